@@ -1,0 +1,14 @@
+//! What a loop that runs a coding agent unattended needs to know and to do.
+//!
+//! Pure decisions sit in the middle: text and values in, values out, no disk and no processes.
+//! Effects sit at the rim, one door for each dangerous act.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
+//! | [`shell`] | which programs would this command line run? |
+//! | [`verdict`] | did this command run tests, and how did they end? |
+
+pub mod plan;
+pub mod shell;
+pub mod verdict;

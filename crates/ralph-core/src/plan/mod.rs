@@ -1,0 +1,1 @@
+//! Plans: placeholder until the module lands.

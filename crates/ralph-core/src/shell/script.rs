@@ -1,0 +1,123 @@
+//! What a command line was read as: a flat list of the simple commands that it would run.
+//!
+//! Flat, because the questions asked of it are flat ("is git push among them?"); how a command is
+//! reached and whether its exit status survives is noted at each command instead of in a tree.
+
+use std::ops::Range;
+
+/// Everything that one command line would run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Script {
+    /// The simple commands, in the order in which they are written.
+    pub commands: Vec<Command>,
+    /// Whether all of the text was understood; if not, `commands` holds what could be read.
+    pub complete: bool,
+}
+
+/// One simple command: a program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The program, as it would be looked up (`git`, `/usr/bin/git`, `./gradlew`).
+    pub program: Word,
+    /// Its arguments, quotes and escapes removed.
+    pub args: Vec<Word>,
+    /// `NAME=value` before the program.
+    pub assignments: Vec<(String, Word)>,
+    /// Redirections of this command, those of an enclosing group included.
+    pub redirects: Vec<Redirect>,
+    /// How it is reached, outermost first; empty for a command of the line itself.
+    pub reached: Vec<Reach>,
+    /// Whether its exit status can be seen in that of the whole line.
+    pub fate: Fate,
+    /// Where it stands in the text that was given, for messages.
+    pub span: Range<usize>,
+}
+
+/// A word after expansion, as far as that can be known without running anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// The exact value.
+    Known(String),
+    /// Depends on something that only a run can tell; the text holds what is known of it, with
+    /// `\u{fffc}` in the place of each unknown part.
+    Unknown(String),
+}
+
+impl Word {
+    /// The value, if it is known.
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Self::Known(text) => Some(text),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// One step on the way to a command that is not simply written on the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// Part of a pipeline of several commands; `last` says whether it stands at its end.
+    Pipe {
+        /// Whether it is the pipeline's last command.
+        last: bool,
+    },
+    /// In `( … )`, or in `{ … }`.
+    Group,
+    /// In a function body that the line defines.
+    Function(String),
+    /// In `$( … )`, backticks or a process substitution.
+    Substitution,
+    /// The text given to `bash -c`, `sh -c` and the like.
+    ShellText(String),
+    /// A here-document or here-string that a shell reads as its script.
+    HereDocument,
+    /// The text given to `eval`.
+    Eval,
+    /// The command that `xargs`, `parallel` or `find -exec` runs; its arguments are incomplete.
+    Template(String),
+    /// Behind a wrapper program such as `sudo`, `env`, `timeout`, `nohup`, `npx` or `poetry run`.
+    Wrapper(String),
+    /// Started in the background with `&`.
+    Background,
+    /// Inside a conditional or loop, so that it may never run.
+    Conditional,
+}
+
+/// What becomes of a command's exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// If this command fails, the whole line fails.
+    Decides,
+    /// The line's own exit status says nothing about this command.
+    Masked,
+}
+
+/// One redirection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    /// What it does.
+    pub kind: RedirectKind,
+    /// The file; for a here-document its text.
+    pub target: Word,
+    /// The descriptor it changes (0 input, 1 output, 2 errors), both outputs for `&>` being 1.
+    pub descriptor: u32,
+}
+
+/// What a redirection does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedirectKind {
+    /// `<`
+    Read,
+    /// `>`, `>|`, `&>`
+    Write,
+    /// `>>`, `&>>`
+    Append,
+    /// `<>`
+    ReadWrite,
+    /// `2>&1`, `>&-`
+    Duplicate,
+    /// `<<`, `<<-`
+    HereDocument,
+    /// `<<<`
+    HereString,
+}

@@ -1,0 +1,1 @@
+//! Verdicts: placeholder until the module lands.

@@ -1,0 +1,1 @@
+//! Scratch folders, real repositories and case walkers for the tests of this workspace.

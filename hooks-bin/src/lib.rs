@@ -1,0 +1,1 @@
+//! The decisions of the four hooks, and the harness around them.
