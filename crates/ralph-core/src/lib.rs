@@ -9,6 +9,9 @@
 //! | [`shell`] | which programs would this command line run? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
+pub mod env;
 pub mod plan;
+pub mod project;
 pub mod shell;
+pub mod state;
 pub mod verdict;

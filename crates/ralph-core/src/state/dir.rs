@@ -1,0 +1,233 @@
+//! Every file and folder name that we own on disk; nothing else in the workspace spells them out.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::id::Id;
+use super::write;
+
+/// The folder whose presence makes a folder a project of ours.
+pub const PROJECT_MARKER: &str = ".ralph";
+
+/// Folders, relative to the project root, that never count as changed and are never rolled back:
+/// our own state and the client's settings must survive what happens to the work.
+pub const UNTOUCHED: [&str; 2] = [PROJECT_MARKER, ".claude"];
+
+/// Where another loop of this kind keeps its lifecycle scripts; honoured when ours has none.
+pub const FOREIGN_LIFECYCLE_DIR: &str = ".fresher/hooks";
+
+/// What `.ralph/.gitignore` says: state stays out of git; plan, progress, prompt, configuration,
+/// lifecycle scripts and guardrails stay visible to it.
+const GITIGNORE: &str = "\
+# Written by ralph. The plan, progress, prompt, config, hooks and guardrails belong in git;
+# the state below does not.
+.gitignore
+.checkpoint
+.hook-error.json
+*.tmp
+current-story
+events.jsonl
+failure-context.log
+lock
+logs/
+merge-requests/
+rollback.lock
+session.log
+sessions.log
+state/
+";
+
+/// A `.ralph/` folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateDir {
+    root: Utf8PathBuf,
+}
+
+impl StateDir {
+    /// The state folder of the project at `root`.
+    pub fn of_project(root: &Utf8Path) -> Self {
+        Self { root: root.join(PROJECT_MARKER) }
+    }
+
+    /// The state folder for projects that have none of their own.
+    pub fn of_home(home: &Utf8Path) -> Self {
+        Self { root: home.join(PROJECT_MARKER) }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Settings, all optional.
+    pub fn config(&self) -> Utf8PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// The folder of one numbered plan: `PRD-3`.
+    pub fn prd(&self, number: u32) -> Utf8PathBuf {
+        self.root.join(format!("PRD-{number}"))
+    }
+
+    /// The numbers of all `PRD-N` folders, ascending.
+    pub fn prd_numbers(&self) -> Vec<u32> {
+        let Ok(entries) = fs_err::read_dir(&self.root) else { return Vec::new() };
+        let mut numbers: Vec<u32> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.strip_prefix("PRD-")?.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The plan in a plan's folder.
+    pub fn plan(&self, number: u32) -> Utf8PathBuf {
+        self.prd(number).join("plan.md")
+    }
+
+    /// What was done so far, appended at each iteration.
+    pub fn progress(&self, number: u32) -> Utf8PathBuf {
+        self.prd(number).join("progress.md")
+    }
+
+    /// The prompt template, optional.
+    pub fn prompt(&self, number: u32) -> Utf8PathBuf {
+        self.prd(number).join("prompt.md")
+    }
+
+    /// Where a plan may be, besides the numbered folders, in the order in which they are tried.
+    pub fn other_plans(&self) -> Vec<Utf8PathBuf> {
+        let project = self.root.parent().unwrap_or(Utf8Path::new("."));
+        vec![
+            self.root.join("fix_plan.md"),
+            project.join("IMPLEMENTATION_PLAN.md"),
+            project.join("prd.json"),
+            self.root.join("prd.json"),
+            project.join("scripts/ralph/prd.json"),
+        ]
+    }
+
+    /// The lifecycle scripts.
+    pub fn lifecycle(&self) -> Utf8PathBuf {
+        self.root.join("hooks")
+    }
+
+    /// One short lesson per distinct rollback cause.
+    pub fn guardrails(&self) -> Utf8PathBuf {
+        self.root.join("guardrails.md")
+    }
+
+    /// The failing output, newest last.
+    pub fn failure_context(&self) -> Utf8PathBuf {
+        self.root.join("failure-context.log")
+    }
+
+    /// The id of the story under way.
+    pub fn current_story(&self) -> Utf8PathBuf {
+        self.root.join("current-story")
+    }
+
+    /// Where to return to: a commit id, then the snapshot ref.
+    pub fn checkpoint(&self) -> Utf8PathBuf {
+        self.root.join(".checkpoint")
+    }
+
+    /// Sessions that stopped early.
+    pub fn sessions_log(&self) -> Utf8PathBuf {
+        self.root.join("sessions.log")
+    }
+
+    /// The last internal failure of a hook.
+    pub fn hook_error(&self) -> Utf8PathBuf {
+        self.root.join(".hook-error.json")
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> Utf8PathBuf {
+        self.root.join("events.jsonl")
+    }
+
+    /// Reads recorded by tools that know no sessions; honoured if it exists.
+    pub fn shared_reads(&self) -> Utf8PathBuf {
+        self.root.join("session.log")
+    }
+
+    /// The agent's raw output, one file an iteration.
+    pub fn logs(&self) -> Utf8PathBuf {
+        self.root.join("logs")
+    }
+
+    /// Merge requests left for the user.
+    pub fn merge_requests(&self) -> Utf8PathBuf {
+        self.root.join("merge-requests")
+    }
+
+    /// Held by the loop for as long as it lives.
+    pub fn lock(&self) -> Utf8PathBuf {
+        self.root.join("lock")
+    }
+
+    /// Held while the tree is returned to a checkpoint.
+    pub fn rollback_lock(&self) -> Utf8PathBuf {
+        self.root.join("rollback.lock")
+    }
+
+    /// The files of one client session.
+    pub fn session(&self, id: &Id) -> SessionDir {
+        SessionDir { root: self.root.join("state").join(id.as_str()) }
+    }
+
+    /// Makes the folder and its `.gitignore` where they are missing; a `.gitignore` that somebody
+    /// changed is theirs.
+    pub fn prepare(&self) -> std::io::Result<()> {
+        fs_err::create_dir_all(&self.root)?;
+        let path = self.root.join(".gitignore");
+        if path.symlink_metadata().is_ok() {
+            Ok(())
+        } else {
+            write::replace(&path, GITIGNORE.as_bytes())
+        }
+    }
+}
+
+/// The files of one client session, ours and those that other tools write for the gates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionDir {
+    root: Utf8PathBuf,
+}
+
+impl SessionDir {
+    /// The folder itself.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Lines `Read: <absolute path>`.
+    pub fn reads(&self) -> Utf8PathBuf {
+        self.root.join("session.log")
+    }
+
+    /// A loop that runs inside the session.
+    pub fn loop_state(&self) -> Utf8PathBuf {
+        self.root.join("loop.json")
+    }
+
+    /// An orchestrator's conditions.
+    pub fn orchestrator(&self) -> Utf8PathBuf {
+        self.root.join("orchestrator.json")
+    }
+
+    /// The result of a quality gate.
+    pub fn quality_gate(&self) -> Utf8PathBuf {
+        self.root.join("quality-gate.json")
+    }
+
+    /// One file a task.
+    pub fn tasks(&self) -> Utf8PathBuf {
+        self.root.join("tasks")
+    }
+
+    /// How often this session was blocked, so that blocking ends.
+    pub fn block_counters(&self) -> Utf8PathBuf {
+        self.root.join("blocks.json")
+    }
+}

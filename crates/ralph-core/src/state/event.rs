@@ -1,0 +1,112 @@
+//! What the journal records. Users' scripts and dashboards read these names: they are an
+//! interface, and are only ever added to.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of this format.
+    pub v: u32,
+    /// When, as RFC 3339 in UTC.
+    pub at: String,
+    /// The program that wrote it.
+    pub source: String,
+    /// The client session, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The loop's run, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The story under way, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub story: Option<String>,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields are the documented interface; docs/state.md explains them"
+)]
+pub enum Event {
+    Denied {
+        rule: String,
+        tool: String,
+        target: String,
+    },
+    Verdict {
+        verdict: String,
+        runner: Option<String>,
+        passed: Option<u64>,
+        failed: Option<u64>,
+        tests: Vec<String>,
+    },
+    RolledBack {
+        to: String,
+        saved_as: String,
+        why: String,
+    },
+    StopBlocked {
+        reasons: Vec<String>,
+    },
+    StopAllowed {
+        status: String,
+    },
+    Prompt {
+        prompt: String,
+    },
+    LoopStarted {
+        mode: String,
+        plan: String,
+    },
+    IterationStarted {
+        iteration: u32,
+    },
+    IterationFinished {
+        outcome: String,
+        exit_code: Option<i32>,
+        duration_s: f64,
+        tokens: Option<u64>,
+        cost_usd: Option<f64>,
+    },
+    Committed {
+        commit: String,
+    },
+    StoryDone,
+    StorySetAside {
+        why: String,
+    },
+    PlanRepaired {
+        findings: Vec<String>,
+    },
+    Lifecycle {
+        name: String,
+        exit_code: Option<i32>,
+    },
+    HookError {
+        #[serde(flatten)]
+        failure: HookFailure,
+    },
+    LoopFinished {
+        finish_type: String,
+    },
+    /// An event of a newer version, kept apart so that the rest of the journal stays readable.
+    #[serde(other, skip_serializing)]
+    Other,
+}
+
+/// An internal failure of a hook: the content of `.hook-error.json`, and of the `hook_error` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookFailure {
+    /// The event that the hook was called for, if the input could be read that far.
+    pub hook_event: Option<String>,
+    /// What the hook was doing when it failed: reading, parsing, deciding or answering.
+    pub phase: String,
+    /// The failure and its causes.
+    pub error: String,
+}

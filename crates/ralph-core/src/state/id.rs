@@ -1,0 +1,77 @@
+//! Names that come from outside and become part of a path.
+
+use std::fmt;
+
+/// A session or story id that is safe as one part of a path: ASCII letters, digits, `.`, `_` and
+/// `-`, no leading dot, at most 128 characters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(String);
+
+/// Why a text was refused as an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{shown}` cannot be part of a path: {why}; use letters, digits, `.`, `_` and `-` only")]
+pub struct BadId {
+    shown: String,
+    why: &'static str,
+}
+
+const LONGEST: usize = 128;
+
+impl Id {
+    /// Checks a text; nothing is mended, because two texts must never become one id.
+    pub fn parse(text: &str) -> Result<Self, BadId> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let why = if text.is_empty() {
+            "it is empty"
+        } else if text.len() > LONGEST {
+            "it is longer than 128 characters"
+        } else if text.starts_with('.') {
+            "it begins with a dot"
+        } else if !text.chars().all(allowed) {
+            "it holds other characters"
+        } else {
+            return Ok(Self(text.to_owned()));
+        };
+        // Shown escaped and cut: the text may hold control characters or be very long.
+        let shown = text.chars().take(40).flat_map(char::escape_debug).collect();
+        Err(BadId { shown, why })
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_ids_pass_unchanged() {
+        for id in ["US-001", "2f34ec4b-e866-4eb9-9c21-1d11a42caab5", "a", "v1.2_x", "-x"] {
+            assert_eq!(Id::parse(id).unwrap().as_str(), id);
+        }
+    }
+
+    #[test]
+    fn anything_that_could_leave_the_folder_is_refused() {
+        let long = "x".repeat(10_000);
+        for id in ["", ".", "..", ".git", "../x", "a/b", "a\\b", "a\0b", "a\nb", "ä", "a b", &long]
+        {
+            assert!(Id::parse(id).is_err(), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn the_message_is_short_and_printable() {
+        let message = Id::parse(&"\n".repeat(5_000)).unwrap_err().to_string();
+        assert!(message.len() < 250 && !message.contains('\n'), "{message}");
+    }
+}

@@ -1,0 +1,124 @@
+//! The journal: an append-only record of every decision, one JSON object a line.
+
+use std::io;
+
+use camino::Utf8PathBuf;
+
+use super::dir::StateDir;
+use super::event::{Event, Record};
+use super::{last_lines, write};
+
+/// The version of the line format.
+const VERSION: u32 = 1;
+
+/// Reading the end of the journal stops here, whatever was asked for.
+const MOST_READ: u64 = 16 * 1024 * 1024;
+
+/// A journal, and who writes into it.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    path: Utf8PathBuf,
+    source: String,
+    marks: Marks,
+}
+
+/// What a line belongs to, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The client session.
+    pub session: Option<String>,
+    /// The loop's run.
+    pub run: Option<String>,
+    /// The story under way.
+    pub story: Option<String>,
+}
+
+impl Journal {
+    /// The journal of a state folder, written to as `source`.
+    pub fn new(state: &StateDir, source: &str) -> Self {
+        Self { path: state.journal(), source: source.to_owned(), marks: Marks::default() }
+    }
+
+    /// The same journal, its lines marked with what they belong to.
+    #[must_use]
+    pub fn marked(self, marks: Marks) -> Self {
+        Self { marks, ..self }
+    }
+
+    /// Appends one event.
+    pub fn append(&self, event: &Event) -> io::Result<()> {
+        let record = Record {
+            v: VERSION,
+            at: now(),
+            source: self.source.clone(),
+            session: self.marks.session.clone(),
+            run: self.marks.run.clone(),
+            story: self.marks.story.clone(),
+            event: event.clone(),
+        };
+        write::append_line(&self.path, &serde_json::to_vec(&record)?)
+    }
+
+    /// The last `count` lines that can be read, oldest first; torn lines and lines of newer
+    /// versions are passed over.
+    pub fn tail(&self, count: usize) -> io::Result<Vec<Record>> {
+        let lines = last_lines(&self.path, count, MOST_READ)?;
+        Ok(lines.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    }
+}
+
+/// This instant as RFC 3339 in UTC, in whole milliseconds.
+pub(super) fn now() -> String {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    fn journal(scratch: &Scratch) -> Journal {
+        Journal::new(&StateDir::of_project(scratch.root()), "ralph-test")
+    }
+
+    #[test]
+    fn a_line_has_the_documented_names() {
+        let scratch = Scratch::new();
+        let journal = journal(&scratch).marked(Marks {
+            session: Some("s1".into()),
+            run: Some("r1".into()),
+            story: Some("US-001".into()),
+        });
+        let denied = Event::Denied {
+            rule: "git-push".into(),
+            tool: "Bash".into(),
+            target: "git push".into(),
+        };
+        journal.append(&denied).unwrap();
+        let line = scratch.read(".ralph/events.jsonl");
+        let at = journal.tail(1).unwrap()[0].at.clone();
+        assert_eq!(
+            line,
+            format!(
+                "{{\"v\":1,\"at\":\"{at}\",\"source\":\"ralph-test\",\"session\":\"s1\",\"run\":\"r1\",\"story\":\"US-001\",\
+                 \"event\":\"denied\",\"rule\":\"git-push\",\"tool\":\"Bash\",\"target\":\"git push\"}}\n"
+            )
+        );
+        assert!(at.ends_with('Z') && at.parse::<jiff::Timestamp>().is_ok(), "{at}");
+    }
+
+    #[test]
+    fn torn_and_newer_lines_do_not_hide_the_others() {
+        let scratch = Scratch::new();
+        let newer =
+            r#"{"v":9,"at":"2030-01-01T00:00:00Z","source":"x","event":"teleported","to":1}"#;
+        scratch.file(".ralph/events.jsonl", format!("{newer}\n{{\"v\":1,\"at\":"));
+        let journal = journal(&scratch);
+        journal.append(&Event::StoryDone).unwrap();
+        let records = journal.tail(10).unwrap();
+        let events: Vec<&Event> = records.iter().map(|record| &record.event).collect();
+        assert_eq!(events, [&Event::Other, &Event::StoryDone]);
+    }
+}

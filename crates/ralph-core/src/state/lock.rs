@@ -1,0 +1,175 @@
+//! A lock that dies with its holder: the kernel releases it, so nobody ever has to clean up.
+//!
+//! The lock file is never deleted, because deleting it would let two holders lock two files of
+//! the same name. It tells who holds the lock, for the message to whoever comes second.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+/// Who holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// What it is doing.
+    pub doing: String,
+    /// Since when, as RFC 3339 in UTC.
+    pub since: String,
+}
+
+/// A lock that we hold; dropped, it is free again.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+}
+
+/// The lock is somebody else's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The lock file.
+    pub path: Utf8PathBuf,
+    /// The holder, if it has said so already.
+    pub by: Option<Holder>,
+}
+
+/// Why a lock could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else holds it.
+    #[error("{} is held by {}", .0.path, describe(.0.by.as_ref()))]
+    Held(Held),
+    /// The lock file cannot be opened or locked.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Lock {
+    /// Takes the lock at once or says who has it.
+    pub fn take(path: &Utf8Path, doing: &str) -> Result<Self, LockError> {
+        Self::take_within(path, doing, Duration::ZERO)
+    }
+
+    /// Takes the lock, waiting for at most `patience`.
+    pub fn take_within(
+        path: &Utf8Path,
+        doing: &str,
+        patience: Duration,
+    ) -> Result<Self, LockError> {
+        let deadline = Instant::now() + patience;
+        if let Some(parent) = path.parent() {
+            fs_err::create_dir_all(parent)?;
+        }
+        let file = fs_err::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        let mut file = file.into_parts().0;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let by = read_holder(&mut file);
+                    return Err(LockError::Held(Held { path: path.to_owned(), by }));
+                }
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+        }
+        write_holder(&mut file, doing);
+        Ok(Self { file })
+    }
+
+    /// Who holds the lock at `path`, if anybody does; the lock is not taken.
+    pub fn holder(path: &Utf8Path) -> Option<Held> {
+        let mut file = fs_err::File::open(path).ok()?.into_parts().0;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => {
+                let by = read_holder(&mut file);
+                Some(Held { path: path.to_owned(), by })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Explicit, because a child that inherited the descriptor would keep the lock alive.
+        let _ = self.file.unlock();
+    }
+}
+
+/// Best effort: on a full disk the lock still holds, only its description is missing.
+fn write_holder(file: &mut File, doing: &str) {
+    let holder =
+        Holder { pid: std::process::id(), doing: doing.to_owned(), since: super::journal::now() };
+    if let Ok(text) = serde_json::to_vec(&holder) {
+        let _ = file.set_len(0);
+        let _ = file.seek(SeekFrom::Start(0));
+        let _ = file.write_all(&text);
+    }
+}
+
+fn read_holder(file: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    file.take(4096).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn describe(by: Option<&Holder>) -> String {
+    match by {
+        Some(holder) => {
+            format!("process {} ({}, since {})", holder.pid, holder.doing, holder.since)
+        }
+        None => "another process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_holds_it() {
+        let scratch = Scratch::new();
+        let path = scratch.path("lock");
+        let first = Lock::take(&path, "working on US-001").unwrap();
+        let error = Lock::take(&path, "me too").unwrap_err().to_string();
+        assert!(error.contains(&std::process::id().to_string()), "{error}");
+        assert!(error.contains("working on US-001"), "{error}");
+        assert_eq!(Lock::holder(&path).unwrap().by.unwrap().pid, std::process::id());
+        drop(first);
+        assert_eq!(Lock::holder(&path), None);
+        Lock::take(&path, "now me").unwrap();
+    }
+
+    #[test]
+    fn a_waiter_gets_it_when_it_is_released() {
+        let scratch = Scratch::new();
+        let path = scratch.path("lock");
+        let first = Lock::take(&path, "first").unwrap();
+        std::thread::scope(|scope| {
+            let waiter =
+                scope.spawn(|| Lock::take_within(&path, "second", Duration::from_secs(20)));
+            drop(first);
+            waiter.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn rubbish_in_the_lock_file_does_not_matter() {
+        let scratch = Scratch::new();
+        let path = scratch.file("lock", [0xff, 0xfe, 0]);
+        Lock::take(&path, "x").unwrap();
+    }
+}

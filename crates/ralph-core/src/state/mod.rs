@@ -1,0 +1,36 @@
+//! What is kept on disk: where each file is, and the only ways in which it is written.
+//!
+//! ```
+//! use ralph_core::state::{Event, Id, Journal, StateDir};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("ralph-doc-{}", std::process::id()));
+//! # let folder = camino::Utf8PathBuf::from_path_buf(folder).unwrap();
+//! let state = StateDir::of_project(&folder);
+//! let session = Id::parse("2f34ec4b-e866-4eb9-9c21-1d11a42caab5")?;
+//! assert!(state.session(&session).reads().ends_with("session.log"));
+//! assert!(Id::parse("../../etc").is_err());
+//!
+//! let journal = Journal::new(&state, "my-tool");
+//! journal.append(&Event::StoryDone)?;
+//! assert_eq!(journal.tail(1)?.first().unwrap().source, "my-tool");
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod dir;
+mod event;
+mod id;
+mod journal;
+mod lock;
+mod tail;
+mod write;
+
+pub use dir::{FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, SessionDir, StateDir, UNTOUCHED};
+pub use event::{Event, HookFailure, Record};
+pub use id::{BadId, Id};
+pub use journal::{Journal, Marks};
+pub use lock::{Held, Holder, Lock, LockError};
+pub use tail::last_lines;
+pub use write::{Cap, append_capped, append_line, replace};

@@ -1,0 +1,174 @@
+//! The only ways in which state reaches the disk: replaced as a whole, or appended under a lock.
+//!
+//! Both refuse to go through a symlink below a `.ralph/` folder, so that nothing outside of it is
+//! ever written by way of it.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+
+use super::dir::PROJECT_MARKER;
+
+/// How long an append waits for another process's append, which takes microseconds.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// When a file that only grows is cut, and to what.
+#[derive(Debug, Clone, Copy)]
+pub struct Cap {
+    /// The size in bytes above which the file is cut.
+    pub above: u64,
+    /// How many of its last lines remain.
+    pub keep_lines: usize,
+}
+
+/// Replaces a file: readers see the old or the new content, never a part, and a crash leaves one
+/// of the two.
+pub fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    prepare_parent(path)?;
+    let temporary = temporary_beside(path);
+    let written = write_new(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: the reason for the failure is worth more than that of the clean-up.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Appends one line; a newline is added, and those inside are the caller's mistake to avoid.
+pub fn append_line(path: &Utf8Path, line: &[u8]) -> io::Result<()> {
+    let mut block = Vec::with_capacity(line.len() + 1);
+    block.extend_from_slice(line);
+    block.push(b'\n');
+    append(path, &block, None)
+}
+
+/// Appends a block of lines and then cuts the file to its last lines if it has grown too large.
+pub fn append_capped(path: &Utf8Path, block: &[u8], cap: Cap) -> io::Result<()> {
+    append(path, block, Some(cap))
+}
+
+fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
+    prepare_parent(path)?;
+    let mut file = open_locked(path)?;
+    let old_length = file.seek(SeekFrom::End(0))?;
+    let mut whole = Vec::with_capacity(block.len() + 1);
+    if old_length > 0 && !ends_with_newline(&mut file)? {
+        // A line torn by a crash stays a line of its own instead of spoiling ours.
+        whole.push(b'\n');
+    }
+    whole.extend_from_slice(block);
+    if let Err(error) = file.write_all(&whole) {
+        // A full disk takes a part of the line; take that part back.
+        let _ = file.set_len(old_length);
+        return Err(naming(path, "append to", &error));
+    }
+    match cap {
+        Some(cap) if old_length + whole.len() as u64 > cap.above => cut(path, &mut file, cap),
+        _ => Ok(()),
+    }
+}
+
+/// Cutting replaces the file, so that a crash in the middle loses nothing.
+fn cut(path: &Utf8Path, file: &mut File, cap: Cap) -> io::Result<()> {
+    let mut content = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut content)?;
+    let start = content
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(at, _)| at + 1)
+        .nth(cap.keep_lines)
+        .unwrap_or(0);
+    replace(path, content.get(start..).unwrap_or_default())
+}
+
+/// Opens for appending and locks. Whoever waited while the file was replaced holds the lock of a
+/// file that is no longer there, so the name is looked up again after locking.
+fn open_locked(path: &Utf8Path) -> io::Result<File> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let file = fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let file = file.into_parts().0;
+        lock_until(&file, deadline)?;
+        let same = fs::symlink_metadata(path).is_ok_and(|now| {
+            file.metadata().is_ok_and(|ours| (now.dev(), now.ino()) == (ours.dev(), ours.ino()))
+        });
+        if same || Instant::now() >= deadline {
+            return Ok(file);
+        }
+    }
+}
+
+/// Past the deadline we go on without the lock: one `write` in append mode does not tear on a
+/// local disk, and a stopped process must not hold up every other hook.
+fn lock_until(file: &File, deadline: Instant) -> io::Result<()> {
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+fn ends_with_newline(file: &mut File) -> io::Result<bool> {
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == [b'\n'])
+}
+
+fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
+    refuse_symlinks(path)?;
+    path.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+/// Checks the path up to the state folder. The state folder itself may be a link: then it is the
+/// user who put it elsewhere.
+fn refuse_symlinks(path: &Utf8Path) -> io::Result<()> {
+    let below_state = || path.ancestors().take_while(|p| p.file_name() != Some(PROJECT_MARKER));
+    if !path.as_str().contains(PROJECT_MARKER) {
+        return Ok(());
+    }
+    match below_state().find(|part| part.is_symlink()) {
+        None => Ok(()),
+        Some(link) => Err(io::Error::other(format!(
+            "refusing to write {path}: {link} is a symlink; remove it and try again"
+        ))),
+    }
+}
+
+/// Beside the file, because a rename does not cross file systems; the process id and a counter
+/// keep several writers apart.
+fn temporary_beside(path: &Utf8Path) -> Utf8PathBuf {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or("state");
+    path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()))
+}
+
+fn naming(path: &Utf8Path, doing: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("failed to {doing} {path}: {error}"))
+}
+
+#[cfg(test)]
+#[path = "write_tests.rs"]
+mod tests;

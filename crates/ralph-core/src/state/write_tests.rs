@@ -1,0 +1,111 @@
+//! What replacing and appending promise, with real threads and real files.
+
+use test_support::Scratch;
+
+use super::*;
+
+#[test]
+fn replace_makes_parents_and_leaves_no_temporary_file() {
+    let scratch = Scratch::new();
+    let path = scratch.path(".ralph/state/s/loop.json");
+    replace(&path, b"one").unwrap();
+    replace(&path, b"two").unwrap();
+    assert_eq!(scratch.read(".ralph/state/s/loop.json"), "two");
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_failed_replace_leaves_the_old_content_and_no_temporary_file() {
+    let scratch = Scratch::new();
+    // A folder in the file's place cannot be renamed over.
+    let path = scratch.dir("target");
+    scratch.file("target/keep", "x");
+    assert!(replace(&path, b"new").is_err());
+    assert_eq!(fs::read_dir(scratch.root()).unwrap().count(), 1);
+}
+
+#[test]
+fn many_appenders_lose_and_tear_nothing() {
+    let scratch = Scratch::new();
+    let path = scratch.path("log");
+    std::thread::scope(|scope| {
+        for writer in 0..16 {
+            let path = &path;
+            scope.spawn(move || {
+                for n in 0..50 {
+                    let line = format!("{writer}:{n}:{}", "x".repeat(300));
+                    append_line(path, line.as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+    let text = scratch.read("log");
+    let mut lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().all(|line| line.len() > 300 && line.ends_with('x')));
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!(lines.len(), 16 * 50);
+}
+
+#[test]
+fn appenders_survive_cutting_by_others() {
+    let scratch = Scratch::new();
+    let path = scratch.path("log");
+    let cap = Cap { above: 2_000, keep_lines: 10 };
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let path = &path;
+            scope.spawn(move || {
+                for n in 0..40 {
+                    append_capped(path, format!("{writer}:{n}:end\n").as_bytes(), cap).unwrap();
+                }
+            });
+        }
+    });
+    let text = scratch.read("log");
+    assert!(text.lines().all(|line| line.ends_with(":end")), "{text}");
+    assert!(text.len() <= 2_000 + 20);
+}
+
+#[test]
+fn cutting_keeps_the_last_lines() {
+    let scratch = Scratch::new();
+    let path = scratch.file("log", "1\n2\n3\n4\n");
+    append_capped(&path, b"5\n6\n", Cap { above: 8, keep_lines: 3 }).unwrap();
+    assert_eq!(scratch.read("log"), "4\n5\n6\n");
+}
+
+#[test]
+fn a_torn_last_line_stays_apart() {
+    let scratch = Scratch::new();
+    let path = scratch.file("log", "{\"torn\":");
+    append_line(&path, b"whole").unwrap();
+    assert_eq!(scratch.read("log"), "{\"torn\":\nwhole\n");
+}
+
+#[test]
+fn symlinks_below_the_state_folder_are_not_followed() {
+    let scratch = Scratch::new();
+    let outside = scratch.file("outside", "mine");
+    let elsewhere = scratch.dir("elsewhere");
+    let state = scratch.dir("p/.ralph");
+    std::os::unix::fs::symlink(&outside, state.join("events.jsonl")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, state.join("state")).unwrap();
+    for name in ["events.jsonl", "state/s/loop.json"] {
+        let error = append_line(&state.join(name), b"x").unwrap_err().to_string();
+        assert!(error.contains("symlink"), "{error}");
+        assert!(replace(&state.join(name), b"x").is_err());
+    }
+    assert_eq!(scratch.read("outside"), "mine");
+    assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn a_state_folder_that_is_itself_a_link_is_the_users_choice() {
+    let scratch = Scratch::new();
+    let real = scratch.dir("real");
+    scratch.dir("p");
+    std::os::unix::fs::symlink(&real, scratch.path("p/.ralph")).unwrap();
+    append_line(&scratch.path("p/.ralph/events.jsonl"), b"x").unwrap();
+    assert_eq!(scratch.read("real/events.jsonl"), "x\n");
+}

@@ -1,0 +1,209 @@
+//! A real git repository in a scratch folder, apart from the user's git configuration.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use camino::Utf8Path;
+
+use crate::Scratch;
+
+/// Everything about a repository that must be the same again: compared before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// Each file of the work tree, ignored ones included: mode and content, or the link's target.
+    pub files: BTreeMap<PathBuf, (u32, Vec<u8>)>,
+    /// Index entries with their flags.
+    pub index: String,
+    /// What `git status` says, staged and unstaged, new and conflicting.
+    pub status: String,
+    /// The branch or commit that is checked out.
+    pub head: String,
+    /// All refs but ours.
+    pub refs: String,
+    /// The stash list.
+    pub stash: String,
+}
+
+/// A repository with short ways to work in it.
+#[derive(Debug)]
+pub struct TestRepo {
+    scratch: Scratch,
+    root: camino::Utf8PathBuf,
+}
+
+impl Default for TestRepo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TestRepo {
+    /// A repository without commits, on the branch `main`.
+    pub fn empty() -> Self {
+        let scratch = Scratch::new();
+        let root = scratch.dir("repo");
+        scratch.dir("home");
+        let repo = Self { scratch, root };
+        repo.git(["init", "-q", "-b", "main"]);
+        repo
+    }
+
+    /// A repository with one commit: `a.txt` and `src/lib.rs`, and `*.log` ignored.
+    pub fn new() -> Self {
+        let repo = Self::empty();
+        repo.write("a.txt", "a\n");
+        repo.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\n");
+        repo.write(".gitignore", "*.log\n/build/\n");
+        repo.commit_all("first");
+        repo
+    }
+
+    /// The work tree.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// The scratch folder around the repository.
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// Runs git and returns what it printed; fails the test if git fails.
+    pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        self.git_in(self.root.as_std_path(), args)
+    }
+
+    /// The same in another folder.
+    pub fn git_in<S: AsRef<OsStr>>(&self, dir: &Path, args: impl IntoIterator<Item = S>) -> String {
+        let output = self.try_git(dir, args);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git failed: {errors}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs git, whether or not it succeeds.
+    pub fn try_git<S: AsRef<OsStr>>(
+        &self,
+        dir: &Path,
+        args: impl IntoIterator<Item = S>,
+    ) -> Output {
+        Command::new("git")
+            .args(args)
+            .current_dir(dir)
+            .env_clear()
+            .envs(self.isolation())
+            .output()
+            .expect("git runs")
+    }
+
+    /// The variables of a machine where nobody ever configured git, with fixed people and dates.
+    pub fn isolation(&self) -> Vec<(String, String)> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let date = "2026-01-02T03:04:05Z";
+        [
+            ("PATH", path.as_str()),
+            ("HOME", self.scratch.path("home").as_str()),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_AUTHOR_NAME", "Test"),
+            ("GIT_AUTHOR_EMAIL", "test@localhost"),
+            ("GIT_AUTHOR_DATE", date),
+            ("GIT_COMMITTER_NAME", "Test"),
+            ("GIT_COMMITTER_EMAIL", "test@localhost"),
+            ("GIT_COMMITTER_DATE", date),
+            ("LC_ALL", "C"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    /// Writes a file of the work tree, parents included.
+    pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+        let path = self.at(name);
+        fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs_err::write(path, content).expect("a file");
+    }
+
+    /// Sets a file's permission bits.
+    pub fn chmod(&self, name: impl AsRef<Path>, mode: u32) {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        fs_err::set_permissions(self.at(name), permissions).expect("a mode");
+    }
+
+    /// Makes a symlink.
+    pub fn symlink(&self, name: impl AsRef<Path>, target: impl AsRef<Path>) {
+        let path = self.at(name);
+        fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::os::unix::fs::symlink(target, path).expect("a symlink");
+    }
+
+    /// Removes a file or a folder.
+    pub fn remove(&self, name: impl AsRef<Path>) {
+        let path = self.at(name);
+        let removed = match fs_err::symlink_metadata(&path).expect("something to remove").is_dir() {
+            true => fs_err::remove_dir_all(path),
+            false => fs_err::remove_file(path),
+        };
+        removed.expect("removed");
+    }
+
+    /// Commits everything that is not ignored.
+    pub fn commit_all(&self, message: &str) {
+        self.git(["add", "-A"]);
+        self.git(["commit", "-q", "--allow-empty", "-m", message]);
+    }
+
+    /// The commit that is checked out.
+    pub fn head(&self) -> String {
+        self.git(["rev-parse", "HEAD"]).trim().to_owned()
+    }
+
+    /// The state to compare.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut files = BTreeMap::new();
+        walk(self.root.as_std_path(), Path::new(""), &mut files);
+        let symbolic = self.try_git(self.root.as_std_path(), ["symbolic-ref", "-q", "HEAD"]);
+        let commit = self.try_git(self.root.as_std_path(), ["rev-parse", "-q", "--verify", "HEAD"]);
+        let refs = self.git(["for-each-ref", "--format=%(refname) %(objectname)"]);
+        Fingerprint {
+            files,
+            index: self.git(["ls-files", "-s", "-v", "-z"]),
+            status: self.git([
+                "--no-optional-locks",
+                "status",
+                "--porcelain=v2",
+                "-z",
+                "--untracked-files=all",
+            ]),
+            head: String::from_utf8_lossy(&[symbolic.stdout, commit.stdout].concat()).into_owned(),
+            refs: refs.lines().filter(|line| !line.starts_with("refs/ralph/")).collect(),
+            stash: self.git(["stash", "list", "--format=%H %gs"]),
+        }
+    }
+
+    fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.root.as_std_path().join(name)
+    }
+}
+
+fn walk(root: &Path, below: &Path, files: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
+    for entry in fs_err::read_dir(root.join(below)).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = below.join(entry.file_name());
+        let metadata = fs_err::symlink_metadata(entry.path()).expect("metadata");
+        if name.as_os_str().as_bytes() == b".git" {
+            continue;
+        } else if metadata.is_dir() {
+            walk(root, &name, files);
+        } else if metadata.is_symlink() {
+            let target = fs_err::read_link(entry.path()).expect("a link");
+            files.insert(name, (0o120000, target.into_os_string().as_bytes().to_vec()));
+        } else {
+            let content = fs_err::read(entry.path()).expect("a readable file");
+            files.insert(name, (metadata.mode() & 0o7777, content));
+        }
+    }
+}

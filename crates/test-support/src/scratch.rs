@@ -1,0 +1,71 @@
+//! A folder that is gone when the test ends.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// A temporary folder with short ways to fill it.
+#[derive(Debug)]
+pub struct Scratch {
+    root: Utf8PathBuf,
+    _guard: tempfile::TempDir,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scratch {
+    /// A new empty folder; its path is free of symlinks, so that it compares equal to what
+    /// programs report.
+    pub fn new() -> Self {
+        let guard = tempfile::tempdir().expect("a temporary folder");
+        let root = guard.path().canonicalize().expect("a real path");
+        let root = Utf8PathBuf::from_path_buf(root).expect("a UTF-8 temporary folder");
+        Self { root, _guard: guard }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// A path in it, whether or not it exists.
+    pub fn path(&self, name: &str) -> Utf8PathBuf {
+        self.root.join(name)
+    }
+
+    /// Makes a folder, parents included.
+    pub fn dir(&self, name: &str) -> Utf8PathBuf {
+        let path = self.path(name);
+        fs_err::create_dir_all(&path).expect("a folder");
+        path
+    }
+
+    /// Writes a file, parents included.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> Utf8PathBuf {
+        let path = self.path(name);
+        fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs_err::write(&path, content).expect("a file");
+        path
+    }
+
+    /// Writes an executable script.
+    pub fn script(&self, name: &str, content: &str) -> Utf8PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.file(name, content);
+        fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+        path
+    }
+
+    /// The text of a file.
+    pub fn read(&self, name: &str) -> String {
+        fs_err::read_to_string(self.path(name)).expect("a readable file")
+    }
+}
+
+/// The workspace's `fixtures/` folder.
+pub fn fixtures() -> Utf8PathBuf {
+    let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("the workspace root").join("fixtures")
+}
