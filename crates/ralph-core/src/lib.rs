@@ -10,6 +10,7 @@
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
 pub mod env;
+pub mod git;
 pub mod plan;
 pub mod project;
 pub mod shell;

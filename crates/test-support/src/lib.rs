@@ -5,7 +5,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
-    clippy::panic,
     reason = "test code starts programs and fails loudly"
 )]
 

@@ -15,6 +15,9 @@ pub const UNTOUCHED: [&str; 2] = [PROJECT_MARKER, ".claude"];
 /// Where another loop of this kind keeps its lifecycle scripts; honoured when ours has none.
 pub const FOREIGN_LIFECYCLE_DIR: &str = ".fresher/hooks";
 
+/// A note in the git folder of a work tree: a restore has begun and is to be finished.
+pub const RESTORE_NOTE: &str = "ralph-restoring";
+
 /// What `.ralph/.gitignore` says: state stays out of git; plan, progress, prompt, configuration,
 /// lifecycle scripts and guardrails stay visible to it.
 const GITIGNORE: &str = "\

@@ -27,7 +27,9 @@ mod lock;
 mod tail;
 mod write;
 
-pub use dir::{FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, SessionDir, StateDir, UNTOUCHED};
+pub use dir::{
+    FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, RESTORE_NOTE, SessionDir, StateDir, UNTOUCHED,
+};
 pub use event::{Event, HookFailure, Record};
 pub use id::{BadId, Id};
 pub use journal::{Journal, Marks};

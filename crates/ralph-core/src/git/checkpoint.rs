@@ -1,0 +1,103 @@
+//! The checkpoint: where an attempt began, written down so that any process can return to it.
+
+use std::io;
+
+use super::command::GitError;
+use super::repo::Repo;
+use super::restore::Target;
+use super::snapshot::{Snapshot, SnapshotError};
+use crate::state::{self, StateDir};
+
+/// Where the snapshots of checkpoints are kept.
+const REFS: &str = "refs/ralph/checkpoint";
+
+/// Stands for "no commit" in a repository that has none.
+const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+
+/// A checkpoint as the file `.checkpoint` holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The commit to return to; none in a repository without commits.
+    pub commit: Option<String>,
+    /// The ref of the snapshot; missing if somebody else's loop wrote the file.
+    pub snapshot: Option<String>,
+}
+
+/// Why there is no checkpoint to return to, or none could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The snapshot could not be made or read.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The file could not be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file holds something else.
+    #[error("{path} does not begin with a commit id; remove the file if no loop is running")]
+    Unreadable {
+        /// The file.
+        path: String,
+    },
+}
+
+impl Checkpoint {
+    /// Saves the tree as it is and writes the checkpoint down.
+    pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
+        let snapshot = Snapshot::take(repo, &format!("{REFS}/{}", super::stamp()), message)?;
+        let checkpoint =
+            Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
+        let commit = checkpoint.commit.as_deref().unwrap_or(NO_COMMIT);
+        state::replace(&state.checkpoint(), format!("{commit}\n{}\n", snapshot.name).as_bytes())?;
+        Ok(checkpoint)
+    }
+
+    /// Reads the checkpoint; none if there is no such file, or an empty one.
+    pub fn load(state: &StateDir) -> Result<Option<Self>, CheckpointError> {
+        let path = state.checkpoint();
+        let text = match fs_err::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let Some(commit) = lines.next() else { return Ok(None) };
+        let is_id =
+            matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
+        let snapshot = lines.next().map(str::to_owned);
+        if !is_id || snapshot.as_ref().is_some_and(|name| !name.starts_with("refs/ralph/")) {
+            return Err(CheckpointError::Unreadable { path: path.to_string() });
+        }
+        let commit = (!commit.bytes().all(|b| b == b'0')).then(|| commit.to_owned());
+        Ok(Some(Self { commit, snapshot }))
+    }
+
+    /// Forgets the checkpoint; its snapshot stays until it is pruned.
+    pub fn clear(state: &StateDir) -> io::Result<()> {
+        match fs_err::remove_file(state.checkpoint()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// What to return to. A snapshot that is gone leaves the commit, as with a foreign file.
+    pub fn target(&self, repo: &Repo) -> Result<Target, SnapshotError> {
+        match (&self.snapshot, &self.commit) {
+            (Some(name), _) => Target::load(repo, name),
+            (None, Some(commit)) => Ok(Target::Commit(commit.clone())),
+            (None, None) => Err(SnapshotError::Foreign {
+                name: NO_COMMIT.to_owned(),
+                why: "it names neither a commit nor a snapshot".to_owned(),
+            }),
+        }
+    }
+
+    /// Removes the snapshots of older checkpoints, all but the newest `keep`.
+    pub fn prune(repo: &Repo, keep: usize) -> Result<(), GitError> {
+        let names =
+            repo.git().line(&["for-each-ref", "--sort=-refname", "--format=%(refname)", REFS])?;
+        for name in names.lines().skip(keep) {
+            repo.git().run(&["update-ref", "-d", name])?;
+        }
+        Ok(())
+    }
+}

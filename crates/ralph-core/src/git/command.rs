@@ -1,0 +1,287 @@
+//! The only place that starts git.
+//!
+//! Every call names its folder, is free of variables that point git elsewhere, speaks untranslated
+//! messages, never prompts, runs none of the user's git hooks and ends at a deadline.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use wait_timeout::ChildExt;
+
+/// Long enough for a large repository on a slow disk; a git that hangs must not hang us.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// How long we wait for somebody else's lock on the index or a ref.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is kept of git's own messages.
+const MOST_STDERR: usize = 8 * 1024;
+
+/// Variables that say where a repository is or how paths are read: those that
+/// `git rev-parse --local-env-vars` prints, and a few that change what git does or prints.
+/// The user's identity, credentials and configuration variables stay.
+const MISLEADING: [&str; 24] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_ATTR_SOURCE",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIFF_OPTS",
+    "GIT_DIR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_GRAFT_FILE",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_TRACE",
+    "GIT_WORK_TREE",
+];
+
+/// Why a git call did not give an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// Git could not be started, or its pipes failed.
+    #[error("could not run `git {command}` in {dir}: {source}; is git installed and on PATH?")]
+    Start {
+        /// The git command.
+        command: String,
+        /// Where it was to run.
+        dir: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Git ran and failed.
+    #[error("`git {command}` failed in {dir}: {stderr}")]
+    Failed {
+        /// The git command.
+        command: String,
+        /// Where it ran.
+        dir: String,
+        /// Its exit code; none if a signal ended it.
+        code: Option<i32>,
+        /// The end of what it said.
+        stderr: String,
+    },
+    /// Somebody else holds a lock in the repository, and kept it.
+    #[error(
+        "another process holds a lock in the repository, and kept it for {seconds} seconds: {stderr}; \
+         if no git is running, remove that file"
+    )]
+    Locked {
+        /// How long we waited.
+        seconds: u64,
+        /// Git's own message, which names the file.
+        stderr: String,
+    },
+    /// Git did not end in time and was killed.
+    #[error("`git {command}` in {dir} did not end within {seconds} seconds and was killed")]
+    Deadline {
+        /// The git command.
+        command: String,
+        /// Where it ran.
+        dir: String,
+        /// The deadline.
+        seconds: u64,
+    },
+}
+
+impl GitError {
+    /// Git's exit code, where it ended by itself with a failure.
+    pub fn exit_code(&self) -> Option<i32> {
+        match self {
+            Self::Failed { code, .. } => *code,
+            _ => None,
+        }
+    }
+}
+
+/// Git in one folder.
+#[derive(Debug, Clone)]
+pub struct Git {
+    dir: PathBuf,
+    index_file: Option<PathBuf>,
+}
+
+impl Git {
+    /// Git in this folder.
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), index_file: None }
+    }
+
+    /// The same, on another index file than the repository's own.
+    #[must_use]
+    pub(super) fn on_index(&self, index_file: PathBuf) -> Self {
+        Self { dir: self.dir.clone(), index_file: Some(index_file) }
+    }
+
+    /// Runs git to its end and returns what it printed. Waits for locks of others.
+    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        let begun = Instant::now();
+        loop {
+            match self.stream(args, |_| Ok(()), read_all) {
+                Err(GitError::Failed { stderr, .. }) if names_a_lock(&stderr) => {
+                    if begun.elapsed() >= LOCK_PATIENCE {
+                        return Err(GitError::Locked { seconds: LOCK_PATIENCE.as_secs(), stderr });
+                    }
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// The same, for a command that prints one line of text.
+    pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
+        let output = self.run(args)?;
+        Ok(String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned())
+    }
+
+    /// Runs git with `input` on its standard input.
+    pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
+        self.stream(args, |mut stdin| stdin.write_all(input), read_all)
+    }
+
+    /// Runs git while `write` feeds it and `read` takes what it prints; both run at the same time,
+    /// so that nothing has to fit into memory or into a pipe.
+    pub fn stream<S, T>(
+        &self,
+        args: &[S],
+        write: impl FnOnce(ChildStdin) -> io::Result<()> + Send,
+        read: impl FnOnce(ChildStdout) -> io::Result<T> + Send,
+    ) -> Result<T, GitError>
+    where
+        S: AsRef<OsStr>,
+        T: Send,
+    {
+        let failure = |source| self.start_error(args, source);
+        let mut child = self.command(args).spawn().map_err(failure)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(failure(io::Error::other("no pipes")));
+        };
+        let (ended, written, taken, said) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| write(stdin));
+            let reader = scope.spawn(|| read(stdout));
+            let listener = scope.spawn(|| last_part(stderr));
+            let ended = wait(&mut child);
+            (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
+        });
+        match ended.map_err(failure)? {
+            None => Err(GitError::Deadline {
+                command: shown(args),
+                dir: self.dir.display().to_string(),
+                seconds: DEADLINE.as_secs(),
+            }),
+            Some(status) if status.success() => {
+                written.map_err(failure)?;
+                taken.map_err(failure)
+            }
+            // A writer that found the pipe closed is the consequence; git's own words are the cause.
+            Some(status) => Err(GitError::Failed {
+                command: shown(args),
+                dir: self.dir.display().to_string(),
+                code: status.code(),
+                stderr: with_cause(said, written.err()),
+            }),
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the door for starting git")]
+    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new("git");
+        for name in MISLEADING {
+            command.env_remove(name);
+        }
+        if let Some(index_file) = &self.index_file {
+            command.env("GIT_INDEX_FILE", index_file);
+        }
+        command
+            .current_dir(&self.dir)
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            // A status must not take the index lock only to refresh its cache: the user or the
+            // agent may be running git at the same moment.
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            // Hooks of the user's are for the user's commits, not for our bookkeeping.
+            .args(["-c", "core.hooksPath=/dev/null"])
+            // A file system monitor would be a daemon of ours that outlives us.
+            .args(["-c", "core.fsmonitor=false"])
+            .args(["-c", "advice.addEmbeddedRepo=false"])
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn start_error<S: AsRef<OsStr>>(&self, args: &[S], source: io::Error) -> GitError {
+        GitError::Start { command: shown(args), dir: self.dir.display().to_string(), source }
+    }
+
+    /// The folder in which it runs.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+fn wait(child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
+    let ended = child.wait_timeout(DEADLINE)?;
+    if ended.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    Ok(ended)
+}
+
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("a pipe's thread panicked")))
+}
+
+fn read_all(mut stdout: ChildStdout) -> io::Result<Vec<u8>> {
+    let mut output = Vec::new();
+    stdout.read_to_end(&mut output)?;
+    Ok(output)
+}
+
+fn last_part(mut stderr: impl Read) -> io::Result<String> {
+    let mut said = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let count = stderr.read(&mut part)?;
+        if count == 0 {
+            return Ok(String::from_utf8_lossy(&said).trim().to_owned());
+        }
+        said.extend_from_slice(part.get(..count).unwrap_or_default());
+        said.drain(..said.len().saturating_sub(MOST_STDERR));
+    }
+}
+
+fn with_cause(said: String, cause: Option<io::Error>) -> String {
+    match cause {
+        Some(cause) if cause.kind() != io::ErrorKind::BrokenPipe => format!("{said} ({cause})"),
+        _ => said,
+    }
+}
+
+fn names_a_lock(stderr: &str) -> bool {
+    stderr.contains(".lock': File exists")
+}
+
+/// The command for messages: without options before it, and short.
+fn shown<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let words: Vec<OsString> = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
+    words.join(OsStr::new(" ")).to_string_lossy().chars().take(200).collect()
+}

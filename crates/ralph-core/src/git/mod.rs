@@ -1,0 +1,54 @@
+//! Git: status, snapshots of the whole work tree, checkpoints, rollback and undo.
+//!
+//! A rollback never loses anything: what it removes is saved first, and undo is a rollback of the
+//! rollback.
+//!
+//! ```
+//! use ralph_core::git::{Checkpoint, Repo, rollback, undo};
+//! use ralph_core::state::StateDir;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let test = test_support::TestRepo::new();
+//! # let project = test.root();
+//! let repo = Repo::open(project)?;
+//! let state = StateDir::of_project(project);
+//! Checkpoint::create(&repo, &state, "before the attempt")?;
+//!
+//! # fs_err::write(project.join("a.txt"), "broken")?;
+//! let rolled_back = rollback(&repo, &state, None, "2 tests failed")?;
+//! # assert_eq!(fs_err::read_to_string(project.join("a.txt"))?, "a\n");
+//! assert!(rolled_back.saved.name.starts_with("refs/ralph/discarded/"));
+//!
+//! undo(&repo, &state, &rolled_back.saved.name)?;
+//! # assert_eq!(fs_err::read_to_string(project.join("a.txt"))?, "broken");
+//! # Ok(())
+//! # }
+//! ```
+
+mod blobs;
+mod checkpoint;
+mod command;
+mod diff;
+mod head;
+mod import;
+mod index;
+mod inventory;
+mod repo;
+mod restore;
+mod rollback;
+mod snapshot;
+mod status;
+mod worktree;
+
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use command::{Git, GitError};
+pub use repo::{Repo, RepoError};
+pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
+pub use rollback::{Discarded, RollbackError, discarded, find, finish_interrupted, rollback, undo};
+pub use snapshot::{Record, Snapshot, SnapshotError};
+pub use status::Status;
+
+/// This instant as part of a ref's name: sorts by time, and tells a person when it was.
+fn stamp() -> String {
+    jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f").to_string()
+}

@@ -1,0 +1,111 @@
+//! A repository's work tree: where it is, and whether it may be touched now.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use camino::Utf8Path;
+
+use super::command::{Git, GitError};
+use crate::state::UNTOUCHED;
+
+/// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    git: Git,
+    top: PathBuf,
+    git_dir: PathBuf,
+    untouched: Vec<PathBuf>,
+}
+
+/// Why a repository cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RepoError {
+    /// There is none, it is bare, or it belongs to somebody else; git's message tells which.
+    #[error("{dir} is not in a git work tree that can be used: {source}")]
+    NotARepository {
+        /// Where it was looked for.
+        dir: String,
+        /// Git's answer.
+        source: GitError,
+    },
+    /// An operation of several steps is under way; its state lives outside tree, index and HEAD
+    /// and could not be brought back.
+    #[error("a {operation} is under way in {top}; finish it or run `git {abort}`, then try again")]
+    Busy {
+        /// The operation.
+        operation: &'static str,
+        /// How to end it.
+        abort: &'static str,
+        /// The work tree.
+        top: String,
+    },
+}
+
+/// What git leaves in its folder during an operation of several steps.
+const OPERATIONS: [(&str, &str, &str); 6] = [
+    ("rebase-merge", "rebase", "rebase --abort"),
+    ("rebase-apply", "rebase", "rebase --abort"),
+    ("MERGE_HEAD", "merge", "merge --abort"),
+    ("CHERRY_PICK_HEAD", "cherry-pick", "cherry-pick --abort"),
+    ("REVERT_HEAD", "revert", "revert --abort"),
+    ("BISECT_LOG", "bisect", "bisect reset"),
+];
+
+impl Repo {
+    /// The repository around a project folder, which may be a folder inside the work tree.
+    pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
+        let git = Git::at(project.as_std_path());
+        let where_is = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
+        let output = git
+            .run(&where_is)
+            .map_err(|source| RepoError::NotARepository { dir: project.to_string(), source })?;
+        let mut lines = output.split(|byte| *byte == b'\n');
+        let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
+        let (top, git_dir) = (path(), path());
+        let untouched = untouched_in(project.as_std_path(), &top);
+        Ok(Self { git: Git::at(&top), top, git_dir, untouched })
+    }
+
+    /// Git at the top of the work tree.
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// The top of the work tree.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// The git folder of this work tree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// Whether a path, relative to the top, belongs to us or to the client's settings.
+    pub fn is_untouched(&self, path: &Path) -> bool {
+        self.untouched.iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Refuses while a rebase, merge or the like is under way.
+    pub fn refuse_if_busy(&self) -> Result<(), RepoError> {
+        for (name, operation, abort) in OPERATIONS {
+            if self.git_dir.join(name).exists() {
+                let top = self.top.display().to_string();
+                return Err(RepoError::Busy { operation, abort, top });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Our folders relative to the top of the work tree: those of the project, which may be a folder
+/// further down, and those at the top.
+fn untouched_in(project: &Path, top: &Path) -> Vec<PathBuf> {
+    let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let prefix = project.strip_prefix(top).unwrap_or(Path::new("")).to_owned();
+    let mut folders: Vec<PathBuf> = UNTOUCHED.iter().map(PathBuf::from).collect();
+    folders.extend(UNTOUCHED.iter().map(|name| prefix.join(name)));
+    folders.dedup();
+    folders
+}

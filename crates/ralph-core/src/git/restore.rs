@@ -1,0 +1,243 @@
+//! Returns the repository to a saved state: rollback and undo are both this one act.
+//!
+//! The order is what keeps work safe. First everything that could be overwritten or removed is
+//! saved as a snapshot; then a note is left in the git folder, so that an interrupted restore is
+//! finished by the next one; only then files, HEAD and index are changed.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::command::GitError;
+use super::diff::{self, Change, Content};
+use super::head;
+use super::inventory::Modes;
+use super::repo::Repo;
+use super::snapshot::{Extra, Snapshot, SnapshotError};
+use super::status::Status;
+use super::worktree;
+use crate::state;
+
+/// A state to return to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A snapshot: files, modes, index and branch, exactly.
+    Snapshot(Box<Snapshot>),
+    /// A commit, written down by somebody else's loop: tracked files and HEAD go back to it.
+    /// Which new files are the user's cannot be known, so files that git does not track stay.
+    Commit(String),
+}
+
+/// What a restore did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// What was there before; its ref brings it back.
+    pub saved: Snapshot,
+    /// The files that were written or removed, relative to the top of the work tree.
+    pub touched: Vec<PathBuf>,
+    /// Submodules and repositories inside this one, which were left alone.
+    pub left_alone: Vec<String>,
+}
+
+/// How a restore is recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct SaveAs<'a> {
+    /// The ref for what is there now.
+    pub name: &'a str,
+    /// Its message.
+    pub message: &'a str,
+}
+
+/// Why the state could not be restored; what was there is saved or was not touched.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// Saving failed, so nothing was changed.
+    #[error(transparent)]
+    Save(#[from] SnapshotError),
+    /// A git command failed after the state was saved.
+    #[error("{source}; what was there is kept as {saved_as}, and the next start tries again")]
+    Git {
+        /// Git's failure.
+        source: GitError,
+        /// The ref that holds everything.
+        saved_as: String,
+    },
+    /// A file could not be written or removed after the state was saved.
+    #[error("{source}; what was there is kept as {saved_as}, and the next start tries again")]
+    Io {
+        /// The file and the system's reason.
+        source: io::Error,
+        /// The ref that holds everything.
+        saved_as: String,
+    },
+}
+
+/// Saves what is there and then returns files, index and HEAD to the target.
+pub fn restore(
+    repo: &Repo,
+    target: &Target,
+    save_as: SaveAs<'_>,
+) -> Result<Restored, RestoreError> {
+    repo.refuse_if_busy().map_err(SnapshotError::from)?;
+    let status = Status::read(repo).map_err(SnapshotError::from)?;
+    let extra = endangered(repo, target, &status)?;
+    let saved = Snapshot::take_with(repo, save_as.name, save_as.message, &status, &extra)?;
+    let left_alone = saved.record.left_alone.clone();
+    let act = || -> Result<Vec<PathBuf>, SnapshotError> {
+        leave_note(repo, target)?;
+        let touched = change_files(repo, target, &saved, &status)?;
+        head::move_to(repo, target, &status)?;
+        put_index(repo, target)?;
+        remove_note(repo)?;
+        Ok(touched)
+    };
+    match act() {
+        Ok(touched) => Ok(Restored { saved, touched, left_alone }),
+        Err(SnapshotError::Git(source)) => Err(RestoreError::Git { source, saved_as: saved.name }),
+        Err(SnapshotError::Io(source)) => Err(RestoreError::Io { source, saved_as: saved.name }),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// The target of a restore that was interrupted, if there is one; restoring it again finishes it.
+pub fn interrupted(repo: &Repo) -> Result<Option<Target>, SnapshotError> {
+    let note = match fs_err::read_to_string(repo.git_dir().join(state::RESTORE_NOTE)) {
+        Ok(note) => note,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut words = note.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some("snapshot"), Some(name)) => Target::load(repo, name).map(Some),
+        (Some("commit"), Some(commit)) => Ok(Some(Target::Commit(commit.to_owned()))),
+        // A note that was never finished belongs to a restore that had not begun.
+        _ => Ok(None),
+    }
+}
+
+impl Target {
+    /// The snapshot behind a ref.
+    pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
+        Ok(Self::Snapshot(Box::new(Snapshot::load(repo, name)?)))
+    }
+
+    /// The commit whose tree the files become.
+    fn tree(&self) -> &str {
+        match self {
+            Self::Snapshot(snapshot) => &snapshot.commit,
+            Self::Commit(commit) => commit,
+        }
+    }
+
+    /// The commit that is to be checked out; none in a repository without commits.
+    pub(super) fn head(&self) -> Option<&str> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.record.head.as_deref(),
+            Self::Commit(commit) => Some(commit),
+        }
+    }
+
+    /// The files that must come back exactly as they were on disk, and those that were absent.
+    fn modes(&self) -> Modes {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.modes.clone(),
+            Self::Commit(_) => Modes::new(),
+        }
+    }
+}
+
+/// All that the restore might overwrite although git does not call it changed: files that differ
+/// between the two commits, files of the target that git ignores by now, whatever stands in
+/// their way, and commits that only the target's branch leads to.
+fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, SnapshotError> {
+    let mut files: BTreeSet<PathBuf> = target.modes().into_keys().collect();
+    match (status.head.as_deref(), target.head()) {
+        (Some(from), Some(to)) if from != to => {
+            files.extend(diff::between(repo.git(), from, to)?.into_iter().map(|c| c.path));
+        }
+        (Some(only), None) | (None, Some(only)) => {
+            files.extend(diff::all_of(repo.git(), only)?.into_iter().map(|c| c.path));
+        }
+        _ => {}
+    }
+    let written = files.iter().chain(&status.changed);
+    let in_the_way = worktree::in_the_way(repo.top(), written)?;
+    files.extend(in_the_way);
+    files.retain(|path| !repo.is_untouched(path));
+    let commits = head::endangered_commits(repo, target, status)?;
+    Ok(Extra { files, commits })
+}
+
+fn change_files(
+    repo: &Repo,
+    target: &Target,
+    saved: &Snapshot,
+    status: &Status,
+) -> Result<Vec<PathBuf>, SnapshotError> {
+    let mut changes = diff::between(repo.git(), &saved.commit, target.tree())?;
+    changes.retain(|change| !repo.is_untouched(&change.path));
+    if let Target::Commit(_) = target {
+        let tracked = tracked_files(repo, status)?;
+        changes.retain(|change| change.to != Content::Absent || tracked.contains(&change.path));
+    }
+    let modes = target.modes();
+    // Ignore rules first: they tell which files the target would never have looked at.
+    let (rules, rest): (Vec<Change>, Vec<Change>) = changes
+        .into_iter()
+        .partition(|change| change.path.file_name() == Some(".gitignore".as_ref()));
+    let mut touched = worktree::apply(repo, target.tree(), rules, &modes)?;
+    let rest = worktree::without_ignored(repo, rest, &modes)?;
+    touched.extend(worktree::apply(repo, target.tree(), rest, &modes)?);
+    worktree::set_modes(repo.top(), &modes)?;
+    Ok(touched)
+}
+
+/// What git tracks now, in the index or in HEAD.
+fn tracked_files(repo: &Repo, status: &Status) -> Result<BTreeSet<PathBuf>, GitError> {
+    use std::os::unix::ffi::OsStrExt;
+    let listed = repo.git().run(&["ls-files", "-z", "--full-name"])?;
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let mut tracked: BTreeSet<PathBuf> =
+        names.map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name))).collect();
+    if let Some(head) = &status.head {
+        tracked.extend(diff::all_of(repo.git(), head)?.into_iter().map(|change| change.path));
+    }
+    Ok(tracked)
+}
+
+fn put_index(repo: &Repo, target: &Target) -> Result<(), SnapshotError> {
+    let raw = match target {
+        Target::Snapshot(snapshot) => snapshot.index(repo)?,
+        Target::Commit(_) => None,
+    };
+    match (raw, target.head()) {
+        (Some(index), _) => index.put_back(repo)?,
+        (None, Some(head)) => drop(repo.git().run(&["read-tree", "--reset", head])?),
+        (None, None) => drop(repo.git().run(&["read-tree", "--empty"])?),
+    }
+    // So that plumbing which trusts file times does not call restored files changed. It exits
+    // with 1 when something really is changed.
+    match repo.git().run(&["update-index", "-q", "--refresh"]) {
+        Err(error) if error.exit_code() == Some(1) => Ok(()),
+        other => other.map(drop).map_err(SnapshotError::from),
+    }
+}
+
+fn leave_note(repo: &Repo, target: &Target) -> io::Result<()> {
+    let note = match target {
+        Target::Snapshot(snapshot) => format!("snapshot {}\n", snapshot.name),
+        Target::Commit(commit) => format!("commit {commit}\n"),
+    };
+    let path = note_path(repo);
+    let temporary = path.with_extension("tmp");
+    fs_err::write(&temporary, note)?;
+    fs_err::rename(temporary, path)
+}
+
+fn remove_note(repo: &Repo) -> io::Result<()> {
+    fs_err::remove_file(note_path(repo))
+}
+
+fn note_path(repo: &Repo) -> PathBuf {
+    Path::new(repo.git_dir()).join(state::RESTORE_NOTE)
+}

@@ -1,0 +1,131 @@
+//! Rollback and undo: the two ways in which people and hooks return to a saved state.
+
+use std::time::Duration;
+
+use super::checkpoint::{Checkpoint, CheckpointError};
+use super::command::GitError;
+use super::repo::Repo;
+use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
+use crate::state::{Id, Lock, LockError, StateDir};
+
+/// Where discarded attempts are kept; nothing ever removes them but the user.
+const REFS: &str = "refs/ralph/discarded";
+
+/// How long one rollback waits for another.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An attempt that a rollback or an undo took out of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discarded {
+    /// What the user types to get it back.
+    pub id: String,
+    /// The ref that keeps it.
+    pub name: String,
+    /// When it was discarded, as RFC 3339.
+    pub at: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Why a rollback or an undo did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum RollbackError {
+    /// There is nothing to return to.
+    #[error("there is no checkpoint to return to")]
+    NoCheckpoint,
+    /// No discarded attempt has this id.
+    #[error("no discarded attempt is called `{id}`; `ralph-loop undo` lists them")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+    },
+    /// Several discarded attempts begin with this id.
+    #[error("`{id}` could be {count} discarded attempts; give more of the id")]
+    Ambiguous {
+        /// What was asked for.
+        id: String,
+        /// How many match.
+        count: usize,
+    },
+    /// The checkpoint cannot be used.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The state could not be restored.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// Another rollback goes on and does not end.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+/// Returns the tree to the checkpoint. What was there is kept and can be brought back by [`undo`].
+pub fn rollback(
+    repo: &Repo,
+    state: &StateDir,
+    story: Option<&Id>,
+    why: &str,
+) -> Result<Restored, RollbackError> {
+    let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
+    let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
+    let target = checkpoint.target(repo).map_err(RestoreError::from)?;
+    Ok(discard(repo, &target, story, why)?)
+}
+
+/// Brings back a discarded attempt. What was there is discarded in turn, so undo can be undone.
+pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, RollbackError> {
+    let _lock = Lock::take_within(&state.rollback_lock(), "undoing a rollback", PATIENCE)?;
+    let found = find(repo, id)?;
+    let target = Target::load(repo, &found.name).map_err(RestoreError::from)?;
+    Ok(discard(repo, &target, None, &format!("undo of {}", found.id))?)
+}
+
+/// Finishes a restore that a crash or a power cut interrupted; tells whether there was one.
+pub fn finish_interrupted(repo: &Repo, state: &StateDir) -> Result<bool, RollbackError> {
+    let _lock = Lock::take_within(&state.rollback_lock(), "finishing a rollback", PATIENCE)?;
+    let Some(target) = interrupted(repo).map_err(RestoreError::from)? else { return Ok(false) };
+    discard(repo, &target, None, "left by an interrupted rollback")?;
+    Ok(true)
+}
+
+/// All discarded attempts, newest first.
+pub fn discarded(repo: &Repo) -> Result<Vec<Discarded>, GitError> {
+    let format = "--format=%(refname)%00%(creatordate:iso-strict)%00%(contents:subject)";
+    let listed = repo.git().line(&["for-each-ref", "--sort=-refname", format, REFS])?;
+    let parse = |line: &str| {
+        let mut fields = line.split('\0').map(str::to_owned);
+        let (name, at, why) = (fields.next()?, fields.next()?, fields.next()?);
+        let id = name.strip_prefix(REFS)?.trim_start_matches('/').to_owned();
+        Some(Discarded { id, name, at, why })
+    };
+    Ok(listed.lines().filter_map(parse).collect())
+}
+
+/// A discarded attempt by its id or the beginning of it.
+pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
+    let all = discarded(repo)?;
+    if let Some(exact) = all.iter().find(|attempt| attempt.id == id || attempt.name == id) {
+        return Ok(exact.clone());
+    }
+    let mut close: Vec<Discarded> = all.into_iter().filter(|a| a.id.starts_with(id)).collect();
+    match (close.pop(), close.len()) {
+        (Some(only), 0) if !id.is_empty() => Ok(only),
+        (None, _) => Err(RollbackError::Unknown { id: id.to_owned() }),
+        (Some(_), others) => Err(RollbackError::Ambiguous { id: id.to_owned(), count: others + 1 }),
+    }
+}
+
+fn discard(
+    repo: &Repo,
+    target: &Target,
+    story: Option<&Id>,
+    why: &str,
+) -> Result<Restored, RestoreError> {
+    let story = story.map(|id| format!("-{id}")).unwrap_or_default();
+    let name = format!("{REFS}/{}{story}", super::stamp());
+    // The subject is one line, and lists show it.
+    let message: String = why.lines().next().unwrap_or_default().chars().take(200).collect();
+    restore(repo, target, SaveAs { name: &name, message: &message })
+}

@@ -1,0 +1,184 @@
+//! A snapshot: the whole work tree as a commit under `refs/ralph/`, made without touching index,
+//! HEAD or files.
+//!
+//! The commit's tree is HEAD's tree with every changed and every new file laid over it, byte for
+//! byte as they are on disk (no line-ending or other filter in between), so `git diff` and
+//! `git show` work on it. Its first parent is HEAD, its last one a *record* commit with what a
+//! tree cannot hold: the branch, exact file modes and, if anything was staged, the index file.
+//! All of it is written by one `git fast-import`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::GitError;
+use super::import::Import;
+use super::index::RawIndex;
+use super::inventory::{Inventory, parse_modes, render_modes};
+use super::repo::{Repo, RepoError};
+use super::status::Status;
+
+/// The version of the record's format.
+const VERSION: u32 = 1;
+
+/// The files of the record commit.
+const RECORD_FILE: &str = "record.json";
+const MODES_FILE: &str = "modes";
+const INDEX_FILE: &str = "index";
+
+/// A snapshot must outlast a power cut, because the tree is changed right after it was taken.
+/// `--done` makes a stream that breaks off an error instead of half a snapshot, and without
+/// `--force` a ref that exists is never overwritten.
+const IMPORT: [&str; 7] = [
+    "-c",
+    "core.fsync=objects,reference",
+    "-c",
+    "core.fsyncMethod=batch",
+    "fast-import",
+    "--quiet",
+    "--done",
+];
+
+/// A snapshot that was written or read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The ref that keeps it.
+    pub name: String,
+    /// The commit.
+    pub commit: String,
+    /// What the tree cannot hold.
+    pub record: Record,
+    /// The files that were taken from disk, with their exact mode; none for a file that was known
+    /// to be absent.
+    pub modes: BTreeMap<PathBuf, Option<u32>>,
+}
+
+/// What a tree cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of this format.
+    pub version: u32,
+    /// The commit that was checked out.
+    pub head: Option<String>,
+    /// The branch that was checked out; none if HEAD was detached.
+    pub branch: Option<String>,
+    /// When the index file was last written, if it is part of the record.
+    pub index_time: Option<(i64, u32)>,
+    /// Submodules and inner repositories that were left alone, for messages.
+    pub left_alone: Vec<String>,
+}
+
+/// Why a snapshot could not be made or read.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The repository is not usable now.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A file could not be read.
+    #[error("could not save the work tree: {0}; nothing was changed")]
+    Io(#[from] io::Error),
+    /// The ref is there, but it is not one of our snapshots.
+    #[error("{name} is not a snapshot that this version can read ({why}); it was left as it is")]
+    Foreign {
+        /// The ref.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// What to take besides what git calls changed.
+#[derive(Debug, Default)]
+pub(super) struct Extra {
+    /// Files to save as they are on disk, even if git ignores them or thinks them unchanged.
+    pub(super) files: BTreeSet<PathBuf>,
+    /// Commits that must stay reachable.
+    pub(super) commits: Vec<String>,
+}
+
+impl Snapshot {
+    /// Saves the work tree as it is now under the ref `name`.
+    pub fn take(repo: &Repo, name: &str, message: &str) -> Result<Self, SnapshotError> {
+        repo.refuse_if_busy()?;
+        let status = Status::read(repo)?;
+        Self::take_with(repo, name, message, &status, &Extra::default())
+    }
+
+    /// The same, of a status that was read already, and with more than git calls changed.
+    pub(super) fn take_with(
+        repo: &Repo,
+        name: &str,
+        message: &str,
+        status: &Status,
+        extra: &Extra,
+    ) -> Result<Self, SnapshotError> {
+        let index = if status.staged { RawIndex::read(repo)? } else { None };
+        let changed = status.changed.iter().filter(|path| !repo.is_untouched(path));
+        let files = Inventory::take(repo.top(), changed.chain(extra.files.iter()))?;
+        let modes = files.modes();
+        let record = Record {
+            version: VERSION,
+            head: status.head.clone(),
+            branch: status.branch.clone(),
+            index_time: index.as_ref().map(|index| index.time),
+            left_alone: status.nested.iter().map(|p| p.to_string_lossy().into_owned()).collect(),
+        };
+        let mut record_files = vec![
+            (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),
+            (MODES_FILE, render_modes(&modes)),
+        ];
+        record_files.extend(index.map(|index| (INDEX_FILE, index.content)));
+        let import = Import {
+            name,
+            message,
+            top: repo.top(),
+            head: status.head.as_deref(),
+            keep: &extra.commits,
+            files: &files,
+            record: record_files,
+            objects: &status.staged_objects,
+        };
+        let commit = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read_text)?;
+        Ok(Self { name: name.to_owned(), commit: commit.trim().to_owned(), record, modes })
+    }
+
+    /// Reads a snapshot back by the name of its ref.
+    pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
+        let foreign = |why: &str| SnapshotError::Foreign { name: name.to_owned(), why: why.into() };
+        let git = repo.git();
+        let parents = git.line(&["rev-list", "--parents", "--no-walk", name, "--"])?;
+        let mut parents = parents.split(' ');
+        let commit = parents.next().unwrap_or_default().to_owned();
+        let record_commit = parents.next_back().ok_or_else(|| foreign("it has no record"))?;
+        let record = git.run(&["cat-file", "blob", &format!("{record_commit}:{RECORD_FILE}")])?;
+        let record: Record =
+            serde_json::from_slice(&record).map_err(|error| foreign(&error.to_string()))?;
+        if record.version > VERSION {
+            return Err(foreign("it was written by a newer version"));
+        }
+        let modes = git.run(&["cat-file", "blob", &format!("{record_commit}:{MODES_FILE}")])?;
+        let modes = parse_modes(&modes).ok_or_else(|| foreign("its list of modes is broken"))?;
+        Ok(Self { name: name.to_owned(), commit, record, modes })
+    }
+
+    /// The index as it was, if anything was staged.
+    pub(super) fn index(&self, repo: &Repo) -> Result<Option<RawIndex>, SnapshotError> {
+        let Some(time) = self.record.index_time else { return Ok(None) };
+        let parents = repo.git().line(&["rev-parse", &format!("{}^@", self.commit)])?;
+        let record_commit = parents.lines().last().unwrap_or_default();
+        let content =
+            repo.git().run(&["cat-file", "blob", &format!("{record_commit}:{INDEX_FILE}")])?;
+        Ok(Some(RawIndex { content, time }))
+    }
+}
+
+fn read_text(mut stdout: impl io::Read) -> io::Result<String> {
+    let mut text = String::new();
+    stdout.read_to_string(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,239 @@
+//! Files of the work tree, written and removed one by one.
+//!
+//! Not left to `git reset`, for three reasons: files that were uncommitted must come back byte for
+//! byte, without filters; ignored files must stay; and nothing may be written through a symlink
+//! that leads out of the tree. Only files that were committed are checked out by git, because
+//! they are what git's filters make of them.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::blobs;
+use super::command::GitError;
+use super::diff::{Change, Content};
+use super::inventory::{Modes, is_absence};
+use super::repo::Repo;
+use super::snapshot::SnapshotError;
+
+/// Makes the changes on disk that lead to `tree`, and returns the paths that it touched. The files
+/// in `modes` come back as the bytes they were; all others come as git checks them out.
+pub(super) fn apply(
+    repo: &Repo,
+    tree: &str,
+    changes: Vec<Change>,
+    modes: &Modes,
+) -> Result<Vec<PathBuf>, SnapshotError> {
+    let changes: Vec<Change> =
+        changes.into_iter().filter(|change| change.to != Content::Submodule).collect();
+    let (removals, writes): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| change.to == Content::Absent);
+    // Removals first: a folder may have to become a file, and a link a folder.
+    for change in &removals {
+        remove(repo.top(), &change.path)?;
+    }
+    let (exact, committed): (Vec<&Change>, Vec<&Change>) =
+        writes.into_iter().partition(|change| modes.contains_key(&change.path));
+    blobs::read(repo, &exact, |change, content| {
+        write(repo.top(), change, content, modes.get(&change.path).copied().flatten())
+    })?;
+    check_out(repo, tree, &committed)?;
+    Ok(changes.into_iter().map(|change| change.path).collect())
+}
+
+/// Lets git write files of a tree, by way of an index of our own.
+fn check_out(repo: &Repo, tree: &str, changes: &[&Change]) -> Result<(), SnapshotError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let mut names = Vec::new();
+    let mut kept = Vec::new();
+    for change in changes {
+        names.extend_from_slice(change.path.as_os_str().as_bytes());
+        names.push(0);
+        kept.push(kept_mode(&repo.top().join(&change.path)));
+        clear_the_way(repo.top(), &change.path)?;
+    }
+    let index = repo.git_dir().join(format!("ralph-index-{}", std::process::id()));
+    let git = repo.git().on_index(index.clone());
+    let done = git
+        .run(&["read-tree", tree])
+        .and_then(|_| git.feed(&["checkout-index", "--force", "-z", "--stdin"], &names));
+    let _ = fs_err::remove_file(index);
+    done?;
+    for (change, mode) in changes.iter().zip(kept) {
+        if let (Content::File { executable, .. }, Some(mode)) = (&change.to, mode) {
+            let permissions = std::fs::Permissions::from_mode(with_execution(mode, *executable));
+            fs_err::set_permissions(repo.top().join(&change.path), permissions)?;
+        }
+    }
+    Ok(())
+}
+
+/// Leaves out removals of files that the ignore rules now in place would ignore: they were never
+/// part of the target, and what is ignored is never touched.
+/// Unless the target knew the path and knew it to be absent.
+pub(super) fn without_ignored(
+    repo: &Repo,
+    changes: Vec<Change>,
+    modes: &Modes,
+) -> Result<Vec<Change>, GitError> {
+    let mut names = Vec::new();
+    let in_doubt =
+        |change: &&Change| change.to == Content::Absent && !modes.contains_key(&change.path);
+    for change in changes.iter().filter(in_doubt) {
+        names.extend_from_slice(change.path.as_os_str().as_bytes());
+        names.push(0);
+    }
+    if names.is_empty() {
+        return Ok(changes);
+    }
+    let ignored = match repo.git().feed(&["check-ignore", "-z", "--stdin", "--no-index"], &names) {
+        Ok(ignored) => ignored,
+        // Exit code 1: none of them is ignored.
+        Err(error) if error.exit_code() == Some(1) => return Ok(changes),
+        Err(error) => return Err(error),
+    };
+    let ignored: BTreeSet<&[u8]> = ignored.split(|byte| *byte == 0).collect();
+    let stays = |change: &Change| ignored.contains(change.path.as_os_str().as_bytes());
+    Ok(changes.into_iter().filter(|c| c.to != Content::Absent || !stays(c)).collect())
+}
+
+/// Gives every file its exact mode again, also those whose content did not change.
+pub(super) fn set_modes(top: &Path, modes: &Modes) -> io::Result<()> {
+    for (path, mode) in modes.iter().filter_map(|(path, mode)| Some((path, (*mode)?))) {
+        let full = top.join(path);
+        match fs_err::symlink_metadata(&full) {
+            Ok(found) if found.is_file() && found.mode() & 0o7777 != mode => {
+                fs_err::set_permissions(&full, std::fs::Permissions::from_mode(mode))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What stands where these paths are to be written: a file or link where a folder is needed, or
+/// the files in a folder where a file is needed.
+pub(super) fn in_the_way<'a>(
+    top: &Path,
+    paths: impl Iterator<Item = &'a PathBuf>,
+) -> io::Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for path in paths {
+        for parent in path.ancestors().skip(1).filter(|parent| parent.parent().is_some()) {
+            let there = fs_err::symlink_metadata(top.join(parent));
+            if there.is_ok_and(|metadata| !metadata.is_dir()) {
+                found.insert(parent.to_owned());
+            }
+        }
+        if fs_err::symlink_metadata(top.join(path)).is_ok_and(|metadata| metadata.is_dir()) {
+            collect_files(top, path, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+fn collect_files(top: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    for entry in fs_err::read_dir(top.join(folder))? {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            collect_files(top, &path, found)?;
+        } else {
+            found.insert(path);
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file and the folders that become empty by it.
+fn remove(top: &Path, path: &Path) -> io::Result<()> {
+    if !is_below_real_folders(top, path) {
+        return Ok(());
+    }
+    match fs_err::remove_file(top.join(path)) {
+        Err(error) if !is_absence(&error) && error.kind() != io::ErrorKind::IsADirectory => {
+            return Err(error);
+        }
+        _ => {}
+    }
+    for parent in path.ancestors().skip(1).filter(|parent| parent.parent().is_some()) {
+        if fs_err::remove_dir(top.join(parent)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A path behind a symlink is not in the tree; removing it would remove a file elsewhere.
+fn is_below_real_folders(top: &Path, path: &Path) -> bool {
+    let parents = path.ancestors().skip(1).filter(|parent| parent.parent().is_some());
+    parents.into_iter().all(|parent| !top.join(parent).is_symlink())
+}
+
+/// Writes beside and renames, so that a crash leaves the old file or the new one.
+fn write(top: &Path, change: &Change, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+    let full = top.join(&change.path);
+    clear_the_way(top, &change.path)?;
+    let temporary = temporary_beside(&full);
+    let _ = fs_err::remove_file(&temporary);
+    match &change.to {
+        Content::Link { .. } => {
+            fs_err::os::unix::fs::symlink(std::ffi::OsStr::from_bytes(content), &temporary)?;
+        }
+        Content::File { .. } => {
+            let mut file =
+                fs_err::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+            file.write_all(content)?;
+            if let Some(mode) = mode {
+                file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+            }
+        }
+        Content::Absent | Content::Submodule => return Ok(()),
+    }
+    fs_err::rename(&temporary, &full)
+}
+
+/// A name of our own, which no long name can make too long.
+fn temporary_beside(full: &Path) -> PathBuf {
+    full.with_file_name(format!(".ralph-restore-{}", std::process::id()))
+}
+
+/// A file that is there keeps its mode, so that a private file does not become readable to all.
+fn kept_mode(full: &Path) -> Option<u32> {
+    let metadata = fs_err::symlink_metadata(full).ok().filter(std::fs::Metadata::is_file)?;
+    Some(metadata.mode() & 0o7777)
+}
+
+/// Whoever may read may execute, as git does it.
+fn with_execution(mode: u32, executable: bool) -> u32 {
+    if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 }
+}
+
+/// Makes the parents of a path real folders, and the path itself anything but a folder. All that
+/// is removed here was saved before, because it was [`in_the_way`].
+fn clear_the_way(top: &Path, path: &Path) -> io::Result<()> {
+    let parents: Vec<&Path> = path.ancestors().skip(1).collect();
+    for parent in parents.into_iter().rev() {
+        let full = top.join(parent);
+        if fs_err::symlink_metadata(&full).is_ok_and(|metadata| !metadata.is_dir()) {
+            fs_err::remove_file(&full)?;
+        }
+    }
+    let full = top.join(path);
+    if let Some(parent) = full.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    if fs_err::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_dir()) {
+        if full.join(".git").exists() {
+            let message =
+                format!("{} is a repository of its own and stands in the way", full.display());
+            return Err(io::Error::other(message));
+        }
+        fs_err::remove_dir_all(&full)?;
+    }
+    Ok(())
+}

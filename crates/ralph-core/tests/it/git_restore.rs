@@ -1,0 +1,517 @@
+//! Snapshot, checkpoint, rollback and undo in the situations that people get into.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use camino::Utf8Path;
+use ralph_core::git::{
+    Checkpoint, Repo, Restored, RollbackError, Snapshot, Status, discarded, finish_interrupted,
+    rollback, undo,
+};
+use ralph_core::state::{Id, RESTORE_NOTE, StateDir};
+use test_support::{Fingerprint, TestRepo};
+
+pub(crate) fn state_of(test: &TestRepo) -> StateDir {
+    // Outside of the repository, so that fingerprints show the user's files only.
+    StateDir::of_project(test.scratch().root())
+}
+
+pub(crate) fn checkpoint(test: &TestRepo) -> (Repo, StateDir) {
+    let repo = Repo::open(test.root()).unwrap();
+    let state = state_of(test);
+    Checkpoint::create(&repo, &state, "checkpoint").unwrap();
+    (repo, state)
+}
+
+/// The heart of the promise: whatever happens after a checkpoint, rollback brings back the state
+/// of the checkpoint, and undo the state before the rollback.
+fn check(prepare: impl FnOnce(&TestRepo), change: impl FnOnce(&TestRepo)) -> Restored {
+    let test = TestRepo::new();
+    prepare(&test);
+    let before = test.fingerprint();
+    let (repo, state) = checkpoint(&test);
+    assert_eq!(test.fingerprint(), before, "a checkpoint changes nothing");
+    change(&test);
+    let changed = test.fingerprint();
+    let restored = rollback(&repo, &state, None, "tests failed").unwrap();
+    same_but_refs(&test.fingerprint(), &before);
+    undo(&repo, &state, &restored.saved.name).unwrap();
+    same_but_refs(&test.fingerprint(), &changed);
+    test.git(["fsck", "--strict"]);
+    restored
+}
+
+/// Branches other than the one checked out are the agent's to make and move.
+fn same_but_refs(now: &Fingerprint, before: &Fingerprint) {
+    let now = Fingerprint { refs: before.refs.clone(), ..now.clone() };
+    assert_eq!(now, *before);
+}
+
+fn nothing(_: &TestRepo) {}
+
+#[test]
+fn edits_new_files_and_removals_are_taken_back() {
+    check(nothing, |test| {
+        test.write("a.txt", "changed");
+        test.write("new/deep/file.txt", "new");
+        test.remove("src/lib.rs");
+    });
+}
+
+#[test]
+fn the_users_dirty_staged_and_untracked_work_comes_back() {
+    let user = |test: &TestRepo| {
+        test.write("staged.txt", "staged");
+        test.git(["add", "staged.txt"]);
+        test.write("staged.txt", "staged, then changed");
+        test.write("a.txt", "dirty");
+        test.write("untracked.txt", "untracked");
+        test.write("stashed.txt", "stashed");
+        test.git(["stash", "push", "-u", "-q", "--", "stashed.txt"]);
+        test.write("secret.log", "ignored");
+        test.git(["rm", "-q", "--cached", "src/lib.rs"]);
+    };
+    check(user, |test| {
+        test.write("a.txt", "agent");
+        test.write("untracked.txt", "agent");
+        test.remove("staged.txt");
+        test.git(["add", "-A"]);
+        test.git(["commit", "-qm", "agent"]);
+    });
+}
+
+#[test]
+fn commits_of_the_attempt_are_taken_back_and_kept() {
+    let restored = check(nothing, |test| {
+        test.write("a.txt", "one");
+        test.commit_all("agent 1");
+        test.write("b.txt", "two");
+        test.commit_all("agent 2");
+        test.write("b.txt", "three");
+    });
+    assert!(restored.touched.iter().any(|path| path == Path::new("b.txt")));
+}
+
+#[test]
+fn another_branch_or_a_detached_head_is_left_again() {
+    let switch = |test: &TestRepo| {
+        test.write("a.txt", "on main");
+        test.commit_all("on main");
+        test.git(["switch", "-qc", "agent"]);
+        test.write("a.txt", "on agent");
+        test.commit_all("on agent");
+    };
+    check(nothing, switch);
+    check(|test| drop(test.git(["checkout", "-q", "--detach"])), switch);
+    check(nothing, |test| {
+        test.git(["checkout", "-q", "--detach"]);
+        test.write("a.txt", "detached");
+        test.commit_all("detached");
+        test.git(["branch", "-qD", "main"]);
+    });
+}
+
+#[test]
+fn symlinks_modes_and_odd_names_are_exact() {
+    let odd = OsStr::from_bytes(b"n\xf6t utf8 \"quoted\"\nline");
+    let user = |test: &TestRepo| {
+        test.write(odd, "odd");
+        test.write("private.key", "secret");
+        test.chmod("private.key", 0o600);
+        test.write("run.sh", "#!/bin/sh\n");
+        test.chmod("run.sh", 0o750);
+        test.symlink("link", "a.txt");
+        test.symlink("dangling", "nowhere");
+        test.write("long/".to_owned() + &"x".repeat(255), "long");
+    };
+    check(user, |test| {
+        test.write(odd, "changed");
+        test.chmod("private.key", 0o644);
+        test.remove("run.sh");
+        test.remove("link");
+        test.write("link", "a file now");
+        test.remove("dangling");
+        test.symlink("dangling", "elsewhere");
+        test.remove("long");
+    });
+}
+
+#[test]
+fn files_become_folders_and_folders_files() {
+    check(nothing, |test| {
+        test.remove("src");
+        test.write("src", "a file now");
+        test.remove("a.txt");
+        test.write("a.txt/inner", "a folder now");
+    });
+}
+
+#[test]
+fn nothing_is_written_through_a_symlink_that_leads_out() {
+    let outside = test_support::Scratch::new();
+    outside.file("lib.rs", "not yours");
+    check(nothing, |test| {
+        test.remove("src");
+        test.symlink("src", outside.root());
+    });
+    assert_eq!(outside.read("lib.rs"), "not yours");
+}
+
+#[test]
+fn ignored_files_stay_even_if_the_rules_change() {
+    let test = TestRepo::new();
+    test.write("secret.log", "ignored");
+    test.write("build/out.o", "ignored");
+    let (repo, state) = checkpoint(&test);
+    test.write(".gitignore", "");
+    test.write("more.log", "created while nothing was ignored");
+    let restored = rollback(&repo, &state, None, "why").unwrap();
+    let files = test.fingerprint().files;
+    assert!(files.contains_key(Path::new("secret.log")));
+    assert!(files.contains_key(Path::new("build/out.o")));
+    assert!(test.git(["status", "--porcelain"]).is_empty());
+    assert_eq!(restored.touched, [Path::new(".gitignore")]);
+}
+
+#[test]
+fn a_users_file_that_the_attempt_hid_and_removed_comes_back() {
+    check(
+        |test| test.write("notes.dat", "mine"),
+        |test| {
+            test.write(".gitignore", "*.dat\n");
+            test.remove("notes.dat");
+        },
+    );
+}
+
+#[test]
+fn an_ignored_file_in_the_way_is_saved_before_it_is_replaced() {
+    check(nothing, |test| {
+        test.git(["rm", "-q", "--cached", "a.txt"]);
+        test.write(".gitignore", "a.txt\nsrc\n");
+        test.commit_all("hide");
+        test.write("a.txt", "ignored now, and different");
+        test.remove("src");
+        test.write("src", "an ignored file where a folder was");
+    });
+}
+
+#[test]
+fn line_endings_come_back_byte_for_byte_in_spite_of_filters() {
+    let user = |test: &TestRepo| {
+        test.write(".gitattributes", "*.txt text=auto eol=crlf\n*.id ident\n");
+        test.commit_all("attributes");
+        test.write("a.txt", "dirty\nmixed\r\nends\n");
+        test.write("new.txt", "new\r\nmixed\n");
+        test.write("x.id", "$Id$\n");
+    };
+    check(user, |test| {
+        test.write("a.txt", "agent\r\n");
+        test.remove("new.txt");
+        test.write("x.id", "agent $Id: 12$\n");
+        test.commit_all("agent");
+    });
+}
+
+#[test]
+fn clean_files_come_back_through_the_filters() {
+    let test = TestRepo::new();
+    test.write(".gitattributes", "*.txt text eol=crlf\n");
+    test.write("t.txt", "one\r\ntwo\r\n");
+    test.commit_all("crlf");
+    let (repo, state) = checkpoint(&test);
+    test.write("t.txt", "changed");
+    rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(test.fingerprint().files[Path::new("t.txt")].1, b"one\r\ntwo\r\n");
+    assert!(test.git(["status", "--porcelain"]).is_empty());
+}
+
+#[test]
+fn special_index_entries_are_exact() {
+    let user = |test: &TestRepo| {
+        test.write("intended.txt", "later");
+        test.git(["add", "--intent-to-add", "intended.txt"]);
+        test.git(["update-index", "--assume-unchanged", "src/lib.rs"]);
+        test.git(["update-index", "--chmod=+x", "a.txt"]);
+    };
+    check(user, |test| {
+        test.write("intended.txt", "agent");
+        test.commit_all("agent");
+    });
+}
+
+#[test]
+fn conflicts_without_an_operation_are_exact() {
+    let user = |test: &TestRepo| {
+        test.write("a.txt", "stashed");
+        test.git(["stash", "-q"]);
+        test.write("a.txt", "committed");
+        test.commit_all("other");
+        let popped = test.try_git(test.root().as_std_path(), ["stash", "pop"]);
+        assert!(!popped.status.success(), "a conflict was wanted");
+    };
+    check(user, |test| {
+        test.write("a.txt", "resolved");
+        test.commit_all("agent");
+    });
+}
+
+#[test]
+fn a_split_index_is_saved_whole() {
+    let user = |test: &TestRepo| {
+        test.git(["config", "core.splitIndex", "true"]);
+        test.git(["update-index", "--split-index"]);
+        test.write("s.txt", "staged");
+        test.git(["add", "s.txt"]);
+    };
+    check(user, |test| {
+        test.write("s.txt", "agent");
+        test.commit_all("agent");
+    });
+}
+
+#[test]
+fn a_change_in_the_same_instant_as_the_index_is_not_missed() {
+    // Same size, same second: git itself only notices because the index is no newer.
+    for _ in 0..20 {
+        check(
+            |test| {
+                test.write("a.txt", "b\n");
+                test.git(["add", "a.txt"]);
+                test.write("a.txt", "c\n");
+            },
+            |test| test.write("a.txt", "d\n"),
+        );
+    }
+}
+
+#[test]
+fn a_repository_without_commits_works() {
+    let test = TestRepo::empty();
+    test.write("first.txt", "mine");
+    test.write("staged.txt", "mine");
+    test.git(["add", "staged.txt"]);
+    let before = test.fingerprint();
+    let (repo, state) = checkpoint(&test);
+    assert_eq!(Checkpoint::load(&state).unwrap().unwrap().commit, None);
+    test.write("first.txt", "agent");
+    test.commit_all("agent's first commit");
+    test.write("more.txt", "agent");
+    let changed = test.fingerprint();
+    let restored = rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(test.fingerprint(), before);
+    undo(&repo, &state, &restored.saved.name).unwrap();
+    assert_eq!(test.fingerprint(), changed);
+}
+
+#[test]
+fn a_linked_worktree_is_independent() {
+    let test = TestRepo::new();
+    let linked = test.scratch().path("linked tree");
+    test.git(["worktree", "add", "-q", linked.as_str(), "-b", "side"]);
+    let main_before = test.fingerprint();
+    let repo = Repo::open(&linked).unwrap();
+    let state = state_of(&test);
+    fs_err::write(linked.join("a.txt"), "user").unwrap();
+    Checkpoint::create(&repo, &state, "checkpoint").unwrap();
+    fs_err::write(linked.join("a.txt"), "agent").unwrap();
+    test.git_in(linked.as_std_path(), ["commit", "-qam", "agent"]);
+    rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(fs_err::read_to_string(linked.join("a.txt")).unwrap(), "user");
+    assert_eq!(test.git_in(linked.as_std_path(), ["status", "--porcelain"]), " M a.txt\n");
+    assert_eq!(test.fingerprint(), main_before);
+}
+
+#[test]
+fn a_project_in_a_subfolder_keeps_its_own_state_and_settings() {
+    let test = TestRepo::new();
+    test.write("app/main.py", "print(1)\n");
+    test.write("app/.ralph/PRD-1/plan.md", "- [ ] US-001: x\n");
+    test.write("app/.claude/settings.json", "{}");
+    test.commit_all("app");
+    let project = test.root().join("app");
+    let repo = Repo::open(&project).unwrap();
+    let state = StateDir::of_project(&project);
+    state.prepare().unwrap();
+    Checkpoint::create(&repo, &state, "checkpoint").unwrap();
+    test.write("app/main.py", "broken");
+    test.write("a.txt", "broken");
+    test.write("app/.ralph/PRD-1/plan.md", "- [x] US-001: x\n");
+    test.write("app/.claude/settings.json", "{\"a\":1}");
+    test.commit_all("agent, with plan and settings");
+    rollback(&repo, &state, None, "why").unwrap();
+    let read = |name: &str| fs_err::read_to_string(test.root().join(name)).unwrap();
+    assert_eq!(read("app/main.py"), "print(1)\n");
+    assert_eq!(read("a.txt"), "a\n");
+    assert_eq!(read("app/.ralph/PRD-1/plan.md"), "- [x] US-001: x\n");
+    assert_eq!(read("app/.claude/settings.json"), "{\"a\":1}");
+    assert!(Status::read(&repo).unwrap().is_clean(&repo));
+}
+
+#[test]
+fn submodules_and_inner_repositories_are_left_alone_and_named() {
+    let test = TestRepo::new();
+    let library = TestRepo::new();
+    test.git([
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        library.root().as_str(),
+        "lib",
+    ]);
+    test.commit_all("submodule");
+    test.write("inner/file", "x");
+    test.git_in(test.root().join("inner").as_std_path(), ["init", "-q"]);
+    let (repo, state) = checkpoint(&test);
+    test.write("lib/a.txt", "work in the submodule");
+    test.git_in(test.root().join("lib").as_std_path(), ["commit", "-qam", "in the submodule"]);
+    test.write("inner/file", "work in the inner repository");
+    test.write("a.txt", "agent");
+    let restored = rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(restored.left_alone, ["lib", "inner/"]);
+    let files = test.fingerprint().files;
+    assert_eq!(files[Path::new("lib/a.txt")].1, b"work in the submodule");
+    assert_eq!(files[Path::new("inner/file")].1, b"work in the inner repository");
+    assert_eq!(files[Path::new("a.txt")].1, b"a\n");
+}
+
+#[test]
+fn an_operation_under_way_is_refused_with_a_way_out() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.git(["switch", "-qc", "side"]);
+    test.write("a.txt", "side");
+    test.commit_all("side");
+    test.git(["switch", "-q", "main"]);
+    test.write("a.txt", "main");
+    test.commit_all("main");
+    assert!(!test.try_git(test.root().as_std_path(), ["rebase", "side"]).status.success());
+    let before = test.fingerprint();
+    let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
+    assert!(error.contains("rebase is under way") && error.contains("--abort"), "{error}");
+    let error = Snapshot::take(&repo, "refs/ralph/x", "x").unwrap_err().to_string();
+    assert!(error.contains("rebase is under way"), "{error}");
+    assert_eq!(test.fingerprint(), before);
+}
+
+#[test]
+fn a_bare_commit_id_is_honoured_and_spares_untracked_files() {
+    let test = TestRepo::new();
+    let state = state_of(&test);
+    let repo = Repo::open(test.root()).unwrap();
+    fs_err::create_dir_all(state.root()).unwrap();
+    fs_err::write(state.checkpoint(), format!("{}\n", test.head())).unwrap();
+    let before = test.fingerprint();
+    test.write("untracked.txt", "whose is it?");
+    test.write("a.txt", "agent");
+    test.write("added.txt", "agent");
+    test.git(["add", "added.txt"]);
+    test.git(["commit", "-qam", "agent"]);
+    rollback(&repo, &state, None, "why").unwrap();
+    let after = test.fingerprint();
+    assert_eq!(after.head, before.head);
+    assert_eq!(after.files.len(), before.files.len() + 1);
+    assert_eq!(after.files[Path::new("untracked.txt")].1, b"whose is it?");
+}
+
+#[test]
+fn a_broken_checkpoint_file_is_an_error_and_nothing_is_touched() {
+    let test = TestRepo::new();
+    let state = state_of(&test);
+    let repo = Repo::open(test.root()).unwrap();
+    fs_err::create_dir_all(state.root()).unwrap();
+    test.write("a.txt", "agent");
+    let before = test.fingerprint();
+    for text in ["HEAD~1\n", "--hard\n", "0123\n", &format!("{}\nrefs/heads/main\n", test.head())] {
+        fs_err::write(state.checkpoint(), text).unwrap();
+        assert!(rollback(&repo, &state, None, "why").is_err(), "{text:?}");
+    }
+    fs_err::write(state.checkpoint(), format!("{}\n", "a".repeat(40))).unwrap();
+    assert!(rollback(&repo, &state, None, "why").is_err());
+    fs_err::write(state.checkpoint(), "\n").unwrap();
+    let missing = rollback(&repo, &state, None, "why").unwrap_err();
+    assert!(matches!(missing, RollbackError::NoCheckpoint));
+    assert_eq!(test.fingerprint(), before);
+}
+
+#[test]
+fn discarded_attempts_are_listed_and_found_by_a_part_of_their_id() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    let story = Id::parse("US-001").unwrap();
+    test.write("a.txt", "first try");
+    rollback(&repo, &state, Some(&story), "3 tests failed\nwith details").unwrap();
+    test.write("a.txt", "second try");
+    rollback(&repo, &state, Some(&story), "1 test failed").unwrap();
+    let list = discarded(&repo).unwrap();
+    let reasons: Vec<&str> = list.iter().map(|attempt| attempt.why.as_str()).collect();
+    assert_eq!(reasons, ["1 test failed", "3 tests failed"]);
+    assert!(list[0].id.ends_with("-US-001"));
+    undo(&repo, &state, &list[1].id).unwrap();
+    assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "first try");
+    let unknown = undo(&repo, &state, "1999").unwrap_err().to_string();
+    assert!(unknown.contains("ralph-loop undo"), "{unknown}");
+    let ambiguous = undo(&repo, &state, "20").unwrap_err().to_string();
+    assert!(ambiguous.contains("3 discarded attempts"), "{ambiguous}");
+}
+
+#[test]
+fn an_interrupted_restore_is_finished() {
+    let test = TestRepo::new();
+    test.write("mine.txt", "user");
+    let before = test.fingerprint();
+    let (repo, state) = checkpoint(&test);
+    assert!(!finish_interrupted(&repo, &state).unwrap());
+    test.write("mine.txt", "half restored");
+    let name = Checkpoint::load(&state).unwrap().unwrap().snapshot.unwrap();
+    fs_err::write(repo.git_dir().join(RESTORE_NOTE), format!("snapshot {name}\n")).unwrap();
+    assert!(finish_interrupted(&repo, &state).unwrap());
+    assert_eq!(test.fingerprint(), before);
+    assert!(!finish_interrupted(&repo, &state).unwrap());
+}
+
+#[test]
+fn old_checkpoints_are_pruned_and_discarded_attempts_never() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "x");
+    rollback(&repo, &state, None, "why").unwrap();
+    for _ in 0..3 {
+        Checkpoint::create(&repo, &state, "again").unwrap();
+    }
+    Checkpoint::prune(&repo, 2).unwrap();
+    assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 2);
+    assert_eq!(discarded(&repo).unwrap().len(), 1);
+    rollback(&repo, &state, None, "the newest checkpoint is still there").unwrap();
+}
+
+#[test]
+fn variables_that_point_elsewhere_do_not_mislead_us() {
+    // The test's own process cannot set variables, so a child does: see `ralph-loop` tests.
+    let outside = TestRepo::new();
+    let not_a_repository = outside.scratch().dir("plain");
+    let error = Repo::open(Utf8Path::new(&not_a_repository)).unwrap_err().to_string();
+    assert!(error.contains("not in a git work tree"), "{error}");
+}
+
+#[test]
+fn a_lock_of_somebody_else_is_waited_for() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "agent");
+    let lock = test.root().join(".git/index.lock");
+    fs_err::write(&lock, "").unwrap();
+    std::thread::scope(|scope| {
+        let rolling = scope.spawn(|| rollback(&repo, &state, None, "why"));
+        // The tree is changed before the index, so this tells that the index is being waited for.
+        while fs_err::read_to_string(test.root().join("a.txt")).unwrap_or_default() != "a\n" {
+            std::thread::yield_now();
+        }
+        fs_err::remove_file(&lock).unwrap();
+        rolling.join().unwrap().unwrap();
+    });
+    assert!(test.git(["status", "--porcelain"]).is_empty());
+}

@@ -1,0 +1,211 @@
+//! Random repositories, random work of a user, random work of an agent: rollback brings back the
+//! user's state and undo the agent's, whatever the two did.
+//!
+//! `RALPH_INTERNAL__CASES` sets the number of cases; CI runs a thousand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use ralph_core::env::Env;
+use ralph_core::git::{rollback, undo};
+use test_support::{Fingerprint, TestRepo};
+
+use crate::git_restore::checkpoint;
+
+/// Few names, so that they collide: files, folders of the same name, ignored and odd ones.
+const NAMES: [&[u8]; 12] = [
+    b"a",
+    b"b",
+    b"d",
+    b"d/a",
+    b"d/e",
+    b"d/e/f",
+    b"x.log",
+    b"d/y.log",
+    b"t.txt",
+    b"sp ace\"q",
+    b"n\xe9w\nline",
+    b".gitignore",
+];
+
+/// Contents that git filters, that ignore rules read, and that only differ in a byte.
+const CONTENTS: [&str; 7] = ["1\n", "2\n", "", "*.log\n", "d\n*.txt\n", "a\r\nb\n", "\0bin\0"];
+
+#[derive(Debug, Clone)]
+enum Act {
+    Write(usize, usize),
+    Remove(usize),
+    Mode(usize, u32),
+    Link(usize, usize),
+    Add(usize),
+    AddForced(usize),
+    Intend(usize),
+    Unstage(usize),
+    AddAll,
+    Commit,
+    Stash,
+    Branch(u8),
+    Detach,
+    Attributes,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let name = 0..NAMES.len();
+    prop_oneof![
+        8 => (name.clone(), 0..CONTENTS.len()).prop_map(|(n, c)| Act::Write(n, c)),
+        4 => name.clone().prop_map(Act::Remove),
+        2 => (name.clone(), prop_oneof![Just(0o600), Just(0o644), Just(0o755), Just(0o710)])
+            .prop_map(|(n, m)| Act::Mode(n, m)),
+        2 => (name.clone(), name.clone()).prop_map(|(n, t)| Act::Link(n, t)),
+        3 => name.clone().prop_map(Act::Add),
+        1 => name.clone().prop_map(Act::AddForced),
+        1 => name.clone().prop_map(Act::Intend),
+        1 => name.prop_map(Act::Unstage),
+        2 => Just(Act::AddAll),
+        2 => Just(Act::Commit),
+        1 => Just(Act::Stash),
+        1 => (0..3u8).prop_map(Act::Branch),
+        1 => Just(Act::Detach),
+        1 => Just(Act::Attributes),
+    ]
+}
+
+/// Does one thing; what is impossible in the present state simply does not happen.
+fn perform(test: &TestRepo, act: &Act) {
+    let path = |n: usize| test.root().as_std_path().join(name(n));
+    let git = |args: &[&OsStr]| drop(test.try_git(test.root().as_std_path(), args));
+    let on = |args: &[&str], n: usize| {
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([name(n).as_os_str()]).collect();
+        git(&args);
+    };
+    match act {
+        Act::Write(n, content) => {
+            let content = CONTENTS[*content];
+            if fs_err::create_dir_all(path(*n).parent().unwrap()).is_ok() {
+                let _ = fs_err::write(path(*n), content);
+            }
+        }
+        Act::Remove(n) => {
+            let _ = fs_err::remove_file(path(*n)).or_else(|_| fs_err::remove_dir_all(path(*n)));
+        }
+        Act::Mode(n, mode) => {
+            if path(*n).is_file() && !path(*n).is_symlink() {
+                test.chmod(name(*n), *mode);
+            }
+        }
+        Act::Link(n, target) => {
+            let _ = fs_err::create_dir_all(path(*n).parent().unwrap());
+            let _ = fs_err::os::unix::fs::symlink(name(*target), path(*n));
+        }
+        Act::Add(n) => on(&["add", "--"], *n),
+        Act::AddForced(n) => on(&["add", "--force", "--"], *n),
+        Act::Intend(n) => on(&["add", "--intent-to-add", "--"], *n),
+        Act::Unstage(n) => on(&["rm", "-q", "-r", "--cached", "--ignore-unmatch", "--"], *n),
+        Act::AddAll => git(&["add".as_ref(), "-A".as_ref()]),
+        Act::Commit => git(&["commit", "-q", "--allow-empty", "-m", "c"].map(OsStr::new)),
+        Act::Stash => git(&["stash", "push", "-q"].map(OsStr::new)),
+        Act::Branch(n) => {
+            git(&["checkout", "-q", "-B", &format!("branch{n}")].map(OsStr::new));
+        }
+        Act::Detach => git(&["checkout", "-q", "--detach"].map(OsStr::new)),
+        Act::Attributes => test.write(".gitattributes", "*.txt text eol=crlf\na text=auto\n"),
+    }
+}
+
+fn name(n: usize) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(NAMES[n]))
+}
+
+/// The files that belong to the state of `now`: tracked, or new and not ignored.
+fn known(test: &TestRepo) -> BTreeSet<PathBuf> {
+    let list = |args: &[&str]| {
+        let output = test.try_git(test.root().as_std_path(), args).stdout;
+        let names: Vec<PathBuf> =
+            output.split(|b| *b == 0).map(|n| PathBuf::from(OsStr::from_bytes(n))).collect();
+        names
+    };
+    let mut known: BTreeSet<PathBuf> = list(&["ls-files", "-z"]).into_iter().collect();
+    known.extend(list(&["ls-files", "-z", "--others", "--exclude-standard"]));
+    known.extend(list(&["ls-tree", "-r", "-z", "--name-only", "HEAD"]));
+    known
+}
+
+fn is_ignored_now(test: &TestRepo, path: &Path) -> bool {
+    let args = [OsStr::new("check-ignore"), "-q".as_ref(), "--no-index".as_ref(), path.as_os_str()];
+    test.try_git(test.root().as_std_path(), args).status.success()
+}
+
+/// After a rollback: the files of the checkpoint as they were, and whatever its rules ignore as it
+/// was left, unless it stood in the way.
+fn expected_files(
+    test: &TestRepo,
+    before: &Fingerprint,
+    known_before: &BTreeSet<PathBuf>,
+    changed: &Fingerprint,
+) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut expected: BTreeMap<PathBuf, (u32, Vec<u8>)> =
+        before.files.iter().filter(|(p, _)| known_before.contains(*p)).map(own).collect();
+    let restored: Vec<PathBuf> = expected.keys().cloned().collect();
+    for (path, content) in &changed.files {
+        let in_the_way = restored.iter().any(|r| r.starts_with(path) || path.starts_with(r));
+        if !known_before.contains(path) && !in_the_way && is_ignored_now(test, path) {
+            expected.insert(path.clone(), content.clone());
+        }
+    }
+    expected
+}
+
+fn own<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
+    (key.clone(), value.clone())
+}
+
+fn run_case(with_commit: bool, user: &[Act], agent: &[Act]) -> Result<(), TestCaseError> {
+    let test = if with_commit { TestRepo::new() } else { TestRepo::empty() };
+    user.iter().for_each(|act| perform(&test, act));
+    let before = test.fingerprint();
+    let known_before = known(&test);
+    let (repo, state) = checkpoint(&test);
+    prop_assert_eq!(&test.fingerprint(), &before, "the checkpoint changed something");
+
+    agent.iter().for_each(|act| perform(&test, act));
+    let changed = test.fingerprint();
+    let restored = rollback(&repo, &state, None, "random").unwrap();
+    let after = test.fingerprint();
+    let files = expected_files(&test, &before, &known_before, &changed);
+    prop_assert_eq!(&after.files, &files, "files after the rollback");
+    prop_assert_eq!(&after.index, &before.index, "index after the rollback");
+    prop_assert_eq!(&after.head, &before.head, "HEAD after the rollback");
+    prop_assert_eq!(&after.stash, &changed.stash, "stash after the rollback");
+
+    undo(&repo, &state, &restored.saved.name).unwrap();
+    let undone = test.fingerprint();
+    prop_assert_eq!(&undone.files, &changed.files, "files after the undo");
+    prop_assert_eq!(&undone.index, &changed.index, "index after the undo");
+    prop_assert_eq!(&undone.status, &changed.status, "status after the undo");
+    prop_assert_eq!(&undone.head, &changed.head, "HEAD after the undo");
+    prop_assert_eq!(&undone.stash, &changed.stash, "stash after the undo");
+    Ok(())
+}
+
+fn run_cases(with_commit: bool) {
+    let cases = Env::process().get("RALPH_INTERNAL__CASES").and_then(|n| n.parse().ok());
+    let config = ProptestConfig { cases: cases.unwrap_or(60) / 2, ..ProptestConfig::default() };
+    let acts = || prop::collection::vec(act(), 0..12);
+    TestRunner::new(config)
+        .run(&(acts(), acts()), |(user, agent)| run_case(with_commit, &user, &agent))
+        .unwrap();
+}
+
+#[test]
+fn rollback_and_undo_are_exact_in_a_repository_with_commits() {
+    run_cases(true);
+}
+
+#[test]
+fn rollback_and_undo_are_exact_in_a_new_repository() {
+    run_cases(false);
+}

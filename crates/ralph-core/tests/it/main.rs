@@ -1,0 +1,5 @@
+//! What touches disk, git and processes, tested with the real ones.
+#![expect(clippy::unwrap_used, reason = "tests fail loudly")]
+
+mod git_restore;
+mod git_restore_properties;
