@@ -127,6 +127,12 @@ impl Git {
         Self { dir: self.dir.clone(), index_file: Some(index_file) }
     }
 
+    /// The same in another folder.
+    #[must_use]
+    pub(super) fn within(&self, dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), index_file: self.index_file.clone() }
+    }
+
     /// Runs git to its end and returns what it printed. Waits for locks of others.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
         let begun = Instant::now();

@@ -30,6 +30,7 @@ mod checkpoint;
 mod command;
 mod diff;
 mod head;
+mod ignore;
 mod import;
 mod index;
 mod inventory;

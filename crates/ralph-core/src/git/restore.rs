@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::command::GitError;
 use super::diff::{self, Change, Content};
 use super::head;
+use super::ignore;
 use super::inventory::Modes;
 use super::repo::Repo;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
@@ -146,9 +147,10 @@ impl Target {
     }
 }
 
-/// All that the restore might overwrite although git does not call it changed: files that differ
-/// between the two commits, files of the target that git ignores by now, whatever stands in
-/// their way, and commits that only the target's branch leads to.
+/// All that the restore might overwrite or remove although git does not call it changed: files
+/// that differ between the two commits, files of the target that git ignores by now, whatever
+/// stands in their way, files that only the present rules hide, and commits that only the
+/// target's branch leads to.
 fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, SnapshotError> {
     let mut files: BTreeSet<PathBuf> = target.modes().into_keys().collect();
     match (status.head.as_deref(), target.head()) {
@@ -160,12 +162,24 @@ fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, Sn
         }
         _ => {}
     }
-    let written = files.iter().chain(&status.changed);
-    let in_the_way = worktree::in_the_way(repo.top(), written)?;
+    let written = || files.iter().chain(&status.changed);
+    let rules_differ = written().any(|path| ignore::holds_rules(path));
+    let in_the_way = worktree::in_the_way(repo.top(), written())?;
+    if rules_differ && matches!(target, Target::Snapshot(_)) {
+        files.extend(hidden(repo, target)?);
+    }
     files.extend(in_the_way);
     files.retain(|path| !repo.is_untouched(path));
     let commits = head::endangered_commits(repo, target, status)?;
     Ok(Extra { files, commits })
+}
+
+/// Files that are ignored now and were not there when the target was saved: its rules do not
+/// ignore them, so it would have held them.
+fn hidden(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
+    let now = ignore::ignored_now(repo)?;
+    let stay = ignore::Rules::of(repo, target.tree())?.ignored(now.iter())?;
+    Ok(now.into_iter().filter(|path| !stay.contains(path)).collect())
 }
 
 fn change_files(
@@ -174,31 +188,38 @@ fn change_files(
     saved: &Snapshot,
     status: &Status,
 ) -> Result<Vec<PathBuf>, SnapshotError> {
+    let modes = target.modes();
     let mut changes = diff::between(repo.git(), &saved.commit, target.tree())?;
     changes.retain(|change| !repo.is_untouched(&change.path));
-    if let Target::Commit(_) = target {
-        let tracked = tracked_files(repo, status)?;
-        changes.retain(|change| change.to != Content::Absent || tracked.contains(&change.path));
-    }
-    let modes = target.modes();
-    // Ignore rules first: they tell which files the target would never have looked at.
-    let (rules, rest): (Vec<Change>, Vec<Change>) = changes
-        .into_iter()
-        .partition(|change| change.path.file_name() == Some(".gitignore".as_ref()));
-    let mut touched = worktree::apply(repo, target.tree(), rules, &modes)?;
-    let rest = worktree::without_ignored(repo, rest, &modes)?;
-    touched.extend(worktree::apply(repo, target.tree(), rest, &modes)?);
+    let removed = |change: &&Change| change.to == Content::Absent;
+    let stay = match target {
+        Target::Snapshot(_) => {
+            // Where the target knew a path and knew it to be absent, there is no doubt.
+            let in_doubt = |change: &&Change| removed(change) && !modes.contains_key(&change.path);
+            let in_doubt: Vec<&PathBuf> =
+                changes.iter().filter(in_doubt).map(|change| &change.path).collect();
+            if in_doubt.is_empty() {
+                BTreeSet::new()
+            } else {
+                ignore::Rules::of(repo, target.tree())?.ignored(in_doubt.into_iter())?
+            }
+        }
+        Target::Commit(_) => {
+            let tracked = tracked_files(repo, status)?;
+            let paths = changes.iter().filter(removed).map(|change| change.path.clone());
+            paths.filter(|path| !tracked.contains(path)).collect()
+        }
+    };
+    changes.retain(|change| !(removed(&change) && stay.contains(&change.path)));
+    let touched = worktree::apply(repo, target.tree(), changes, &modes)?;
     worktree::set_modes(repo.top(), &modes)?;
     Ok(touched)
 }
 
 /// What git tracks now, in the index or in HEAD.
 fn tracked_files(repo: &Repo, status: &Status) -> Result<BTreeSet<PathBuf>, GitError> {
-    use std::os::unix::ffi::OsStrExt;
     let listed = repo.git().run(&["ls-files", "-z", "--full-name"])?;
-    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let mut tracked: BTreeSet<PathBuf> =
-        names.map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name))).collect();
+    let mut tracked: BTreeSet<PathBuf> = ignore::paths_in(&listed).collect();
     if let Some(head) = &status.head {
         tracked.extend(diff::all_of(repo.git(), head)?.into_iter().map(|change| change.path));
     }

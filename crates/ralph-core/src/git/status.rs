@@ -74,11 +74,12 @@ impl Status {
     /// `1 XY sub mH mI mW hH hI path`
     fn ordinary(&mut self, record: &[u8]) {
         let fields: Vec<&[u8]> = record.splitn(9, |byte| *byte == b' ').collect();
-        let [_, states, kind, _, index_mode, _, _, index_object, path] = fields.as_slice() else {
+        let [_, states, kind, head_mode, index_mode, _, _, index_object, path] = fields.as_slice()
+        else {
             return;
         };
-        // `.A` is a file that was added with `git add --intent-to-add`.
-        if !matches!(states, [b'.', b'M' | b'D' | b'T' | b'.']) {
+        // A file that HEAD does not have is in the index: added, or only intended to be.
+        if states.first() != Some(&b'.') || *head_mode == b"000000" {
             self.staged = true;
             let index_mode = std::str::from_utf8(index_mode).unwrap_or_default();
             if !matches!(index_mode, "000000" | "160000") {

@@ -12,7 +12,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::blobs;
-use super::command::GitError;
 use super::diff::{Change, Content};
 use super::inventory::{Modes, is_absence};
 use super::repo::Repo;
@@ -70,35 +69,6 @@ fn check_out(repo: &Repo, tree: &str, changes: &[&Change]) -> Result<(), Snapsho
         }
     }
     Ok(())
-}
-
-/// Leaves out removals of files that the ignore rules now in place would ignore: they were never
-/// part of the target, and what is ignored is never touched.
-/// Unless the target knew the path and knew it to be absent.
-pub(super) fn without_ignored(
-    repo: &Repo,
-    changes: Vec<Change>,
-    modes: &Modes,
-) -> Result<Vec<Change>, GitError> {
-    let mut names = Vec::new();
-    let in_doubt =
-        |change: &&Change| change.to == Content::Absent && !modes.contains_key(&change.path);
-    for change in changes.iter().filter(in_doubt) {
-        names.extend_from_slice(change.path.as_os_str().as_bytes());
-        names.push(0);
-    }
-    if names.is_empty() {
-        return Ok(changes);
-    }
-    let ignored = match repo.git().feed(&["check-ignore", "-z", "--stdin", "--no-index"], &names) {
-        Ok(ignored) => ignored,
-        // Exit code 1: none of them is ignored.
-        Err(error) if error.exit_code() == Some(1) => return Ok(changes),
-        Err(error) => return Err(error),
-    };
-    let ignored: BTreeSet<&[u8]> = ignored.split(|byte| *byte == 0).collect();
-    let stays = |change: &Change| ignored.contains(change.path.as_os_str().as_bytes());
-    Ok(changes.into_iter().filter(|c| c.to != Content::Absent || !stays(c)).collect())
 }
 
 /// Gives every file its exact mode again, also those whose content did not change.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use ralph_core::env::Env;
-use ralph_core::git::{rollback, undo};
+use ralph_core::git::{Status, rollback, undo};
 use test_support::{Fingerprint, TestRepo};
 
 use crate::git_restore::checkpoint;
@@ -79,7 +79,8 @@ fn perform(test: &TestRepo, act: &Act) {
     let path = |n: usize| test.root().as_std_path().join(name(n));
     let git = |args: &[&OsStr]| drop(test.try_git(test.root().as_std_path(), args));
     let on = |args: &[&str], n: usize| {
-        let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([name(n).as_os_str()]).collect();
+        let name = name(n);
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([name.as_os_str()]).collect();
         git(&args);
     };
     match act {
@@ -139,24 +140,39 @@ fn is_ignored_now(test: &TestRepo, path: &Path) -> bool {
     test.try_git(test.root().as_std_path(), args).status.success()
 }
 
+type Files = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+
 /// After a rollback: the files of the checkpoint as they were, and whatever its rules ignore as it
 /// was left, unless it stood in the way.
-fn expected_files(
-    test: &TestRepo,
-    before: &Fingerprint,
-    known_before: &BTreeSet<PathBuf>,
-    changed: &Fingerprint,
-) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    let mut expected: BTreeMap<PathBuf, (u32, Vec<u8>)> =
-        before.files.iter().filter(|(p, _)| known_before.contains(*p)).map(own).collect();
+fn expected_files(test: &TestRepo, before: &Before, changed: &Fingerprint) -> Files {
+    let files = &before.state.files;
+    let mut expected: Files =
+        files.iter().filter(|(p, _)| before.known.contains(*p)).map(own).collect();
     let restored: Vec<PathBuf> = expected.keys().cloned().collect();
     for (path, content) in &changed.files {
         let in_the_way = restored.iter().any(|r| r.starts_with(path) || path.starts_with(r));
-        if !known_before.contains(path) && !in_the_way && is_ignored_now(test, path) {
+        if !before.known.contains(path) && !in_the_way && is_ignored_now(test, path) {
             expected.insert(path.clone(), content.clone());
         }
     }
     expected
+}
+
+/// Of a committed file git knows only whether it is executable, and so do we.
+fn with_known_modes(files: &Files, uncommitted: &[PathBuf]) -> Files {
+    let known = |path: &PathBuf, mode: u32| {
+        if uncommitted.contains(path) || mode == 0o120000 { mode } else { mode & 0o100 }
+    };
+    files
+        .iter()
+        .map(|(p, (mode, content))| (p.clone(), (known(p, *mode), content.clone())))
+        .collect()
+}
+
+/// What is to come back.
+struct Before {
+    state: Fingerprint,
+    known: BTreeSet<PathBuf>,
 }
 
 fn own<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
@@ -166,20 +182,20 @@ fn own<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
 fn run_case(with_commit: bool, user: &[Act], agent: &[Act]) -> Result<(), TestCaseError> {
     let test = if with_commit { TestRepo::new() } else { TestRepo::empty() };
     user.iter().for_each(|act| perform(&test, act));
-    let before = test.fingerprint();
-    let known_before = known(&test);
+    let before = Before { state: test.fingerprint(), known: known(&test) };
     let (repo, state) = checkpoint(&test);
-    prop_assert_eq!(&test.fingerprint(), &before, "the checkpoint changed something");
+    let uncommitted = Status::read(&repo).unwrap().changed;
+    prop_assert_eq!(&test.fingerprint(), &before.state, "the checkpoint changed something");
 
     agent.iter().for_each(|act| perform(&test, act));
     let changed = test.fingerprint();
     let restored = rollback(&repo, &state, None, "random").unwrap();
     let after = test.fingerprint();
-    let files = expected_files(&test, &before, &known_before, &changed);
-    prop_assert_eq!(&after.files, &files, "files after the rollback");
-    prop_assert_eq!(&after.index, &before.index, "index after the rollback");
-    prop_assert_eq!(&after.head, &before.head, "HEAD after the rollback");
-    prop_assert_eq!(&after.stash, &changed.stash, "stash after the rollback");
+    let expected = with_known_modes(&expected_files(&test, &before, &changed), &uncommitted);
+    prop_assert_eq!(with_known_modes(&after.files, &uncommitted), expected, "files, rolled back");
+    prop_assert_eq!(&after.index, &before.state.index, "index, rolled back");
+    prop_assert_eq!(&after.head, &before.state.head, "HEAD, rolled back");
+    prop_assert_eq!(&after.stash, &changed.stash, "stash, rolled back");
 
     undo(&repo, &state, &restored.saved.name).unwrap();
     let undone = test.fingerprint();
@@ -193,7 +209,11 @@ fn run_case(with_commit: bool, user: &[Act], agent: &[Act]) -> Result<(), TestCa
 
 fn run_cases(with_commit: bool) {
     let cases = Env::process().get("RALPH_INTERNAL__CASES").and_then(|n| n.parse().ok());
-    let config = ProptestConfig { cases: cases.unwrap_or(60) / 2, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: cases.unwrap_or(60) / 2,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     let acts = || prop::collection::vec(act(), 0..12);
     TestRunner::new(config)
         .run(&(acts(), acts()), |(user, agent)| run_case(with_commit, &user, &agent))

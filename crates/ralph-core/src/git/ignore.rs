@@ -1,0 +1,96 @@
+//! The ignore rules of a tree that is not checked out.
+//!
+//! Rules decide what a restore may touch: what the target's rules ignore was never part of the
+//! target and stays, and what only the present rules hide is new and goes.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::blobs;
+use super::command::GitError;
+use super::diff::{self, Change, Content};
+use super::repo::Repo;
+use super::snapshot::SnapshotError;
+
+/// The name of the files that hold rules.
+const RULES_FILE: &str = ".gitignore";
+
+/// The `.gitignore` files of a tree, laid out in a folder of their own.
+#[derive(Debug)]
+pub(super) struct Rules<'a> {
+    repo: &'a Repo,
+    folder: PathBuf,
+}
+
+impl<'a> Rules<'a> {
+    /// Lays out the rules of a commit's tree.
+    pub(super) fn of(repo: &'a Repo, commit: &str) -> Result<Self, SnapshotError> {
+        let folder = repo.git_dir().join(format!("ralph-rules-{}", std::process::id()));
+        fs_err::create_dir_all(&folder)?;
+        let rules = Self { repo, folder };
+        let files: Vec<Change> = diff::all_of(repo.git(), commit)?
+            .into_iter()
+            .filter(|file| holds_rules(&file.path) && matches!(file.to, Content::File { .. }))
+            .collect();
+        let files: Vec<&Change> = files.iter().collect();
+        blobs::read(repo, &files, |file, content| {
+            let path = rules.folder.join(&file.path);
+            path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+            fs_err::write(path, content)
+        })?;
+        Ok(rules)
+    }
+
+    /// Those of the paths that these rules, the repository's own and the user's ignore.
+    pub(super) fn ignored<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p PathBuf>,
+    ) -> Result<BTreeSet<PathBuf>, GitError> {
+        let mut names = Vec::new();
+        for path in paths {
+            names.extend_from_slice(path.as_os_str().as_bytes());
+            names.push(0);
+        }
+        if names.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let work_tree = [OsStr::new("--work-tree="), self.folder.as_os_str()].join(OsStr::new(""));
+        let git_dir =
+            [OsStr::new("--git-dir="), self.repo.git_dir().as_os_str()].join(OsStr::new(""));
+        let check = ["check-ignore", "-z", "--stdin", "--no-index"].map(OsStr::new);
+        let args = [&[git_dir.as_os_str(), work_tree.as_os_str()], &check[..]].concat();
+        match self.repo.git().within(&self.folder).feed(&args, &names) {
+            Ok(ignored) => Ok(paths_in(&ignored).collect()),
+            // Exit code 1: none of them is ignored.
+            Err(error) if error.exit_code() == Some(1) => Ok(BTreeSet::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Rules<'_> {
+    fn drop(&mut self) {
+        let _ = fs_err::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether a path is one of the files that hold rules.
+pub(super) fn holds_rules(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new(RULES_FILE))
+}
+
+/// The files on disk that the rules now in place ignore.
+pub(super) fn ignored_now(repo: &Repo) -> Result<Vec<PathBuf>, GitError> {
+    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--full-name"];
+    Ok(paths_in(&repo.git().run(&args)?).collect())
+}
+
+/// Paths that are each ended by NUL; a folder that is a repository of its own is passed over.
+pub(super) fn paths_in(output: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let names = output.split(|byte| *byte == 0);
+    names
+        .filter(|name| !name.is_empty() && !name.ends_with(b"/"))
+        .map(|name| PathBuf::from(OsStr::from_bytes(name)))
+}
