@@ -9,6 +9,7 @@
 //! | [`shell`] | which programs would this command line run? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
+pub mod config;
 pub mod env;
 pub mod git;
 pub mod plan;

@@ -1,0 +1,76 @@
+//! What is wrong with a configuration, where, and what was probably meant.
+
+use std::io;
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there but cannot be read.
+    #[error("could not read the configuration: {0}")]
+    Io(#[from] io::Error),
+    /// The file holds something that is not understood.
+    #[error("{path}:{line}: {message}")]
+    File {
+        /// The file.
+        path: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong, and what was probably meant.
+        message: String,
+    },
+    /// A variable or a flag holds something that is not understood.
+    #[error("{origin}: {message}")]
+    Value {
+        /// The variable or flag.
+        origin: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl ConfigError {
+    /// From the TOML reader's error, with the line and the nearest known key.
+    pub(super) fn in_file(path: &str, text: &str, error: &toml::de::Error) -> Self {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
+        let message = one_line(error.message());
+        let message = match nearest(&message) {
+            Some(meant) => format!("{message}; did you mean `{meant}`?"),
+            None => message,
+        };
+        Self::File { path: path.to_owned(), line, message }
+    }
+}
+
+fn one_line(message: &str) -> String {
+    message
+        .split('\n')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// In "unknown field `x`, expected one of `a`, `b`": the one of `a` and `b` that resembles `x`.
+fn nearest(message: &str) -> Option<&str> {
+    if !message.starts_with("unknown ") {
+        return None;
+    }
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = quoted.next()?;
+    let likeness = |known: &&str| (strsim::jaro_winkler(unknown, known) * 1000.0) as u32;
+    quoted.max_by_key(likeness).filter(|known| likeness(known) > 700)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_offered_only_when_it_is_near() {
+        let near = "unknown field `atempts`, expected one of `attempts_per_story`, `stalled_after`";
+        assert_eq!(nearest(near), Some("attempts_per_story"));
+        assert_eq!(nearest("unknown field `zzz`, expected `commands`"), None);
+        assert_eq!(nearest("invalid type: string `x`, expected `y`"), None);
+    }
+}

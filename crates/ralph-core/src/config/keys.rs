@@ -1,0 +1,106 @@
+//! Every configuration key: what it is for, which variable and which flag set it.
+//!
+//! The loop's flags and the table in `docs/configuration.md` are made from this list; a test holds
+//! it against the settings themselves.
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Table and key, as in `limits.attempts_per_story`.
+    pub name: &'static str,
+    /// How a value given as text is read.
+    pub kind: Kind,
+    /// The variable that sets it.
+    pub env: Option<&'static str>,
+    /// The flag of `ralph-loop` that sets it, without its dashes.
+    pub flag: Option<&'static str>,
+    /// What it is for, in one sentence.
+    pub help: &'static str,
+}
+
+/// How a value given as text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number, decimal.
+    Integer,
+    /// A number.
+    Number,
+    /// A length of time.
+    Seconds,
+    /// Yes or no.
+    Switch,
+    /// Any text.
+    Text,
+    /// One of a few words, or a number.
+    Choice,
+    /// A list; a variable separates its items by newlines or, failing that, by commas.
+    List,
+    /// A table of its own; only the file can hold it.
+    Table,
+}
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    env: &'static str,
+    flag: &'static str,
+    help: &'static str,
+) -> Key {
+    let env = if env.is_empty() { None } else { Some(env) };
+    let flag = if flag.is_empty() { None } else { Some(flag) };
+    Key { name, kind, env, flag, help }
+}
+
+/// All keys, in the order in which they are documented.
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    key("loop.mode", Kind::Choice, "RALPH_MODE", "mode", "`building` works through the plan, `planning` writes or refreshes it."),
+    key("loop.max_iterations", Kind::Integer, "MAX_ITERATIONS", "max-iterations", "How many iterations a run may take; 0 means no limit."),
+    key("loop.plan", Kind::Text, "PLAN_PATH", "plan", "The plan to work on; empty means the first one found."),
+    key("loop.progress", Kind::Text, "PROGRESS_PATH", "progress", "Where progress is written; empty means beside the plan."),
+    key("loop.prd", Kind::Integer, "PRD_NUMBER", "prd", "Which `PRD-N` folder to use; 0 means the lowest number with open stories."),
+    key("loop.specs", Kind::Text, "RALPH_SPECS", "specs", "The folder that planning reads."),
+    key("loop.allow_dirty", Kind::Switch, "RALPH_ALLOW_DIRTY", "allow-dirty", "Start although there is uncommitted work, keep it aside and restore it."),
+    key("loop.fail_if_incomplete", Kind::Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete", "Exit with 7 instead of 0 when stories remain."),
+    key("agent.command", Kind::Text, "RALPH_AGENT", "agent", "The agent; it gets the prompt on standard input."),
+    key("agent.timeout", Kind::Seconds, "TIMEOUT_AGENT", "timeout", "How long one iteration may take."),
+    key("agent.silence", Kind::Seconds, "RALPH_AGENT_SILENCE", "silence", "How long the agent may print nothing before it counts as hanging; 0 means for ever."),
+    key("agent.grace", Kind::Seconds, "RALPH_AGENT_GRACE", "grace", "How long the agent has to end after it was asked to."),
+    key("plan.optional_sections", Kind::List, "RALPH_OPTIONAL_SECTIONS", "", "Headings whose stories do not keep the loop going."),
+    key("verify.commands", Kind::List, "RALPH_VERIFY", "verify", "Commands that must all succeed before a story is done."),
+    key("verify.timeout", Kind::Seconds, "RALPH_VERIFY_TIMEOUT", "verify-timeout", "How long each verify command may take."),
+    key("rollback.on", Kind::Choice, "RALPH_ROLLBACK", "rollback", "When a failed attempt is taken back: `failure`, `story-end` or `never`."),
+    key("rollback.after_failures", Kind::Integer, "RALPH_ROLLBACK_AFTER_FAILURES", "rollback-after", "How many failing test runs in a row lead to a rollback."),
+    key("limits.attempts_per_story", Kind::Integer, "RALPH_ATTEMPTS_PER_STORY", "attempts", "How often a story is tried before it is set aside."),
+    key("limits.stalled_after", Kind::Integer, "RALPH_STALLED_AFTER", "stalled-after", "How many iterations that change nothing end the run."),
+    key("limits.wait_for_quota", Kind::Switch, "RALPH_WAIT_FOR_QUOTA", "wait-for-quota", "Wait when the agent's usage limit is reached, until it is reset."),
+    key("limits.max_cost_usd", Kind::Number, "RALPH_MAX_COST_USD", "max-cost", "What a run may cost; 0 means no limit."),
+    key("limits.max_duration", Kind::Seconds, "RALPH_MAX_DURATION", "max-duration", "How long a run may take; 0 means no limit."),
+    key("limits.story_max_cost_usd", Kind::Number, "RALPH_STORY_MAX_COST_USD", "story-max-cost", "What one story may cost; 0 means no limit."),
+    key("limits.story_max_duration", Kind::Seconds, "RALPH_STORY_MAX_DURATION", "story-max-duration", "How long all attempts at one story may take; 0 means no limit."),
+    key("scope.paths", Kind::List, "RALPH_SCOPE", "scope", "Globs of the files that may be edited; empty means all."),
+    key("scope.stories", Kind::Table, "", "", "The same for single stories: a list of globs for each story id."),
+    key("stop.max_blocks", Kind::Integer, "RALPH_STOP_MAX_BLOCKS", "", "How often gates may hold back one turn."),
+    key("stop.max_idle_blocks", Kind::Integer, "RALPH_STOP_MAX_IDLE_BLOCKS", "", "How many blocks in a row are allowed when nothing happens between them."),
+    key("stop.verify", Kind::Switch, "RALPH_STOP_VERIFY", "", "Run the verify commands before the agent may stop."),
+    key("stop.subagents", Kind::List, "RALPH_STOP_SUBAGENTS", "", "Globs of the agent types whose stop is gated."),
+    key("session.context_limit", Kind::Number, "RALPH_CONTEXT_LIMIT", "context-limit", "The part of the context window at which a session is handed over."),
+    key("session.context_window", Kind::Integer, "RALPH_CONTEXT_WINDOW", "context-window", "The size of the window in tokens; 0 means as the agent reports it."),
+    key("session.stories_per_session", Kind::Choice, "RALPH_STORIES_PER_SESSION", "stories-per-session", "How many stories one session works on, or `auto`."),
+    key("hooks.enabled", Kind::Switch, "HOOKS_ENABLED", "hooks", "Run lifecycle scripts."),
+    key("hooks.started", Kind::Switch, "HOOK_STARTED_ENABLED", "", "Run `started`."),
+    key("hooks.next_iteration", Kind::Switch, "HOOK_NEXT_ITERATION_ENABLED", "", "Run `next_iteration`."),
+    key("hooks.post_iteration", Kind::Switch, "HOOK_POST_ITERATION_ENABLED", "", "Run `post_iteration`."),
+    key("hooks.finished", Kind::Switch, "HOOK_FINISHED_ENABLED", "", "Run `finished`."),
+    key("hooks.timeout", Kind::Seconds, "HOOK_TIMEOUT", "hook-timeout", "How long a lifecycle script may take."),
+    key("hooks.fail_behavior", Kind::Choice, "HOOK_FAIL_BEHAVIOR", "hook-fail-behavior", "Whether a lifecycle script that breaks ends the run: `continue` or `abort`."),
+    key("tests.commands", Kind::List, "RALPH_TESTS", "", "Your own test commands, where they are not recognised by themselves."),
+    key("tests.files", Kind::List, "RALPH_TEST_FILES", "", "Globs of test files, where they are not recognised by themselves."),
+];
+
+impl Key {
+    /// The key of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}

@@ -1,0 +1,173 @@
+//! Puts the layers together: defaults, then the file, then variables, then flags.
+
+use std::io;
+
+use camino::Utf8Path;
+use toml::{Table, Value};
+
+use super::error::ConfigError;
+use super::keys::{KEYS, Key, Kind};
+use super::seconds::Seconds;
+use super::values::Config;
+use crate::env::Env;
+
+/// A value given on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// The key it sets.
+    pub key: String,
+    /// The value as typed; for a list several flags add up.
+    pub value: String,
+}
+
+impl Flag {
+    /// A flag for this key.
+    pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { key: key.into(), value: value.into() }
+    }
+}
+
+impl Config {
+    /// Loads the configuration of a project. A file that is not there is an empty one.
+    pub fn load(path: &Utf8Path, env: &Env, flags: &[Flag]) -> Result<Self, ConfigError> {
+        let text = match fs_err::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Self::from_parts(path.as_str(), &text, env, flags)
+    }
+
+    /// For hooks: a configuration in any case, and what is wrong with the user's, if anything is.
+    /// A broken file leaves the defaults in force, because a typo must not disarm a guard.
+    pub fn load_or_default(path: &Utf8Path, env: &Env) -> (Self, Option<ConfigError>) {
+        match Self::load(path, env, &[]) {
+            Ok(config) => (config, None),
+            Err(error) => (Self::default(), Some(error)),
+        }
+    }
+
+    /// The same from a text that was read already; `path` is for messages.
+    pub fn from_parts(
+        path: &str,
+        text: &str,
+        env: &Env,
+        flags: &[Flag],
+    ) -> Result<Self, ConfigError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let config: Self =
+            toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
+        let layers = overrides(env, flags)?;
+        if layers.is_empty() { Ok(config) } else { config.overlaid(layers) }
+    }
+
+    /// Each value is laid over by itself, so that an error names the one it came from.
+    fn overlaid(self, layers: Vec<Override>) -> Result<Self, ConfigError> {
+        let failure = |origin: &str, message: &str| ConfigError::Value {
+            origin: origin.to_owned(),
+            message: message.to_owned(),
+        };
+        let mut config = self;
+        for Override { key, value, origin } in layers {
+            let mut table =
+                Table::try_from(&config).map_err(|e| failure(&origin, &e.to_string()))?;
+            put(&mut table, key.name, value);
+            config =
+                table.try_into().map_err(|e: toml::de::Error| failure(&origin, e.message()))?;
+        }
+        Ok(config)
+    }
+}
+
+/// One value from outside the file.
+struct Override {
+    key: &'static Key,
+    value: Value,
+    origin: String,
+}
+
+fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
+    let mut layers = Vec::new();
+    for key in KEYS {
+        if let Some((variable, text)) = key.env.and_then(|name| Some((name, env.get(name)?))) {
+            layers.push(Override {
+                key,
+                value: value_of(key, variable, &text)?,
+                origin: variable.into(),
+            });
+        }
+    }
+    for flag in flags {
+        let Some(key) = Key::find(&flag.key) else { continue };
+        let origin = format!("--{}", key.flag.unwrap_or(key.name));
+        let earlier = layers.iter_mut().find(|layer: &&mut Override| layer.origin == origin);
+        match (key.kind, earlier) {
+            // A flag that is given several times for a list adds to it.
+            (Kind::List, Some(Override { value: Value::Array(items), .. })) => {
+                items.push(flag.value.clone().into());
+            }
+            (Kind::List, _) => {
+                layers.push(Override { key, value: vec![flag.value.clone()].into(), origin });
+            }
+            _ => layers.push(Override { key, value: value_of(key, &origin, &flag.value)?, origin }),
+        }
+    }
+    Ok(layers)
+}
+
+fn value_of(key: &Key, origin: &str, text: &str) -> Result<Value, ConfigError> {
+    let text = text.trim();
+    let (value, wanted) = match key.kind {
+        Kind::Integer => (integer(text), "a whole number"),
+        Kind::Number => (text.parse().ok().map(Value::Float), "a number"),
+        Kind::Seconds => {
+            let seconds = text.parse::<Seconds>().ok();
+            let value = seconds.and_then(|seconds| i64::try_from(seconds.0).ok());
+            (value.map(Value::Integer), "a length of time such as 3600, 90m or 8h")
+        }
+        Kind::Switch => (switch(text).map(Value::Boolean), "`true` or `false`"),
+        Kind::Choice => (integer(text).or_else(|| Some(text.into())), "a word or a number"),
+        Kind::Text => (Some(text.into()), "a text"),
+        Kind::List => (Some(items(text).into()), "a list"),
+        Kind::Table => (None, "something that a variable or a flag can hold"),
+    };
+    value.ok_or_else(|| ConfigError::Value {
+        origin: origin.to_owned(),
+        message: format!("`{text}` is not {wanted}"),
+    })
+}
+
+/// Decimal, whatever it begins with: `08` is 8.
+fn integer(text: &str) -> Option<Value> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok().map(Value::Integer)).flatten()
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// A command may hold commas, so newlines separate wherever there is one.
+fn items(text: &str) -> Vec<String> {
+    let separator = if text.contains('\n') { '\n' } else { ',' };
+    text.split(separator)
+        .map(|item| item.trim().to_owned())
+        .filter(|item| !item.is_empty())
+        .collect()
+}
+
+fn put(table: &mut Table, name: &str, value: Value) {
+    let (outer, inner) = name.split_once('.').unwrap_or((name, ""));
+    let entry = table.entry(outer).or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(entry) = entry {
+        entry.insert(inner.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! A length of time as people write it: `3600`, `"90m"`, `"8h"`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A whole number of seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Repr", into = "u64")]
+pub struct Seconds(pub u64);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a number of seconds, or a text such as \"90m\" or \"8h\"")]
+enum Repr {
+    Number(u64),
+    Text(String),
+}
+
+impl Seconds {
+    /// As a duration; zero means "no limit" in every key that has this type.
+    pub fn limit(self) -> Option<Duration> {
+        (self.0 > 0).then(|| Duration::from_secs(self.0))
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = &'static str;
+
+    /// A bare number is decimal, whatever it begins with: `08` is 8.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WANTED: &str = "a number of seconds, or a text such as \"90m\" or \"8h\"";
+        if let Ok(number) = text.trim().parse() {
+            return Ok(Self(number));
+        }
+        let span: jiff::SignedDuration = text.trim().parse().map_err(|_| WANTED)?;
+        u64::try_from(span.as_secs()).map(Self).map_err(|_| WANTED)
+    }
+}
+
+impl TryFrom<Repr> for Seconds {
+    type Error = &'static str;
+
+    fn try_from(value: Repr) -> Result<Self, Self::Error> {
+        match value {
+            Repr::Number(number) => Ok(Self(number)),
+            Repr::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl From<Seconds> for u64 {
+    fn from(value: Seconds) -> Self {
+        value.0
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_units_are_read() {
+        for (text, seconds) in [("0", 0), ("08", 8), ("45s", 45), ("90m", 5400), ("1h30m", 5400)] {
+            assert_eq!(text.parse(), Ok(Seconds(seconds)), "{text}");
+        }
+        for text in ["", "-5", "-5s", "soon", "8 parsecs"] {
+            assert!(text.parse::<Seconds>().is_err(), "{text}");
+        }
+    }
+}

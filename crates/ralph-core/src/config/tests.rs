@@ -1,0 +1,140 @@
+//! Layers, errors, and the list of keys against the settings themselves.
+
+use std::collections::BTreeSet;
+
+use super::super::keys::KEYS;
+use super::*;
+
+fn load(file: &str, vars: &[(&str, &str)], flags: &[Flag]) -> Result<Config, String> {
+    let env = Env::of(vars.iter().copied());
+    Config::from_parts(".ralph/config.toml", file, &env, flags).map_err(|error| error.to_string())
+}
+
+fn check_error(file: &str, vars: &[(&str, &str)], flags: &[Flag], expected: &str) {
+    assert_eq!(load(file, vars, flags).unwrap_err(), expected);
+}
+
+#[test]
+fn an_empty_file_means_the_defaults() {
+    assert_eq!(load("", &[], &[]), Ok(Config::default()));
+    assert_eq!(load("\u{feff}# nothing\r\n", &[], &[]), Ok(Config::default()));
+}
+
+#[test]
+fn flags_win_over_variables_over_the_file() {
+    let file =
+        "[loop]\nmax_iterations = 1\n[agent]\ntimeout = \"10m\"\n[verify]\ncommands = [\"a\"]\n";
+    let vars = [("MAX_ITERATIONS", "2"), ("RALPH_VERIFY", "b, c"), ("TIMEOUT_AGENT", "08")];
+    let flags = [
+        Flag::new("loop.max_iterations", "003"),
+        Flag::new("verify.commands", "d, with comma"),
+        Flag::new("verify.commands", "e"),
+    ];
+    let config = load(file, &vars, &flags).unwrap();
+    assert_eq!(config.run.max_iterations, 3);
+    assert_eq!(config.agent.timeout, Seconds(8));
+    assert_eq!(config.verify.commands, ["d, with comma", "e"]);
+    let config = load(file, &vars, &[]).unwrap();
+    assert_eq!(config.run.max_iterations, 2);
+    assert_eq!(config.verify.commands, ["b", "c"]);
+    assert_eq!(load(file, &[], &[]).unwrap().agent.timeout, Seconds(600));
+}
+
+#[test]
+fn newlines_separate_commands_that_hold_commas() {
+    let config = load("", &[("RALPH_VERIFY", "a 1,2\n b")], &[]).unwrap();
+    assert_eq!(config.verify.commands, ["a 1,2", "b"]);
+}
+
+#[test]
+fn unknown_keys_name_line_and_nearest_key() {
+    check_error(
+        "[limits]\n\natempts_per_story = 3\n",
+        &[],
+        &[],
+        ".ralph/config.toml:3: unknown field `atempts_per_story`, expected one of \
+         `attempts_per_story`, `stalled_after`, `wait_for_quota`, `max_cost_usd`, `max_duration`, \
+         `story_max_cost_usd`, `story_max_duration`; did you mean `attempts_per_story`?",
+    );
+    let error = load("[looop]\nx = 1\n", &[], &[]).unwrap_err();
+    assert!(error.starts_with(".ralph/config.toml:1: unknown field `looop`"), "{error}");
+    assert!(error.ends_with("did you mean `loop`?"), "{error}");
+}
+
+#[test]
+fn wrong_types_and_broken_files_name_the_line() {
+    let typed = load("[loop]\nmax_iterations = \"many\"\n", &[], &[]).unwrap_err();
+    assert!(typed.starts_with(".ralph/config.toml:2: invalid type: string \"many\""), "{typed}");
+    let word = load("[rollback]\non = \"always\"\n", &[], &[]).unwrap_err();
+    assert!(word.contains(":2: unknown variant `always`"), "{word}");
+    let broken = load("[loop\n", &[], &[]).unwrap_err();
+    assert!(broken.starts_with(".ralph/config.toml:1:"), "{broken}");
+    let negative = load("[loop]\nmax_iterations = -1\n", &[], &[]).unwrap_err();
+    assert!(negative.starts_with(".ralph/config.toml:2:"), "{negative}");
+}
+
+#[test]
+fn wrong_values_name_the_variable_or_the_flag() {
+    check_error(
+        "",
+        &[("MAX_ITERATIONS", "0x10")],
+        &[],
+        "MAX_ITERATIONS: `0x10` is not a whole number",
+    );
+    let flag = [Flag::new("agent.timeout", "soon")];
+    check_error(
+        "",
+        &[],
+        &flag,
+        "--timeout: `soon` is not a length of time such as 3600, 90m or 8h",
+    );
+    let mode = load("", &[("RALPH_MODE", "bilding")], &[]).unwrap_err();
+    assert!(mode.starts_with("RALPH_MODE: unknown variant `bilding`"), "{mode}");
+    let zero = load("", &[("RALPH_STORIES_PER_SESSION", "0")], &[]).unwrap_err();
+    assert_eq!(zero, "RALPH_STORIES_PER_SESSION: at least 1 story, or \"auto\"");
+}
+
+#[test]
+fn a_hook_gets_the_defaults_when_the_file_is_broken() {
+    let scratch = test_support::Scratch::new();
+    let path = scratch.file("config.toml", "[nonsense");
+    let (config, error) = Config::load_or_default(&path, &Env::of([("", "")]));
+    assert_eq!(config, Config::default());
+    assert!(error.unwrap().to_string().contains("config.toml:1"));
+}
+
+#[test]
+fn every_setting_is_in_the_list_of_keys_and_the_other_way_round() {
+    let table = Table::try_from(Config::default()).unwrap();
+    let mut settings = BTreeSet::new();
+    for (outer, inner) in &table {
+        let Value::Table(inner) = inner else { panic!("{outer} is not a table") };
+        settings.extend(inner.keys().map(|key| format!("{outer}.{key}")));
+    }
+    let keys: BTreeSet<String> = KEYS.iter().map(|key| key.name.to_owned()).collect();
+    assert_eq!(settings, keys);
+    assert_eq!(keys.len(), KEYS.len());
+}
+
+#[test]
+fn every_default_can_be_written_as_text() {
+    let table = Table::try_from(Config::default()).unwrap();
+    for key in KEYS.iter().filter(|key| !matches!(key.kind, Kind::Table | Kind::List)) {
+        let (outer, inner) = key.name.split_once('.').unwrap();
+        let default = table[outer].as_table().unwrap()[inner].clone();
+        let text = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+        if !text.is_empty() {
+            let config = load("", &[(key.env.unwrap(), &text)], &[]);
+            assert_eq!(config, Ok(Config::default()), "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn variables_and_flags_are_used_once_and_every_flag_has_a_variable() {
+    let variables: BTreeSet<_> = KEYS.iter().filter_map(|key| key.env).collect();
+    let flags: BTreeSet<_> = KEYS.iter().filter_map(|key| key.flag).collect();
+    assert_eq!(variables.len(), KEYS.iter().filter(|key| key.env.is_some()).count());
+    assert_eq!(flags.len(), KEYS.iter().filter(|key| key.flag.is_some()).count());
+    assert!(KEYS.iter().all(|key| key.flag.is_none() || key.env.is_some()));
+}
