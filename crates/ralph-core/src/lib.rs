@@ -12,6 +12,7 @@
 pub mod config;
 pub mod env;
 pub mod git;
+pub mod hook;
 pub mod plan;
 pub mod project;
 pub mod shell;

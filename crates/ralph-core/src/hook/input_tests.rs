@@ -1,0 +1,105 @@
+//! Inputs as the client really sends them, and as it might one day.
+
+use camino::Utf8Path;
+use test_support::fixtures;
+
+use super::*;
+
+fn payload(name: &str) -> Input {
+    let path = fixtures().join("payloads").join(format!("{name}.json"));
+    Input::parse(&fs_err::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn every_recorded_payload_is_read() {
+    let mut events = std::collections::BTreeSet::new();
+    for entry in fs_err::read_dir(fixtures().join("payloads")).unwrap() {
+        let path = entry.unwrap().path();
+        let input = Input::parse(&fs_err::read(&path).unwrap()).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(&input.event), "{name}: {}", input.event);
+        assert!(!input.session_id.is_empty() && input.cwd.is_some(), "{name}");
+        events.insert(input.event);
+    }
+    assert_eq!(events.len(), 11, "{events:?}");
+}
+
+#[test]
+fn a_command_that_succeeded_has_exit_code_zero() {
+    let result = payload("PostToolUse-bash-ok").bash_result().unwrap();
+    let expected =
+        BashResult { exit_code: Some(0), output: "out\nerr".into(), ..BashResult::default() };
+    assert_eq!(result, expected);
+}
+
+#[test]
+fn a_command_that_failed_has_its_exit_code_before_the_output() {
+    let input = payload("PostToolUseFailure-bash-exit-1");
+    let result = input.bash_result().unwrap();
+    assert_eq!(result.exit_code, Some(1));
+    assert_eq!(result.output, "1 failed, 3 passed\noops");
+    assert!(input.bash().unwrap().command.ends_with("exit 1"));
+}
+
+#[test]
+fn cut_output_names_its_file() {
+    let result = payload("PostToolUse-bash-ok-large-output").bash_result().unwrap();
+    let file = result.output_file.unwrap();
+    assert!(file.is_absolute() && result.output.len() < 40_000, "{file}");
+}
+
+#[test]
+fn a_command_in_the_background_has_not_ended() {
+    for name in ["PostToolUse-bash-background", "PostToolUse-bash-timed-out"] {
+        let result = payload(name).bash_result().unwrap();
+        assert!(result.still_running && result.exit_code.is_none(), "{name}");
+    }
+    let tasks = payload("Stop-bash-background").background_tasks;
+    assert_eq!(tasks[0].command.as_deref(), Some("sleep 1; echo FAIL"));
+}
+
+#[test]
+fn file_tools_name_their_file() {
+    for name in ["PreToolUse-edit", "PreToolUse-read", "PostToolUse-edit", "PostToolUse-read"] {
+        let path = payload(name).file().unwrap().file_path;
+        assert_eq!(path, Utf8Path::new("/home/dev/project/a.txt"), "{name}");
+    }
+    let notebook = br#"{"tool_name":"NotebookEdit","tool_input":{"notebook_path":"/n.ipynb"}}"#;
+    assert_eq!(Input::parse(notebook).unwrap().file().unwrap().file_path, "/n.ipynb");
+    assert!(payload("PreToolUse-bash-ok").file().is_none());
+}
+
+#[test]
+fn a_failure_without_an_exit_code_keeps_its_whole_text() {
+    let sent = br#"{"tool_name":"Bash","error":"Command timed out\nlater","is_interrupt":true}"#;
+    let result = Input::parse(sent).unwrap().bash_result().unwrap();
+    assert_eq!(result.exit_code, None);
+    assert_eq!(result.output, "Command timed out\nlater");
+    assert!(result.interrupted);
+}
+
+#[test]
+fn other_types_than_expected_count_as_missing() {
+    let sent = br#"{"hook_event_name":"Stop","session_id":7,"cwd":null,"stop_hook_active":"yes",
+        "background_tasks":{"a":1},"prompt":["x"],"tool_name":"Bash","tool_input":"text",
+        "tool_response":[1,2]}"#;
+    let input = Input::parse(sent).unwrap();
+    assert_eq!(input.event, "Stop");
+    assert_eq!(input.session_id, "");
+    assert!(input.cwd.is_none() && !input.stop_hook_active && input.prompt.is_none());
+    assert!(input.background_tasks.is_empty());
+    assert!(input.bash().is_none() && input.bash_result().is_none());
+}
+
+#[test]
+fn half_a_character_does_not_hide_the_command() {
+    let sent = br#"{"tool_name":"Bash","tool_input":{"command":"git push \ud83d"}}"#;
+    assert_eq!(Input::parse(sent).unwrap().bash().unwrap().command, "git push \u{fffd}");
+}
+
+#[test]
+fn what_is_no_object_is_an_error() {
+    for sent in [&b""[..], b"null", b"[]", b"{", b"{\"a\":1} x", b"\xff\xfe"] {
+        assert!(Input::parse(sent).is_err(), "{sent:?}");
+    }
+}

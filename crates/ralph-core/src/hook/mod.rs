@@ -1,0 +1,23 @@
+//! The client's side of a hook: what it sends, and the answers it was seen to obey.
+//!
+//! ```
+//! use ralph_core::hook::{Decision, Input};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let sent = br#"{"hook_event_name":"PreToolUse","session_id":"s1","cwd":"/srv/app",
+//!     "tool_name":"Bash","tool_input":{"command":"git push"},"of_a_newer_client":true}"#;
+//! let input = Input::parse(sent)?;
+//! assert_eq!(input.bash().unwrap().command, "git push");
+//!
+//! let reply = Decision::Deny("pushing is the user's".into()).reply_to(&input.event);
+//! assert!(reply.stdout.unwrap().contains(r#""permissionDecision":"deny""#));
+//! # Ok(())
+//! # }
+//! ```
+
+mod decision;
+mod input;
+mod mend;
+
+pub use decision::{Decision, Reply};
+pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input, InputError};
