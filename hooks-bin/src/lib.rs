@@ -1,1 +1,8 @@
-//! The decisions of the four hooks, and the harness around them.
+//! The four hooks: each decides in its own file, and the harness around them is one for all.
+
+pub mod call;
+pub mod harness;
+pub mod on_stop;
+pub mod post_tool;
+pub mod pre_prompt;
+pub mod pre_tool;

@@ -5,11 +5,15 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "test code starts programs and fails loudly"
 )]
 
+mod program;
 mod repo;
 mod scratch;
 
+pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};

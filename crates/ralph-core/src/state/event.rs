@@ -1,7 +1,13 @@
 //! What the journal records. Users' scripts and dashboards read these names: they are an
 //! interface, and are only ever added to.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
+
+use super::dir::StateDir;
+use super::journal::now;
+use super::write;
 
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,7 +106,7 @@ pub enum Event {
     Other,
 }
 
-/// An internal failure of a hook: the content of `.hook-error.json`, and of the `hook_error` event.
+/// An internal failure of a hook: part of `.hook-error.json` and of the `hook_error` event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookFailure {
     /// The event that the hook was called for, if the input could be read that far.
@@ -109,4 +115,22 @@ pub struct HookFailure {
     pub phase: String,
     /// The failure and its causes.
     pub error: String,
+}
+
+impl HookFailure {
+    /// Leaves the failure in `.hook-error.json`, over an older one.
+    pub fn save(&self, state: &StateDir, source: &str) -> io::Result<()> {
+        let file =
+            HookErrorFile { version: 1, at: now(), source: source.to_owned(), failure: self };
+        write::replace(&state.hook_error(), &serde_json::to_vec_pretty(&file)?)
+    }
+}
+
+#[derive(Serialize)]
+struct HookErrorFile<'a> {
+    version: u32,
+    at: String,
+    source: String,
+    #[serde(flatten)]
+    failure: &'a HookFailure,
 }

@@ -67,10 +67,9 @@ impl Journal {
     }
 }
 
-/// This instant as RFC 3339 in UTC, in whole milliseconds.
+/// This instant as RFC 3339 in UTC, always in milliseconds, so that texts sort by time.
 pub(super) fn now() -> String {
-    let now = jiff::Timestamp::now();
-    jiff::Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now).to_string()
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
 #[cfg(test)]

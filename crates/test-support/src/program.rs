@@ -1,0 +1,52 @@
+//! Programs under test, started with an environment of their own.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use camino::Utf8Path;
+
+/// A program with nothing in its environment but a path and a home.
+pub fn program(path: impl AsRef<str>, home: &Utf8Path) -> Command {
+    let mut command = Command::new(path.as_ref());
+    command
+        .env_clear()
+        .env("PATH", std::env::var("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("LC_ALL", "C");
+    command
+}
+
+/// Runs a program with this input and collects what it prints. A program that does not read all
+/// of its input is no error.
+pub fn run_with_input(command: &mut Command, input: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    std::thread::scope(|scope| {
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().expect("the program ends")
+    })
+}
+
+/// How to run a shell script in a mount namespace of its own, where this machine lets us: as root,
+/// or as a user who may have a user namespace. None where neither is allowed; then a test that
+/// needs it says so and passes, unless `RALPH_INTERNAL__REQUIRE_MOUNTS` is set, as it is in CI.
+pub fn own_mounts() -> Option<Vec<&'static str>> {
+    let ways = [vec!["unshare", "--mount"], vec!["unshare", "--mount", "--map-root-user"]];
+    let works = |way: &Vec<&str>| {
+        let mut command = Command::new("unshare");
+        command.args(&way[1..]).args(["sh", "-c", "mount -t tmpfs tmpfs /tmp"]);
+        command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    let way = ways.into_iter().find(works);
+    let required = std::env::var_os("RALPH_INTERNAL__REQUIRE_MOUNTS").is_some();
+    assert!(way.is_some() || !required, "this machine does not allow mounts");
+    if way.is_none() {
+        println!("passed over: this machine does not allow mounts");
+    }
+    way
+}

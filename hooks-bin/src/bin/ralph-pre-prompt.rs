@@ -1,0 +1,7 @@
+//! Records the prompt, and adds what the agent should know about the story under way.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ralph_hooks::harness::run(&ralph_hooks::pre_prompt::HOOK)
+}

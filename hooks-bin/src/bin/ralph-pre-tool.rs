@@ -1,0 +1,7 @@
+//! Refuses tool calls that must not happen: pushes, merges, destructive commands, edits of files that were not read.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ralph_hooks::harness::run(&ralph_hooks::pre_tool::HOOK)
+}

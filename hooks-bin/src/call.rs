@@ -1,0 +1,102 @@
+//! One call of a hook: the input, and what can be asked about the project around it.
+//!
+//! Everything is looked up when it is asked for, because most calls need next to nothing.
+
+use std::cell::OnceCell;
+
+use camino::Utf8PathBuf;
+use ralph_core::config::Config;
+use ralph_core::env::Env;
+use ralph_core::hook::Input;
+use ralph_core::project::Project;
+use ralph_core::state::{Event, HookFailure, Id, Journal, Marks, SessionDir, StateDir};
+
+/// One call of a hook.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The hook's name.
+    pub hook: &'static str,
+    /// What the client sent.
+    pub input: &'a Input,
+    /// The variables around us.
+    pub env: &'a Env,
+    project: OnceCell<Project>,
+    config: OnceCell<Config>,
+}
+
+impl<'a> Call<'a> {
+    /// A call with this input.
+    pub fn new(hook: &'static str, input: &'a Input, env: &'a Env) -> Self {
+        Self { hook, input, env, project: OnceCell::new(), config: OnceCell::new() }
+    }
+
+    /// The project that the client works in.
+    pub fn project(&self) -> &Project {
+        self.project.get_or_init(|| {
+            let cwd = self.input.cwd.clone().or_else(working_directory).unwrap_or_default();
+            Project::locate(self.env, &cwd)
+        })
+    }
+
+    /// The settings. A broken file is recorded and the defaults hold.
+    pub fn config(&self) -> &Config {
+        self.config.get_or_init(|| {
+            let path = self.project().own_state().config();
+            let (config, error) = Config::load_or_default(&path, self.env);
+            if let Some(error) = error {
+                self.record("configuration", &error.to_string());
+            }
+            config
+        })
+    }
+
+    /// The session's own folder; none if its id cannot be part of a path.
+    pub fn session(&self) -> Option<SessionDir> {
+        let id = Id::parse(&self.input.session_id).ok()?;
+        Some(self.project().state()?.session(&id))
+    }
+
+    /// The story under way.
+    pub fn story(&self) -> Option<Id> {
+        let text = fs_err::read_to_string(self.project().own_state().current_story()).ok()?;
+        Id::parse(text.trim()).ok()
+    }
+
+    /// Writes an event into the journal. A journal that cannot be written is no reason to fail a
+    /// decision that was made.
+    pub fn journal(&self, event: &Event) {
+        let Some(state) = self.prepared_state() else { return };
+        let marks = Marks {
+            session: Some(self.input.session_id.clone()).filter(|id| !id.is_empty()),
+            run: self.env.run(),
+            story: self.story().map(|id| id.to_string()),
+        };
+        let _ = Journal::new(state, self.hook).marked(marks).append(event);
+    }
+
+    /// Leaves an internal failure where the loop and the user will see it.
+    pub fn record(&self, phase: &str, error: &str) {
+        let failure = HookFailure {
+            hook_event: Some(self.input.event.clone()).filter(|event| !event.is_empty()),
+            phase: phase.to_owned(),
+            error: error.to_owned(),
+        };
+        if let Some(state) = self.prepared_state() {
+            let _ = failure.save(state, self.hook);
+        }
+        self.journal(&Event::HookError { failure });
+    }
+
+    fn prepared_state(&self) -> Option<&StateDir> {
+        let project = self.project();
+        if project.takes_part() {
+            // Best effort: on a full disk there is nothing to keep out of git either.
+            let _ = project.own_state().prepare();
+        }
+        project.state()
+    }
+}
+
+fn working_directory() -> Option<Utf8PathBuf> {
+    Utf8PathBuf::from_path_buf(std::env::current_dir().ok()?).ok()
+}

@@ -1,0 +1,131 @@
+//! The failure policy of every hook, in one place: a hook never crashes the client and never
+//! blocks by accident.
+//!
+//! The input is bounded, the decision is made inside a panic boundary, the answer is one write,
+//! and whatever goes wrong leaves no opinion, exit code 0 and a record for the loop and the user.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::io::{self, IsTerminal, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use ralph_core::env::Env;
+use ralph_core::hook::{Decision, Input, Reply};
+
+use crate::call::Call;
+
+/// The most that a hook reads.
+pub const INPUT_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Why a decision could not be made.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// One hook.
+#[derive(Debug, Clone, Copy)]
+pub struct Hook {
+    /// The name of its binary.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub purpose: &'static str,
+    /// The events that it understands.
+    pub events: &'static [&'static str],
+    /// What it decides.
+    pub decide: fn(&Call<'_>) -> Result<Decision, Failure>,
+}
+
+thread_local! {
+    /// What the last panic said; the boundary itself only learns that there was one.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs a hook as a program.
+pub fn run(hook: &Hook) -> ExitCode {
+    let mut stdout = io::stdout().lock();
+    let mut stderr = io::stderr().lock();
+    let argument = std::env::args_os().nth(1);
+    if argument.is_some() || io::stdin().is_terminal() {
+        // Somebody tries it by hand.
+        let _ = writeln!(stderr, "{}", about(hook));
+        return ExitCode::SUCCESS;
+    }
+    let reply = serve(hook, &Env::process(), io::stdin().lock());
+    if let Some(text) = &reply.stdout {
+        // A client that closed the pipe does not want the answer any more.
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    }
+    if let Some(text) = &reply.stderr {
+        let _ = stderr.write_all(text.as_bytes());
+    }
+    ExitCode::from(reply.exit_code)
+}
+
+/// Reads one input and decides. Never fails.
+pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
+    std::panic::set_hook(Box::new(|panic| {
+        PANIC.with_borrow_mut(|said| *said = Some(panic.to_string().replace('\n', " ")));
+    }));
+    let nothing = Input::default();
+    let bytes = match read_bounded(reader) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            return fail(&Call::new(hook.name, &nothing, env), "reading", &in_full(&error));
+        }
+    };
+    let input = match Input::parse(&bytes) {
+        Ok(input) => input,
+        Err(error) => {
+            return fail(&Call::new(hook.name, &nothing, env), "parsing", &in_full(&error));
+        }
+    };
+    let call = Call::new(hook.name, &input, env);
+    if !hook.events.contains(&input.event.as_str()) {
+        let error = format!("{} does not know the event `{}`", hook.name, input.event);
+        return fail(&call, "parsing", &error);
+    }
+    match catch_unwind(AssertUnwindSafe(|| (hook.decide)(&call))) {
+        Ok(Ok(decision)) => decision.reply_to(&input.event),
+        Ok(Err(error)) => fail(&call, "deciding", &in_full(error.as_ref())),
+        Err(_) => {
+            let said = PANIC.with_borrow_mut(Option::take).unwrap_or_default();
+            fail(&call, "deciding", &said)
+        }
+    }
+}
+
+/// No opinion, and a record. Recording touches the disk and could itself run into trouble.
+fn fail(call: &Call<'_>, phase: &str, error: &str) -> Reply {
+    let _ = catch_unwind(AssertUnwindSafe(|| call.record(phase, error)));
+    Reply::default()
+}
+
+/// An error and its causes in one line.
+fn in_full(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(INPUT_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > INPUT_LIMIT {
+        return Err(io::Error::other("the hook's input is larger than 16 MiB"));
+    }
+    Ok(bytes)
+}
+
+fn about(hook: &Hook) -> String {
+    format!(
+        "{} {}\n{}\n\nIt is run by the client, with one JSON object on standard input, for: {}.\n\
+         Copy it into .claude/hooks and register it in .claude/settings.json; docs/hooks.md tells how.",
+        hook.name,
+        env!("CARGO_PKG_VERSION"),
+        hook.purpose,
+        hook.events.join(", ")
+    )
+}

@@ -1,0 +1,198 @@
+//! Whatever a hook is fed, it exits with 0, prints nothing it does not mean, and leaves a record.
+
+use std::process::{Output, Stdio};
+
+use ralph_core::env::Env;
+use ralph_core::hook::{Decision, Reply};
+use ralph_hooks::call::Call;
+use ralph_hooks::harness::{Failure, Hook, INPUT_LIMIT, serve};
+use test_support::{Scratch, fixtures, program, run_with_input};
+
+pub(crate) const BINARIES: [&str; 4] = [
+    env!("CARGO_BIN_EXE_ralph-pre-tool"),
+    env!("CARGO_BIN_EXE_ralph-post-tool"),
+    env!("CARGO_BIN_EXE_ralph-on-stop"),
+    env!("CARGO_BIN_EXE_ralph-pre-prompt"),
+];
+
+fn run(binary: &str, project: &Scratch, input: &[u8]) -> Output {
+    run_with_input(program(binary, project.root()).current_dir(project.root()), input)
+}
+
+fn check_silent(output: &Output, what: &str) {
+    assert_eq!(output.status.code(), Some(0), "{what}");
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{what}: {output:?}");
+}
+
+fn last_error(project: &Scratch) -> serde_json::Value {
+    let record: serde_json::Value =
+        serde_json::from_str(&project.read(".ralph/.hook-error.json")).unwrap();
+    let journal = project.read(".ralph/events.jsonl");
+    let line: serde_json::Value = serde_json::from_str(journal.lines().last().unwrap()).unwrap();
+    assert_eq!(line["event"], "hook_error");
+    assert_eq!(line["error"], record["error"]);
+    record
+}
+
+#[test]
+fn garbage_leaves_no_opinion_and_a_record() {
+    let lone_brace = "{".repeat(100_000);
+    let deep = format!("{{\"tool_input\":{}", "[".repeat(100_000));
+    let inputs: [(&[u8], &str); 7] = [
+        (b"", "no JSON object"),
+        (b"null", "no JSON object"),
+        (b"\xff\xfe\x00garbage", "no JSON object"),
+        (b"{\"hook_event_name\":\"Pre", "EOF"),
+        (lone_brace.as_bytes(), "key must be a string"),
+        (deep.as_bytes(), "EOF"),
+        (b"{\"hook_event_name\":\"NoSuchEvent\"}", "does not know the event"),
+    ];
+    for binary in BINARIES {
+        for (input, expected) in inputs {
+            let project = Scratch::new();
+            project.dir(".ralph");
+            check_silent(&run(binary, &project, input), expected);
+            let error = last_error(&project)["error"].as_str().unwrap().to_owned();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn too_much_input_is_refused_without_reading_it_all() {
+    let project = Scratch::new();
+    project.dir(".ralph");
+    let mut input = br#"{"hook_event_name":"PreToolUse","x":""#.to_vec();
+    input.resize(usize::try_from(INPUT_LIMIT).unwrap() + 1024, b'x');
+    for binary in BINARIES {
+        check_silent(&run(binary, &project, &input), binary);
+        let error = last_error(&project);
+        assert_eq!(error["phase"], "reading");
+        assert!(error["error"].as_str().unwrap().contains("16 MiB"));
+    }
+}
+
+#[test]
+fn a_payload_cut_anywhere_never_gets_an_answer() {
+    let project = Scratch::new();
+    project.dir(".ralph");
+    let payload = fs_err::read(fixtures().join("payloads/PreToolUse-edit.json")).unwrap();
+    let payload = payload.trim_ascii_end();
+    for cut in (0..payload.len()).step_by(payload.len() / 12) {
+        for binary in BINARIES {
+            check_silent(&run(binary, &project, &payload[..cut]), binary);
+        }
+    }
+}
+
+#[test]
+fn every_recorded_payload_is_answered_without_a_failure() {
+    for entry in fs_err::read_dir(fixtures().join("payloads")).unwrap() {
+        let payload = fs_err::read(entry.unwrap().path()).unwrap();
+        let input = ralph_core::hook::Input::parse(&payload).unwrap();
+        let hooks = [
+            &ralph_hooks::pre_tool::HOOK,
+            &ralph_hooks::post_tool::HOOK,
+            &ralph_hooks::on_stop::HOOK,
+            &ralph_hooks::pre_prompt::HOOK,
+        ];
+        for (hook, binary) in hooks.into_iter().zip(BINARIES) {
+            if hook.events.contains(&input.event.as_str()) {
+                let project = Scratch::new();
+                project.dir(".ralph");
+                let mut command = program(binary, project.root());
+                let output =
+                    run_with_input(command.env("CLAUDE_PROJECT_DIR", project.root()), &payload);
+                assert_eq!(output.status.code(), Some(0));
+                assert!(!project.path(".ralph/.hook-error.json").exists(), "{}", input.event);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_closed_the_pipes_is_no_trouble() {
+    for binary in BINARIES {
+        let project = Scratch::new();
+        project.dir(".ralph");
+        let closed = "exec <&- >&- 2>&-; \"$0\"; echo $? > code";
+        let mut shell = program("sh", project.root());
+        let status = shell.args(["-c", closed, binary]).current_dir(project.root()).status();
+        assert!(status.unwrap().success());
+        assert_eq!(project.read("code"), "0\n");
+    }
+}
+
+#[test]
+fn tried_by_hand_a_hook_says_what_it_is() {
+    for binary in BINARIES {
+        let scratch = Scratch::new();
+        let mut command = program(binary, scratch.root());
+        let output = command.arg("--help").stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("run by the client") && text.contains("settings.json"), "{text}");
+    }
+}
+
+fn serve_one(decide: fn(&Call<'_>) -> Result<Decision, Failure>) -> (Reply, Scratch) {
+    let hook = Hook { name: "ralph-test", purpose: "", events: &["Stop"], decide };
+    let project = Scratch::new();
+    project.dir(".ralph");
+    let env = Env::of([("RALPH_ROOT", project.root().as_str()), ("RALPH_RUN", "r1")]);
+    let input = br#"{"hook_event_name":"Stop","session_id":"s1"}"#;
+    (serve(&hook, &env, &input[..]), project)
+}
+
+#[test]
+fn a_panic_leaves_no_opinion_and_says_where_it_was() {
+    let (reply, project) = serve_one(|call| {
+        let empty: Vec<u8> = Vec::new();
+        Ok(Decision::Block(format!("{}{}", call.hook, empty[call.input.event.len()])))
+    });
+    assert_eq!(reply, Reply::default());
+    let error = last_error(&project);
+    assert_eq!(error["phase"], "deciding");
+    let text = error["error"].as_str().unwrap();
+    assert!(text.contains("failure_policy.rs") && text.contains("out of bounds"), "{text}");
+}
+
+#[test]
+fn an_error_leaves_no_opinion_and_names_its_causes() {
+    let (reply, project) = serve_one(|_| {
+        Err(ralph_core::git::SnapshotError::Io(std::io::Error::other("disk on fire")).into())
+    });
+    assert_eq!(reply, Reply::default());
+    let error = last_error(&project);
+    assert_eq!(error["hook_event"], "Stop");
+    assert!(error["error"].as_str().unwrap().contains("disk on fire"));
+    let journal = project.read(".ralph/events.jsonl");
+    assert!(journal.contains(r#""session":"s1","run":"r1""#), "{journal}");
+}
+
+#[test]
+fn a_broken_configuration_is_recorded_and_the_decision_still_made() {
+    let hook = Hook {
+        name: "ralph-test",
+        purpose: "",
+        events: &["Stop"],
+        decide: |call| Ok(Decision::Block(call.config().rollback.after_failures.to_string())),
+    };
+    let project = Scratch::new();
+    project.file(".ralph/config.toml", "[rollback]\nafter_failure = 9\n");
+    let env = Env::of([("RALPH_ROOT", project.root().as_str())]);
+    let reply = serve(&hook, &env, &br#"{"hook_event_name":"Stop"}"#[..]);
+    assert_eq!(reply.stdout.unwrap(), r#"{"decision":"block","reason":"3"}"#);
+    let error = last_error(&project)["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("config.toml:2") && error.contains("after_failures"), "{error}");
+}
+
+#[test]
+fn a_project_without_state_is_left_as_it_is() {
+    let project = Scratch::new();
+    let home = Scratch::new();
+    let mut command = program(BINARIES[0], home.root());
+    run_with_input(command.env("CLAUDE_PROJECT_DIR", project.root()), b"rubbish");
+    assert_eq!(fs_err::read_dir(project.root()).unwrap().count(), 0);
+    assert!(home.read(".ralph/events.jsonl").contains("hook_error"));
+}

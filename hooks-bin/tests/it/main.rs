@@ -1,0 +1,5 @@
+//! The hooks as the client runs them: real processes, real files, real trouble.
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail loudly")]
+
+mod disk_trouble;
+mod failure_policy;
