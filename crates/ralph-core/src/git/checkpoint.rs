@@ -6,6 +6,7 @@ use super::command::GitError;
 use super::repo::Repo;
 use super::restore::Target;
 use super::snapshot::{Snapshot, SnapshotError};
+use super::stamp::stamp;
 use crate::state::{self, StateDir};
 
 /// Where the snapshots of checkpoints are kept.
@@ -43,7 +44,7 @@ pub enum CheckpointError {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
-        let snapshot = Snapshot::take(repo, &format!("{REFS}/{}", super::stamp()), message)?;
+        let snapshot = Snapshot::take(repo, &format!("{REFS}/{}", stamp()), message)?;
         let checkpoint =
             Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
         let commit = checkpoint.commit.as_deref().unwrap_or(NO_COMMIT);

@@ -38,6 +38,7 @@ mod repo;
 mod restore;
 mod rollback;
 mod snapshot;
+mod stamp;
 mod status;
 mod worktree;
 
@@ -45,11 +46,8 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub use command::{Git, GitError};
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
-pub use rollback::{Discarded, RollbackError, discarded, find, finish_interrupted, rollback, undo};
+pub use rollback::{
+    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback, undo,
+};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use status::Status;
-
-/// This instant as part of a ref's name: sorts by time, and tells a person when it was.
-fn stamp() -> String {
-    jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f").to_string()
-}

@@ -6,6 +6,7 @@ use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
 use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
+use super::stamp::stamp;
 use crate::state::{Id, Lock, LockError, StateDir};
 
 /// Where discarded attempts are kept; nothing ever removes them but the user.
@@ -117,6 +118,17 @@ pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
     }
 }
 
+/// What a discarded attempt had changed, as a patch against the commit it was based on.
+pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, GitError> {
+    let parents = repo.git().line(&["rev-parse", &format!("{}^@", attempt.name)])?;
+    // Without a commit to compare with, the only parent is the record.
+    let base = match parents.lines().count() {
+        0 | 1 => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
+        _ => parents.lines().next().unwrap_or_default().to_owned(),
+    };
+    repo.git().line(&["diff", "--no-ext-diff", "--stat", "--patch", &base, &attempt.name, "--"])
+}
+
 fn discard(
     repo: &Repo,
     target: &Target,
@@ -124,7 +136,7 @@ fn discard(
     why: &str,
 ) -> Result<Restored, RestoreError> {
     let story = story.map(|id| format!("-{id}")).unwrap_or_default();
-    let name = format!("{REFS}/{}{story}", super::stamp());
+    let name = format!("{REFS}/{}{story}", stamp());
     // The subject is one line, and lists show it.
     let message: String = why.lines().next().unwrap_or_default().chars().take(200).collect();
     restore(repo, target, SaveAs { name: &name, message: &message })

@@ -1,0 +1,88 @@
+//! What was typed: subcommands, and one flag for every configuration key that has one.
+//!
+//! The flags are made from [`KEYS`], so that a flag without a variable and a key cannot exist.
+
+use std::ffi::OsString;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use ralph_core::config::{Flag, KEYS, Key, Kind};
+
+use crate::undo;
+
+/// What the user wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// List, show or bring back what a rollback discarded.
+    Undo(undo::Request),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    complete, or the iteration limit was reached
+  1    error
+  2    the command line or the configuration is wrong
+  3    a lifecycle script stopped the loop
+  4    iterations that change nothing
+  5    another loop holds the project
+  6    the budget is used up
+  7    stories remain, and --fail-if-incomplete was given
+  130  interrupted (Ctrl-C)
+  143  terminated
+
+Examples:
+  ralph-loop undo
+  ralph-loop undo 20260102-030405-678-US-001";
+
+/// Reads the command line.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, clap::Error> {
+    let matches = command().try_get_matches_from(arguments)?;
+    match matches.subcommand() {
+        Some(("undo", matches)) => Ok(Request::Undo(undo::Request::from_matches(matches))),
+        _ => {
+            Err(command()
+                .error(clap::error::ErrorKind::MissingSubcommand, "no subcommand was given"))
+        }
+    }
+}
+
+/// The whole command line; the documentation is made from it.
+pub(crate) fn command() -> Command {
+    Command::new("ralph-loop")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
+        .after_help(EXIT_CODES)
+        .subcommand_required(true)
+        .subcommand(undo::command())
+}
+
+/// The flags that stand for configuration keys.
+pub(crate) fn flags_of_keys() -> impl Iterator<Item = Arg> {
+    KEYS.iter().filter_map(|key| Some(flag_of(key, key.flag?)))
+}
+
+fn flag_of(key: &'static Key, name: &'static str) -> Arg {
+    let variable = key.env.map(|env| format!(" [{env}]")).unwrap_or_default();
+    let flag = Arg::new(key.name).long(name).help(format!("{}{variable}", key.help));
+    match key.kind {
+        Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
+        // `--flag` alone means yes; `--flag=false` switches off what the file switches on.
+        Kind::Switch => flag
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_name("BOOL"),
+        Kind::Seconds => flag.value_name("TIME"),
+        Kind::Integer | Kind::Number => flag.value_name("N"),
+        Kind::Text | Kind::Choice | Kind::Table => flag.value_name("VALUE"),
+    }
+}
+
+/// What was given for those flags.
+pub(crate) fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
+    let keys = KEYS.iter().filter(|key| key.flag.is_some());
+    keys.flat_map(|key| {
+        let values = matches.get_many::<String>(key.name).into_iter().flatten();
+        values.map(|value| Flag::new(key.name, value.clone())).collect::<Vec<_>>()
+    })
+    .collect()
+}

@@ -1,0 +1,95 @@
+//! `ralph-loop undo`: lists, shows and brings back what a rollback discarded.
+
+use camino::Utf8PathBuf;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use ralph_core::env::Env;
+use ralph_core::git::{self, Repo};
+use ralph_core::project::Project;
+
+use crate::exit::Failure;
+use crate::terminal::say;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// All discarded attempts.
+    List,
+    /// The difference between an attempt and the tree it was taken out of.
+    Show(String),
+    /// The attempt itself, back in the tree.
+    Restore(String),
+}
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("undo")
+        .about("List what rollbacks discarded, show it, or bring it back")
+        .long_about(
+            "Without an ID: lists what rollbacks discarded, newest first.\n\
+             With an ID (or the beginning of one): brings that attempt back; what is in the tree \
+             now is kept in turn, so an undo can be undone.",
+        )
+        .arg(Arg::new("id").value_name("ID").help("Which attempt"))
+        .arg(
+            Arg::new("show")
+                .long("show")
+                .requires("id")
+                .action(ArgAction::SetTrue)
+                .help("Show what the attempt had changed, and change nothing"),
+        )
+}
+
+impl Request {
+    /// From the command line.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        match (matches.get_one::<String>("id"), matches.get_flag("show")) {
+            (None, _) => Self::List,
+            (Some(id), true) => Self::Show(id.clone()),
+            (Some(id), false) => Self::Restore(id.clone()),
+        }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(env: &Env, request: &Request) -> Result<(), Failure> {
+    let here = Utf8PathBuf::from_path_buf(std::env::current_dir()?)
+        .map_err(|path| std::io::Error::other(format!("{} is not UTF-8", path.display())))?;
+    let project = Project::locate(env, &here);
+    let repo = Repo::open(project.root())?;
+    match request {
+        Request::List => list(&repo),
+        Request::Show(id) => show(&repo, id),
+        Request::Restore(id) => restore(&project, &repo, id),
+    }
+}
+
+fn list(repo: &Repo) -> Result<(), Failure> {
+    let attempts = git::discarded(repo)?;
+    if attempts.is_empty() {
+        say("Nothing was discarded.");
+    }
+    for attempt in &attempts {
+        say(format!("{}  {}  {}", attempt.id, attempt.at, attempt.why));
+    }
+    if let Some(newest) = attempts.first() {
+        say(format!("\nBring one back with: ralph-loop undo {}", newest.id));
+    }
+    Ok(())
+}
+
+fn show(repo: &Repo, id: &str) -> Result<(), Failure> {
+    let attempt = git::find(repo, id)?;
+    say(git::changes_of(repo, &attempt)?);
+    Ok(())
+}
+
+fn restore(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
+    let restored = git::undo(repo, project.own_state(), id)?;
+    say(format!("Brought back; {} files changed.", restored.touched.len()));
+    for path in &restored.left_alone {
+        say(format!("{path} is a repository of its own and was left alone."));
+    }
+    let kept = restored.saved.name.rsplit('/').next().unwrap_or_default();
+    say(format!("What was there before is kept: ralph-loop undo {kept}"));
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! Everything that must pass before a change lands, cheapest first.
+
+use anyhow::{Result, bail};
+
+use crate::{dist, run};
+
+/// Random cases for the rollback properties: more than an ordinary test run takes the time for.
+const CASES: &str = "1000";
+
+/// Runs every check.
+pub(crate) fn run() -> Result<()> {
+    run::cargo(&["fmt", "--all", "--check"])?;
+    run::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    run::run(
+        run::command("cargo")
+            .args(["doc", "--workspace", "--no-deps", "--quiet"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
+    run::run(
+        run::command("cargo")
+            .args(["test", "--workspace"])
+            .env("RALPH_INTERNAL__CASES", CASES)
+            .env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1"),
+    )?;
+    static_binaries()
+}
+
+/// A dynamic loader in a binary would make every hook slower, silently.
+fn static_binaries() -> Result<()> {
+    let folder = dist::run()?;
+    for name in dist::BINARIES {
+        let binary = fs_err::read(folder.join(name))?;
+        let loader = b"/lib64/ld-linux";
+        if binary.windows(loader.len()).any(|part| part == loader) {
+            bail!("{name} is not linked statically");
+        }
+    }
+    Ok(())
+}

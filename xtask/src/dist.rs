@@ -1,0 +1,43 @@
+//! The five release binaries, statically linked: a hook that needs no dynamic loader starts sooner
+//! and runs wherever it is copied.
+
+use anyhow::{Context, Result};
+use camino::Utf8PathBuf;
+
+use crate::run;
+
+/// What people copy.
+pub(crate) const BINARIES: [&str; 5] =
+    ["ralph-loop", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop", "ralph-pre-prompt"];
+
+/// Builds them and returns the folder that holds them.
+pub(crate) fn run() -> Result<Utf8PathBuf> {
+    let host = host()?;
+    let mut build = run::command("cargo");
+    // The target is named although it is the host: otherwise the flag would also hold for derive
+    // macros, which are dynamic libraries and cannot be linked that way.
+    build.args(["build", "--release", "--target", &host]);
+    build.args(["--package", "ralph-hooks", "--package", "ralph-loop", "--bins"]);
+    if host.contains("linux") {
+        build.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    }
+    run::run(&mut build)?;
+    let target = run::root().join("target");
+    let dist = target.join("dist");
+    fs_err::create_dir_all(&dist)?;
+    for name in BINARIES {
+        let built = target.join(&host).join("release").join(name);
+        // A running binary cannot be overwritten, but it can be replaced.
+        let fresh = dist.join(format!("{name}.new"));
+        fs_err::copy(&built, &fresh)?;
+        fs_err::rename(&fresh, dist.join(name))?;
+        println!("{}", dist.join(name));
+    }
+    Ok(dist)
+}
+
+fn host() -> Result<String> {
+    let version = run::output(run::command("rustc").arg("-vV"))?;
+    let line = version.lines().find_map(|line| line.strip_prefix("host: "));
+    line.map(str::to_owned).context("rustc does not say which machine this is")
+}

@@ -1,0 +1,45 @@
+//! Starts programs from the root of the workspace and insists on their success.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// The root of the workspace.
+pub(crate) fn root() -> Utf8PathBuf {
+    let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Runs cargo.
+pub(crate) fn cargo(args: &[&str]) -> Result<()> {
+    run(command("cargo").args(args))
+}
+
+/// A program that runs in the root of the workspace.
+pub(crate) fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// Runs a program to its end, showing what it prints.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = format!("{command:?}");
+    println!("$ {shown}");
+    let status = command.status().with_context(|| format!("could not start {shown}"))?;
+    if !status.success() {
+        bail!("{shown} failed: {status}");
+    }
+    Ok(())
+}
+
+/// Runs a program and returns what it prints.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = format!("{command:?}");
+    let output = command.output().with_context(|| format!("could not start {shown}"))?;
+    if !output.status.success() {
+        bail!("{shown} failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
