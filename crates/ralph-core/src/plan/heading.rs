@@ -57,7 +57,10 @@ pub(super) fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> V
                         last.divided = last.heading.level < heading.level;
                     }
                     candidate.optional = place.is_optional();
-                    enclosing.push((heading.level, candidate.rank));
+                    // The title of the file is around everything and outranks nothing.
+                    if place.section() > 1 || heading.level > 1 {
+                        enclosing.push((heading.level, candidate.rank));
+                    }
                     found.push(candidate);
                     current = true;
                 } else if let Some(last) = last.filter(|last| heading.level <= last.heading.level) {
@@ -102,7 +105,7 @@ fn candidate(text: Text<'_>, heading: &Heading, options: &Options) -> Option<Sec
     if is_optional(&title, options) {
         return None;
     }
-    let id = ids::leading(&title);
+    let id = ids::leading(&title).filter(|id| own.is_some() || id.rank > Rank::Container);
     if own.is_none() && id.is_none() {
         return None;
     }

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 /// section of a higher one is a part of that story (`#### 1. Background` below `### US-001`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// `1.`, `2.3`, and names of containers such as `EPIC-1`.
+    /// `PRD-1`, `EPIC-2`: the name of what holds the stories.
+    Container,
+    /// `1.`, `2.3`.
     Number,
     /// `Step 1`.
     Step,
@@ -47,7 +49,8 @@ const WORDS: [(&str, Rank); 9] = [
     ("bug", Rank::Task),
     ("step", Rank::Step),
 ];
-const CONTAINERS: [&str; 4] = ["epic", "phase", "milestone", "sprint"];
+const CONTAINERS: [&str; 8] =
+    ["epic", "phase", "milestone", "sprint", "prd", "plan", "spec", "rfc"];
 
 /// Reads the id that `text` begins with.
 pub(super) fn leading(text: &str) -> Option<Leading<'_>> {
@@ -75,7 +78,7 @@ fn key(body: &str) -> Option<Leading<'_>> {
     }
     let container = CONTAINERS.iter().any(|name| prefix.eq_ignore_ascii_case(name));
     let (rest, firm) = behind(body.get(id.len()..)?)?;
-    let rank = if container { Rank::Number } else { Rank::Key };
+    let rank = if container { Rank::Container } else { Rank::Key };
     Some(Leading { id, rank, firm: firm || padded, rest })
 }
 

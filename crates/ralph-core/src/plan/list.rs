@@ -56,7 +56,7 @@ pub(super) fn drafts(
         };
         if counts {
             drafts.push(draft(text, task, title));
-        } else {
+        } else if !task.optional {
             outside.push(task.task.line);
         }
     }

@@ -10,7 +10,7 @@ use super::story::{Format, Options, State, Warning};
 use super::{heading, list};
 use std::ops::Range;
 
-/// The file's text, read by range; bytes of another encoding show as `�` in titles only.
+/// The file's text, read by range; bytes of another encoding show as `�`, in what is read only.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a>(pub(super) &'a [u8]);
 
@@ -112,6 +112,11 @@ impl Place {
             self.optional_level =
                 heading::is_optional(&self.title, options).then_some(heading.level);
         }
+    }
+
+    /// Number of the heading that was entered last, counted from one.
+    pub(super) fn section(&self) -> usize {
+        self.section
     }
 
     pub(super) fn is_optional(&self) -> bool {

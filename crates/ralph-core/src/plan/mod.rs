@@ -29,3 +29,8 @@ pub use parse::{Error, MAX_PLAN_BYTES, Problem};
 pub use repair::{Finding, Repaired, repair};
 pub use select::Next;
 pub use story::{Counts, Format, Options, Plan, State, Story, Warning};
+
+#[cfg(test)]
+mod fixture_tests;
+#[cfg(test)]
+mod tests;

@@ -271,3 +271,7 @@ impl Change<'_> {
             && self.before.stories.iter().zip(&plan.stories).all(same)
     }
 }
+
+#[cfg(test)]
+#[path = "repair_tests.rs"]
+mod tests;
