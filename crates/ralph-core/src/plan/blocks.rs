@@ -220,7 +220,9 @@ impl Scanner {
     }
 
     fn note_depends(&mut self, line: Line<'_>) {
-        if line.text.windows(6).any(|window| window.eq_ignore_ascii_case(b"depend")) {
+        let mut starts = line.text.iter().enumerate().filter(|(_, b)| matches!(b, b'd' | b'D'));
+        let word_at = |at: usize| line.text.get(at..at + b"depend".len());
+        if starts.any(|(at, _)| word_at(at).is_some_and(|w| w.eq_ignore_ascii_case(b"depend"))) {
             self.blocks.push(Block::Depends { line: line.number, text: line.start..line.end() });
         }
     }

@@ -36,7 +36,7 @@ impl Section {
 /// Finds the headings that could be stories and what belongs to each.
 ///
 /// A section ends at the next heading of the same or a higher level, or at the next story heading.
-pub(super) fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> Vec<Section> {
+pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalNames) -> Vec<Section> {
     let mut place = Place::default();
     let mut found: Vec<Section> = Vec::new();
     let mut current = false;
@@ -44,10 +44,10 @@ pub(super) fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> V
     for block in blocks {
         match block {
             Block::Heading(heading) => {
-                place.enter(text, heading, options);
+                place.enter(text, heading, optional);
                 enclosing.truncate(enclosing.partition_point(|(level, _)| *level < heading.level));
                 let outer = enclosing.last().map(|(_, rank)| *rank);
-                let candidate = candidate(text, heading, options).filter(|candidate| {
+                let candidate = candidate(text, heading, optional).filter(|candidate| {
                     candidate.own_box.is_some() || outer.is_none_or(|outer| outer <= candidate.rank)
                 });
                 let last = found.last_mut().filter(|_| current);
@@ -93,7 +93,7 @@ pub(super) fn is_story_key(id: &ids::Leading<'_>) -> bool {
 }
 
 /// A heading with a box of its own, or with an id; its extent is found later.
-fn candidate(text: Text<'_>, heading: &Heading, options: &Options) -> Option<Section> {
+fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Option<Section> {
     let bytes = text.0.get(heading.text.clone())?;
     let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
     let own = syntax::checkbox(bytes);
@@ -102,7 +102,7 @@ fn candidate(text: Text<'_>, heading: &Heading, options: &Options) -> Option<Sec
         None => heading.text.clone(),
     };
     let title = text.at(title_at.clone());
-    if is_optional(&title, options) {
+    if optional.contain(&title) {
         return None;
     }
     let id = ids::leading(&title).filter(|id| own.is_some() || id.rank > Rank::Container);
@@ -135,12 +135,21 @@ fn candidate(text: Text<'_>, heading: &Heading, options: &Options) -> Option<Sec
     })
 }
 
-/// Whether a heading names an optional section; numbers, emphasis and remarks do not matter.
-pub(super) fn is_optional(title: &str, options: &Options) -> bool {
-    let title = ids::leading(title).map_or(title, |id| id.rest);
-    let name = title.split(['(', '[']).next().unwrap_or_default();
-    let name = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    options.optional_sections.iter().any(|optional| optional.trim().to_lowercase() == name)
+/// The names of the sections that do not keep the loop going.
+pub(super) struct OptionalNames(Vec<String>);
+
+impl OptionalNames {
+    pub(super) fn new(options: &Options) -> Self {
+        Self(options.optional_sections.iter().map(|name| name.trim().to_lowercase()).collect())
+    }
+
+    /// Whether a heading names one of them; numbers, emphasis and remarks do not matter.
+    pub(super) fn contain(&self, title: &str) -> bool {
+        let title = ids::leading(title).map_or(title, |id| id.rest);
+        let name = title.split(['(', '[']).next().unwrap_or_default();
+        let name = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        self.0.contains(&name)
+    }
 }
 
 /// What to tell about headings that look like stories and are none.

@@ -3,6 +3,7 @@
 //! Whether a line with an id is a story is decided by the format, not here.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// How much an id says about being a story of its own; a heading of a lower rank inside the
 /// section of a higher one is a part of that story (`#### 1. Background` below `### US-001`).
@@ -227,26 +228,27 @@ pub(super) struct Register {
 impl Register {
     /// Takes an id that is written in the plan; the error is the line that has it already.
     pub(super) fn claim(&mut self, id: &str, line: usize) -> Result<(), usize> {
-        match self.lines.insert(id.to_ascii_lowercase(), line) {
-            Some(first) => Err(first),
-            None => Ok(()),
+        match self.lines.entry(id.to_ascii_lowercase()) {
+            Entry::Occupied(first) => Err(*first.get()),
+            Entry::Vacant(place) => {
+                place.insert(line);
+                Ok(())
+            }
         }
     }
 
     /// Takes `id`, or for the second story with the same title `id-2`, and so on.
     pub(super) fn claim_free(&mut self, id: String, line: usize) -> String {
-        if !self.lines.contains_key(&id.to_ascii_lowercase()) {
-            self.lines.insert(id.to_ascii_lowercase(), line);
+        if self.claim(&id, line).is_ok() {
             return id;
         }
         let mut suffix = self.next_suffix.get(&id).copied().unwrap_or(2);
         let mut candidate = format!("{id}-{suffix}");
-        while self.lines.contains_key(&candidate.to_ascii_lowercase()) {
+        while self.claim(&candidate, line).is_err() {
             suffix += 1;
             candidate = format!("{id}-{suffix}");
         }
         self.next_suffix.insert(id, suffix + 1);
-        self.lines.insert(candidate.to_ascii_lowercase(), line);
         candidate
     }
 }

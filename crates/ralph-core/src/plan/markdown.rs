@@ -5,6 +5,7 @@
 
 use super::blocks::{self, Block, Heading, TaskItem};
 use super::depends::{self, Wanted};
+use super::heading::OptionalNames;
 use super::parse::{Draft, Problem, Reading};
 use super::story::{Format, Options, State, Warning};
 use super::{heading, list};
@@ -51,7 +52,8 @@ pub(super) struct LooseTask {
 pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, (usize, Problem)> {
     let text = Text(bytes);
     let blocks = blocks::scan(bytes)?;
-    let sections = heading::sections(text, &blocks, options);
+    let optional = OptionalNames::new(options);
+    let sections = heading::sections(text, &blocks, &optional);
     let mut warnings = heading::warnings(&sections);
     let boxes_exist = blocks.iter().any(|block| matches!(block, Block::Task(_)));
     let hint = match (boxes_exist, warnings.is_empty()) {
@@ -59,7 +61,7 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, (usize, P
         (false, true) => "write stories as `- [ ] US-001: title` or `### US-001: title` with boxes",
         (true, _) => "its boxes are all outside of stories; give the headings or the boxes ids",
     };
-    let loose = loose_tasks(text, &blocks, &sections, options);
+    let loose = loose_tasks(text, &blocks, &sections, &optional);
     let mut drafts = heading::drafts(text, sections);
     let listed = list::drafts(text, loose, &drafts, &mut warnings);
     drafts.extend(listed);
@@ -75,14 +77,14 @@ fn loose_tasks(
     text: Text<'_>,
     blocks: &[Block],
     sections: &[heading::Section],
-    options: &Options,
+    optional: &OptionalNames,
 ) -> Vec<LooseTask> {
     let mut taken = sections.iter().filter(|section| section.is_story()).peekable();
     let mut place = Place::default();
     let mut loose = Vec::new();
     for block in blocks {
         match block {
-            Block::Heading(heading) => place.enter(text, heading, options),
+            Block::Heading(heading) => place.enter(text, heading, optional),
             Block::Task(task) if !task.nested => {
                 while taken.next_if(|section| section.end <= task.start).is_some() {}
                 let inside = taken.peek().is_some_and(|story| story.heading.start <= task.start);
@@ -105,12 +107,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn enter(&mut self, text: Text<'_>, heading: &Heading, options: &Options) {
+    pub(super) fn enter(&mut self, text: Text<'_>, heading: &Heading, optional: &OptionalNames) {
         self.section += 1;
         self.title = text.at(heading.text.clone());
         if self.optional_level.is_none_or(|level| heading.level <= level) {
-            self.optional_level =
-                heading::is_optional(&self.title, options).then_some(heading.level);
+            self.optional_level = optional.contain(&self.title).then_some(heading.level);
         }
     }
 

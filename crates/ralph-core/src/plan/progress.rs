@@ -223,5 +223,4 @@ pub fn last_entries(entries: &[Logged], count: usize) -> String {
 }
 
 #[cfg(test)]
-#[path = "progress_tests.rs"]
 mod tests;

@@ -273,5 +273,4 @@ impl Change<'_> {
 }
 
 #[cfg(test)]
-#[path = "repair_tests.rs"]
 mod tests;

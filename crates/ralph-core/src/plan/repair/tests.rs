@@ -1,6 +1,6 @@
 //! What an agent may and may not do to a plan, case by case.
 
-use super::super::*;
+use crate::plan::*;
 use camino::Utf8Path;
 
 fn plan(name: &str, text: &str) -> Plan {
