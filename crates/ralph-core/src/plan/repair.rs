@@ -266,9 +266,12 @@ impl Change<'_> {
                 && (old.state, old.priority) == (new.state, new.priority)
                 && details
         };
+        // Putting a part back can turn a detail into a story, which nobody has checked either.
+        let is_unchecked = |new: &Story| new.state != State::Done;
         plan.format == self.before.format
             && plan.stories.len() >= self.before.stories.len()
             && self.before.stories.iter().zip(&plan.stories).all(same)
+            && plan.stories.iter().skip(self.before.stories.len()).all(is_unchecked)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use camino::Utf8Path;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn parse_named(name: &str, bytes: &[u8]) -> Result<Plan, Error> {
     Plan::parse(Utf8Path::new(name), bytes.to_vec(), &Options::default())
@@ -98,13 +98,15 @@ proptest! {
 
     #[test]
     fn ids_made_from_titles_do_not_depend_on_other_lines(
-        titles in prop::collection::hash_set("[a-cA-C!? ä]{0,6}x", 1..6),
+        titles in prop::collection::vec("[a-cA-C!? ä]{0,6}x", 1..6),
     ) {
-        let keys: BTreeSet<_> = titles.iter().map(|title| title.trim().to_lowercase()).collect();
+        // Titles that differ in case and spaces only are equal, and get numbers.
+        let normal = |title: &String| title.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+        let titles: BTreeMap<_, _> = titles.into_iter().map(|title| (normal(&title), title)).collect();
+        let titles: Vec<_> = titles.into_values().collect();
         let list = |titles: &mut dyn Iterator<Item = &String>| -> String {
             titles.map(|title| format!("- [ ] {title}\n")).collect()
         };
-        prop_assume!(!keys.iter().any(|key| key.contains("  ")) && keys.len() == titles.len());
         let all = parse(&list(&mut titles.iter()));
         for title in &titles {
             let alone = parse(&list(&mut std::iter::once(title)));

@@ -120,6 +120,13 @@ fn new_stories_are_kept_at_the_end_and_open() {
 }
 
 #[test]
+fn a_ticked_detail_does_not_become_a_ticked_story() {
+    let own_reset = "changed what US-001 is about or waits for; undone";
+    let after = "- [ ] US-001: One\n  - [x] US-002: detail\n";
+    check("  - [ ] US-001: One\n", after, "  - [ ] US-001: One\n", &[own_reset]);
+}
+
+#[test]
 fn new_stories_before_others_are_taken_out() {
     let after = LIST.replace("- [ ] US-002", "- [ ] US-004: Four\n- [ ] US-002");
     check(LIST, &after, LIST, &["added US-004 (Four), but not at the end; taken out"]);
