@@ -1,1 +1,71 @@
-//! Plans: placeholder until the module lands.
+//! Plans: which story is next, and how is it ticked without touching another byte?
+//!
+//! One interface for Markdown plans of several shapes, `feature_list.json` and `prd.json`. A
+//! [`Plan`] owns the bytes of its file and the stories found in them; every change gives new bytes
+//! and leaves writing them to the caller. What a user sees is described in `docs/plans.md`.
+//!
+//! ```
+//! use ralph_core::plan::{Next, Options, Plan, repair};
+//! use std::collections::BTreeSet;
+//!
+//! let text = b"- [x] US-001: Model\r\n- [ ] US-002: View (depends: US-001)\r\n";
+//! let plan = Plan::parse("plan.md".into(), text.to_vec(), &Options::default())?;
+//! let Next::Story(story) = plan.next_story(&BTreeSet::new()) else { panic!("all done") };
+//! assert_eq!((story.id.as_str(), story.title.as_str()), ("US-002", "View"));
+//!
+//! // The agent ticks its own story: that is its word, and the box stays open.
+//! let ticked = b"- [x] US-001: Model\r\n- [x] US-002: View (depends: US-001)\r\n";
+//! let repaired = repair(&plan, Some(ticked), Some("US-002"));
+//! assert!(repaired.claimed_done() && repaired.bytes == text);
+//!
+//! // The checks have passed, so now it is ticked.
+//! assert_eq!(plan.tick("us-002")?, ticked);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `parse.rs` | which format it is, and the checks that all formats share |
+//! | `syntax.rs`, `blocks.rs`, `markdown.rs` | a line of Markdown; the lines together; the stories in them |
+//! | `heading.rs`, `list.rs` | the two shapes of Markdown stories |
+//! | `json.rs`, `feature_list.rs`, `prd.rs` | JSON in place; the two shapes of JSON plans |
+//! | `ids.rs`, `depends.rs` | ids and dependencies |
+//! | `select.rs`, `edit.rs` | what is next; ticking and blocking |
+//! | `repair.rs`, `merge.rs` | what the agent may not do to a plan |
+//! | `find.rs` | which of several files is the plan |
+//! | `progress.rs`, `loop_progress.rs` | `progress.md`; `progress.txt` |
+
+mod blocks;
+mod depends;
+mod edit;
+mod feature_list;
+mod find;
+mod heading;
+mod ids;
+mod json;
+mod lines;
+mod list;
+mod loop_progress;
+mod markdown;
+mod merge;
+mod parse;
+mod prd;
+pub mod progress;
+mod repair;
+mod select;
+mod story;
+mod syntax;
+
+pub use edit::UnknownStory;
+pub use find::{Candidate, FindError, find, load, read_file};
+pub use ids::is_safe_id;
+pub use loop_progress::{LoopField, LoopProgress};
+pub use parse::{Error, MAX_PLAN_BYTES, Problem};
+pub use repair::{Finding, Repaired, repair};
+pub use select::Next;
+pub use story::{Counts, Format, Options, Plan, State, Story, Warning};
+
+#[cfg(test)]
+mod fixture_tests;
+#[cfg(test)]
+mod tests;

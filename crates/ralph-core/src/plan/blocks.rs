@@ -1,0 +1,239 @@
+//! Markdown as a flat list of the blocks that matter to a plan: headings, boxes, dependency notes.
+//!
+//! Skips what does not count: code fences, quotes, HTML comments, front matter. Code that is only
+//! indented is not skipped, because list stories may stand at any indent. Which blocks are stories
+//! is left to `markdown.rs`.
+
+use super::lines::{Line, lines};
+use super::parse::Problem;
+use super::syntax::{self, Fence};
+use std::ops::Range;
+
+/// A heading, `# so` or underlined.
+#[derive(Debug, Clone)]
+pub(super) struct Heading {
+    pub(super) line: usize,
+    pub(super) start: usize,
+    /// Offset behind the heading's last line.
+    pub(super) end: usize,
+    pub(super) level: usize,
+    pub(super) text: Range<usize>,
+}
+
+/// A list item with a checkbox.
+#[derive(Debug, Clone)]
+pub(super) struct TaskItem {
+    pub(super) line: usize,
+    pub(super) start: usize,
+    /// Offset behind the last line of the item, the items below it included.
+    pub(super) end: usize,
+    pub(super) mark: Range<usize>,
+    pub(super) text: Range<usize>,
+    /// Whether it stands below another box.
+    pub(super) nested: bool,
+}
+
+/// What a line of a plan can be.
+#[derive(Debug, Clone)]
+pub(super) enum Block {
+    Heading(Heading),
+    Task(TaskItem),
+    /// A line that speaks of a dependency.
+    Depends {
+        line: usize,
+        text: Range<usize>,
+    },
+}
+
+/// Reads the blocks of a Markdown file, in file order; the error comes with its line.
+pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, (usize, Problem)> {
+    let mut scanner = Scanner::default();
+    let skipped = front_matter(bytes);
+    for line in lines(bytes).skip(skipped) {
+        scanner.line(line);
+    }
+    scanner.leave_lists(0);
+    // To the end of the file nothing would count, and a plan must not look complete for that.
+    match (scanner.fence, scanner.comment) {
+        (Some((_, line)), _) => Err((line, Problem::UnclosedFence)),
+        (_, Some(line)) => Err((line, Problem::UnclosedComment)),
+        (None, None) => Ok(scanner.blocks),
+    }
+}
+
+/// How many lines a `---` block at the very top takes.
+fn front_matter(bytes: &[u8]) -> usize {
+    let is_fence = |line: &Line<'_>| line.text.trim_ascii_end() == b"---";
+    if !lines(bytes).next().is_some_and(|line| is_fence(&line)) {
+        return 0;
+    }
+    let end = lines(bytes).skip(1).find(is_fence);
+    // Real front matter is a list of keys, so that a rule at the top does not hide a plan.
+    let keyed = lines(bytes).nth(1).is_some_and(|line| {
+        line.text.first().is_some_and(u8::is_ascii_alphabetic) && line.text.contains(&b':')
+    });
+    end.filter(|_| keyed).map_or(0, |line| line.number)
+}
+
+/// What the line before was.
+#[derive(Debug, Clone, Default, PartialEq)]
+enum Previous {
+    #[default]
+    Apart,
+    Text,
+    /// A line of text that an underline would make a heading: number, start, text.
+    Title(usize, usize, Range<usize>),
+}
+
+struct ListLevel {
+    indent: usize,
+    task: Option<usize>,
+    below_task: bool,
+}
+
+#[derive(Default)]
+struct Scanner {
+    blocks: Vec<Block>,
+    fence: Option<(Fence, usize)>,
+    comment: Option<usize>,
+    lists: Vec<ListLevel>,
+    previous: Previous,
+    content_end: usize,
+}
+
+impl Scanner {
+    fn line(&mut self, line: Line<'_>) {
+        if syntax::is_blank(line.text) {
+            if self.fence.is_none() && self.comment.is_none() {
+                self.previous = Previous::Apart;
+            }
+            return;
+        }
+        let (width, at) = syntax::indent(line.text);
+        let rest = line.text.get(at..).unwrap_or_default();
+        if let Some((fence, _)) = self.fence {
+            if fence.closed_by(rest) {
+                self.fence = None;
+            }
+        } else if self.comment.is_some() {
+            if syntax::find(rest, b"-->").is_some() {
+                self.comment = None;
+            }
+        } else {
+            self.open_line(line, width, at, rest);
+        }
+        self.content_end = line.end();
+    }
+
+    /// A line outside of fences and comments.
+    fn open_line(&mut self, line: Line<'_>, width: usize, at: usize, rest: &[u8]) {
+        let previous = std::mem::take(&mut self.previous);
+        let start = line.start + at;
+        if let Some(fence) = Fence::opened_by(rest) {
+            self.leave_lists(width);
+            self.fence = Some((fence, line.number));
+        } else if rest.starts_with(b">") {
+            self.leave_lists(width);
+        } else if rest.starts_with(b"<!--") {
+            self.leave_lists(width);
+            self.note_comment(line);
+        } else if let Some((level, text)) = syntax::atx_heading(rest).filter(|_| width < 4) {
+            self.leave_lists(0);
+            let text = start + text.start..start + text.end;
+            let (number, end) = (line.number, line.end());
+            self.heading(Heading { line: number, start: line.start, end, level, text });
+            self.note_depends(line);
+            self.note_comment(line);
+        } else if let (Some(level), Previous::Title(number, start, text)) =
+            (syntax::setext_underline(rest), previous.clone())
+        {
+            let end = line.end();
+            self.heading(Heading { line: number, start, end, level, text });
+        } else if syntax::is_rule(rest) {
+            self.leave_lists(width);
+        } else if let Some(content) = syntax::list_content(rest) {
+            self.list_item(line, width, start + content);
+        } else {
+            self.text(line, width, previous);
+        }
+    }
+
+    /// The note of an underlined line was taken before the underline was seen; it belongs inside.
+    fn heading(&mut self, heading: Heading) {
+        let own_note = self
+            .blocks
+            .pop_if(|last| matches!(last, Block::Depends { line, .. } if *line == heading.line));
+        self.blocks.push(Block::Heading(heading));
+        self.blocks.extend(own_note);
+    }
+
+    fn list_item(&mut self, line: Line<'_>, width: usize, content_start: usize) {
+        self.leave_lists(width);
+        self.previous = Previous::Text;
+        let content = line.text.get(content_start - line.start..).unwrap_or_default();
+        let below_task =
+            self.lists.last().is_some_and(|level| level.below_task || level.task.is_some());
+        let mut level = ListLevel { indent: width, task: None, below_task };
+        if let Some(found) = syntax::checkbox(content) {
+            level.task = Some(self.blocks.len());
+            self.blocks.push(Block::Task(TaskItem {
+                line: line.number,
+                start: line.start,
+                end: line.end(),
+                mark: content_start + found.mark.start..content_start + found.mark.end,
+                text: content_start + found.text.start..content_start + found.text.end,
+                nested: below_task,
+            }));
+        }
+        self.lists.push(level);
+        if let Some(fence) = Fence::opened_by(content) {
+            self.fence = Some((fence, line.number));
+        } else if !content.starts_with(b">") {
+            self.note_depends(line);
+            self.note_comment(line);
+        }
+    }
+
+    fn text(&mut self, line: Line<'_>, width: usize, previous: Previous) {
+        // Without a blank line between, text goes on with the item above, whatever its indent.
+        if previous == Previous::Apart {
+            self.leave_lists(width);
+        }
+        let alone = previous == Previous::Apart && self.lists.is_empty() && width < 4;
+        self.previous = match alone {
+            true => {
+                let text = syntax::trim(line.text, 0..line.text.len());
+                let text = line.start + text.start..line.start + text.end;
+                Previous::Title(line.number, line.start, text)
+            }
+            false => Previous::Text,
+        };
+        self.note_depends(line);
+        self.note_comment(line);
+    }
+
+    fn note_comment(&mut self, line: Line<'_>) {
+        if syntax::opens_comment(line.text) {
+            self.comment = Some(line.number);
+            self.previous = Previous::Apart;
+        }
+    }
+
+    fn note_depends(&mut self, line: Line<'_>) {
+        let mut starts = line.text.iter().enumerate().filter(|(_, b)| matches!(b, b'd' | b'D'));
+        let word_at = |at: usize| line.text.get(at..at + b"depend".len());
+        if starts.any(|(at, _)| word_at(at).is_some_and(|w| w.eq_ignore_ascii_case(b"depend"))) {
+            self.blocks.push(Block::Depends { line: line.number, text: line.start..line.end() });
+        }
+    }
+
+    /// Ends the items that a line indented by `width` is not a part of. Two columns make a part,
+    /// also below `1.`, where strict readers want three: people rarely mean a new list by that.
+    fn leave_lists(&mut self, width: usize) {
+        while let Some(level) = self.lists.pop_if(|level| width < level.indent + 2) {
+            if let Some(Block::Task(task)) = level.task.and_then(|at| self.blocks.get_mut(at)) {
+                task.end = self.content_end.max(task.end);
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Heading stories: `### US-001: Title` with boxes below, and `### [ ] US-001: Title`.
+
+use super::blocks::{Block, Heading};
+use super::ids::{self, Rank};
+use super::markdown::{Place, Text, clean_title};
+use super::parse::Draft;
+use super::story::{Marks, Options, State, Warning};
+use super::syntax;
+use std::ops::Range;
+
+/// A heading that could be a story, with the part of the file that belongs to it.
+pub(super) struct Section {
+    pub(super) heading: Heading,
+    /// Offset behind its last line that is not blank.
+    pub(super) end: usize,
+    id: Option<String>,
+    title: String,
+    rank: Rank,
+    own_box: Option<Range<usize>>,
+    boxes: Vec<Range<usize>>,
+    optional: bool,
+    /// Whether its boxes have ids of their own that say more than its number does.
+    outranked: bool,
+    /// Whether another story begins inside.
+    divided: bool,
+}
+
+impl Section {
+    /// A heading with an id but without any box is not a story: there would be nothing to tick, so
+    /// it could never be done, and most such headings are introductions or containers.
+    pub(super) fn is_story(&self) -> bool {
+        self.own_box.is_some() || !(self.boxes.is_empty() || self.outranked)
+    }
+}
+
+/// Finds the headings that could be stories and what belongs to each.
+///
+/// A section ends at the next heading of the same or a higher level, or at the next story heading.
+pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalNames) -> Vec<Section> {
+    let mut place = Place::default();
+    let mut found: Vec<Section> = Vec::new();
+    let mut current = false;
+    let mut enclosing: Vec<(usize, Rank)> = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Heading(heading) => {
+                place.enter(text, heading, optional);
+                enclosing.truncate(enclosing.partition_point(|(level, _)| *level < heading.level));
+                let outer = enclosing.last().map(|(_, rank)| *rank);
+                let candidate = candidate(text, heading, optional).filter(|candidate| {
+                    candidate.own_box.is_some() || outer.is_none_or(|outer| outer <= candidate.rank)
+                });
+                let last = found.last_mut().filter(|_| current);
+                if let Some(mut candidate) = candidate {
+                    if let Some(last) = last {
+                        last.end = heading.start;
+                        last.divided = last.heading.level < heading.level;
+                    }
+                    candidate.optional = place.is_optional();
+                    // The title of the file is around everything and outranks nothing.
+                    if place.section() > 1 || heading.level > 1 {
+                        enclosing.push((heading.level, candidate.rank));
+                    }
+                    found.push(candidate);
+                    current = true;
+                } else if let Some(last) = last.filter(|last| heading.level <= last.heading.level) {
+                    last.end = heading.start;
+                    current = false;
+                }
+            }
+            Block::Task(task) => {
+                if let Some(last) = found.last_mut().filter(|_| current) {
+                    last.boxes.push(task.mark.clone());
+                    last.outranked |= last.rank == Rank::Number && !task.nested && {
+                        let title = text.at(task.text.clone());
+                        ids::leading(&title).is_some_and(|id| is_story_key(&id))
+                    };
+                }
+            }
+            Block::Depends { .. } => {}
+        }
+    }
+    for section in &mut found {
+        let all = text.0.get(section.heading.end..section.end).unwrap_or_default();
+        section.end = section.heading.end + all.trim_ascii_end().len();
+    }
+    found
+}
+
+/// `AC-1` is how acceptance criteria are numbered, below a story.
+pub(super) fn is_story_key(id: &ids::Leading<'_>) -> bool {
+    id.rank == Rank::Key && id.firm && !id.id.to_ascii_lowercase().starts_with("ac-")
+}
+
+/// A heading with a box of its own, or with an id; its extent is found later.
+fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Option<Section> {
+    let bytes = text.0.get(heading.text.clone())?;
+    let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
+    let own = syntax::checkbox(bytes);
+    let title_at = match &own {
+        Some(own) => shift(own.text.clone(), heading.text.start),
+        None => heading.text.clone(),
+    };
+    let title = text.at(title_at.clone());
+    if optional.contain(&title) {
+        return None;
+    }
+    let id = ids::leading(&title).filter(|id| own.is_some() || id.rank > Rank::Container);
+    if own.is_none() && id.is_none() {
+        return None;
+    }
+    let mut rest = id.as_ref().map_or(title.as_str(), |id| id.rest);
+    let mut own_box = own.map(|own| shift(own.mark, heading.text.start));
+    // `### US-001: [ ] Title`: the box may stand behind the id.
+    if let Some(behind) = syntax::checkbox(rest.as_bytes()).filter(|_| own_box.is_none()) {
+        let at = title_at.end.checked_sub(rest.len())?;
+        let mark = shift(behind.mark.clone(), at);
+        // Text of another encoding has another length once decoded; then the place is not certain.
+        if text.0.get(mark.clone()) == rest.as_bytes().get(behind.mark) {
+            own_box = Some(mark);
+            rest = rest.get(behind.text)?;
+        }
+    }
+    Some(Section {
+        heading: heading.clone(),
+        end: text.0.len(),
+        title: clean_title(rest),
+        rank: id.as_ref().map_or(Rank::Key, |id| id.rank),
+        id: id.map(|id| id.id.to_owned()),
+        own_box,
+        boxes: Vec::new(),
+        optional: false,
+        outranked: false,
+        divided: false,
+    })
+}
+
+/// The names of the sections that do not keep the loop going.
+pub(super) struct OptionalNames(Vec<String>);
+
+impl OptionalNames {
+    pub(super) fn new(options: &Options) -> Self {
+        Self(options.optional_sections.iter().map(|name| name.trim().to_lowercase()).collect())
+    }
+
+    /// Whether a heading names one of them; numbers, emphasis and remarks do not matter.
+    pub(super) fn contain(&self, title: &str) -> bool {
+        let title = ids::leading(title).map_or(title, |id| id.rest);
+        let name = title.split(['(', '[']).next().unwrap_or_default();
+        let name = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        self.0.contains(&name)
+    }
+}
+
+/// What to tell about headings that look like stories and are none.
+pub(super) fn warnings(sections: &[Section]) -> Vec<Warning> {
+    let silent = |section: &&Section| {
+        section.own_box.is_none()
+            && section.boxes.is_empty()
+            && !section.divided
+            && section.rank > Rank::Number
+    };
+    let warning = |section: &Section| Warning {
+        line: section.heading.line,
+        message: format!(
+            "{} has no checkbox, so it is not worked on; add `- [ ] …` below it if it is a story",
+            section.id.as_deref().unwrap_or(&section.title)
+        ),
+    };
+    sections.iter().filter(silent).map(warning).collect()
+}
+
+/// The stories among `sections`.
+pub(super) fn drafts(text: Text<'_>, sections: Vec<Section>) -> Vec<Draft> {
+    let story = |section: Section| {
+        let boxes = section.own_box.map_or(section.boxes, |own| vec![own]);
+        Draft {
+            state: state(text, &boxes),
+            details: text.body(section.heading.end..section.end),
+            written_id: section.id,
+            title: section.title,
+            wanted: Vec::new(),
+            priority: None,
+            optional: section.optional,
+            line: section.heading.line,
+            span: section.heading.start..section.end,
+            marks: Marks::Boxes(boxes),
+        }
+    };
+    sections.into_iter().filter(Section::is_story).map(story).collect()
+}
+
+/// Open while any box is open; blocked when what remains is blocked.
+fn state(text: Text<'_>, boxes: &[Range<usize>]) -> State {
+    let has = |state| boxes.iter().any(|mark| text.state(mark) == state);
+    match () {
+        () if has(State::Open) => State::Open,
+        () if has(State::Blocked) => State::Blocked,
+        () => State::Done,
+    }
+}

@@ -1,0 +1,338 @@
+//! Story ids: reading them off a title, making them safe as a path part, making them from text.
+//!
+//! Whether a line with an id is a story is decided by the format, not here.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// How much an id says about being a story of its own; a heading of a lower rank inside the
+/// section of a higher one is a part of that story (`#### 1. Background` below `### US-001`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// `PRD-1`, `EPIC-2`: the name of what holds the stories.
+    Container,
+    /// `1.`, `2.3`.
+    Number,
+    /// `Step 1`.
+    Step,
+    /// `Task 1`.
+    Task,
+    /// `Story 1`.
+    Story,
+    /// `US-001`, `ABC-12`, `T001`.
+    Key,
+}
+
+/// An id at the start of a title.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Leading<'a> {
+    pub(super) id: &'a str,
+    pub(super) rank: Rank,
+    /// Set apart by more than a space, or padded with zeros. Without that, `SHA-256 sums` would
+    /// begin with an id.
+    pub(super) firm: bool,
+    /// The title behind the id.
+    pub(super) rest: &'a str,
+}
+
+/// Marks of emphasis, code and brackets that people put around an id.
+const OPENERS: [char; 6] = ['*', '_', '~', '`', '[', '('];
+const CLOSERS: [char; 6] = ['*', '_', '~', '`', ']', ')'];
+const DASHES: [char; 3] = ['-', '–', '—'];
+const WORDS: [(&str, Rank); 9] = [
+    ("user story", Rank::Story),
+    ("story", Rank::Story),
+    ("feature", Rank::Story),
+    ("issue", Rank::Story),
+    ("ticket", Rank::Story),
+    ("task", Rank::Task),
+    ("item", Rank::Task),
+    ("bug", Rank::Task),
+    ("step", Rank::Step),
+];
+const CONTAINERS: [&str; 8] =
+    ["epic", "phase", "milestone", "sprint", "prd", "plan", "spec", "rfc"];
+
+/// Reads the id that `text` begins with.
+pub(super) fn leading(text: &str) -> Option<Leading<'_>> {
+    let body = text.trim_start().trim_start_matches(OPENERS);
+    key(body).or_else(|| word(body)).or_else(|| number(body))
+}
+
+fn key(body: &str) -> Option<Leading<'_>> {
+    let length = body
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
+        .unwrap_or(body.len());
+    let id = body.get(..length)?.trim_end_matches(['-', '.', '_']);
+    let prefix = id.split(['-', '_']).next()?;
+    let (_, last) = id
+        .rsplit_once('-')
+        .unwrap_or_else(|| id.split_at(id.find(|c: char| c.is_ascii_digit()).unwrap_or(id.len())));
+    let dashed = id.contains('-');
+    let padded = last.starts_with('0') && last.len() > 1;
+    let digits = last.strip_suffix(|c: char| c.is_ascii_lowercase()).unwrap_or(last);
+    let numbered = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let named = id.starts_with(|c: char| c.is_ascii_alphabetic()) && id.len() <= 40;
+    if !(named && numbered && (dashed || (padded && last.len() > 2 && id.len() <= 8))) {
+        return None;
+    }
+    let container = CONTAINERS.iter().any(|name| prefix.eq_ignore_ascii_case(name));
+    let (rest, firm) = behind(body.get(id.len()..)?)?;
+    let rank = if container { Rank::Container } else { Rank::Key };
+    Some(Leading { id, rank, firm: firm || padded, rest })
+}
+
+fn word(body: &str) -> Option<Leading<'_>> {
+    let (name, rank) = WORDS.into_iter().find(|(name, _)| {
+        body.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    })?;
+    let after = body.get(name.len()..)?;
+    let at = after.find(|c: char| !(c.is_whitespace() || c == '#')).filter(|at| *at > 0)?;
+    let length = name.len() + at + digits(after.get(at..)?)?;
+    let (rest, firm) = behind(body.get(length..)?)?;
+    Some(Leading { id: body.get(..length)?, rank, firm, rest })
+}
+
+fn number(body: &str) -> Option<Leading<'_>> {
+    let length = digits(body)?;
+    let id = body.get(..length)?;
+    let after = body.get(length..)?;
+    let (rest, firm) = match after.strip_prefix(')') {
+        Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => (rest, true),
+        _ => behind(after)?,
+    };
+    // A number and nothing else (`## 2024`), or followed by a word (`3 retries`), is no id.
+    let set_apart = !after.is_empty() && (firm || id.contains('.'));
+    let short = id.split('.').all(|part| part.len() <= 3);
+    (set_apart && short).then_some(Leading {
+        id,
+        rank: Rank::Number,
+        firm: true,
+        rest: rest.trim(),
+    })
+}
+
+/// Length of `12` or `1.2.3` at the start of `text`, a closing full stop left out.
+fn digits(text: &str) -> Option<usize> {
+    let length = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let number = text.get(..length)?.trim_end_matches('.');
+    (number.starts_with(|c: char| c.is_ascii_digit()) && !number.contains(".."))
+        .then_some(number.len())
+}
+
+/// The title behind an id, and whether something firmer than a space stands between them.
+fn behind(after: &str) -> Option<(&str, bool)> {
+    let open = after.trim_start_matches(CLOSERS);
+    let closed = open.len() < after.len();
+    let spaced = open.trim_start();
+    if spaced.is_empty() {
+        return Some(("", true));
+    }
+    if let Some(rest) = spaced.strip_prefix([':', '：', '|']) {
+        return Some((rest.trim(), true));
+    }
+    let gap = spaced.len() < open.len();
+    let stopped = open.strip_prefix('.').filter(|rest| rest.starts_with(char::is_whitespace));
+    let dashed =
+        spaced.strip_prefix(DASHES).filter(|rest| gap && rest.starts_with(char::is_whitespace));
+    match stopped.or(dashed) {
+        Some(rest) => Some((rest.trim(), true)),
+        None => gap.then_some((spaced.trim(), closed)),
+    }
+}
+
+/// Whether `id` can be a path part: letters, digits, `.`, `_`, `-`, and no leading dot.
+pub fn is_safe_id(id: &str) -> bool {
+    !id.is_empty()
+        && !id.starts_with('.')
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+/// The form of a written id that is safe as a path part: `Task 1` becomes `Task-1`.
+///
+/// Letters outside ASCII cannot be kept, so a short hash of the original stands in for them.
+pub(super) fn safe(written: &str) -> String {
+    let written = written.trim();
+    let mut id = String::new();
+    let mut lost = false;
+    for c in written.chars() {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
+            id.push(c);
+        } else {
+            lost |= c.is_alphanumeric();
+            if !id.ends_with('-') {
+                id.push('-');
+            }
+        }
+    }
+    lost |= id.len() > MAX_LENGTH;
+    if lost {
+        // Room for the hash: the safe form of a safe form must be itself.
+        id.truncate(MAX_LENGTH - "-ffffff".len());
+    }
+    finish(id.trim_matches(['-', '.']), written, lost)
+}
+
+/// What two ways to write the same id have in common: `Task 1`, `task-1`.
+pub(super) fn lookup_key(id: &str) -> String {
+    safe(id.trim().trim_start_matches('#')).to_ascii_lowercase()
+}
+
+const MAX_LENGTH: usize = 64;
+const MAX_SLUG: usize = 48;
+
+/// An id for a story that has none, made from its title alone so that no other line matters.
+pub(super) fn from_title(title: &str) -> String {
+    let words: Vec<_> = title.split_whitespace().map(str::to_lowercase).collect();
+    let text = words.join(" ");
+    let mut slug = String::new();
+    for part in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
+        if !slug.is_empty() && slug.len() + 1 + part.len() > MAX_SLUG {
+            break;
+        }
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        slug.push_str(part);
+    }
+    slug.truncate(MAX_SLUG);
+    // Different titles need different ids, so whatever the words alone lose goes into a hash.
+    let lost = slug.replace('-', " ") != text;
+    finish(&slug, &text, lost)
+}
+
+fn finish(id: &str, original: &str, lost: bool) -> String {
+    match (id.is_empty(), lost) {
+        (true, _) => format!("story-{:06x}", short_hash(original)),
+        (false, true) => format!("{id}-{:06x}", short_hash(original)),
+        (false, false) => id.to_owned(),
+    }
+}
+
+/// FNV-1a, folded to 24 bits: ids must be the same on every machine and in every release.
+fn short_hash(text: &str) -> u64 {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ (hash >> 24) ^ (hash >> 48)) & 0x00ff_ffff
+}
+
+/// Hands out ids so that each is used once.
+#[derive(Default)]
+pub(super) struct Register {
+    lines: HashMap<String, usize>,
+    next_suffix: HashMap<String, usize>,
+}
+
+impl Register {
+    /// Takes an id that is written in the plan; the error is the line that has it already.
+    pub(super) fn claim(&mut self, id: &str, line: usize) -> Result<(), usize> {
+        match self.lines.entry(id.to_ascii_lowercase()) {
+            Entry::Occupied(first) => Err(*first.get()),
+            Entry::Vacant(place) => {
+                place.insert(line);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes `id`, or for the second story with the same title `id-2`, and so on.
+    pub(super) fn claim_free(&mut self, id: String, line: usize) -> String {
+        if self.claim(&id, line).is_ok() {
+            return id;
+        }
+        let mut suffix = self.next_suffix.get(&id).copied().unwrap_or(2);
+        let mut candidate = format!("{id}-{suffix}");
+        while self.claim(&candidate, line).is_err() {
+            suffix += 1;
+            candidate = format!("{id}-{suffix}");
+        }
+        self.next_suffix.insert(id, suffix + 1);
+        candidate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<(&str, &str)>) {
+        let found = leading(text);
+        let found = found.as_ref().filter(|found| found.firm).map(|found| (found.id, found.rest));
+        assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn ids_of_the_field_are_read() {
+        check("US-001: Add login", Some(("US-001", "Add login")));
+        check("ABC-12 - Add login", Some(("ABC-12", "Add login")));
+        check("US-001 Add login", Some(("US-001", "Add login")));
+        check("US-AUTH-01a — Add login", Some(("US-AUTH-01a", "Add login")));
+        check("US-1.2: Add", Some(("US-1.2", "Add")));
+        check("T001 [P] Create project", Some(("T001", "[P] Create project")));
+        check("**US-001**: Add login", Some(("US-001", "Add login")));
+        check("[US-001] Add login", Some(("US-001", "Add login")));
+        check("`US-001` Add login", Some(("US-001", "Add login")));
+        check("Task 1: Add", Some(("Task 1", "Add")));
+        check("Story #2: Add", Some(("Story #2", "Add")));
+        check("User Story 3 - Add (Priority: P1)", Some(("User Story 3", "Add (Priority: P1)")));
+        check("1. Add", Some(("1", "Add")));
+        check("1) Add", Some(("1", "Add")));
+        check("1.2 Add", Some(("1.2", "Add")));
+        check("1.2. Add", Some(("1.2", "Add")));
+        check("US-001", Some(("US-001", "")));
+    }
+
+    #[test]
+    fn ordinary_words_are_not_ids() {
+        for text in ["", "Add login", "SHA-256 sums", "3 retries", "2024", "Phase 1: Base", "S3: x"]
+        {
+            check(text, None);
+        }
+        for text in
+            ["Tasks: 1", "Taskforce 1: x", "-", "12abc: x", "re-run: x", "2024. x", "a-1b2: x"]
+        {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn written_ids_become_safe_path_parts() {
+        for (written, expected) in [
+            ("US-001", "US-001"),
+            ("Task 1", "Task-1"),
+            ("Story #2", "Story-2"),
+            ("../../etc/passwd", "etc-passwd"),
+            (".hidden", "hidden"),
+            ("a/b", "a-b"),
+        ] {
+            assert_eq!(safe(written), expected);
+        }
+        for odd in ["日本", "größe-1", "", "..", "---", &"x".repeat(300)] {
+            assert!(is_safe_id(&safe(odd)), "{odd:?} became {:?}", safe(odd));
+            assert_eq!(safe(&safe(odd)), safe(odd));
+        }
+        assert_ne!(safe("größe"), safe("gräße"));
+    }
+
+    #[test]
+    fn ids_from_titles_differ_when_the_titles_do() {
+        assert_eq!(from_title("Set up  the Database"), "set-up-the-database");
+        assert_ne!(from_title("Add foo!"), from_title("Add foo?"));
+        assert_ne!(from_title("日本"), from_title("日本語"));
+        let long = "word ".repeat(40);
+        assert_ne!(from_title(&long), from_title(&format!("{long} end")));
+        assert!(from_title(&long).len() <= MAX_LENGTH);
+    }
+
+    #[test]
+    fn equal_titles_get_numbered_ids() {
+        let mut register = Register::default();
+        register.claim("add-2", 1).unwrap();
+        assert_eq!(register.claim_free("add".into(), 2), "add");
+        assert_eq!(register.claim_free("add".into(), 3), "add-3");
+        assert_eq!(register.claim_free("add".into(), 4), "add-4");
+        assert_eq!(register.claim("ADD", 5), Err(2));
+    }
+}

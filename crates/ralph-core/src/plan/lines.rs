@@ -1,0 +1,96 @@
+//! Splits bytes into lines without changing them, and turns offsets into line numbers.
+//!
+//! Works on bytes because a plan may hold text of any encoding. `\n`, `\r\n` and a lone `\r` all
+//! end a line, also mixed in one file. What a line means is left to the readers.
+
+/// The mark that some editors put in front of UTF-8 text.
+pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// One line of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// Counted from one.
+    pub(super) number: usize,
+    /// Offset of its first byte.
+    pub(super) start: usize,
+    /// Its bytes without the line ending.
+    pub(super) text: &'a [u8],
+}
+
+impl Line<'_> {
+    /// Offset just behind its text, before the line ending.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+}
+
+/// The lines of `bytes`; a byte order mark belongs to none of them.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    let mut start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(start..).filter(|rest| !rest.is_empty())?;
+        let length = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
+        let (text, ending) = rest.split_at(length);
+        number += 1;
+        let line = Line { number, start, text };
+        start += length + if ending.starts_with(b"\r\n") { 2 } else { ending.len().min(1) };
+        Some(line)
+    })
+}
+
+/// The line ending that a file uses, judged by its first one.
+pub(super) fn ending(bytes: &[u8]) -> &'static str {
+    let first = bytes.iter().position(|b| *b == b'\n');
+    let before = first.and_then(|at| at.checked_sub(1)).and_then(|at| bytes.get(at));
+    if before == Some(&b'\r') { "\r\n" } else { "\n" }
+}
+
+/// Answers "on which line is this offset?" without counting from the top each time.
+pub(super) struct LineNumbers(Vec<usize>);
+
+impl LineNumbers {
+    pub(super) fn new(bytes: &[u8]) -> Self {
+        Self(lines(bytes).map(|line| line.start).collect())
+    }
+
+    /// The line that holds `offset`, counted from one.
+    pub(super) fn at(&self, offset: usize) -> usize {
+        self.0.partition_point(|start| *start <= offset).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &str, expected: &[&str]) {
+        let found: Vec<_> =
+            lines(input.as_bytes()).map(|line| String::from_utf8_lossy(line.text)).collect();
+        assert_eq!(found, expected, "{input:?}");
+    }
+
+    #[test]
+    fn every_kind_of_line_ending_ends_a_line() {
+        check("", &[]);
+        check("a", &["a"]);
+        check("a\n", &["a"]);
+        check("a\r\nb\nc\rd", &["a", "b", "c", "d"]);
+        check("\n\r\n\r", &["", "", ""]);
+        check("\u{feff}a\nb", &["a", "b"]);
+    }
+
+    #[test]
+    fn an_offset_belongs_to_the_line_that_holds_it() {
+        let numbers = LineNumbers::new(b"ab\r\ncd\n");
+        assert_eq!([0, 3, 4, 6].map(|at| numbers.at(at)), [1, 1, 2, 2]);
+        assert_eq!(LineNumbers::new(b"").at(0), 1);
+    }
+
+    #[test]
+    fn the_first_line_ending_speaks_for_the_file() {
+        assert_eq!(ending(b"a\r\nb\n"), "\r\n");
+        assert_eq!(ending(b"\nb\r\n"), "\n");
+        assert_eq!(ending(b"none"), "\n");
+    }
+}

@@ -1,0 +1,108 @@
+//! List stories (`- [ ] US-001: Title`) and flat lists without ids.
+
+use super::heading::is_story_key;
+use super::ids::{self, Rank};
+use super::markdown::{LooseTask, Text, clean_title, outside_warning};
+use super::parse::Draft;
+use super::story::{Marks, Warning};
+use std::collections::HashSet;
+
+/// Sections of a flat list whose boxes are for reading over, not for working on. Boxes outside the
+/// task list would otherwise keep the loop alive for ever.
+const CHECKLISTS: [&str; 9] = [
+    "definition of done",
+    "acceptance criteria",
+    "success criteria",
+    "exit criteria",
+    "verification checklist",
+    "checklist",
+    "verification",
+    "legend",
+    "status legend",
+];
+
+/// The stories among the boxes outside of heading stories.
+pub(super) fn drafts(
+    text: Text<'_>,
+    loose: Vec<LooseTask>,
+    headings: &[Draft],
+    warnings: &mut Vec<Warning>,
+) -> Vec<Draft> {
+    let taken: HashSet<String> = headings
+        .iter()
+        .filter_map(|draft| draft.written_id.as_deref().map(ids::lookup_key))
+        .collect();
+    let titled: Vec<(LooseTask, Title)> = loose
+        .into_iter()
+        .map(|task| {
+            let title = Title::read(&text.at(task.task.text.clone()));
+            (task, title)
+        })
+        .collect();
+    let keyed: HashSet<usize> =
+        titled.iter().filter(|(_, title)| title.keyed).map(|(task, _)| task.section).collect();
+    let any_working = titled.iter().any(|(task, _)| !is_checklist(&task.section_title));
+    let mut outside = Vec::new();
+    let mut drafts = Vec::new();
+    for (task, title) in titled {
+        // An overview that repeats the ids of the headings is no second set of stories.
+        if title.id.as_deref().is_some_and(|id| taken.contains(&ids::lookup_key(id))) {
+            continue;
+        }
+        let counts = match (headings.is_empty(), keyed.is_empty()) {
+            (false, _) => title.keyed,
+            (true, false) => keyed.contains(&task.section) || task.optional,
+            (true, true) => !(any_working && is_checklist(&task.section_title)),
+        };
+        if counts {
+            drafts.push(draft(text, task, title));
+        } else if !task.optional {
+            outside.push(task.task.line);
+        }
+    }
+    warnings.extend(outside_warning(&outside));
+    drafts
+}
+
+struct Title {
+    id: Option<String>,
+    title: String,
+    /// Whether the id is one that only stories have, such as `US-001`.
+    keyed: bool,
+}
+
+impl Title {
+    fn read(text: &str) -> Self {
+        let leading = ids::leading(text).filter(|leading| leading.firm);
+        let rest = leading.as_ref().map_or(text, |leading| leading.rest);
+        Self {
+            title: clean_title(rest),
+            keyed: leading
+                .as_ref()
+                .is_some_and(|id| is_story_key(id) || matches!(id.rank, Rank::Task | Rank::Story)),
+            id: leading.map(|leading| leading.id.to_owned()),
+        }
+    }
+}
+
+fn is_checklist(section_title: &str) -> bool {
+    let name = ids::leading(section_title).map_or(section_title, |id| id.rest);
+    let name = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    CHECKLISTS.contains(&name.as_str())
+}
+
+fn draft(text: Text<'_>, loose: LooseTask, title: Title) -> Draft {
+    let task = loose.task;
+    Draft {
+        written_id: title.id,
+        title: title.title,
+        state: text.state(&task.mark),
+        details: text.body(task.text.end..task.end),
+        wanted: Vec::new(),
+        priority: None,
+        optional: loose.optional,
+        line: task.line,
+        span: task.start..task.end,
+        marks: Marks::Boxes(vec![task.mark]),
+    }
+}

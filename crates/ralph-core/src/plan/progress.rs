@@ -1,0 +1,226 @@
+//! `progress.md`: one entry an iteration, appended; what others wrote there stays.
+//!
+//! Writing gives the bytes to append, so that the caller can do it in a single append.
+
+use super::lines;
+use jiff::Timestamp;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// How an iteration ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The checks passed and the story was ticked.
+    Success,
+    /// The agent or a check failed.
+    Failed,
+    /// The agent ran out of time.
+    Timeout,
+    /// The user stopped it.
+    Interrupted,
+    /// The story waits for a person.
+    Blocked,
+}
+
+impl Status {
+    const ALL: [Self; 5] =
+        [Self::Success, Self::Failed, Self::Timeout, Self::Interrupted, Self::Blocked];
+
+    /// The word that stands in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Success => "SUCCESS",
+            Self::Failed => "FAILED",
+            Self::Timeout => "TIMEOUT",
+            Self::Interrupted => "INTERRUPTED",
+            Self::Blocked => "BLOCKED",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| word.eq_ignore_ascii_case(status.word()))
+    }
+}
+
+/// What is written about one iteration; parts that are empty or `None` get no line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Number of the iteration.
+    pub iteration: u64,
+    /// Id of the story.
+    pub story: String,
+    /// How it ended.
+    pub status: Status,
+    /// Short id of the commit, if there is one.
+    pub commit: Option<String>,
+    /// When it ended.
+    pub time: Timestamp,
+    /// Why the story was set aside or blocked, in one line.
+    pub reason: Option<String>,
+    /// How long the agent ran.
+    pub duration: Option<Duration>,
+    /// Tokens that it used.
+    pub tokens: Option<u64>,
+    /// What it cost.
+    pub cost_usd: Option<f64>,
+    /// The checks that ran, and whether each passed.
+    pub verify: Vec<(String, bool)>,
+    /// The files that the commit changed.
+    pub files_changed: Vec<String>,
+    /// What the agent says that it did.
+    pub summary: Option<String>,
+}
+
+/// The title of a new file.
+const TITLE: &str = "# Progress Log";
+/// More file names than this are only counted.
+const NAMED_FILES: usize = 10;
+
+impl Entry {
+    /// The bytes to append to a file that holds `existing`.
+    pub fn appended_to(&self, existing: &[u8]) -> Vec<u8> {
+        let text = self.render();
+        let lead = match existing {
+            [] => format!("{TITLE}\n\n"),
+            [.., b'\n'] => "\n".to_owned(),
+            _ => "\n\n".to_owned(),
+        };
+        (lead + &text).replace('\n', lines::ending(existing)).into_bytes()
+    }
+
+    fn render(&self) -> String {
+        let mut text = format!("## Iteration {} - {}\n", self.iteration, one_line(&self.story));
+        let mut line = |name: &str, value: &str| {
+            // Writing into a string cannot fail.
+            let _ = writeln!(text, "- {name}: {value}");
+        };
+        line("Status", self.status.word());
+        line("Commit", &one_line(self.commit.as_deref().unwrap_or("none")));
+        line("Time", &format!("{:.0}", self.time));
+        if let Some(reason) = &self.reason {
+            line("Reason", &one_line(reason));
+        }
+        if let Some(duration) = self.duration {
+            line("Duration", &spoken(duration));
+        }
+        if let Some(tokens) = self.tokens {
+            line("Tokens", &tokens.to_string());
+        }
+        if let Some(cost) = self.cost_usd {
+            line("Cost", &format!("${cost:.4}"));
+        }
+        for (command, passed) in &self.verify {
+            let verdict = if *passed { "passed" } else { "failed" };
+            line("Verify", &format!("`{}` {verdict}", one_line(command)));
+        }
+        if !self.files_changed.is_empty() {
+            line("Files changed", &named(&self.files_changed));
+        }
+        if let Some(summary) = &self.summary {
+            line("Summary", &indented(summary));
+        }
+        text
+    }
+}
+
+/// Line breaks of every kind; some readers split at the rarer ones too.
+fn is_break(c: char) -> bool {
+    c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || is_break(c))
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Several lines as the continuation of a list item. A line that would be a heading there is
+/// escaped, so that no text can pass for an entry.
+fn indented(text: &str) -> String {
+    let kept = text.split(is_break).map(str::trim_end).filter(|line| !line.trim().is_empty());
+    let safe = kept.map(|line| match line.trim_start().starts_with('#') {
+        true => format!("\\{}", line.trim_start()),
+        false => line.to_owned(),
+    });
+    safe.collect::<Vec<_>>().join("\n  ").trim_start().to_owned()
+}
+
+fn spoken(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3600 => format!("{}m {}s", seconds / 60, seconds % 60),
+        seconds => format!("{}h {}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+fn named(files: &[String]) -> String {
+    let names: Vec<_> = files.iter().take(NAMED_FILES).map(|file| one_line(file)).collect();
+    let more = if files.len() > NAMED_FILES { ", …" } else { "" };
+    format!("{} ({}{more})", files.len(), names.join(", "))
+}
+
+/// An entry as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logged {
+    /// Number of the iteration.
+    pub iteration: u64,
+    /// Id of the story.
+    pub story: String,
+    /// How it ended, if that can be read.
+    pub status: Option<Status>,
+    /// The whole entry, heading included.
+    pub text: String,
+}
+
+/// Reads the entries of a progress file, oldest first; what is none is passed over.
+///
+/// An entry ends at the next heading of its level or above.
+pub fn logged(bytes: &[u8]) -> Vec<Logged> {
+    let mut entries: Vec<Logged> = Vec::new();
+    let mut inside = false;
+    for line in lines::lines(bytes) {
+        let text = String::from_utf8_lossy(line.text);
+        if let Some((iteration, story)) = entry_heading(&text) {
+            let story = story.to_owned();
+            entries.push(Logged { iteration, story, status: None, text: String::new() });
+            inside = true;
+        } else if text.starts_with("# ") || text.starts_with("## ") {
+            inside = false;
+        }
+        let Some(entry) = entries.last_mut().filter(|_| inside) else { continue };
+        if let (None, Some(word)) = (entry.status, text.strip_prefix("- Status:")) {
+            entry.status = Status::parse(word.trim());
+        }
+        entry.text.push_str(&text);
+        entry.text.push('\n');
+    }
+    for entry in &mut entries {
+        entry.text.truncate(entry.text.trim_end().len());
+    }
+    entries
+}
+
+fn entry_heading(line: &str) -> Option<(u64, &str)> {
+    let (number, story) = line.strip_prefix("## Iteration ")?.split_once(" - ")?;
+    let story = story.trim();
+    Some((number.trim().parse().ok()?, story)).filter(|_| !story.is_empty())
+}
+
+/// How often a story was tried in vain since it last succeeded; an interruption is not counted.
+pub fn attempts(entries: &[Logged], story: &str) -> usize {
+    let own = entries.iter().rev().filter(|entry| entry.story.eq_ignore_ascii_case(story));
+    own.take_while(|entry| entry.status != Some(Status::Success))
+        .filter(|entry| matches!(entry.status, Some(Status::Failed | Status::Timeout)))
+        .count()
+}
+
+/// The last `count` entries as text, oldest first, for the prompt.
+pub fn last_entries(entries: &[Logged], count: usize) -> String {
+    let start = entries.len().saturating_sub(count);
+    let texts: Vec<_> = entries.iter().skip(start).map(|entry| entry.text.as_str()).collect();
+    texts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests;

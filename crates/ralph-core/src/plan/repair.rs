@@ -1,0 +1,279 @@
+//! The agent owns the work, not the plan: undoes what it did to the stories of others.
+//!
+//! Pure: the plan before the iteration and the bytes after it go in, the bytes to write come out.
+//! Three ways are tried, from the one that keeps most of what the agent wrote to the one that keeps
+//! nothing, and the first whose result reads as the old plan does is taken.
+
+use super::edit::{self, Edit};
+use super::merge::{new_stories, own_section, rebuilt, reopened};
+use super::story::{Format, Plan, State, Story};
+use std::fmt;
+
+/// What became of a plan that an agent had its hands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// The bytes that belong on disk.
+    pub bytes: Vec<u8>,
+    /// What the agent says about its own story by marking it: done or blocked. The mark itself is
+    /// undone.
+    pub claimed: Option<State>,
+    /// What was undone or is worth telling.
+    pub findings: Vec<Finding>,
+}
+
+impl Repaired {
+    /// Whether the agent ticked its own story.
+    pub fn claimed_done(&self) -> bool {
+        self.claimed == Some(State::Done)
+    }
+}
+
+/// One thing that the agent did to the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the messages say what each variant and field is")]
+pub enum Finding {
+    Ticked {
+        story: String,
+    },
+    Blocked {
+        story: String,
+    },
+    Reopened {
+        story: String,
+    },
+    Edited {
+        story: String,
+    },
+    Removed {
+        story: String,
+    },
+    Moved,
+    /// A new story at the end.
+    Kept {
+        story: String,
+        title: String,
+    },
+    /// A new story before others, or one that would change how they read.
+    Dropped {
+        story: String,
+        title: String,
+    },
+    OwnSectionReset {
+        story: String,
+    },
+    TextAround,
+    Vanished,
+    Unreadable {
+        reason: String,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ticked { story } => write!(f, "ticked {story}, which was not its story; undone"),
+            Self::Blocked { story } => {
+                write!(f, "blocked {story}, which was not its story; undone")
+            }
+            Self::Reopened { story } => write!(f, "reopened {story}; undone"),
+            Self::Edited { story } => write!(f, "edited {story}, which was not its story; undone"),
+            Self::Removed { story } => write!(f, "removed {story}; put back"),
+            Self::Moved => f.write_str("changed the order of the stories; undone"),
+            Self::Kept { story, title } => write!(f, "added {story} ({title}) at the end; kept"),
+            Self::Dropped { story, title } => {
+                write!(f, "added {story} ({title}), but not at the end; taken out")
+            }
+            Self::OwnSectionReset { story } => {
+                write!(f, "changed what {story} is about or waits for; undone")
+            }
+            Self::TextAround => f.write_str("changed text around the stories; undone"),
+            Self::Vanished => f.write_str("deleted the plan; put back"),
+            Self::Unreadable { reason } => {
+                write!(f, "left a plan that cannot be read ({reason}); the old one was put back")
+            }
+        }
+    }
+}
+
+/// Undoes what an agent that worked on `own_story` did to the rest of the plan.
+///
+/// `after` is what it left, `None` when the file is gone. Kept are new stories at the end (open),
+/// edits inside the section of its own story except for its state, id and dependencies, and text
+/// outside of all stories.
+pub fn repair(before: &Plan, after: Option<&[u8]>, own_story: Option<&str>) -> Repaired {
+    let restored =
+        |finding| Repaired { bytes: before.bytes.clone(), claimed: None, findings: vec![finding] };
+    let Some(bytes) = after else { return restored(Finding::Vanished) };
+    if bytes == before.bytes {
+        return Repaired { bytes: bytes.to_vec(), claimed: None, findings: Vec::new() };
+    }
+    let after = match Plan::parse(&before.path, bytes.to_vec(), &before.options) {
+        Ok(after) if after.format == before.format => after,
+        Ok(_) => return restored(Finding::Unreadable { reason: "another format".to_owned() }),
+        Err(error) => return restored(Finding::Unreadable { reason: error.to_string() }),
+    };
+    let own = own_story.and_then(|id| before.story(id)).map(|story| story.id.as_str());
+    let change = Change { before, after: &after, own };
+    let mut findings = change.findings();
+    let patched = change.keeps_layout().then(|| change.patched());
+    let bytes = patched
+        .filter(|bytes| change.holds(bytes))
+        .unwrap_or_else(|| change.settle_for_less(&mut findings));
+    Repaired { bytes, claimed: change.claimed(), findings }
+}
+
+/// A plan before and after an iteration.
+pub(super) struct Change<'a> {
+    pub(super) before: &'a Plan,
+    pub(super) after: &'a Plan,
+    pub(super) own: Option<&'a str>,
+}
+
+impl Change<'_> {
+    pub(super) fn is_own(&self, story: &Story) -> bool {
+        self.own == Some(story.id.as_str())
+    }
+
+    fn claimed(&self) -> Option<State> {
+        let own = self.own?;
+        let state = self.after.story(own)?.state;
+        (state != State::Open && state != self.before.story(own)?.state).then_some(state)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for old in &self.before.stories {
+            let story = old.id.clone();
+            let Some(new) = self.after.story(&old.id) else {
+                findings.push(Finding::Removed { story });
+                continue;
+            };
+            if self.is_own(old) {
+                continue;
+            }
+            match new.state {
+                state if state == old.state => {
+                    if !self.same_text(old, new) || old.optional != new.optional {
+                        findings.push(Finding::Edited { story });
+                    }
+                }
+                State::Done => findings.push(Finding::Ticked { story }),
+                State::Blocked => findings.push(Finding::Blocked { story }),
+                State::Open => findings.push(Finding::Reopened { story }),
+            }
+        }
+        if !self.keeps_order() {
+            findings.push(Finding::Moved);
+        }
+        let known_end = self.known_end();
+        findings.extend(new_stories(self).map(|(at, new)| {
+            let (story, title) = (new.id.clone(), new.title.clone());
+            match at > known_end {
+                true => Finding::Kept { story, title },
+                false => Finding::Dropped { story, title },
+            }
+        }));
+        findings
+    }
+
+    /// Place of the last story that was there before.
+    pub(super) fn known_end(&self) -> usize {
+        let is_known = |story: &Story| self.before.story(&story.id).is_some();
+        self.after.stories.iter().rposition(is_known).unwrap_or(0)
+    }
+
+    fn keeps_order(&self) -> bool {
+        let place = |story: &Story| self.after.by_key.get(&story.id.to_ascii_lowercase()).copied();
+        self.before.stories.iter().filter_map(place).is_sorted()
+    }
+
+    /// Whether the old stories are all there, in order, with nothing new between them.
+    fn keeps_layout(&self) -> bool {
+        let all = self.before.stories.iter().all(|old| self.after.story(&old.id).is_some());
+        let known_end = self.known_end();
+        all && self.keeps_order() && new_stories(self).all(|(at, _)| at > known_end)
+    }
+
+    fn same_text(&self, old: &Story, new: &Story) -> bool {
+        let (old, new) = (self.before.section(old), self.after.section(new));
+        if old == new {
+            return true;
+        }
+        if self.before.format == Format::Markdown {
+            // An editor that changes line endings changes no story.
+            let plain = |text: &[u8]| text.iter().copied().filter(|b| *b != b'\r').collect();
+            let (old, new): (Vec<u8>, Vec<u8>) = (plain(old), plain(new));
+            return old.trim_ascii_end() == new.trim_ascii_end();
+        }
+        let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+        value(old).is_some() && value(old) == value(new)
+    }
+
+    /// What the agent left, with the sections of others put back.
+    fn patched(&self) -> Vec<u8> {
+        let mut edits = Vec::new();
+        for new in &self.after.stories {
+            let Some(old) = self.before.story(&new.id) else {
+                edits.extend(reopened(self.after, new));
+                continue;
+            };
+            let text = match self.is_own(old) {
+                true => own_section(self, old, new),
+                false if self.same_text(old, new) => continue,
+                false => self.before.section(old).to_vec(),
+            };
+            edits.push(Edit { range: new.span.clone(), text });
+        }
+        edit::apply(&self.after.bytes, edits)
+    }
+
+    /// The old plan with as much of the agent's own part as still reads well.
+    fn settle_for_less(&self, findings: &mut Vec<Finding>) -> Vec<u8> {
+        let told = findings.iter().any(|finding| !matches!(finding, Finding::Kept { .. }));
+        let with_own = Some(rebuilt(self, true)).filter(|bytes| self.holds(bytes));
+        if let (None, Some(own)) = (&with_own, self.own) {
+            findings.push(Finding::OwnSectionReset { story: own.to_owned() });
+        } else if !told {
+            findings.push(Finding::TextAround);
+        }
+        let without_own = || Some(rebuilt(self, false)).filter(|bytes| self.holds(bytes));
+        with_own.or_else(without_own).unwrap_or_else(|| {
+            for finding in findings {
+                if let Finding::Kept { story, title } = finding {
+                    let (story, title) = (std::mem::take(story), std::mem::take(title));
+                    *finding = Finding::Dropped { story, title };
+                }
+            }
+            self.before.bytes.clone()
+        })
+    }
+
+    /// Whether `bytes` read as the old plan does, but for details of the own story and new stories
+    /// at the end.
+    fn holds(&self, bytes: &[u8]) -> bool {
+        let Ok(plan) = Plan::parse(&self.before.path, bytes.to_vec(), &self.before.options) else {
+            return false;
+        };
+        let same = |(old, new): (&Story, &Story)| {
+            let what = |story: &Story| {
+                (story.id.clone(), story.title.clone(), story.depends.clone(), story.optional)
+            };
+            let details = self.is_own(old) || {
+                let change = Change { before: self.before, after: &plan, own: self.own };
+                change.same_text(old, new)
+            };
+            what(old) == what(new)
+                && (old.state, old.priority) == (new.state, new.priority)
+                && details
+        };
+        // Putting a part back can turn a detail into a story, which nobody has checked either.
+        let is_unchecked = |new: &Story| new.state != State::Done;
+        plan.format == self.before.format
+            && plan.stories.len() >= self.before.stories.len()
+            && self.before.stories.iter().zip(&plan.stories).all(same)
+            && plan.stories.iter().skip(self.before.stories.len()).all(is_unchecked)
+    }
+}
+
+#[cfg(test)]
+mod tests;

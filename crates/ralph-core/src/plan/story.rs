@@ -1,0 +1,160 @@
+//! What a plan was read as: its bytes, untouched, and the stories found in them.
+//!
+//! Reading is `parse.rs`, changing is `edit.rs`, choosing is `select.rs`.
+
+use super::ids;
+use camino::{Utf8Path, Utf8PathBuf};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// How far a story has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// To be worked on.
+    Open,
+    /// Ticked.
+    Done,
+    /// Marked as waiting for a person.
+    Blocked,
+}
+
+/// The shape of a plan file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Headings and checkboxes.
+    Markdown,
+    /// A list of features with `passes`.
+    FeatureList,
+    /// `userStories` with priorities.
+    Prd,
+}
+
+/// What the user can set about reading plans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Names of sections whose stories do not keep the loop going; case does not matter.
+    pub optional_sections: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let names = ["Optional", "Future", "Future Enhancements", "Nice to Have"];
+        Self { optional_sections: names.map(str::to_owned).to_vec() }
+    }
+}
+
+/// One piece of work in a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Story {
+    /// Unique in its plan and safe as a path part.
+    pub id: String,
+    /// Its title without the id.
+    pub title: String,
+    /// How far it has come.
+    pub state: State,
+    /// Notes, steps and acceptance, as they are written.
+    pub details: String,
+    /// Ids of the stories that must be done first.
+    pub depends: Vec<String>,
+    /// Lower numbers go first; only `prd.json` has them.
+    pub priority: Option<i64>,
+    /// Whether it stands in a section that does not keep the loop going.
+    pub optional: bool,
+    /// Where it begins, counted from one.
+    pub line: usize,
+    pub(super) span: Range<usize>,
+    pub(super) marks: Marks,
+}
+
+/// Where the state of a story is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// The characters between these brackets.
+    Boxes(Vec<Range<usize>>),
+    /// Members of the JSON object that the story is.
+    Object,
+}
+
+/// Something in a plan that is probably not meant so, but does not keep it from being read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Where, counted from one.
+    pub line: usize,
+    /// What, and what to do about it.
+    pub message: String,
+}
+
+/// How many stories of a plan are in which state; optional ones are counted apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Stories to be worked on.
+    pub open: usize,
+    /// Ticked stories.
+    pub done: usize,
+    /// Blocked stories.
+    pub blocked: usize,
+    /// Stories of optional sections, whatever their state.
+    pub optional: usize,
+}
+
+/// A plan that could be read.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(super) path: Utf8PathBuf,
+    pub(super) format: Format,
+    pub(super) bytes: Vec<u8>,
+    pub(super) stories: Vec<Story>,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) by_key: HashMap<String, usize>,
+    pub(super) options: Options,
+}
+
+impl Plan {
+    /// The file that it was read from.
+    pub fn path(&self) -> &Utf8Path {
+        &self.path
+    }
+
+    /// The shape of the file.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The file's bytes, exactly as they were given.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its stories in file order; there is at least one.
+    pub fn stories(&self) -> &[Story] {
+        &self.stories
+    }
+
+    /// What is worth telling the user before the loop starts.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Finds a story by its id as people type it: `Task 1`, `Task-1` and `task-1` are the same.
+    pub fn story(&self, id: &str) -> Option<&Story> {
+        self.by_key.get(&ids::lookup_key(id)).and_then(|at| self.stories.get(*at))
+    }
+
+    /// How many stories are in which state.
+    pub fn counts(&self) -> Counts {
+        self.stories.iter().fold(Counts::default(), |mut counts, story| {
+            match story.state {
+                _ if story.optional => counts.optional += 1,
+                State::Open => counts.open += 1,
+                State::Done => counts.done += 1,
+                State::Blocked => counts.blocked += 1,
+            }
+            counts
+        })
+    }
+
+    /// The bytes of one story.
+    pub(super) fn section(&self, story: &Story) -> &[u8] {
+        self.bytes.get(story.span.clone()).unwrap_or_default()
+    }
+}

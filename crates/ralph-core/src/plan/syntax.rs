@@ -1,0 +1,240 @@
+//! What a single line of Markdown is: fence, heading, rule, list item, box, comment.
+//!
+//! Knows one line at a time; how lines hang together is `blocks.rs`.
+
+use std::ops::Range;
+
+/// Width of the leading white space, tabs counted to the next multiple of four, and its length.
+pub(super) fn indent(text: &[u8]) -> (usize, usize) {
+    let mut width = 0;
+    for (length, byte) in text.iter().enumerate() {
+        match byte {
+            b' ' => width += 1,
+            b'\t' => width += 4 - width % 4,
+            _ => return (width, length),
+        }
+    }
+    (width, text.len())
+}
+
+/// A code fence that is open: its character and length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: u8,
+    length: usize,
+}
+
+impl Fence {
+    /// The fence that `rest` (a line without its indent) opens.
+    pub(super) fn opened_by(rest: &[u8]) -> Option<Self> {
+        let mark = *rest.first().filter(|mark| matches!(mark, b'`' | b'~'))?;
+        let length = run(rest, mark);
+        let info = rest.get(length..)?;
+        // Backticks behind the opening ones make it code inside a line, such as ```` ```x``` ````.
+        (length >= 3 && !(mark == b'`' && info.contains(&b'`'))).then_some(Self { mark, length })
+    }
+
+    /// Whether `rest` closes this fence.
+    pub(super) fn closed_by(self, rest: &[u8]) -> bool {
+        let length = run(rest, self.mark);
+        length >= self.length && is_blank(rest.get(length..).unwrap_or_default())
+    }
+}
+
+/// Level and text (as a range of `rest`) of a `# heading`.
+pub(super) fn atx_heading(rest: &[u8]) -> Option<(usize, Range<usize>)> {
+    let level = run(rest, b'#');
+    let behind = rest.get(level..)?;
+    if !(1..=6).contains(&level) || behind.first().is_some_and(|b| !matches!(b, b' ' | b'\t')) {
+        return None;
+    }
+    let text = trim(rest, level..rest.len());
+    let inner = rest.get(text.clone())?;
+    let hashes = inner.iter().rev().take_while(|b| **b == b'#').count();
+    let kept = inner.len() - hashes;
+    let closing = kept == 0 || inner.get(kept - 1).is_some_and(|b| matches!(b, b' ' | b'\t'));
+    let end = if closing { text.start + kept } else { text.end };
+    Some((level, trim(rest, text.start..end)))
+}
+
+/// The level that `===` or `---` below a line of text gives it.
+pub(super) fn setext_underline(rest: &[u8]) -> Option<usize> {
+    let text = rest.trim_ascii_end();
+    let mark = *text.first().filter(|mark| matches!(mark, b'=' | b'-'))?;
+    (text.len() >= 2 && run(text, mark) == text.len()).then_some(if mark == b'=' { 1 } else { 2 })
+}
+
+/// Whether `rest` is a rule such as `---` or `* * *`.
+pub(super) fn is_rule(rest: &[u8]) -> bool {
+    let Some(mark) = rest.first().filter(|mark| matches!(mark, b'-' | b'*' | b'_')) else {
+        return false;
+    };
+    rest.iter().all(|b| b == mark || matches!(b, b' ' | b'\t'))
+        && rest.iter().filter(|b| *b == mark).count() >= 3
+}
+
+/// Offset of the content behind a list marker (`-`, `*`, `+`, `1.`, `1)`) in `rest`.
+pub(super) fn list_content(rest: &[u8]) -> Option<usize> {
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let marker = rest.get(digits)?;
+    let is_marker = match digits {
+        0 => matches!(marker, b'-' | b'*' | b'+'),
+        1..=9 => matches!(marker, b'.' | b')'),
+        _ => false,
+    };
+    let behind = rest.get(digits + 1..).unwrap_or_default();
+    let (_, gap) = indent(behind);
+    (is_marker && (gap > 0 || behind.is_empty())).then_some(digits + 1 + gap)
+}
+
+/// The checkbox that a text begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Checkbox {
+    /// What stands between the brackets, as a range of the text.
+    pub(super) mark: Range<usize>,
+    /// The text behind it.
+    pub(super) text: Range<usize>,
+}
+
+/// Reads a box: one character between brackets, or none at all.
+///
+/// Behind it comes white space. People forget that space, so the usual marks do without it, unless
+/// what follows makes a link of the brackets. A box without any text is a left-over and no box.
+pub(super) fn checkbox(content: &[u8]) -> Option<Checkbox> {
+    let inner = content.strip_prefix(b"[")?;
+    let width = inner.iter().take(5).position(|b| *b == b']')?;
+    let mark = inner.get(..width)?;
+    let is_one = match std::str::from_utf8(mark) {
+        Ok(text) => text.chars().count() <= 1,
+        Err(_) => width == 1,
+    };
+    let behind = inner.get(width + 1..)?;
+    let spaced = behind.first().is_none_or(|b| matches!(b, b' ' | b'\t'));
+    let usual = matches!(mark, b" " | b"x" | b"X" | b"!" | b"-" | b"~")
+        && behind.first().is_some_and(|b| !matches!(b, b'(' | b'[' | b':'));
+    let text = trim(content, width + 2..content.len());
+    (is_one && (spaced || usual) && !text.is_empty())
+        .then_some(Checkbox { mark: 1..width + 1, text })
+}
+
+/// Whether a comment begins on this line and does not end on it; code between backticks is passed
+/// over.
+pub(super) fn opens_comment(text: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with(b"<!--") {
+            // The dashes of the opening may be those of the end as well: `<!-->` is a comment.
+            match find(rest.get(2..).unwrap_or_default(), b"-->") {
+                Some(end) => at += 2 + end + 3,
+                None => return true,
+            }
+        } else if rest.starts_with(b"`") {
+            let ticks = run(rest, b'`');
+            let code = rest.get(ticks..).unwrap_or_default();
+            match code.iter().position(|b| *b == b'`') {
+                Some(end) => at += ticks + end + run(code.get(end..).unwrap_or_default(), b'`'),
+                None => return find_comment_without_code(code),
+            }
+        } else {
+            at += 1;
+        }
+    }
+    false
+}
+
+/// The rest of a line that holds no further backtick.
+fn find_comment_without_code(mut text: &[u8]) -> bool {
+    while let Some(start) = find(text, b"<!--") {
+        let inside = text.get(start + 2..).unwrap_or_default();
+        let Some(end) = find(inside, b"-->") else { return true };
+        text = inside.get(end + 3..).unwrap_or_default();
+    }
+    false
+}
+
+/// Where `needle` first stands in `text`.
+pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.windows(needle.len()).position(|window| window == needle)
+}
+
+pub(super) fn is_blank(text: &[u8]) -> bool {
+    text.trim_ascii().is_empty()
+}
+
+fn run(text: &[u8], mark: u8) -> usize {
+    text.iter().take_while(|b| **b == mark).count()
+}
+
+/// `range` of `text` without white space at either end.
+pub(super) fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
+    let inner = text.get(range.clone()).unwrap_or_default();
+    let start = range.start + (inner.len() - inner.trim_ascii_start().len());
+    start..start + inner.trim_ascii().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_character_between_brackets_is_a_box() {
+        for yes in ["[ ] a", "[x] a", "[!]\ta", "[] a", "[✓] a", "[~] a", "[ ]a", "[x]**a**"] {
+            assert!(checkbox(yes.as_bytes()).is_some(), "{yes}");
+        }
+        for no in ["[link](url)", "[text] a", "[x](url)", "[](url)", "[ ]", "[x]: u", "a [ ]", "[a"]
+        {
+            assert!(checkbox(no.as_bytes()).is_none(), "{no}");
+        }
+        assert!(checkbox(b"[\xe9] latin-1").is_some());
+    }
+
+    #[test]
+    fn list_markers_need_a_space_behind_them() {
+        for (rest, expected) in [
+            ("- a", Some(2)),
+            ("*\ta", Some(2)),
+            ("+   a", Some(4)),
+            ("12) a", Some(4)),
+            ("-a", None),
+            ("1a. x", None),
+            ("1234567890. x", None),
+        ] {
+            assert_eq!(list_content(rest.as_bytes()), expected, "{rest}");
+        }
+    }
+
+    #[test]
+    fn headings_lose_their_marks() {
+        for (rest, expected) in [
+            ("### US-001: A ###", Some((3, "US-001: A"))),
+            ("# C#", Some((1, "C#"))),
+            ("##", Some((2, ""))),
+            ("####### seven", None),
+            ("#tag", None),
+        ] {
+            let found = atx_heading(rest.as_bytes()).map(|(level, text)| (level, &rest[text]));
+            assert_eq!(found, expected, "{rest}");
+        }
+    }
+
+    #[test]
+    fn fences_close_with_as_many_marks_as_they_opened_with() {
+        let fence = Fence::opened_by(b"````rust").unwrap();
+        assert!(
+            !fence.closed_by(b"```") && !fence.closed_by(b"~~~~") && !fence.closed_by(b"```` x")
+        );
+        assert!(fence.closed_by(b"````` "));
+        assert_eq!(Fence::opened_by(b"```x```"), None);
+        assert!(Fence::opened_by(b"~~~ a`b").is_some());
+    }
+
+    #[test]
+    fn comments_are_seen_unless_they_are_code() {
+        for open in ["a <!-- b", "<!-- a --> <!-- b", "don`t <!-- b", "`a` <!--"] {
+            assert!(opens_comment(open.as_bytes()), "{open}");
+        }
+        for closed in ["a", "<!-- a -->", "<!-->", "`<!--`", "`` <!-- ``", "x ` <!-- a --> y"] {
+            assert!(!opens_comment(closed.as_bytes()), "{closed}");
+        }
+    }
+}

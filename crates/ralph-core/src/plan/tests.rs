@@ -1,0 +1,205 @@
+//! Properties of plans: what must hold for any bytes, and for any plan.
+
+use super::*;
+use camino::Utf8Path;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn parse_named(name: &str, bytes: &[u8]) -> Result<Plan, Error> {
+    Plan::parse(Utf8Path::new(name), bytes.to_vec(), &Options::default())
+}
+
+fn parse(text: &str) -> Plan {
+    parse_named("plan.md", text.as_bytes()).unwrap()
+}
+
+/// Ticks and blocks `id`: no other story changes, and a second time nothing does.
+pub(super) fn check_marking(plan: &Plan, id: &str) {
+    for (bytes, wanted) in
+        [(plan.tick(id).unwrap(), State::Done), (plan.block(id).unwrap(), State::Blocked)]
+    {
+        let after = Plan::parse(plan.path(), bytes.clone(), &Options::default()).unwrap();
+        assert_eq!(after.stories().len(), plan.stories().len());
+        for (old, new) in plan.stories().iter().zip(after.stories()) {
+            if old.id != id {
+                assert_eq!((old.state, &old.details), (new.state, &new.details));
+            }
+            assert_eq!((&old.id, &old.title, &old.depends), (&new.id, &new.title, &new.depends));
+        }
+        let old_state = plan.story(id).unwrap().state;
+        let expected = if old_state == State::Done { State::Done } else { wanted };
+        assert_eq!(after.story(id).unwrap().state, expected);
+        let again = match wanted {
+            State::Done => after.tick(id).unwrap(),
+            _ => after.block(id).unwrap(),
+        };
+        assert_eq!(again, bytes);
+    }
+}
+
+/// Lines that plans are made of, the harmful ones included.
+fn markdown() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        "(|  |    |\t)[-*+] \\[[ xX!~]?\\] (US-00[1-4]: |Task [12]: |[12]\\. |)[a-c]",
+        "(|  |    )[12][.)] \\[[ x]\\] [a-c]{1,2}",
+        "#{1,4} (\\[[ x]\\] |)(US-00[5-9]: |Task [3-6] |[3-6]\\. |)[a-c]( \\(depends: US-00[1-9]\\))?",
+        "(## Optional|## Definition of done|## Notes|---|===|> - \\[ \\] q|- item|text|Depends on: US-001)",
+        "(```|~~~|````|<!--|-->|<!-- c -->|  ```|- ```|`<!--`)",
+        "",
+    ];
+    let ending = prop_oneof![4 => Just("\n"), 1 => Just("\r\n"), 1 => Just("\r")];
+    prop::collection::vec((line, ending), 0..20)
+        .prop_map(|lines| lines.into_iter().map(|(line, end)| line + end).collect())
+}
+
+fn json() -> impl Strategy<Value = String> {
+    let story = "\\{(\"id\": ?(\"US-00[1-5]\"|[1-5]),? ?)?(\"passes\": (true|false|null|1),? )?\
+        (\"title\": \"[ab]\",?\n ?)?(\"dependsOn\": \\[?\"?[1-3]\"?\\]?)?\\}";
+    prop::collection::vec(story, 0..4)
+        .prop_map(|stories| format!("{{\"userStories\": [{}]}}", stories.join(",\n ")))
+}
+
+proptest! {
+    #[test]
+    fn parsing_never_panics(bytes: Vec<u8>, text in "\\PC{0,60}", plan in markdown(), json in json()) {
+        for bytes in [&bytes, text.as_bytes(), plan.as_bytes(), json.as_bytes()] {
+            for name in ["plan.md", "prd.json", "plan"] {
+                if let Ok(plan) = parse_named(name, bytes) {
+                    prop_assert!(!plan.stories().is_empty());
+                    prop_assert!(plan.stories().iter().all(|story| is_safe_id(&story.id)));
+                    prop_assert_eq!(plan.bytes(), bytes);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn marking_a_story_changes_that_story_alone(text in prop_oneof![markdown(), json()]) {
+        if let Ok(plan) = parse_named("plan", text.as_bytes()) {
+            for story in plan.stories() {
+                check_marking(&plan, &story.id);
+            }
+        }
+    }
+
+    #[test]
+    fn ticking_changes_one_character_a_box(text in markdown()) {
+        if let Ok(plan) = parse_named("plan.md", text.replace("[]", "[ ]").as_bytes()) {
+            for story in plan.stories() {
+                let after = plan.tick(&story.id).unwrap();
+                let changed: Vec<_> =
+                    plan.bytes().iter().zip(&after).filter(|(old, new)| old != new).collect();
+                prop_assert_eq!(after.len(), plan.bytes().len());
+                prop_assert!(changed.iter().all(|(_, new)| **new == b'x'));
+                prop_assert_eq!(changed.is_empty(), story.state == State::Done);
+            }
+        }
+    }
+
+    #[test]
+    fn ids_made_from_titles_do_not_depend_on_other_lines(
+        titles in prop::collection::vec("[a-cA-C!? ä]{0,6}x", 1..6),
+    ) {
+        // Titles that differ in case and spaces only are equal, and get numbers.
+        let normal = |title: &String| title.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+        let titles: BTreeMap<_, _> = titles.into_iter().map(|title| (normal(&title), title)).collect();
+        let titles: Vec<_> = titles.into_values().collect();
+        let list = |titles: &mut dyn Iterator<Item = &String>| -> String {
+            titles.map(|title| format!("- [ ] {title}\n")).collect()
+        };
+        let all = parse(&list(&mut titles.iter()));
+        for title in &titles {
+            let alone = parse(&list(&mut std::iter::once(title)));
+            prop_assert!(all.stories().iter().any(|story| story.id == alone.stories()[0].id));
+        }
+        prop_assert_eq!(all.stories().len(), titles.len());
+    }
+
+    #[test]
+    fn a_repaired_plan_reads_as_before(
+        before in markdown(), after in markdown(), cut in any::<prop::sample::Index>(),
+        own in any::<prop::sample::Index>(),
+    ) {
+        if let Ok(before) = parse_named("plan.md", before.as_bytes()) {
+            let own = &before.stories()[own.index(before.stories().len())].id;
+            // What an agent leaves is often the old plan with something changed or added.
+            let text = String::from_utf8_lossy(before.bytes()).into_owned();
+            let at = (0..=cut.index(text.len() + 1)).rfind(|at| text.is_char_boundary(*at)).unwrap();
+            let mixed = format!("{}{after}{}", &text[..at], &text[at..]);
+            for after in [&after, &mixed, &text.replace("[ ]", "[x]"), &text.replace("a", "c")] {
+                check_repaired(&before, after, own);
+            }
+        }
+    }
+
+    #[test]
+    fn a_repaired_json_plan_reads_as_before(before in json(), after in json()) {
+        if let Ok(before) = parse_named("prd.json", before.as_bytes()) {
+            let own = before.stories()[0].id.clone();
+            check_repaired(&before, &after, &own);
+        }
+    }
+}
+
+fn check_repaired(before: &Plan, after: &str, own: &str) {
+    let repaired = repair(before, Some(after.as_bytes()), Some(own));
+    let plan = Plan::parse(before.path(), repaired.bytes.clone(), &Options::default()).unwrap();
+    for (old, new) in before.stories().iter().zip(plan.stories()) {
+        assert_eq!((&old.id, old.state, &old.depends), (&new.id, new.state, &new.depends));
+        assert_eq!(old.optional, new.optional);
+    }
+    assert!(plan.stories().len() >= before.stories().len());
+    let added = &plan.stories()[before.stories().len()..];
+    assert!(added.iter().all(|story| story.state != State::Done), "{added:?}");
+    let again = repair(&plan, Some(&repaired.bytes), Some(own));
+    assert_eq!((again.bytes, again.findings), (repaired.bytes, Vec::new()));
+}
+
+#[test]
+fn ids_are_found_as_people_type_them() {
+    let plan = parse("## Task 1: One\n- [ ] a\n## US-002: Two\n- [ ] b\n");
+    for typed in ["Task 1", "Task-1", "task-1", "TASK  1"] {
+        assert_eq!(plan.story(typed).map(|story| story.id.as_str()), Some("Task-1"), "{typed}");
+    }
+    assert!(plan.story("us-002").is_some() && plan.story("US-003").is_none());
+    let error = plan.tick("US-003").unwrap_err().to_string();
+    assert_eq!(error, "plan.md has no story US-003; its stories begin with Task-1, US-002");
+}
+
+#[test]
+fn stories_that_are_set_aside_are_passed_over() {
+    let plan = parse("- [ ] US-001: A\n- [ ] US-002: B (depends: US-001)\n- [ ] US-003: C\n");
+    let check = |aside: &[&str], expected: &str| {
+        let aside = aside.iter().map(|id| (*id).to_owned()).collect();
+        let found = match plan.next_story(&aside) {
+            Next::Story(story) => story.id.clone(),
+            Next::Complete => "complete".to_owned(),
+            Next::Stuck { waiting, blocked } => {
+                format!("stuck {} {}", waiting.len(), blocked.len())
+            }
+        };
+        assert_eq!(found, expected);
+    };
+    check(&[], "US-001");
+    check(&["US-001"], "US-003");
+    check(&["US-001", "US-003"], "stuck 1 2");
+}
+
+#[test]
+fn too_large_a_file_is_refused() {
+    let error = parse_named("plan.md", &vec![b'a'; MAX_PLAN_BYTES + 1]).unwrap_err();
+    assert_eq!(error.problem, Problem::TooLarge);
+}
+
+#[test]
+fn a_plan_of_many_stories_in_one_chain_is_read() {
+    let heading = |n: usize| format!("### S-{n}: t (depends: S-{})\n- [ ] same text\n", n + 1);
+    let mut text: String = (1..20_000).map(heading).collect();
+    text.push_str("### S-20000: t\n- [ ] same text\n");
+    let plan = parse(&text);
+    assert_eq!(plan.stories().len(), 20_000);
+    let Next::Story(story) = plan.next_story(&BTreeSet::new()) else { panic!("nothing is ready") };
+    assert_eq!(story.id, "S-20000");
+    let flat: String = (0..20_000).map(|_| "- [ ] the same title\n").collect();
+    assert_eq!(parse(&flat).stories()[19_999].id, "the-same-title-20000");
+}
