@@ -229,6 +229,11 @@ impl SessionDir {
         self.root.join("tasks")
     }
 
+    /// How the last test run ended.
+    pub fn last_verdict(&self) -> Utf8PathBuf {
+        self.root.join("verdict.json")
+    }
+
     /// How often this session was blocked, so that blocking ends.
     pub fn block_counters(&self) -> Utf8PathBuf {
         self.root.join("blocks.json")

@@ -23,6 +23,7 @@ mod dir;
 mod event;
 mod id;
 mod journal;
+mod last_verdict;
 mod lock;
 mod tail;
 mod write;
@@ -33,6 +34,7 @@ pub use dir::{
 pub use event::{Event, HookFailure, Record};
 pub use id::{BadId, Id};
 pub use journal::{Journal, Marks};
+pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use tail::last_lines;
 pub use write::{Cap, append_capped, append_line, replace};

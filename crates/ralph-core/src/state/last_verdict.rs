@@ -1,0 +1,47 @@
+//! How the last test run of a session ended: written after each run, read by the stop gates and by
+//! the loop.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::dir::SessionDir;
+use super::{journal, write};
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// The last test run of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LastVerdict {
+    /// The version of this format.
+    pub version: u32,
+    /// When it ended, as RFC 3339 in UTC.
+    pub at: String,
+    /// `failed`, `passed`, `errored` or `no-tests`.
+    pub verdict: String,
+    /// The command as it was typed, cut to a readable length.
+    pub command: String,
+    /// Who ran the tests, where that is known.
+    pub runner: Option<String>,
+    /// The tests that failed, where they were printed.
+    pub tests: Vec<String>,
+    /// Failing runs in a row, without a passing one between.
+    pub failures_in_a_row: u64,
+}
+
+impl LastVerdict {
+    /// Reads it; none if no test ran yet, or if a newer version wrote it.
+    pub fn load(session: &SessionDir) -> Option<Self> {
+        let text = fs_err::read(session.last_verdict()).ok()?;
+        let verdict: Self = serde_json::from_slice(&text).ok()?;
+        (verdict.version <= VERSION).then_some(verdict)
+    }
+
+    /// Writes it, stamped with the time and the version.
+    pub fn save(&self, session: &SessionDir) -> io::Result<()> {
+        let stamped = Self { version: VERSION, at: journal::now(), ..self.clone() };
+        write::replace(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
+    }
+}
