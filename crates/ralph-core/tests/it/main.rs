@@ -1,5 +1,7 @@
 //! What touches disk, git and processes, tested with the real ones.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail loudly")]
 
+mod docs;
 mod git_restore;
 mod git_restore_properties;
+mod git_rollback;
