@@ -4,8 +4,8 @@ use std::path::Path;
 
 use camino::Utf8Path;
 use ralph_core::git::{
-    Checkpoint, Repo, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
-    undo,
+    Checkpoint, Repo, RollbackError, changed_since, changes_of, discarded, find,
+    finish_interrupted, rollback, rollback_changes, undo,
 };
 use ralph_core::state::{Id, RESTORE_NOTE};
 use test_support::TestRepo;
@@ -131,4 +131,44 @@ fn a_lock_of_somebody_else_is_waited_for() {
         rolling.join().unwrap().unwrap();
     });
     assert!(test.git(["status", "--porcelain"]).is_empty());
+}
+
+#[test]
+fn what_changed_since_a_checkpoint_is_known_exactly() {
+    let test = TestRepo::new();
+    test.write("dirty.txt", "user");
+    test.write("a.txt", "user");
+    test.symlink("link", "a.txt");
+    test.write("x.log", "ignored");
+    let (repo, state) = checkpoint(&test);
+    let target = Checkpoint::load(&state).unwrap().unwrap().target(&repo).unwrap();
+    let changed = || changed_since(&repo, &target).unwrap();
+    assert_eq!(changed(), Vec::<std::path::PathBuf>::new());
+    test.write("x.log", "still ignored");
+    test.write("dirty.txt", "agent");
+    test.chmod("a.txt", 0o600);
+    test.remove("link");
+    test.write("new.txt", "agent");
+    test.write("src/lib.rs", "agent");
+    let all = ["a.txt", "dirty.txt", "link", "new.txt", "src/lib.rs"].map(Path::new);
+    assert_eq!(changed(), all);
+    test.commit_all("agent");
+    assert_eq!(changed(), all);
+}
+
+#[test]
+fn two_rollbacks_at_once_are_one() {
+    let test = TestRepo::new();
+    test.write("mine.txt", "user");
+    let before = test.fingerprint();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "agent");
+    let done: Vec<bool> = std::thread::scope(|scope| {
+        let roll = || rollback_changes(&repo, &state, None, "why").unwrap().is_some();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(roll)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(done.iter().filter(|rolled| **rolled).count(), 1);
+    assert_eq!(discarded(&repo).unwrap().len(), 1);
+    assert_eq!(test.fingerprint(), before);
 }
