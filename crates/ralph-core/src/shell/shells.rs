@@ -91,7 +91,12 @@ fn source(walker: &mut Walker, call: &Call, context: &Context) {
     match text {
         Some(text) => {
             let reach = Reach::ShellText("source".to_owned());
+            let before = Rc::clone(&walker.state.parameters);
+            if call.args().len() > 1 {
+                walker.state.parameters = Rc::new(call.args().to_vec());
+            }
             walker.run_text(&text, Some(call.span.clone()), &context.via(reach));
+            walker.state.parameters = before;
         }
         None if path.text().starts_with("/dev/") => walker.mark_hidden(),
         None => {}
