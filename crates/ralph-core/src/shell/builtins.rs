@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::call::Call;
 use super::state::Value;
-use super::walk::{Context, Walker};
-use super::{Fate, Reach, Word};
+use super::walk::{Context, Input, Walker};
+use super::{Fate, Reach, Word, output};
 
 /// Follows a builtin; false if `name` is none of those that matter here.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -32,14 +32,18 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
                 walker.state.set_scalar(arg.text(), Word::from(""), &walker.session);
             }
         }
-        "read" | "mapfile" | "readarray" | "getopts" => {
+        "read" => read(walker, call, context),
+        "mapfile" | "readarray" | "getopts" => {
             for arg in call.args().iter().filter(|arg| !arg.text().starts_with('-')) {
                 walker.state.set_scalar(arg.text(), Word::unknown(), &walker.session);
             }
         }
-        "printf" if call.args().first().is_some_and(|arg| arg.text() == "-v") => {
-            if let Some(variable) = call.args().get(1) {
-                walker.state.set_scalar(variable.text(), Word::unknown(), &walker.session);
+        "printf" => {
+            if let [option, variable, rest @ ..] = call.args()
+                && option.text() == "-v"
+            {
+                let value = output::of_printf(rest).unwrap_or_else(Word::unknown);
+                walker.state.set_scalar(variable.text(), value, &walker.session);
             }
         }
         "set" => set(walker, call.args()),
@@ -69,30 +73,52 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
 }
 
 fn change_directory(walker: &mut Walker, call: &Call) {
-    let target = call.args().iter().find(|arg| !matches!(arg.text(), "-L" | "-P" | "-e" | "--"));
-    match target {
-        Some(target) if target.text() == "-" => walker.state.directory = Some(Word::unknown()),
-        Some(target) => walker.state.change_directory(target),
-        None => {
-            let home = match walker.state.variable("HOME") {
-                Some(Value::Scalar(home)) => home.clone(),
-                _ => Word::from("~"),
-            };
-            walker.state.change_directory(&home);
-        }
-    }
+    let mut targets =
+        call.args().iter().filter(|arg| !matches!(arg.text(), "-L" | "-P" | "-e" | "--"));
+    let target = match targets.next() {
+        Some(target) if target.text() == "-" => Word::unknown(),
+        Some(target) => target.clone(),
+        None => match walker.state.variable("HOME") {
+            Some(Value::Scalar(home)) => home.clone(),
+            _ => Word::from("~"),
+        },
+    };
+    walker.state.change_directory(&target);
     // `$PWD` follows only as far as the text goes; `..` stays in it.
-    let directory = walker.state.directory.clone().unwrap_or_else(Word::unknown);
     let now = match walker.state.variable("PWD") {
-        Some(Value::Scalar(before))
-            if !directory.text().starts_with(['/', '~', super::script::UNKNOWN]) =>
-        {
-            Word::from(format!("{}/{}", before.text(), directory.text()))
+        Some(Value::Scalar(before)) if !target.text().starts_with(['/', '~', super::UNKNOWN]) => {
+            Word::from(format!("{}/{}", before.text(), target.text()))
         }
-        Some(_) => directory,
+        Some(_) => target,
         None => return,
     };
     walker.state.set_scalar("PWD", now, &walker.session);
+}
+
+/// `read a b`: the words of the first line, the rest of it in the last variable.
+fn read(walker: &mut Walker, call: &Call, context: &Context) {
+    let input = walker.standard_input(call, context);
+    let line = match &input {
+        Input::Known(text) => text.lines().next(),
+        _ => None,
+    };
+    let mut words = line.map(str::trim);
+    let names: Vec<&str> =
+        call.args().iter().map(Word::text).filter(|arg| !arg.starts_with('-')).collect();
+    for (place, name) in names.iter().enumerate() {
+        let value = words.map(|rest| match rest.split_once([' ', '\t']) {
+            Some((first, behind)) if place + 1 < names.len() => {
+                words = Some(behind.trim_start());
+                first
+            }
+            _ => {
+                words = Some("");
+                rest
+            }
+        });
+        let value = value.map_or_else(Word::unknown, Word::from);
+        walker.state.set_scalar(name, value, &walker.session);
+    }
 }
 
 fn declare(walker: &mut Walker, call: &Call) {

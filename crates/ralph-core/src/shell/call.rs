@@ -221,18 +221,25 @@ impl Walker {
                 && redirect.descriptor == 1
         });
         let tee = (call.name() == Some("tee")).then(|| call.args().last()).flatten();
-        let (path, append) = match (target, tee) {
-            (Some(redirect), _) => (redirect.target.known(), redirect.kind == RedirectKind::Append),
-            (None, Some(path)) => (path.known(), false),
-            (None, None) => return,
-        };
-        let Some(path) = path.filter(|path| !path.starts_with("/dev/")) else { return };
+        let by_redirect =
+            target.map(|redirect| (&redirect.target, redirect.kind == RedirectKind::Append));
+        let paths: Vec<(&str, bool)> = by_redirect
+            .into_iter()
+            .chain(tee.map(|path| (path, false)))
+            .filter_map(|(path, append)| Some((path.known()?, append)))
+            .filter(|(path, _)| !path.starts_with("/dev/"))
+            .collect();
+        if paths.is_empty() {
+            return;
+        }
         let input = match &context.input {
             Input::Known(text) => Some(&**text),
             _ => None,
         };
         if let Some(text) = output::of_stage(stage, input, self.expander()) {
-            self.session.write(path, text.text(), append);
+            for (path, append) in paths {
+                self.session.write(path, text.text(), append);
+            }
         }
     }
 

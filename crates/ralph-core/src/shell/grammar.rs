@@ -114,7 +114,7 @@ impl Parser<'_> {
             if self.reserved(&["!"]).is_some() {
                 self.position += 1;
                 negated = !negated;
-            } else if self.reserved(&["time"]).is_some() {
+            } else if self.at_time_keyword() {
                 self.position += 4;
                 timed = true;
                 self.skip_blanks();
@@ -135,6 +135,13 @@ impl Parser<'_> {
         Pipeline { negated, timed, stages }
     }
 
+    /// `time` with options other than `-p` is the program of that name.
+    fn at_time_keyword(&self) -> bool {
+        let behind = self.rest().get(4..).unwrap_or_default().trim_start_matches([' ', '\t']);
+        let option = behind.starts_with('-') && !behind.starts_with("-p");
+        self.reserved(&["time"]).is_some() && !option
+    }
+
     fn at_pipe(&mut self) -> bool {
         self.skip_blanks();
         self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|')
@@ -143,6 +150,12 @@ impl Parser<'_> {
     /// Reads one command with the redirections behind it.
     pub(super) fn stage(&mut self) -> Stage {
         self.skip_blanks();
+        // `a | ! b` is a slip that bash refuses.
+        while self.reserved(&["!"]).is_some() {
+            self.position += 1;
+            self.note_incomplete();
+            self.skip_blanks();
+        }
         let start = self.position;
         let Some(body) = self.compound() else { return self.simple(start) };
         let mut gathered = Gathered::default();
@@ -234,15 +247,20 @@ impl Parser<'_> {
         let name = rest.get(..length)?.to_owned();
         let mut behind = rest.get(length..)?;
         let indexed = behind.starts_with('[');
+        let mut key = "";
         if indexed {
             let line = behind.lines().next().unwrap_or_default();
-            behind = behind.get(line.find("]=").or_else(|| line.find("]+="))? + 1..)?;
+            let end = line.find("]=").or_else(|| line.find("]+="))?;
+            key = behind.get(1..end).unwrap_or_default();
+            behind = behind.get(end + 1..)?;
         }
         let append = behind.starts_with("+=");
         let behind = behind.strip_prefix("+=").or_else(|| behind.strip_prefix('='))?;
         self.position += rest.len() - behind.len();
         let value = if indexed {
-            AssignedValue::Element(self.word())
+            let mut parts = self.nested(key, |inner| inner.arithmetic(key.len()));
+            parts.extend(self.word().parts);
+            AssignedValue::Element(RawWord { parts })
         } else if self.eat("(") {
             AssignedValue::Array(self.array())
         } else {

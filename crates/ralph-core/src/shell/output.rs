@@ -53,6 +53,9 @@ pub(super) fn of_stage(stage: &Stage, input: Option<&str>, expander: Expander) -
                     | "pwd"
                     | ":"
                     | "true"
+                    | "mktemp"
+                    | "find"
+                    | "git"
             ) {
                 return None;
             }
@@ -91,14 +94,28 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
             let folder = if program.starts_with('/') { "" } else { "\u{fffc}/" };
             Some(Word::from(format!("{folder}{program}\n")))
         }
-        ("pwd", []) => match (&expander.state.directory, expander.state.variable("PWD")) {
-            (None, Some(Value::Scalar(directory))) => {
-                Some(Word::from(format!("{}\n", directory.text())))
-            }
-            _ => None,
-        },
+        ("pwd", []) => Some(Word::from(format!("{}\n", scalar(expander, "PWD")?))),
+        // Where a temporary file lies is known, its name is not.
+        ("mktemp", args) if args.iter().all(|arg| arg.starts_with('-')) => {
+            let folder = scalar(expander, "TMPDIR").unwrap_or("/tmp");
+            Some(Word::from(format!("{}/\u{fffc}\n", folder.trim_end_matches('/'))))
+        }
+        ("git", ["rev-parse", "--show-toplevel"]) => {
+            Some(Word::from(format!("{}\n", scalar(expander, "CLAUDE_PROJECT_DIR")?)))
+        }
+        ("find", args) if !args.iter().any(|arg| arg.starts_with("-exec")) => {
+            let start = args.iter().find(|arg| !arg.starts_with('-')).unwrap_or(&".");
+            Some(Word::from(format!("{}/\u{fffc}\n", start.trim_end_matches('/'))))
+        }
         (":" | "true", _) => Some(Word::from("")),
         _ => None,
+    }
+}
+
+fn scalar<'s>(expander: Expander<'s>, name: &str) -> Option<&'s str> {
+    match expander.state.variable(name)? {
+        Value::Scalar(word) => Some(word.text()),
+        Value::Array(_) => None,
     }
 }
 
@@ -117,6 +134,13 @@ fn echo(args: &[&str]) -> String {
         text
     };
     if options.iter().any(|option| option.contains('n')) { text } else { text + "\n" }
+}
+
+/// What `printf` prints with these words, the format first.
+pub(super) fn of_printf(words: &[Word]) -> Option<Word> {
+    let (format, args) = words.split_first()?;
+    let args: Vec<&str> = args.iter().map(Word::text).collect();
+    printf(format.text(), &args).map(Word::from)
 }
 
 /// `printf`, which repeats its format until the arguments are used up.

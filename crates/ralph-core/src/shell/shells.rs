@@ -7,8 +7,10 @@ use super::walk::{Context, Input, Walker};
 use super::{Fate, Reach, Word, builtins};
 
 /// Programs that read shell text.
-pub(super) const SHELLS: [&str; 10] =
-    ["bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "bash5"];
+const SHELLS: [&str; 15] = [
+    "bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash", "csh", "tcsh",
+    "nu", "xonsh", "elvish",
+];
 
 impl Walker {
     /// Notes that the command that is being followed runs a text which nobody can read here.

@@ -22,6 +22,8 @@ pub(super) enum Style {
     Words,
     /// They are joined and given to a shell.
     Text,
+    /// Each of them is given to a shell.
+    Texts,
 }
 
 const fn row(name: &'static str, values: &'static str, operands: usize) -> Wrapper {
@@ -39,6 +41,10 @@ const fn tool(
 
 const fn text(name: &'static str, values: &'static str, operands: usize) -> Wrapper {
     Wrapper { name, subcommands: "", values, operands, style: Style::Text }
+}
+
+const fn texts(name: &'static str, values: &'static str) -> Wrapper {
+    Wrapper { name, subcommands: "", values, operands: 0, style: Style::Texts }
 }
 
 const CONTAINER: &str = "-e --env --env-file -u --user -w --workdir -v --volume --name -p --publish --network --mount --entrypoint -l --label --platform -m --memory --cpus --index -f --file --add-host -h --hostname";
@@ -71,6 +77,18 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     row("rr", "", 1),
     row("catchsegv", "", 0),
     row("chronic", "", 0),
+    row("faketime", "", 1),
+    row("eatmydata", "", 0),
+    row("ssh-agent", "-a -t", 0),
+    row("sem", "-j --id", 0),
+    row("run-one", "", 0),
+    row("tsp", "-L -N", 0),
+    row("nq", "", 0),
+    row("cmd", "", 1),
+    row("wsl", "-d -u --cd", 0),
+    row("distrobox", "", 2),
+    row("toolbox", "-c", 1),
+    row("zellij", "-n", 1),
     row("unbuffer", "", 0),
     row("rlwrap", "", 0),
     row("xvfb-run", "-e -f -n -p -s -w --error-file --auth-file --server-num --server-args", 0),
@@ -156,12 +174,30 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     tool("nerdctl", "exec run", CONTAINER, 1),
     tool("docker-compose", "exec run", CONTAINER, 1),
     tool("kubectl", "exec", "-n -c --namespace --container", 1),
+    tool("lerna", "exec", "--scope --concurrency", 0),
+    tool("mr", "run", "", 0),
+    tool("guix", "shell", "-m", 0),
+    tool("devbox", "run", "", 0),
+    tool("pueue", "add", "-g -d --group", 0),
+    texts(
+        "hyperfine",
+        "-w -r -m -M -n -p -c -s --warmup --runs --prepare --cleanup --setup --export-json",
+    ),
+    texts("concurrently", "-n -c --names"),
+    text("watchexec", "-e -w -i -d --exts --watch --ignore --debounce", 0),
     text("watch", "-n --interval", 0),
     text("ssh", "-p -i -l -o -F -J -L -R -D -W -b -c -e -m -E -S", 1),
 ];
 
 /// Options of `su`, `script` and others whose value is shell text.
 pub(super) const TEXT_OPTIONS: &[(&str, &str)] = &[
+    ("entr", "-s"),
+    ("nodemon", "-x --exec"),
+    ("chokidar", "-c --command"),
+    ("vagrant", "-c --command"),
+    ("repo", "-c"),
+    ("pwsh", "-Command -command -c"),
+    ("powershell", "-Command -command -c"),
     ("su", "-c --command --session-command"),
     ("script", "-c --command"),
     ("flock", "-c --command"),

@@ -15,6 +15,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     match name {
         "git" => return git(walker, call, context),
         "tmux" | "screen" => return terminal(walker, call, context),
+        "vim" | "vi" | "nvim" | "ex" => return editor(walker, call, context),
         "command"
             if call
                 .args()
@@ -37,6 +38,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         inner.assignments.push((variable, value));
         inner.words.remove(0);
     }
+    let outer = context;
     let context = context.via(reach);
     match wrapper.style {
         Style::Words => {
@@ -44,9 +46,12 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         Style::Text => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-            let before = walker.state.clone();
-            walker.run_text(&text, Some(call.span.clone()), &context);
-            walker.state = before;
+            walker.child(&text, Reach::Wrapper(name.to_owned()), &inner, outer);
+        }
+        Style::Texts => {
+            for word in &inner.words {
+                walker.child(word.text(), Reach::Wrapper(name.to_owned()), &inner, outer);
+            }
         }
     }
     true
@@ -76,10 +81,15 @@ pub(super) fn skip_options(args: &[Word], values: &str) -> usize {
         if text == "--" {
             return place + 1;
         }
-        if text.len() < 2 || !text.starts_with(['-', '+']) {
+        if !text.starts_with(['-', '+']) {
             break;
         }
-        place += 1 + usize::from(values.split(' ').any(|option| option == text));
+        // In a cluster such as `-iu` the last letter may want a value.
+        let last = text.chars().last().filter(|_| !text.starts_with("--")).unwrap_or(' ');
+        let wants_value = values.split(' ').any(|option| {
+            option == text || (option.len() == 2 && text.len() > 2 && option.ends_with(last))
+        });
+        place += 1 + usize::from(wants_value);
     }
     place.min(args.len())
 }
@@ -128,6 +138,12 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
     let values = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env";
     let args = call.args().get(skip_options(call.args(), values)..).unwrap_or_default();
     let context = context.via(Reach::Wrapper("git".to_owned()));
+    for (name, value) in &call.assignments {
+        if matches!(name.as_str(), "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_PAGER" | "EDITOR") {
+            let plain = Call { assignments: Vec::new(), ..call.clone() };
+            walker.child(value.text(), Reach::ShellText("git".to_owned()), &plain, &context);
+        }
+    }
     let texts: Vec<&str> = args.iter().map(Word::text).collect();
     match texts.as_slice() {
         ["submodule", rest @ ..] => {
@@ -136,6 +152,12 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
             let words: Vec<&str> =
                 words.iter().copied().skip_while(|arg| arg.starts_with('-')).collect();
             walker.child(&words.join(" "), Reach::ShellText("git".to_owned()), call, &context);
+        }
+        ["for-each-repo", rest @ ..] => {
+            let command = rest.iter().position(|arg| !arg.starts_with('-')).unwrap_or(rest.len());
+            let words = args.get(command + 1..).unwrap_or_default();
+            let words = std::iter::once(Word::from("git")).chain(words.iter().cloned());
+            walker.run(&call.with_words(words.collect()), &context, false);
         }
         ["bisect", "run", ..] => {
             let words = args.get(2..).unwrap_or_default().to_vec();
@@ -153,6 +175,17 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
             }
         }
         _ => {}
+    }
+    true
+}
+
+/// `vim -c '!command'`.
+fn editor(walker: &mut Walker, call: &Call, context: &Context) -> bool {
+    for arg in call.args() {
+        let text = arg.text().trim_start_matches('+').trim_start_matches(':');
+        if let Some(text) = text.strip_prefix('!') {
+            walker.child(text, Reach::ShellText("vim".to_owned()), call, context);
+        }
     }
     true
 }

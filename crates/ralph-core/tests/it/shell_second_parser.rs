@@ -30,7 +30,7 @@ impl Collector<'_> {
                     .iter()
                     .map(|word| word.try_static_text(self.source).map(|text| text.into_owned()))
                     .collect();
-                if let Some(texts) = texts.filter(|texts| !braces && texts[0] != "") {
+                if let Some(texts) = texts.filter(|texts| !braces && !texts[0].is_empty()) {
                     self.found.push(texts);
                 }
             }
