@@ -30,6 +30,7 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     };
     let text = Text::new(run.output, run.end);
     let evidence = Evidence::gather(&text);
+    if std::env::var("DBG").is_ok() { eprintln!("{invocation:?} {evidence:?}"); }
     let ended = match invocation.ended(run.exit_code) {
         Ended::Unknown => echoed_exit_code(run.command, &text).map_or(Ended::Unknown, |code| {
             if code == 0 { Ended::Well } else { Ended::Badly(code) }
@@ -63,8 +64,10 @@ fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence, cut: bool)
         }
         Ended::Badly(code) => decide_bad_exit(invocation, code, evidence, cut),
         Ended::Unclear { code, rival_first } => {
-            if evidence.is_bad() || evidence.signs.policy {
-                by_summary(evidence).unwrap_or(Kind::Failed)
+            if evidence.is_broken() {
+                Kind::Errored
+            } else if evidence.is_bad() || evidence.signs.policy || evidence.names_failures() {
+                Kind::Failed
             } else if evidence.is_good() {
                 Kind::Passed
             } else if rival_first {
@@ -93,7 +96,7 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
     if evidence.is_broken() {
         return Kind::Errored;
     }
-    if evidence.is_bad() {
+    if evidence.is_bad() || evidence.names_failures() {
         return Kind::Failed;
     }
     // Killed by a signal or by a time limit, the tests were running.
@@ -104,7 +107,13 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
         return Kind::Errored;
     }
     // A cut output may have lost the very lines that would say otherwise.
-    if !cut && evidence.is_none() { Kind::NoTests } else { Kind::Failed }
+    if !cut && evidence.is_none() {
+        Kind::NoTests
+    } else if !cut && evidence.signs.error && !evidence.signs.policy && !evidence.is_good() {
+        Kind::Errored
+    } else {
+        Kind::Failed
+    }
 }
 
 /// What the summary alone says.
@@ -133,13 +142,13 @@ fn decide_listing(ended: Ended, evidence: &Evidence) -> Kind {
 /// For commands that may run tests: the output must say so, and the exit code must agree.
 fn decide_perhaps(ended: Ended, evidence: &Evidence) -> Kind {
     let kind = match ended {
-        Ended::Well if evidence.is_good() && !evidence.ends_badly() => Some(Kind::Passed),
+        Ended::Well if evidence.shows_passed() && !evidence.ends_badly() => Some(Kind::Passed),
         Ended::Well => None,
         Ended::Badly(_) | Ended::Unclear { .. } => by_summary(evidence),
         Ended::Unknown => by_summary(evidence)
             .filter(|kind| *kind != Kind::Failed || !evidence.failing.is_empty()),
     };
-    let shown = evidence.is_bad() || evidence.is_good();
+    let shown = evidence.is_bad() || evidence.shows_passed();
     kind.filter(|_| shown).unwrap_or(Kind::NotATest)
 }
 

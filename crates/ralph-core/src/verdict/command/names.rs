@@ -9,8 +9,8 @@ const NO_TESTS: &[&str] =
 const OTHER_PURPOSE: &[&str] = &[
     "lint", "build", "compile", "install", "typecheck", "types", "clean", "list", "help", "deps",
     "setup", "fmt", "format", "prepare", "generate", "gen", "docs", "doc", "fixtures", "data",
-    "report", "logs", "log", "log", "clear", "reset", "down", "up", "init", "seed", "server",
-    "serve", "deploy", "publish", "release", "image", "watch", "debug", "codegen", "env",
+    "report", "logs", "log", "clear", "reset", "down", "up", "init", "seed", "server",
+    "serve", "deploy", "publish", "image", "codegen", "env",
 ];
 
 /// Splits at everything but letters and digits, and at capitals: `testDebugUnitTest`.

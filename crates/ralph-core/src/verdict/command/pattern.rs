@@ -13,7 +13,7 @@ use super::names::{is_test_file, is_test_name};
 
 /// Options of build tools and package managers that take the next word as their value.
 const WITH_VALUE: &[&str] = &[
-    "-C", "-F", "-f", "-p", "-w", "-j", "-s", "-n", "-t", "-Z", "--prefix", "--manifest-path", "--dir", "--filter",
+    "-C", "-F", "-f", "-p", "-w", "-Z", "--prefix", "--manifest-path", "--dir", "--filter",
     "--cwd", "--workspace", "--directory", "--file", "--makefile", "--project", "--package",
     "--target-dir", "--config", "--chdir", "--project-dir", "--project-root", "--root",
 ];

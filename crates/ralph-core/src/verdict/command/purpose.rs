@@ -25,7 +25,7 @@ pub(crate) enum Purpose {
 pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
     let (program, args) = unwrap(program, args);
     let name = base_name(program);
-    if is_help(name, args) {
+    if is_help(args) {
         return Purpose::Other;
     }
     // `python -W error -m pytest`: what counts begins with the module.
@@ -82,16 +82,16 @@ fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");
     let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| lists(&arg));
-    let sub = row.is_some() && positionals(args).take(2).any(|word| word == "list");
+    // `cargo nextest list`, `vitest list`, but not `mocha -R list`
+    let sub = row.is_some() && matches!(args, ["list", ..] | ["nextest", "list", ..]);
     if listed || go_build || sub { Purpose::Lists(row) } else { purpose }
 }
 
-fn is_help(name: &str, args: &[&str]) -> bool {
+fn is_help(args: &[&str]) -> bool {
     let own = args.iter().take_while(|arg| **arg != "--");
     let mut own = own.copied();
     own.any(|arg| matches!(arg, "--help" | "--version" | "-help" | "-version" | "--usage"))
-        || matches!(args, ["-h" | "-V" | "-v" | "help" | "version"] if name != "bun" && name != "pytest")
-        || matches!(args, ["-h"])
+        || matches!(args, ["-h" | "-V" | "help" | "version"])
         || (args.first() == Some(&"help") && args.len() < 4)
 }
 

@@ -4,6 +4,9 @@
 //! A line counts only if every word in it belongs to the vocabulary; that is what tells a summary
 //! from a log line that speaks of failures. Blocks of several lines are put together elsewhere.
 
+#[cfg(test)]
+mod tests;
+
 use super::words::{Meaning, Outcome, Unit, meaning};
 
 /// A summary line is never longer than this.
@@ -132,7 +135,13 @@ impl Tally {
 
     /// Whether it says that nothing ran: zero passed, or all of them skipped.
     pub(crate) fn is_none(&self) -> bool {
-        !self.tests.is_empty() && self.tests.bad() == 0 && self.tests.good().unwrap_or(0) == 0
+        let all_skipped = self.tests.good().is_none() && self.tests.skipped > Some(0);
+        self.tests.bad() == 0 && (self.tests.good() == Some(0) || all_skipped)
+    }
+
+    /// Whether it says that nothing failed, without saying that anything ran.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.is_bad() && self.tests.good().is_none() && self.tests.failed.or(self.tests.errored).is_some()
     }
 }
 
@@ -143,6 +152,8 @@ enum Token<'a> {
     Word { text: &'a str, meaning: Meaning, colon: bool },
     /// Punctuation that ends a phrase.
     Break,
+    /// A bracket, which ends a phrase as well.
+    Open,
     /// A tab or several blanks: ends a phrase where keys come first.
     Gap,
 }
@@ -181,19 +192,20 @@ fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
             if behind.starts_with(|c: char| c == '_' || c.is_ascii_digit()) {
                 return None;
             }
-            let colon = behind.trim_start_matches(' ').starts_with([':', '=']);
+            let colon = behind.starts_with([':', '=']) || is_spaced_colon(behind);
             found.push(Token::Word { text, meaning: meaning(text)?, colon });
             rest.len() - behind.len()
         } else if first == '"' {
             // A quoted name may hold anything.
             rest.get(1..).and_then(|inner| inner.find('"')).map_or(1, |end| end + 2)
+        } else if first == ' ' || first == '\t' {
+            let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            found.extend((blanks > 1 || first == '\t').then_some(Token::Gap));
+            blanks
         } else {
             let token = match first {
-                ' ' if rest.starts_with("  ") => Some(Token::Gap),
-                '\t' => Some(Token::Gap),
-                ',' | ';' | '|' | '(' | ')' | '[' | ']' | '.' | '/' | '│' | '!' | '-' => {
-                    Some(Token::Break)
-                }
+                '(' | '[' => Some(Token::Open),
+                ',' | ';' | '|' | ')' | ']' | '.' | '/' | '│' | '!' | '-' => Some(Token::Break),
                 _ => None,
             };
             found.extend(token);
@@ -202,6 +214,14 @@ fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
         rest = rest.get(length..)?;
     }
     Some(found)
+}
+
+/// `PASSED : 3`, but not `0 pending : 0.01 seconds`.
+fn is_spaced_colon(behind: &str) -> bool {
+    let Some(value) = behind.trim_start_matches(' ').strip_prefix([':', '=']) else { return false };
+    let value = value.trim_start_matches(' ');
+    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    digits > 0 && !value.get(digits..).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// A number at the start of `text`: whole ones count, durations, percentages, decimals and dates
@@ -283,6 +303,11 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
         let (value, of) = match token {
             Token::Number { value, of } => (*value, *of),
             Token::Word { meaning: Meaning::Zero, .. } => (0, None),
+            // What comes with something else is not counted in its unit.
+            Token::Word { text: "with", .. } => {
+                inherited = label;
+                continue;
+            }
             _ => continue,
         };
         if is_second_of(tokens, at) {
@@ -307,7 +332,9 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             inherited = phrase.unit;
         }
     }
-    tally.word = lone_outcome(tokens);
+    // `error: no test modules found` tells of no tests, not of an outcome.
+    let none = [tally.tests, tally.suites].iter().any(|numbers| numbers.good() == Some(0) && numbers.bad() == 0);
+    tally.word = lone_outcome(tokens).filter(|word| !none || *word == Outcome::Passed);
     tally.named |= tokens.iter().any(|token| {
         matches!(token, Token::Word { meaning: Meaning::Unit(_), .. })
             || matches!(token, Token::Word { text: "result" | "status" | "summary" | "all", .. })
@@ -327,9 +354,7 @@ fn label(tokens: &[Token<'_>]) -> Option<Unit> {
 fn is_second_of(tokens: &[Token<'_>], at: usize) -> bool {
     let word = |back: usize| at.checked_sub(back).and_then(|index| tokens.get(index));
     matches!(word(1), Some(Token::Word { text: "of", .. }))
-        && (matches!(word(2), Some(Token::Number { .. }))
-            || (matches!(word(2), Some(Token::Word { text: "out", .. }))
-                && matches!(word(3), Some(Token::Number { .. }))))
+        && matches!(word(2), Some(Token::Number { .. } | Token::Word { text: "out", .. }))
 }
 
 fn words_from<'a>(tokens: &'a [Token<'a>], from: usize) -> impl Iterator<Item = &'a Token<'a>> {
@@ -403,7 +428,7 @@ fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
 fn opens_bracket(tokens: &[Token<'_>], at: usize) -> bool {
     matches!(
         (tokens.get(at + 1), tokens.get(at + 2)),
-        (Some(Token::Word { .. }), Some(Token::Break))
+        (Some(Token::Word { .. }), Some(Token::Open))
     )
 }
 

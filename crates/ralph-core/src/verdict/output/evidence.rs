@@ -39,7 +39,7 @@ impl Evidence {
             packages.push(line);
             signs.push(line);
             names.push(line);
-            not_run += u64::from(line.contains("***Not Run"));
+            not_run += u64::from(line.contains("***Not Run") || is_unloaded(line));
             if let Some(bad) = progress_line(line) {
                 progress = Some(progress.unwrap_or_default() || bad);
             }
@@ -82,6 +82,7 @@ impl Evidence {
         let errored: u64 = self.blocks.iter().map(|block| block.tests.errored.unwrap_or(0)).sum();
         let loader = self.signs.loader_failures;
         (failed == 0 && errored > 0 && loader >= errored)
+            || (self.signs.unplanned > 0 && self.signs.failed_points == 0)
             || (self.not_run > 0 && self.not_run >= failed && failed > 0)
             || (self.packages.is_broken() && !self.has_bad_tests())
             || (!self.has_bad_tests() && self.blocks.iter().any(only_suites_failed))
@@ -95,10 +96,9 @@ impl Evidence {
 
     /// The failed "tests" are the test files themselves, which could not be loaded.
     fn only_files_failed(&self) -> bool {
-        self.signs.broken
-            && !self.is_good()
-            && !self.failing.is_empty()
-            && self.failing.iter().all(|test| is_path(&test.name))
+        self.signs.unloadable
+            && !self.shows_passed()
+            && self.failing.iter().all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.
@@ -110,11 +110,21 @@ impl Evidence {
         };
         self.blocks.iter().any(|block| errors_only(&block.tests) && block.tests.total.unwrap_or(0) == 0)
             && self.blocks.iter().all(|block| !block.is_bad() || errors_only(&block.tests))
-            && self.signs.broken
+    }
+
+    /// Single failing tests are named, whatever a summary says.
+    pub(crate) fn names_failures(&self) -> bool {
+        !self.failing.is_empty()
+    }
+
+    /// Some summary says that tests passed, or at least that none failed.
+    pub(crate) fn is_good(&self) -> bool {
+        let clean = self.blocks.iter().any(Tally::is_clean) && !self.signs.no_tests;
+        self.shows_passed() || clean
     }
 
     /// Some summary says that tests passed.
-    pub(crate) fn is_good(&self) -> bool {
+    pub(crate) fn shows_passed(&self) -> bool {
         self.blocks.iter().any(Tally::is_good)
             || self.tap.is_good()
             || self.packages.is_good()
@@ -166,6 +176,11 @@ fn add(sum: &mut Counts, numbers: &Numbers) {
 /// Suites failed although none of their tests did: they could not be loaded.
 fn only_suites_failed(block: &Tally) -> bool {
     block.suites.bad() > 0 && !block.tests.is_empty() && block.tests.bad() == 0
+}
+
+/// `00:00 +0 -1: loading test/calc_test.dart [E]`
+fn is_unloaded(line: &str) -> bool {
+    line.ends_with(" [E]") && line.contains(": loading ")
 }
 
 fn is_path(name: &str) -> bool {

@@ -121,15 +121,21 @@ fn by_prefix(text: &str) -> Option<(&str, Option<&str>)> {
         let test = rest.split(" - ").next()?.trim();
         return test.contains("::").then(|| (test, test.split("::").next()));
     }
-    if let Some(rest) = text.strip_prefix("FAIL: ").or_else(|| text.strip_prefix("ERROR: ")) {
+    if let Some(rest) = text.strip_prefix("FAIL: ") {
         return Some((rest.split(" (").next()?, None));
+    }
+    if let Some(rest) = text.strip_prefix("ERROR: ") {
+        // `test_login (test_calc.TestCalc)` and `two.sh`, but no message.
+        let (name, class) = rest.split_once(" (").unwrap_or((rest, ")"));
+        return (class.ends_with(')') && !name.contains(' ')).then_some((name, None));
     }
     if let Some(rest) = text.strip_prefix("[  FAILED  ] ").or_else(|| text.strip_prefix("[FAIL] ")) {
         let test = rest.split([' ', ',']).next()?;
         return test.contains(|c: char| !c.is_ascii_digit()).then_some((test, None));
     }
     if let Some(rest) = text.strip_prefix("[FAILED] ").or_else(|| text.strip_prefix("● ")) {
-        return (!rest.starts_with("Test suite failed")).then_some((rest, None));
+        let message = rest.starts_with("Test suite failed") || rest.starts_with("Validation ");
+        return (!message).then_some((rest, None));
     }
     if let Some(rest) = text.strip_prefix("rspec ./") {
         let (place, name) = rest.split_once(" # ")?;
@@ -154,7 +160,9 @@ fn by_mark(text: &str) -> Option<(&str, Option<&str>)> {
     let text = text.trim_start_matches(['├', '└', '│', '─', ' ', '|', '`', '-']);
     if let Some(rest) = text.strip_prefix(marks) {
         let rest = rest.trim_start_matches(['\u{fe0f}', ' ']);
-        let heading = rest.ends_with(':') || rest.starts_with(|c: char| c.is_ascii_digit());
+        let heading = rest.ends_with(':')
+            || rest.starts_with(|c: char| c.is_ascii_digit())
+            || rest.starts_with("No ");
         return (!heading).then_some((rest, None));
     }
     let (name, _) = text.split_once(" ✘")?;

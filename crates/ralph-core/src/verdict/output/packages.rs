@@ -11,6 +11,8 @@ pub(crate) struct Packages {
     tests_failed: u64,
     tests_passed: u64,
     tests_skipped: u64,
+    /// A bare `FAIL` or a panic since the last package line: its tests did run.
+    ran: bool,
 }
 
 impl Packages {
@@ -27,8 +29,14 @@ impl Packages {
             },
             (Some("?"), Some(_), Some(_)) => self.empty += 1,
             (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => self.broken += 1,
-            (Some("FAIL"), Some(_), _) => self.failed += 1,
-            (Some(text), None, _) => self.push_test(text),
+            (Some("FAIL"), Some(_), _) => {
+                self.failed += 1;
+                self.tests_failed += u64::from(std::mem::take(&mut self.ran) && self.tests_failed == 0);
+            }
+            (Some(text), None, _) => {
+                self.ran |= text == "FAIL" || text.starts_with("panic: ");
+                self.push_test(text);
+            }
             _ => {}
         }
     }

@@ -6,8 +6,15 @@
 pub(crate) struct Signs {
     /// A compile, import or start-up error.
     pub(crate) broken: bool,
+    /// One of those that stop a whole file from being loaded.
+    pub(crate) unloadable: bool,
     /// A loader reports tests that it could not import, in the form of failed tests.
     pub(crate) loader_failures: u64,
+    /// Test scripts that ended before their plan, and scripts with points that failed.
+    pub(crate) unplanned: u64,
+    pub(crate) failed_points: u64,
+    /// Some error is spoken of, and no assertion.
+    pub(crate) error: bool,
     /// The runner says that it found or ran no test.
     pub(crate) no_tests: bool,
     /// A threshold was missed although the tests passed.
@@ -26,12 +33,16 @@ impl Signs {
             return;
         }
         self.loader_failures += u64::from(is_loader_failure(text));
+        self.unplanned += u64::from(text.contains("No plan found in TAP output"));
+        self.failed_points += u64::from(text.starts_with("Failed test"));
         self.broken = self.broken || is_broken(text);
+        self.unloadable = self.unloadable || UNLOADABLE.iter().any(|sign| text.contains(sign));
         self.failing = self.failing || FAILING.iter().any(|sign| text.starts_with(sign));
         if !self.no_tests || !self.policy {
             let lower = text.to_ascii_lowercase();
             self.no_tests = self.no_tests || is_no_tests(&lower);
             self.policy = self.policy || is_policy(&lower);
+            self.error = self.error || is_error(&lower);
         }
     }
 }
@@ -60,6 +71,9 @@ const FAILING: &[&str] = &[
     "Test Summary Report",
     "# Looks like you failed ",
     "***Test Failed***",
+    "ERROR: LoadError: Some tests did not pass",
+    "ERROR: Some tests did not pass",
+    "##teamcity[testFailed",
 ];
 
 /// Messages that compilers, interpreters and package tools begin or end a line with.
@@ -191,6 +205,21 @@ const BROKEN_STARTS: &[&str] = &[
     "Testing failed before",
 ];
 
+/// What stops a test file before its first test.
+const UNLOADABLE: &[&str] = &[
+    "Cannot find module",
+    "Cannot find package",
+    "Can't resolve '",
+    "Could not resolve",
+    "SyntaxError",
+    "ModuleNotFoundError",
+    "ImportError",
+    "Failed to resolve import",
+    "Unhandled error between tests",
+    "An uncaught error was detected outside of a test",
+    "cannot load such file",
+];
+
 const BROKEN_PARTS: &[&str] = &[
     ": command not found",
     ": not found",
@@ -288,62 +317,53 @@ fn is_compiler_message(text: &str) -> bool {
     })
 }
 
+/// `No tests found`, `no test modules found`, `Ran 0 tests`; but `no tests failed` is good news.
+fn is_no_tests(lower: &str) -> bool {
+    let nouns = ["test", "spec", "example", "scenario", "feature", "matching test", "failed test"];
+    let none = lower.match_indices("no ").any(|(at, _)| {
+        let starts_word = lower.get(..at).is_none_or(|before| {
+            before.is_empty() || !before.ends_with(|c: char| c.is_alphanumeric())
+        });
+        let rest = lower.get(at + 3..).unwrap_or_default();
+        let behind = nouns.iter().find_map(|noun| rest.strip_prefix(noun));
+        starts_word && behind.is_some_and(|behind| !behind.contains("fail") && !behind.contains("error"))
+    });
+    let zero = ["collected", "running", "ran", "found", "executed", "discovered"].iter().any(|verb| {
+        lower.strip_prefix(verb).is_some_and(|rest| {
+            let rest = rest.trim_start_matches([':', ' ']);
+            ["0 test", "0 item", "0 spec", "0 of 0"].iter().any(|none| rest.starts_with(none))
+        })
+    });
+    none || zero || NO_TESTS.iter().any(|phrase| lower.contains(phrase))
+}
+
+/// What is said in other words.
 const NO_TESTS: &[&str] = &[
-    "no tests found",
-    "no tests ran",
-    "no tests run",
-    "no tests to run",
-    "no tests were",
-    "no tests executed",
-    "no tests specified",
-    "no tests named",
-    "no tests collected",
-    "no tests available",
-    "no tests match",
-    "no tests defined",
-    "no tests selected",
-    "no test files",
-    "no test specified",
-    "no test found",
-    "no test is available",
-    "no test suites found",
-    "no test suite found",
-    "no test cases",
-    "no test matches",
-    "no test results",
-    "no test scripts",
-    "no tests in",
-    "no tests!",
-    "no examples found",
-    "no specs found",
-    "no spec files",
-    "no scenarios",
-    "no features found",
-    "no failed test found",
-    "there are no tests",
-    "there were no tests",
-    "didn't find any tests",
-    "did not find any tests",
-    "could not find any tests",
-    "couldn't find any tests",
-    "contains no tests",
-    "collected 0 items",
-    "running 0 tests",
-    "ran 0 tests",
-    "found 0 test",
-    "executed 0 tests",
+    "didn't find any test",
+    "did not find any test",
+    "could not find any test",
+    "couldn't find any test",
+    "not find any test",
+    "contains no test",
     "result: notests",
     "nothing to test",
+    "0 test files",
     "no-source",
     "test suite empty",
-    "no matching tests",
-    "no testable",
-    "no tests have been",
 ];
 
-fn is_no_tests(lower: &str) -> bool {
-    lower.contains("no") && NO_TESTS.iter().any(|phrase| lower.contains(phrase))
-        || lower.contains(" 0 ") && NO_TESTS.iter().any(|phrase| lower.contains(phrase))
+/// Any other message of an error; assertions are failures, not errors.
+fn is_error(lower: &str) -> bool {
+    const STARTS: &[&str] =
+        &["error", "fatal", "exception", "traceback", "panic", "uncaught", "unhandled", "e: "];
+    const PARTS: &[&str] = &[
+        " error in ", "error:", "not found", "could not ", "cannot ", "can't ", "unable to ",
+        "undefined ", "unresolved ", "no such ", "expected near", "unexpected ",
+    ];
+    !lower.contains("assert")
+        && !lower.contains("expectation")
+        && (STARTS.iter().any(|start| lower.starts_with(start))
+            || PARTS.iter().any(|part| lower.contains(part)))
 }
 
 fn is_policy(lower: &str) -> bool {

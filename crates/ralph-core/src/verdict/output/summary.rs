@@ -35,7 +35,8 @@ impl Blocks {
         }
         let rewritten = rewrite(line);
         let text = rewritten.as_deref().unwrap_or(line);
-        match counts::read(text) {
+        let read = counts::read(text).or_else(|| counts::read(behind_task(text)?));
+        match read {
             Some(tally) => self.push_tally(text, tally),
             None => self.lines_since = self.lines_since.saturating_add(1),
         }
@@ -55,7 +56,9 @@ impl Blocks {
         let ran = line.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
         let joins = self.lines_since <= GAP && !self.blocks.is_empty();
         self.lines_since = 0;
-        if !joins || ran {
+        // "All tests passed" never follows failures of the same run.
+        let closes = tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
+        if !joins || ran || closes {
             self.blocks.push(Block::default());
         }
         let Some(block) = self.blocks.last_mut() else { return };
@@ -81,6 +84,16 @@ impl Blocks {
         self.push_tally("", tally);
         true
     }
+}
+
+/// What stands behind the name of a task or file: `web:test: Tests  1 failed`, `all.tcl:\tTotal 2`,
+/// `web-1  | 1 failed`.
+fn behind_task(line: &str) -> Option<&str> {
+    if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
+        return Some(rest);
+    }
+    let (task, rest) = line.split_once(": ")?;
+    (task.len() < 60 && task.ends_with("test")).then_some(rest)
 }
 
 /// Lines of one repeated sign, as in `=====`.
@@ -111,6 +124,9 @@ fn rewrite(line: &str) -> Option<String> {
             return noun.then(|| format!("{count} tests {level}"));
         }
     }
+    if let Some(rewritten) = rewrite_clock(line) {
+        return Some(rewritten);
+    }
     // `Failed!  - Failed:     1, Passed:     2, … Duration: 15 ms - calc.dll (net8.0)`
     if line.starts_with("Failed!  - ") || line.starts_with("Passed!  - ") {
         let end = line.rfind(" - ").filter(|end| *end > 10).unwrap_or(line.len());
@@ -127,23 +143,44 @@ fn rewrite(line: &str) -> Option<String> {
         .then(|| rest.to_owned())
 }
 
+/// `00:01 +2 -1: Some tests failed.` as dart and flutter print it.
+fn rewrite_clock(line: &str) -> Option<String> {
+    let (time, rest) = line.split_once(" +")?;
+    let clock = time.len() >= 5 && time.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    let (numbers, text) = rest.split_once(": ").filter(|_| clock)?;
+    matches!(text, "Some tests failed." | "All tests passed!").then_some(())?;
+    let mut words = numbers.split(' ');
+    let mut summary = format!("{} passed", words.next()?);
+    for word in words {
+        if let Some(failed) = word.strip_prefix('-') {
+            summary = format!("{summary}, {failed} failed");
+        } else if let Some(skipped) = word.strip_prefix('~') {
+            summary = format!("{summary}, {skipped} skipped");
+        }
+    }
+    Some(summary)
+}
+
 /// Column names that are all words of the vocabulary, at least two of them outcomes.
 fn table_header(line: &str) -> Option<Vec<Outcome>> {
+    let named = line.to_lowercase();
     if line.len() > 160 || line.contains(|c: char| c.is_ascii_digit() || ",;=".contains(c)) {
         return None;
     }
+    // `Run Summary:  Total  Passed  Failed`: the columns stand behind the label.
+    let line = line.rsplit_once(':').map_or(line, |(_, columns)| columns);
     let columns: Vec<Outcome> = cells(line)
         .filter_map(|cell| match meaning(&cell.to_lowercase())? {
             Meaning::Outcome(outcome) => Some(outcome),
             _ => None,
         })
         .collect();
-    let named = line.to_lowercase();
     let is_table = named.contains("test") || named.contains("summary") || columns.len() >= 3
         || (line.contains('│') && columns.len() >= 2);
     let words = cells(line).count();
     let good = |outcome: &Outcome| matches!(outcome, Outcome::Passed | Outcome::Failed);
-    let plain = !line.contains(". ") && !line.ends_with(['.', '!', ':']);
+    let spaced = line.contains("  ") || line.contains(['|', '│', '\t']);
+    let plain = spaced && !line.contains(". ") && !line.ends_with(['.', '!', ':']);
     (columns.len() >= 2 && words <= columns.len() + 4 && columns.iter().any(good) && is_table && plain)
         .then_some(columns)
 }

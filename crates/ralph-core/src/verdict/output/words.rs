@@ -74,7 +74,7 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         "tests" | "test" | "examples" | "example" | "specs" | "spec" | "scenarios" | "scenario"
         | "cases" | "case" | "testcases" | "testcase" | "items" | "item" | "checks" | "check"
         | "subtests" | "subtest" | "runs" | "tcs" | "doctests" | "doctest" | "unittests"
-        | "properties" | "property" | "facts" | "its" | "methods" | "requests" => {
+        | "properties" | "property" | "facts" | "its" | "methods" => {
             M::Unit(Unit::Test)
         }
         "suites" | "suite" | "files" | "file" | "features" | "feature" | "containers"
@@ -85,7 +85,7 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
             M::Unit(Unit::Suite)
         }
         "assertions" | "assertion" | "steps" | "step" | "expectations" | "expectation"
-        | "asserts" | "assert" | "expects" | "expect" | "conditions" => M::Unit(Unit::Assertion),
+        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requests" | "request" => M::Unit(Unit::Assertion),
         "expected" | "expectedly" | "known" => M::Expected,
         "unexpected" | "unexpectedly" => M::Unexpected,
         "no" | "none" => M::Zero,

@@ -26,8 +26,7 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new("pants test", &["pants test", "please test", "plz test"]),
     Runner::new("xmake test", &["xmake test"]),
     Runner::new("swift test", &["swift test"]),
-    Runner::new("xcodebuild", &["xcodebuild ~test", "xctest", "xcrun xctest", "fastlane ~test", "fastlane scan", "xctool ~test"])
-        .exits(&[(65, Failed)]),
+    Runner::new("xcodebuild", &["xcodebuild ~test", "xctest", "xcrun xctest", "fastlane ~test", "fastlane scan", "xctool ~test"]),
     Runner::new("zig test", &["zig test", "zig build ~test"]),
     Runner::new("dub test", &["dub test"]),
     Runner::new("testament", &["testament", "nimble test"]),
