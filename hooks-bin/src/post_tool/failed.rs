@@ -24,6 +24,8 @@ pub(super) fn settle(
     output: &str,
     verdict: &Verdict,
 ) -> Result<Decision, Failure> {
+    // Asked first: by the time the run is weighed, other runs may have been.
+    let begun_at = begun_at(call);
     // A project that takes no part in this is not told what to do about its tests.
     if !call.project().takes_part() {
         return Ok(Decision::NoOpinion);
@@ -44,7 +46,7 @@ pub(super) fn settle(
     }
     // Several runs may end at once; they are weighed one after the other.
     let lock = Lock::take_within(&state.attempt_lock(), "weighing a test run", PATIENCE)?;
-    let outcome = weigh(call, &repo, &checkpoint, &target, verdict)?;
+    let outcome = weigh(call, &repo, &checkpoint, &Seen { target, verdict, begun_at })?;
     let saved_as =
         if outcome == Outcome::RollBack { roll_back(call, &repo, verdict)? } else { None };
     drop(lock);
@@ -57,6 +59,13 @@ pub(super) fn settle(
         Outcome::RedPhase | Outcome::FailedBefore | Outcome::Baseline => Decision::Context(text),
         _ => Decision::Block(text),
     })
+}
+
+/// A failing run, and when it began.
+struct Seen<'a> {
+    target: Target,
+    verdict: &'a Verdict,
+    begun_at: u64,
 }
 
 /// A passing run wipes the slate clean.
@@ -76,9 +85,9 @@ fn weigh(
     call: &Call<'_>,
     repo: &Repo,
     checkpoint: &Checkpoint,
-    target: &Target,
-    verdict: &Verdict,
+    seen: &Seen<'_>,
 ) -> Result<Outcome, Failure> {
+    let Seen { target, verdict, begun_at } = seen;
     let state = call.project().own_state();
     let config = call.config();
     let changed = changed_since(repo, target)?;
@@ -97,7 +106,7 @@ fn weigh(
         nothing_changed: changed.is_empty(),
         only_tests_changed: changed.iter().all(|path| test_files.contains(path)),
         failed_before: memory.failed_at_start(verdict.runner, &tests),
-        taken_back_meanwhile: memory.rolled_back_at >= begun_at(call),
+        taken_back_meanwhile: memory.rolled_back_at >= *begun_at,
     });
     match outcome {
         Outcome::Baseline => memory.note_start(verdict.runner, &tests),
