@@ -29,8 +29,6 @@ pub(super) fn wrecks_disk(act: &Act) -> bool {
         return false;
     }
     let name = act.name();
-    let lists =
-        act.has(&["-l", "--list", "--help", "--version"]) || act.args().next() == Some("list");
     let tool = name.starts_with("mkfs")
         || matches!(
             name,
@@ -48,7 +46,9 @@ pub(super) fn wrecks_disk(act: &Act) -> bool {
         || (name == "diskutil"
             && act.args().any(|arg| arg.starts_with("erase") || arg.starts_with("partition")))
         || (name == "hdparm" && act.args().any(|arg| arg.starts_with("--security-erase")));
-    (tool && !lists) || overwrites_system(act) || opens_everything(act)
+    let lists =
+        || act.has(&["-l", "--list", "--help", "--version"]) || act.args().next() == Some("list");
+    (tool && !lists()) || overwrites_system(act) || opens_everything(act)
 }
 
 fn overwrites_system(act: &Act) -> bool {
@@ -68,8 +68,8 @@ fn is_system(path: &str, act: &Act) -> bool {
 
 /// `chmod -R 777 /`, `chown -R root ~`: recursive changes outside the project.
 fn opens_everything(act: &Act) -> bool {
-    let recursive = act.has(&["-R", "--recursive"]);
-    if !matches!(act.name(), "chmod" | "chown" | "chgrp" | "setfacl") || !recursive {
+    let changes = matches!(act.name(), "chmod" | "chown" | "chgrp" | "setfacl");
+    if !changes || !act.has(&["-R", "--recursive"]) {
         return false;
     }
     act.operands().iter().skip(1).any(|word| match act.place(word) {

@@ -35,7 +35,12 @@ impl Call {
 
     /// The same surroundings with other words.
     pub(super) fn with_words(&self, words: Vec<Word>) -> Self {
-        Self { words, ..self.clone() }
+        Self {
+            words,
+            assignments: self.assignments.clone(),
+            redirects: self.redirects.clone(),
+            span: self.span.clone(),
+        }
     }
 }
 
@@ -63,7 +68,7 @@ impl Walker {
         }
         let call =
             Call { words: fields, assignments: scalars, redirects, span: stage.span.clone() };
-        let place = self.emit(&call, context);
+        let Some(place) = self.emit(&call, context) else { return };
         let masked = context.with_fate(Fate::Masked);
         self.visit_assignments(assignments, &masked);
         self.visit(words, &masked);
@@ -77,24 +82,26 @@ impl Walker {
         self.follow(&call, context, true);
     }
 
-    /// Writes a command down and says where.
-    pub(super) fn emit(&mut self, call: &Call, context: &Context) -> usize {
+    /// Writes a command down and says where; nothing when the line has cost enough.
+    pub(super) fn emit(&mut self, call: &Call, context: &Context) -> Option<usize> {
         let length: usize = call.words.iter().map(|word| word.text().len()).sum::<usize>()
             + call.redirects.iter().map(|redirect| redirect.target.text().len()).sum::<usize>();
-        if self.session.spend(2 + length / 64) {
-            self.commands.push(Command {
-                program: call.words.first().cloned().unwrap_or_else(|| Word::from("")),
-                args: call.args().to_vec(),
-                assignments: call.assignments.clone(),
-                redirects: call.redirects.clone(),
-                reached: context.reached.clone(),
-                fate: context.fate,
-                span: call.span.clone(),
-                directory: self.state.directory.clone(),
-                hidden: false,
-            });
+        let cost = 2 + call.words.len() / 2 + length / 64 + context.reached.len() / 4;
+        if !self.session.spend(cost) {
+            return None;
         }
-        self.commands.len().saturating_sub(1)
+        self.commands.push(Command {
+            program: call.words.first().cloned().unwrap_or_else(|| Word::from("")),
+            args: call.args().to_vec(),
+            assignments: call.assignments.clone(),
+            redirects: call.redirects.clone(),
+            reached: context.reached.to_vec(),
+            fate: context.fate,
+            span: call.span.clone(),
+            directory: self.state.directory.clone(),
+            hidden: false,
+        });
+        Some(self.commands.len() - 1)
     }
 
     pub(super) fn emit_keyword(&mut self, word: &str, pipeline: &Pipeline, context: &Context) {
@@ -108,7 +115,8 @@ impl Walker {
         if call.words.is_empty() || context.depth >= MAX_DEPTH {
             return;
         }
-        self.current = self.emit(call, context);
+        let Some(place) = self.emit(call, context) else { return };
+        self.current = place;
         let deeper = Context { depth: context.depth + 1, ..context.clone() };
         self.follow(call, &deeper, functions);
     }
@@ -164,6 +172,9 @@ impl Walker {
     fn alias(&mut self, stage: &Stage, words: &[RawWord], context: &Context) -> bool {
         let Some(name) = words.first().and_then(RawWord::plain) else { return false };
         let Some(text) = self.state.alias(name) else { return false };
+        if !self.session.spend(1 + text.len() / 4) {
+            return true;
+        }
         let (mut list, _) = parser::parse(&text, Some(stage.span.clone()));
         if let Some(last) = last_simple(&mut list) {
             last.extend(words.iter().skip(1).cloned());

@@ -56,6 +56,9 @@ impl<'s> Expander<'s> {
 
     /// The words that one written word becomes: none, one or several.
     pub(super) fn fields(&self, word: &RawWord) -> Vec<Word> {
+        if !self.session.spend(braces::cost(word)) {
+            return vec![Word::unknown()];
+        }
         match braces::expand(word) {
             Some(words) => words.iter().flat_map(|word| self.unbraced_fields(word)).collect(),
             None => self.unbraced_fields(word),
