@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::script::UNKNOWN;
 use super::state::Value;
 use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
 use super::walk::{Context, Input, MAX_DEPTH, Walker, is_text};
@@ -13,6 +14,9 @@ use super::{
 
 /// A function that calls itself is followed this often; its body does not change.
 const MAX_RECURSION: usize = 2;
+
+/// Elements of an array that are set one by one beyond this are not remembered.
+const MAX_ELEMENTS: usize = 64;
 
 /// A simple command after expansion.
 #[derive(Debug, Clone)]
@@ -80,6 +84,9 @@ impl Walker {
         self.remember_written(stage, &call, context);
         self.current = place;
         self.follow(&call, context, true);
+        if matches!(call.name(), Some("declare" | "local" | "typeset" | "export" | "readonly")) {
+            self.assign(assignments);
+        }
     }
 
     /// Writes a command down and says where; nothing when the line has cost enough.
@@ -204,7 +211,10 @@ impl Walker {
                 AssignedValue::Array(words) => {
                     Value::Array(words.iter().flat_map(|word| expander.fields(word)).collect())
                 }
-                AssignedValue::Element(_) => Value::Scalar(Word::unknown()),
+                AssignedValue::Element { key, word } => {
+                    let before = self.state.variable(&assignment.name);
+                    with_element(before, *key, expander.value(word))
+                }
             };
             let value = match self.state.variable(&assignment.name) {
                 Some(before) if assignment.append => appended(before, value),
@@ -217,7 +227,7 @@ impl Walker {
     fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context) {
         for assignment in assignments {
             match &assignment.value {
-                AssignedValue::Scalar(word) | AssignedValue::Element(word) => {
+                AssignedValue::Scalar(word) | AssignedValue::Element { word, .. } => {
                     self.visit(std::slice::from_ref(word), context);
                 }
                 AssignedValue::Array(words) => self.visit(words, context),
@@ -237,8 +247,8 @@ impl Walker {
         let paths: Vec<(&str, bool)> = by_redirect
             .into_iter()
             .chain(tee.map(|path| (path, false)))
-            .filter_map(|(path, append)| Some((path.known()?, append)))
-            .filter(|(path, _)| !path.starts_with("/dev/"))
+            .map(|(path, append)| (path.text(), append))
+            .filter(|(path, _)| !path.starts_with("/dev/") && !path.starts_with(UNKNOWN))
             .collect();
         if paths.is_empty() {
             return;
@@ -261,12 +271,31 @@ impl Walker {
         }
         let file = call.redirects.iter().rev().find(|redirect| redirect.kind == RedirectKind::Read);
         if let Some(redirect) = file {
-            return match redirect.target.known().and_then(|path| self.session.file(path)) {
+            return match self.session.file(redirect.target.text()) {
                 Some(text) => Input::Known(text.into()),
                 None => Input::Inherited,
             };
         }
         context.input.clone()
+    }
+}
+
+/// An array with one element set; unknown if the key is.
+fn with_element(before: Option<&Value>, key: Option<usize>, value: Word) -> Value {
+    let mut words = match before {
+        Some(Value::Array(words)) => words.clone(),
+        Some(Value::Scalar(word)) => vec![word.clone()],
+        None => Vec::new(),
+    };
+    match key.filter(|key| *key < MAX_ELEMENTS) {
+        Some(key) => {
+            words.resize(words.len().max(key + 1), Word::from(""));
+            if let Some(slot) = words.get_mut(key) {
+                *slot = value;
+            }
+            Value::Array(words)
+        }
+        None => Value::Scalar(Word::unknown()),
     }
 }
 
