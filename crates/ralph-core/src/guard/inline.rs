@@ -182,31 +182,57 @@ fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
     lines
 }
 
-/// Names followed by an opening parenthesis or, as in Ruby and Perl, by a quote.
+/// Names followed by an opening parenthesis or, as in Ruby and Perl, by a quote; what stands in
+/// quotes itself is text, not program.
 fn calls(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
-    let mut start = None;
-    for (at, character) in text.char_indices() {
-        if character.is_ascii_alphanumeric() || character == '_' {
-            start = start.or(Some(at));
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let length = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+        if length == 0 {
+            at += literal_length(rest)
+                .unwrap_or_else(|| rest.chars().next().map_or(1, char::len_utf8));
             continue;
         }
-        let Some(from) = start.take() else { continue };
-        let (Some(name), Some(rest)) = (text.get(from..at), text.get(at..)) else { continue };
-        let known = [RUNS, DELETES, WRITES, OF_LIBRARIES].iter().any(|calls| calls.contains(&name));
+        let (name, behind) = rest.split_at(length);
+        at += length;
         let opens = if OF_LIBRARIES.contains(&name) {
-            rest.starts_with('(')
+            behind.starts_with('(')
         } else {
-            rest.trim_start().starts_with(['(', '"', '\'', '[', '`'])
+            behind.trim_start().starts_with(['(', '"', '\'', '[', '`'])
         };
+        let known = [RUNS, DELETES, WRITES, OF_LIBRARIES].iter().any(|calls| calls.contains(&name));
         if known && opens {
-            found.push((name, arguments(rest)));
+            found.push((name, arguments(behind)));
             if found.len() >= MAX_CALLS {
                 break;
             }
         }
     }
     found
+}
+
+/// The length of the text in quotes that begins here; a quote without a partner on its line is an
+/// apostrophe.
+fn literal_length(rest: &str) -> Option<usize> {
+    for triple in ["\"\"\"", "'''"] {
+        if let Some(behind) = rest.strip_prefix(triple) {
+            return behind.find(triple).map(|length| length + 2 * triple.len());
+        }
+    }
+    let quote = rest.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;
+    let mut escaped = false;
+    for (at, letter) in rest.char_indices().skip(1).take(MAX_CALL) {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '\n' if quote != '`' => return None,
+            _ if letter == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The text up to the parenthesis that closes the call, or to the end of the statement.
@@ -290,6 +316,9 @@ mod tests {
         );
         check("python3", "import os; os.system(\"git push\")", &["git push"]);
         check("python3", "print('git push is blocked')", &[]);
+        check("python3", "s = s.replace(\"os.system('git push')\", 'pass')", &[]);
+        check("python3", "# don't\nos.system('git push')", &["git push"]);
+        check("python3", "\"\"\"run('git push')\"\"\"", &[]);
         check("python3", "import shutil; shutil.rmtree('/x')", &["rm -r -- '/x'"]);
         check("python3", "open('a').read(); open('b', 'w')", &[": > 'b'"]);
         check("node", "require('child_process').spawnSync('git', ['push'])", &["'git' 'push'"]);
