@@ -21,7 +21,7 @@ struct Score {
 ///
 /// # Errors
 /// When a table cannot be read, or when an answer is wrong that should be right.
-pub fn run(project: &Utf8Path) -> anyhow::Result<()> {
+pub(crate) fn run(project: &Utf8Path) -> anyhow::Result<()> {
     let mut certain = Score::default();
     for file in ["commands.tsv", "commands-extra.tsv"] {
         let path = project.join("fixtures").join(file);

@@ -95,18 +95,20 @@ const SOURCES: [&str; 14] = [
     "openssl", "rev", "tr",
 ];
 
+/// Whether a command feeds fetched or decoded text to another one.
+pub(super) fn fetches_text(command: &Command) -> bool {
+    command.name().is_some_and(|name| SOURCES.contains(&name))
+        && command
+            .reached
+            .iter()
+            .any(|step| matches!(step, Reach::Pipe { .. } | Reach::Substitution))
+}
+
 /// Whether a shell runs text that was fetched or decoded on the same line.
 pub(super) fn runs_unread_text(act: &Act) -> bool {
-    if !act.command.hidden || !act.switch("opaque-scripts") {
+    if !act.command.hidden || !act.line_fetches || !act.switch("opaque-scripts") {
         return false;
     }
-    let fed = |other: &&Command| {
-        other.reached.iter().any(|step| matches!(step, Reach::Pipe { .. } | Reach::Substitution))
-            && other.name().is_some_and(|name| SOURCES.contains(&name))
-            && other.span.start <= act.command.span.end
-    };
-    let from_variable = act.command.args.iter().any(|arg| arg.text() == UNKNOWN.to_string());
     let piped = act.command.reached.iter().any(|step| matches!(step, Reach::Pipe { .. }));
-    let substituted = act.command.args.iter().any(|arg| arg.text().contains(UNKNOWN));
-    (piped || substituted || from_variable) && act.all.iter().any(|other| fed(&other))
+    piped || act.command.args.iter().any(|arg| arg.text().contains(UNKNOWN))
 }

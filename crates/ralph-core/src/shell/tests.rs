@@ -347,6 +347,7 @@ fn a_megabyte_ends_in_an_answer() {
         "a;",
         "a|",
         "x=$x$x;",
+        "cd x;",
         "if a;then x=1;fi;",
         "{a,",
         "'a' ",
