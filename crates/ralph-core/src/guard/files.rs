@@ -82,6 +82,10 @@ fn find_deletes(act: &Act) -> bool {
     if !removes {
         return false;
     }
+    let vital = act.args().any(|arg| matches!(arg, ".git" | ".ralph"));
+    if vital && !act.args().any(|arg| matches!(arg, "-prune" | "-not" | "!")) {
+        return true;
+    }
     let starts: Vec<&Word> = act
         .command
         .args
