@@ -16,26 +16,174 @@ use super::guard::{commands, facts};
 const SLOW: Duration = Duration::from_millis(50);
 
 const TOKENS: &[&str] = &[
-    "git", "push", "merge", "reset", "--hard", "rm", "-rf", "/", "~", "..", ".git", " ", " ", " ",
-    "\n", "\t", ";", "&", "&&", "||", "|", "|&", "(", ")", "{ ", " }", "{", "}", "[", "]", "[[ ",
-    " ]]", "((", "))", "$(", "${", "$", "`", "'", "\"", "\\", "$'", "$\"", "#", "!", "*", "?", "=",
-    "x=", "$x", "${x:-", "${x}", "$@", "$*", "$1", "<", ">", ">>", "<<", "<<-", "<<<", "<(", ">(",
-    "2>&1", "&>", "EOF", "<<EOF\n", "\nEOF\n", "<<'E'\n", "if ", "then ", "else ", "elif ", "fi",
-    "for i in ", "while ", "until ", "do ", "done", "case x in ", "a) ", ";;", "esac", "function f ",
-    "f() ", "f", "select x in ", "coproc ", "time ", "eval ", "bash -c ", "sh ", "source ", "exec ",
-    "sudo ", "env ", "timeout 5 ", "xargs ", "xargs -I{} ", "find . -exec ", "{} ", "\\;", "+",
-    "parallel ", "::: ", "trap ", "alias g=git", "g", "set -e", "set -- ", "cd ", "export ", "{a,b}",
-    "{1..9}", "-c ", "alias.p=push ", "python3 -c ", "os.system(", "awk ", "é", "\u{fffc}", "\r\n",
-    "tee ", "echo ", "printf ", "%s", "cat ", "read ", "docker exec ", "ssh h ", "+=", "a=(", "@(",
+    "git",
+    "push",
+    "merge",
+    "reset",
+    "--hard",
+    "rm",
+    "-rf",
+    "/",
+    "~",
+    "..",
+    ".git",
+    " ",
+    " ",
+    " ",
+    "\n",
+    "\t",
+    ";",
+    "&",
+    "&&",
+    "||",
+    "|",
+    "|&",
+    "(",
+    ")",
+    "{ ",
+    " }",
+    "{",
+    "}",
+    "[",
+    "]",
+    "[[ ",
+    " ]]",
+    "((",
+    "))",
+    "$(",
+    "${",
+    "$",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "$'",
+    "$\"",
+    "#",
+    "!",
+    "*",
+    "?",
+    "=",
+    "x=",
+    "$x",
+    "${x:-",
+    "${x}",
+    "$@",
+    "$*",
+    "$1",
+    "<",
+    ">",
+    ">>",
+    "<<",
+    "<<-",
+    "<<<",
+    "<(",
+    ">(",
+    "2>&1",
+    "&>",
+    "EOF",
+    "<<EOF\n",
+    "\nEOF\n",
+    "<<'E'\n",
+    "if ",
+    "then ",
+    "else ",
+    "elif ",
+    "fi",
+    "for i in ",
+    "while ",
+    "until ",
+    "do ",
+    "done",
+    "case x in ",
+    "a) ",
+    ";;",
+    "esac",
+    "function f ",
+    "f() ",
+    "f",
+    "select x in ",
+    "coproc ",
+    "time ",
+    "eval ",
+    "bash -c ",
+    "sh ",
+    "source ",
+    "exec ",
+    "sudo ",
+    "env ",
+    "timeout 5 ",
+    "xargs ",
+    "xargs -I{} ",
+    "find . -exec ",
+    "{} ",
+    "\\;",
+    "+",
+    "parallel ",
+    "::: ",
+    "trap ",
+    "alias g=git",
+    "g",
+    "set -e",
+    "set -- ",
+    "cd ",
+    "export ",
+    "{a,b}",
+    "{1..9}",
+    "-c ",
+    "alias.p=push ",
+    "python3 -c ",
+    "os.system(",
+    "awk ",
+    "é",
+    "\u{fffc}",
+    "\r\n",
+    "tee ",
+    "echo ",
+    "printf ",
+    "%s",
+    "cat ",
+    "read ",
+    "docker exec ",
+    "ssh h ",
+    "+=",
+    "a=(",
+    "@(",
 ];
 
 const NESTS: &[(&str, &str)] = &[
-    ("(", ")"), ("{ ", "; }"), ("$(", ")"), ("\"$(", ")\""), ("`", "`"), ("${x:-", "}"), ("$((", "))"),
-    ("((", "))"), ("if ", "; then a; fi"), ("bash -c '", "'"), ("bash -c \"", "\""), ("eval ", ""),
-    ("f() { ", "; }; f"), ("<(", ")"), ("for i in a b c d; do ", "; done"), ("case x in a) ", ";; esac"),
-    ("sudo ", ""), ("xargs ", ""), ("[[ ", " ]]"), ("{a,", "}"), ("x=", ";"), ("@(", ")"), ("a | ", ""),
-    ("cat <<E\n", "\nE\n"), ("bash <<E\n", "\nE\n"), ("echo '", "' | sh"), ("find . -exec ", " \\;"),
-    ("a=$a$a;", ""), ("f() { f; f; ", "}; f"), ("while ", "; do a; done"), ("! ", ""), ("time ", ""),
+    ("(", ")"),
+    ("{ ", "; }"),
+    ("$(", ")"),
+    ("\"$(", ")\""),
+    ("`", "`"),
+    ("${x:-", "}"),
+    ("$((", "))"),
+    ("((", "))"),
+    ("if ", "; then a; fi"),
+    ("bash -c '", "'"),
+    ("bash -c \"", "\""),
+    ("eval ", ""),
+    ("f() { ", "; }; f"),
+    ("<(", ")"),
+    ("for i in a b c d; do ", "; done"),
+    ("case x in a) ", ";; esac"),
+    ("sudo ", ""),
+    ("xargs ", ""),
+    ("[[ ", " ]]"),
+    ("{a,", "}"),
+    ("x=", ";"),
+    ("@(", ")"),
+    ("a | ", ""),
+    ("cat <<E\n", "\nE\n"),
+    ("bash <<E\n", "\nE\n"),
+    ("echo '", "' | sh"),
+    ("find . -exec ", " \\;"),
+    ("a=$a$a;", ""),
+    ("f() { f; f; ", "}; f"),
+    ("while ", "; do a; done"),
+    ("! ", ""),
+    ("time ", ""),
 ];
 
 /// A small generator of its own: the run must not change with a dependency.
@@ -101,7 +249,12 @@ pub(crate) fn run(project: &Utf8Path, cases: u64, seed: u64) -> anyhow::Result<(
     for (taken, line) in slow.iter().take(10) {
         println!("slow, {taken:.2?}: {}", shortened(line));
     }
-    ensure!(panics.is_empty() && slow.is_empty(), "{} panics, {} slow lines", panics.len(), slow.len());
+    ensure!(
+        panics.is_empty() && slow.is_empty(),
+        "{} panics, {} slow lines",
+        panics.len(),
+        slow.len()
+    );
     Ok(())
 }
 
@@ -130,7 +283,8 @@ fn soup(dice: &mut Dice) -> String {
 
 /// A labelled command with characters removed, doubled, replaced or tokens put in.
 fn damaged(dice: &mut Dice, corpus: &[String]) -> String {
-    let mut letters: Vec<char> = dice.pick(corpus).map(|line| line.chars().collect()).unwrap_or_default();
+    let mut letters: Vec<char> =
+        dice.pick(corpus).map(|line| line.chars().collect()).unwrap_or_default();
     for _ in 0..=dice.below(4) {
         let at = dice.below(letters.len() + 1);
         match dice.below(4) {
@@ -139,11 +293,13 @@ fn damaged(dice: &mut Dice, corpus: &[String]) -> String {
             }
             1 => {
                 let from = dice.below(letters.len() + 1);
-                let piece: Vec<char> = letters.iter().skip(from).take(dice.below(20)).copied().collect();
+                let piece: Vec<char> =
+                    letters.iter().skip(from).take(dice.below(20)).copied().collect();
                 letters.splice(at..at, piece);
             }
             2 => {
-                let token: Vec<char> = dice.pick(TOKENS).map(|token| token.chars().collect()).unwrap_or_default();
+                let token: Vec<char> =
+                    dice.pick(TOKENS).map(|token| token.chars().collect()).unwrap_or_default();
                 letters.splice(at..at, token);
             }
             _ => {

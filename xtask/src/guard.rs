@@ -44,7 +44,10 @@ pub(crate) fn run(project: &Utf8Path) -> anyhow::Result<()> {
             }
             if !right {
                 let rule = denial.map_or("nothing", |denial| {
-                    guard::RULES.iter().find(|rule| rule.name == denial.rule).map_or("own rule", |rule| rule.name)
+                    guard::RULES
+                        .iter()
+                        .find(|rule| rule.name == denial.rule)
+                        .map_or("own rule", |rule| rule.name)
                 });
                 println!("  wrong: {tier} {category} {command:?} (found {rule})");
             }

@@ -7,6 +7,8 @@
 
 mod ci;
 mod dist;
+mod fuzz_guard;
+mod guard;
 mod run;
 #[cfg(test)]
 mod tidy;
@@ -27,6 +29,17 @@ enum Task {
     Ci,
     /// The five release binaries, statically linked, in target/dist.
     Dist,
+    /// How well the guard judges the labelled commands.
+    Guard,
+    /// Random and mutated commands: none may crash the guard or take long.
+    FuzzGuard {
+        /// How many.
+        #[arg(long, default_value_t = 1_000_000)]
+        cases: u64,
+        /// Where the randomness begins; the same seed gives the same commands.
+        #[arg(long, default_value_t = 20_260_101)]
+        seed: u64,
+    },
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
 }
@@ -35,6 +48,8 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Ci => ci::run(),
         Task::Dist => dist::run().map(drop),
+        Task::Guard => guard::run(&run::root()),
+        Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
     }
 }
