@@ -1,7 +1,7 @@
 //! The judgement itself: what was run, how it ended and what it printed, weighed in this order.
 
 use super::command::{self, Ended, Invocation, Purpose};
-use super::kind::{Kind, Verdict};
+use super::kind::{Counts, Kind, Verdict};
 use super::output::{Evidence, Text};
 use crate::shell;
 
@@ -45,7 +45,8 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     if kind == Kind::NotATest {
         return Verdict::not_a_test();
     }
-    let counts = if run.cut { Default::default() } else { evidence.counts() };
+    let sum = invocation.runner().is_none_or(|row| row.one_summary_per_part);
+    let counts = if run.cut { Counts::default() } else { evidence.counts(sum) };
     let failing = if kind == Kind::Failed { evidence.failing } else { Vec::new() };
     Verdict { kind, runner: invocation.runner().map(|row| row.name), counts, failing }
 }
@@ -77,13 +78,20 @@ fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence, cut: bool)
             }
         }
         // Nothing is known where neither exit code nor output speak.
-        Ended::Unknown => by_summary(evidence).unwrap_or(Kind::NotATest),
+        Ended::Unknown => by_summary(evidence, invocation.one_summary).unwrap_or_else(|| {
+            let signs = evidence.signs;
+            match (signs.success, signs.error) {
+                (true, false) => Kind::Passed,
+                (false, true) => Kind::Errored,
+                _ => Kind::NotATest,
+            }
+        }),
     }
 }
 
 fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut: bool) -> Kind {
     let special = invocation.runner().and_then(|row| row.exit(code));
-    let failed_tests = evidence.counts().failed > 0;
+    let failed_tests = evidence.counts_failures();
     match special {
         Some(Kind::Errored) if failed_tests => return Kind::Failed,
         Some(kind) => return kind,
@@ -117,10 +125,11 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
 }
 
 /// What the summary alone says.
-fn by_summary(evidence: &Evidence) -> Option<Kind> {
+fn by_summary(evidence: &Evidence, one_summary: bool) -> Option<Kind> {
+    let bad = evidence.is_bad_in_the_end(one_summary);
     if evidence.is_broken() {
         Some(Kind::Errored)
-    } else if evidence.is_bad() || (evidence.signs.policy && evidence.is_good()) {
+    } else if bad || (evidence.signs.policy && evidence.is_good()) {
         Some(Kind::Failed)
     } else if evidence.is_good() {
         Some(Kind::Passed)
@@ -129,7 +138,7 @@ fn by_summary(evidence: &Evidence) -> Option<Kind> {
     } else if evidence.is_none() {
         Some(Kind::NoTests)
     } else {
-        (!evidence.failing.is_empty()).then_some(Kind::Failed)
+        evidence.names_failures().then_some(Kind::Failed)
     }
 }
 
@@ -139,17 +148,16 @@ fn decide_listing(ended: Ended, evidence: &Evidence) -> Kind {
     if failed && evidence.signs.broken { Kind::Errored } else { Kind::NoTests }
 }
 
-/// For commands that may run tests: the output must say so, and the exit code must agree.
+/// For commands that may run tests: the output must say so plainly, and the exit code must agree.
 fn decide_perhaps(ended: Ended, evidence: &Evidence) -> Kind {
-    let kind = match ended {
-        Ended::Well if evidence.shows_passed() && !evidence.ends_badly() => Some(Kind::Passed),
-        Ended::Well => None,
-        Ended::Badly(_) | Ended::Unclear { .. } => by_summary(evidence),
-        Ended::Unknown => by_summary(evidence)
-            .filter(|kind| *kind != Kind::Failed || !evidence.failing.is_empty()),
-    };
-    let shown = evidence.is_bad() || evidence.shows_passed();
-    kind.filter(|_| shown).unwrap_or(Kind::NotATest)
+    let passed = evidence.shows_passed() && !evidence.ends_badly();
+    match ended {
+        Ended::Well if passed => Kind::Passed,
+        Ended::Well => Kind::NotATest,
+        _ if evidence.is_plainly_bad() => by_summary(evidence, false).unwrap_or(Kind::NotATest),
+        _ if passed => Kind::Passed,
+        _ => Kind::NotATest,
+    }
 }
 
 /// `pytest; echo "exit: $?"` prints the code that the line itself hides.

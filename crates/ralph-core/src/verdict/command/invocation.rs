@@ -11,6 +11,8 @@ pub(crate) struct Invocation {
     pub(crate) purpose: Purpose,
     /// Whether exit code 0 proves that no test failed.
     pub(crate) exit_tells: bool,
+    /// Whether only one summary is to be expected, so that of several the last is the true one.
+    pub(crate) one_summary: bool,
     all_decide: bool,
     any_decides: bool,
     /// Another command that could have failed before the first test command, or after the last.
@@ -95,6 +97,8 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         exit_tells: tests().all(|(purpose, _)| {
             matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)
         }),
+        one_summary: is_one_run(&tests().map(|(_, command)| *command).collect::<Vec<_>>())
+            && row.is_none_or(|row| !row.one_summary_per_part),
         all_decide: tests().all(|(_, command)| decides(command)),
         any_decides: tests().any(|(_, command)| decides(command)),
         rival_before: commands.iter().take(first).any(rival),
@@ -147,6 +151,15 @@ fn can_fail(command: &Command) -> bool {
                 | "head" | "tee"
         )
     })
+}
+
+/// Whether the commands are one and the same, perhaps behind a wrapper, and no task runner.
+fn is_one_run(tests: &[&Command]) -> bool {
+    let (Some(first), Some(last)) = (tests.first(), tests.last()) else { return false };
+    let one = tests.len() == 1 || (tests.len() < 4 && first.span.end >= last.span.end);
+    let looped = last.reached.iter().any(|reach| matches!(reach, Reach::Conditional | Reach::Template(_)));
+    let task = last.program.known().is_some_and(purpose::is_task);
+    one && !looped && !task
 }
 
 /// Whether `command` is the wrapper around the test command, read as a command of its own.

@@ -7,4 +7,5 @@ mod purpose;
 mod unwrap;
 
 pub(crate) use invocation::{Ended, Invocation, find};
+pub(crate) use names::is_test_file;
 pub(crate) use purpose::Purpose;

@@ -129,6 +129,12 @@ fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     }
 }
 
+/// Whether a program runs tasks, of which several may be test runs.
+pub(crate) fn is_task(program: &str) -> bool {
+    let name = base_name(program);
+    !matches!(name, "git" | "cargo") && of_task(name, &["test"]).is_some()
+}
+
 fn of_target(name: &str, args: &[&str]) -> Purpose {
     let targets: Vec<&str> = positionals(args)
         .filter(|word| !word.contains('=') && !matches!(*word, "run" | "run-script" | "r" | "exec"))

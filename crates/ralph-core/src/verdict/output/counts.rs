@@ -60,6 +60,15 @@ impl Numbers {
         *self == Self::default()
     }
 
+    /// Whether the same things are counted.
+    pub(crate) fn has_form_of(&self, other: &Self) -> bool {
+        let form = |numbers: &Self| {
+            [numbers.passed, numbers.failed, numbers.errored, numbers.skipped, numbers.total]
+                .map(|number| number.is_some())
+        };
+        form(self) == form(other)
+    }
+
     /// Failed or ended with an error.
     pub(crate) fn bad(&self) -> u64 {
         self.failed.unwrap_or_default().saturating_add(self.errored.unwrap_or_default())
@@ -117,6 +126,17 @@ impl Tally {
             || self.suites.bad() > 0
             || self.assertions.bad() > 0
             || (self.word == Some(Outcome::Failed) && !self.has_bad_zero())
+            || self.misses_some()
+    }
+
+    /// Fewer passed than ran, and the rest is not accounted for: `Total: 3`, `Passed: 2`.
+    fn misses_some(&self) -> bool {
+        let Numbers { passed: Some(passed), failed: None, errored: None, .. } = self.tests else {
+            return false;
+        };
+        let others = self.tests.skipped.unwrap_or(0).saturating_add(self.tests.neutral.unwrap_or(0));
+        self.word != Some(Outcome::Passed)
+            && self.tests.total > Some(passed.saturating_add(others))
     }
 
     /// `FAILED` above `0 failed` is a heading, not an outcome.
@@ -165,9 +185,15 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
     }
     let lower = line.to_lowercase();
     let tokens = tokens(&lower)?;
-    if tokens.iter().any(|token| {
+    let first = tokens.iter().find_map(|token| match token {
+        Token::Word { text, .. } => Some(*text),
+        _ => None,
+    });
+    let announces = matches!(first, Some("found" | "collected" | "discovered"));
+    let announced = |token: &Token<'_>| {
         matches!(token, Token::Word { meaning: Meaning::Announcement, .. })
-    }) {
+    };
+    if announces || tokens.iter().any(announced) {
         return None;
     }
     let tally = bind(&tokens);
@@ -183,7 +209,7 @@ fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
             let (token, length) = number(rest);
             found.extend(token);
             length
-        } else if first.is_alphabetic() {
+        } else if first.is_alphabetic() && first != 'ℹ' {
             let end = rest.find(|c: char| !(c.is_alphabetic() || c == '\'')).unwrap_or(rest.len());
             let (text, behind) = rest.split_at(end);
             // `test(s)`, `success(es)`
@@ -266,6 +292,10 @@ impl Phrase {
         let mut negated = false;
         for token in words {
             let Token::Word { meaning, text, .. } = token else { break };
+            // `Total time: 2 s` counts seconds.
+            if matches!(*text, "time" | "duration" | "elapsed" | "took") {
+                return Self::default();
+            }
             match meaning {
                 Meaning::Outcome(found) => {
                     let found = if negated && *found == Outcome::Total { Outcome::Skipped } else { *found };
@@ -311,6 +341,8 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             _ => continue,
         };
         if is_second_of(tokens, at) {
+            let unit = inherited.unwrap_or(Unit::Test);
+            tally.numbers_mut(unit).add(Outcome::Total, value);
             continue;
         }
         let ahead = ahead(tokens, at);
@@ -319,6 +351,10 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             (None, None) => continue,
             (None, _) => behind,
             (Some(_), Some(_)) if keys_first(tokens, at) => behind,
+            // `Failed 1 tests`
+            (Some(Outcome::Total), Some(outcome)) if follows_outcome(tokens, at) => {
+                Phrase { outcome: Some(outcome), ..ahead }
+            }
             _ => ahead,
         };
         let Some(outcome) = phrase.outcome else { continue };
@@ -422,6 +458,19 @@ fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
     follows_key
         && matches!(tokens.get(at + 1), Some(Token::Word { .. }))
         && matches!(tokens.get(at + 2), Some(Token::Number { .. }))
+}
+
+/// Whether an outcome stands right before the number.
+fn follows_outcome(tokens: &[Token<'_>], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|index| tokens.get(index));
+    matches!(
+        before,
+        Some(Token::Word {
+            meaning: Meaning::Outcome(Outcome::Passed | Outcome::Failed | Outcome::Skipped),
+            colon: false,
+            ..
+        })
+    )
 }
 
 /// `3 scenarios (1 failed, 2 passed)`: what is in the bracket are scenarios.

@@ -22,6 +22,7 @@ pub(crate) struct Evidence {
     not_run: u64,
     pub(crate) signs: Signs,
     pub(crate) failing: Vec<FailingTest>,
+    names_certain: bool,
 }
 
 impl Evidence {
@@ -47,7 +48,8 @@ impl Evidence {
         Self {
             blocks: blocks.finish(),
             report: Report::read(text.as_str()),
-            failing: names.finish(),
+            names_certain: names.is_certain(),
+            failing: names.finish(Report::failing_tests(text.as_str())),
             tap,
             packages,
             signs,
@@ -59,6 +61,27 @@ impl Evidence {
     /// Some summary says that tests failed.
     pub(crate) fn is_bad(&self) -> bool {
         self.has_bad_summary() || self.signs.failing || self.progress == Some(true)
+    }
+
+    /// Some summary says that tests failed, and where the run prints only one, it is the last.
+    pub(crate) fn is_bad_in_the_end(&self, one_summary: bool) -> bool {
+        let last = self.blocks.iter().rfind(|block| block.is_good() || block.is_bad());
+        match last {
+            Some(last) if one_summary && last.is_good() => self.packages.is_bad(),
+            _ => self.is_bad(),
+        }
+    }
+
+    /// So plainly that even a command which need not run tests is believed to have done so.
+    pub(crate) fn is_plainly_bad(&self) -> bool {
+        let counted = |block: &Tally| {
+            block.tests.bad() > 0 && block.tests.passed.or(block.tests.total).is_some()
+        };
+        self.blocks.iter().any(counted)
+            || self.tap.is_bad()
+            || self.packages.is_bad()
+            || self.report.is_bad()
+            || (self.is_bad() && self.names_certain)
     }
 
     /// The last summary says that tests failed: for runners whose exit code cannot be relied on.
@@ -114,7 +137,7 @@ impl Evidence {
 
     /// Single failing tests are named, whatever a summary says.
     pub(crate) fn names_failures(&self) -> bool {
-        !self.failing.is_empty()
+        self.names_certain
     }
 
     /// Some summary says that tests passed, or at least that none failed.
@@ -142,27 +165,40 @@ impl Evidence {
                 || self.signs.no_tests)
     }
 
-    /// The counts of all summaries together.
-    pub(crate) fn counts(&self) -> Counts {
-        let mut sum = Counts::default();
-        for block in &self.blocks {
-            let numbers = [block.tests, block.suites, block.assertions];
-            let numbers = numbers.iter().find(|numbers| !numbers.is_empty()).copied();
-            add(&mut sum, &numbers.unwrap_or_default());
-        }
-        if sum != Counts::default() {
-            return sum;
-        }
-        if !self.report.numbers.is_empty() {
-            add(&mut sum, &self.report.numbers);
+    /// Whether any summary counts failed tests.
+    pub(crate) fn counts_failures(&self) -> bool {
+        self.blocks.iter().any(|block| block.tests.failed > Some(0))
+    }
+
+    /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
+    /// runs that print one for every part.
+    pub(crate) fn counts(&self, sum: bool) -> Counts {
+        let numbers = |block: &Tally| {
+            let units = [block.tests, block.suites, block.assertions];
+            units.into_iter().find(|numbers| !numbers.is_empty()).unwrap_or_default()
+        };
+        let mut counts = Counts::default();
+        let tells = |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
+        let last = self.blocks.iter().rev().map(numbers).find(tells);
+        let last = last.or_else(|| self.blocks.last().map(numbers));
+        if let Some(last) = last.filter(|last| !last.is_empty()) {
+            let parts = self.blocks.iter().map(numbers).filter(|part| part.has_form_of(&last));
+            parts.skip_while(|part| !sum && *part != last).for_each(|part| {
+                if !sum {
+                    counts = Counts::default();
+                }
+                add(&mut counts, &part);
+            });
+        } else if !self.report.numbers.is_empty() {
+            add(&mut counts, &self.report.numbers);
         } else if self.tap.is_tap() {
-            let (passed, failed, skipped) = (self.tap.passed, self.tap.failed, self.tap.skipped);
-            sum = Counts { passed, failed, skipped, errored: 0 };
+            let Tap { passed, failed, skipped, .. } = self.tap;
+            counts = Counts { passed, failed, skipped, errored: 0 };
         } else {
             let (passed, failed, skipped) = self.packages.counts();
-            sum = Counts { passed, failed, skipped, errored: 0 };
+            counts = Counts { passed, failed, skipped, errored: 0 };
         }
-        sum
+        counts
     }
 }
 

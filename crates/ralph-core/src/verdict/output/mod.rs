@@ -4,6 +4,7 @@ mod ansi;
 mod counts;
 mod evidence;
 mod lines;
+mod name_forms;
 mod names;
 mod packages;
 mod report;

@@ -19,6 +19,8 @@ pub(crate) struct Signs {
     pub(crate) no_tests: bool,
     /// A threshold was missed although the tests passed.
     pub(crate) policy: bool,
+    /// A build that includes the tests succeeded.
+    pub(crate) success: bool,
     /// A heading or closing line that some runners print only when tests failed.
     pub(crate) failing: bool,
 }
@@ -36,6 +38,7 @@ impl Signs {
         self.unplanned += u64::from(text.contains("No plan found in TAP output"));
         self.failed_points += u64::from(text.starts_with("Failed test"));
         self.broken = self.broken || is_broken(text);
+        self.success = self.success || SUCCESS.iter().any(|sign| text.starts_with(sign));
         self.unloadable = self.unloadable || UNLOADABLE.iter().any(|sign| text.contains(sign));
         self.failing = self.failing || FAILING.iter().any(|sign| text.starts_with(sign));
         if !self.no_tests || !self.policy {
@@ -51,6 +54,8 @@ fn is_loader_failure(text: &str) -> bool {
     (text.starts_with("ERROR: ") || text.starts_with("Error in "))
         && (text.contains("_FailedTest") || text.contains("ModuleImportFailure"))
 }
+
+const SUCCESS: &[&str] = &["BUILD SUCCESSFUL", "[INFO] BUILD SUCCESS", "[success] Total time"];
 
 /// What is printed after failed tests and never otherwise.
 const FAILING: &[&str] = &[
@@ -326,7 +331,11 @@ fn is_no_tests(lower: &str) -> bool {
         });
         let rest = lower.get(at + 3..).unwrap_or_default();
         let behind = nouns.iter().find_map(|noun| rest.strip_prefix(noun));
-        starts_word && behind.is_some_and(|behind| !behind.contains("fail") && !behind.contains("error"))
+        let good_news = |behind: &str| {
+            let near = behind.get(..behind.floor_char_boundary(12)).unwrap_or_default();
+            near.contains("fail") || near.contains("error")
+        };
+        starts_word && behind.is_some_and(|behind| !good_news(behind))
     });
     let zero = ["collected", "running", "ran", "found", "executed", "discovered"].iter().any(|verb| {
         lower.strip_prefix(verb).is_some_and(|rest| {
@@ -358,7 +367,7 @@ fn is_error(lower: &str) -> bool {
         &["error", "fatal", "exception", "traceback", "panic", "uncaught", "unhandled", "e: "];
     const PARTS: &[&str] = &[
         " error in ", "error:", "not found", "could not ", "cannot ", "can't ", "unable to ",
-        "undefined ", "unresolved ", "no such ", "expected near", "unexpected ",
+        "undefined ", "unresolved ", "is not running", "no such ", "expected near", "unexpected ",
     ];
     !lower.contains("assert")
         && !lower.contains("expectation")

@@ -58,11 +58,21 @@ impl Blocks {
         self.lines_since = 0;
         // "All tests passed" never follows failures of the same run.
         let closes = tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
-        if !joins || ran || closes {
+        // Most begin with `Ran 3 tests`; bun ends with it.
+        let counted = self.blocks.last().is_some_and(|block| {
+            !block.ran && !block.judged && block.tally.tests.passed.is_some()
+        });
+        if !joins || (ran && !counted) || closes {
             self.blocks.push(Block::default());
         }
         let Some(block) = self.blocks.last_mut() else { return };
         if block.ran && block.judged && judges {
+            return;
+        }
+        // `1 FAILED TEST` below the counts says nothing new.
+        let known = block.tally.tests;
+        let repeats = tally.tests == (Numbers { failed: known.failed, ..Numbers::default() });
+        if repeats && known.failed.is_some() && known.passed.is_some() {
             return;
         }
         block.ran |= ran;

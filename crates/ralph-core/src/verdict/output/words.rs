@@ -51,13 +51,13 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         "failed" | "fail" | "fails" | "failing" | "failure" | "failures" | "broken" | "crashed"
         | "crashes" | "crashing" | "crash" | "timeout" | "timeouts" | "timedout" | "nok"
         | "unsuccessful" | "issue" | "issues" | "interrupted" | "mismatched" | "oops" | "killed"
-        | "failings" | "defects" => M::Outcome(O::Failed),
+        | "failings" | "defects" | "undefined" => M::Outcome(O::Failed),
         "error" | "errors" | "errored" | "exception" | "exceptions" | "erroneous" => {
             M::Outcome(O::Errored)
         }
         "skipped" | "skip" | "skips" | "pending" | "pendings" | "ignored" | "ignore" | "todo"
         | "todos" | "disabled" | "deselected" | "inconclusive" | "notrun" | "cancelled"
-        | "canceled" | "cancel" | "undefined" | "omitted" | "omissions" | "omission"
+        | "canceled" | "cancel" | "omitted" | "omissions" | "omission"
         | "unimplemented" | "inactive" | "incomplete" | "risky" | "blacklisted" | "aborted"
         | "unsupported" | "untested" | "unresolved" | "excluded" | "assumption" | "interrupt"
         | "suspended" => M::Outcome(O::Skipped),
@@ -81,7 +81,7 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         | "container" | "classes" | "class" | "modules" | "module" | "fixtures" | "fixture"
         | "charts" | "chart" | "testsuites" | "testsuite" | "packages" | "package" | "targets"
         | "target" | "binaries" | "binary" | "contracts" | "groups" | "group" | "platforms"
-        | "platform" | "rules" | "rule" | "specfiles" | "sessions" | "session" | "jobs" => {
+        | "platform" | "rules" | "rule" | "specfiles" | "sessions" | "session" | "jobs" | "job" => {
             M::Unit(Unit::Suite)
         }
         "assertions" | "assertion" | "steps" | "step" | "expectations" | "expectation"
@@ -97,14 +97,14 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         | "all" | "some" | "the" | "were" | "was" | "been" | "have" | "has" | "had" | "there"
         | "by" | "from" | "to" | "at" | "for" | "listed" | "below" | "filtered" | "real"
         | "estimated" | "done" | "wallclock" | "usr" | "sys" | "cusr" | "csys" | "cpu"
-        | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "run's" | "overall"
+        | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "overall"
         | "synthesis" | "containing" | "occurred" | "outside" | "detected" | "count" | "counts"
         | "number" | "locally" | "remotely" | "cached" | "public" | "private" | "but" | "testing"
         | "final" | "finally" | "seed" | "randomized" | "across" | "n" | "not" | "matched"
-        | "real-time" | "wall" | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which"
-        | "did't" | "per" | "rate" | "took:" | "these" | "following" | "on" | "average" | "avg"
+        | "wall" | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which"
+        | "calls" | "per" | "rate" | "these" | "following" | "on" | "average" | "avg"
         | "code" | "exit" | "it" | "you" | "report" | "end" | "yet" | "be" | "entire" | "full"
-        | "its'" | "slow" | "slowest" | "type" | "unit" | "integration" | "e" | "outcome" => {
+        | "slow" | "slowest" | "type" | "unit" | "integration" | "e" | "outcome" => {
             M::Filler
         }
         _ => return None,
