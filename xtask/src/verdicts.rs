@@ -11,7 +11,7 @@ use test_support::test_runs::{self, Case, Score, cut_by_client};
 const MOST_GROWTH: f64 = 25.0;
 
 /// Prints one table per folder of cases and the list of misses.
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let recorded = measure("recorded", &test_runs::load(&test_runs::recorded())?);
     let written = measure("written by hand", &test_runs::load(&test_runs::written())?);
     let bars = [
@@ -25,8 +25,9 @@ pub fn run() -> Result<()> {
     ];
     let mut short = bars.iter().filter(|(_, reached, bar)| reached < bar).peekable();
     if short.peek().is_some() {
-        let list: Vec<String> =
-            short.map(|(name, reached, bar)| format!("{name} is {reached:.3}, not {bar}")).collect();
+        let list: Vec<String> = short
+            .map(|(name, reached, bar)| format!("{name} is {reached:.3}, not {bar}"))
+            .collect();
         bail!("verdicts are below the bar: {}", list.join("; "));
     }
     measure_growth()
@@ -67,7 +68,8 @@ fn measure(title: &str, cases: &[Case]) -> Score {
         }
         for test in &case.failed_tests {
             to_name += 1;
-            named += usize::from(verdict.failing.iter().any(|found| found.name.contains(test.as_str())));
+            named +=
+                usize::from(verdict.failing.iter().any(|found| found.name.contains(test.as_str())));
         }
         let failed: Vec<u64> =
             case.counts.iter().filter(|(name, _)| name == "failed").map(|(_, n)| *n).collect();

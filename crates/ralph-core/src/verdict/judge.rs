@@ -30,7 +30,6 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     };
     let text = Text::new(run.output, run.end);
     let evidence = Evidence::gather(&text);
-    if std::env::var("DBG").is_ok() { eprintln!("{invocation:?} {evidence:?}"); }
     let ended = match invocation.ended(run.exit_code) {
         Ended::Unknown => echoed_exit_code(run.command, &text).map_or(Ended::Unknown, |code| {
             if code == 0 { Ended::Well } else { Ended::Badly(code) }
@@ -166,4 +165,76 @@ fn echoed_exit_code(command: &str, text: &Text) -> Option<i32> {
     let last = text.lines().rev().find(|line| !line.is_empty()).filter(|_| echoes)?;
     let number = last.rsplit(|c: char| !c.is_ascii_digit()).next().filter(|_| last.len() < 60)?;
     number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, exit_code: Option<i32>, output: &str, expected: Kind) {
+        let run = Run { command, exit_code, output, ..Run::default() };
+        assert_eq!(judge(&run).kind, expected, "{command}\n{output}");
+    }
+
+    #[test]
+    fn an_exit_code_of_its_own_outweighs_what_was_printed() {
+        check("pytest -q", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Passed);
+        check("pytest -q 2>/dev/null", Some(1), "", Kind::Failed);
+        check("pytest -q", Some(5), "", Kind::NoTests);
+    }
+
+    #[test]
+    fn a_masked_exit_code_leaves_it_to_the_summary() {
+        check("pytest -q | tail -1", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Failed);
+        check("pytest -q || true", Some(0), "3 passed in 0.1s\n", Kind::Passed);
+        check("pytest -q | tail -1", Some(0), "", Kind::NotATest);
+        check("pytest -qq --tb=no; echo $?", Some(0), "1\n", Kind::Failed);
+        check("npx jest", None, "Tests:       1 failed, 4 total\n", Kind::Failed);
+    }
+
+    #[test]
+    fn the_blame_is_shared_between_commands_that_can_fail() {
+        check("make build && make test", Some(2), "cc: fatal error: x.c\n", Kind::Errored);
+        check("npm test && ./deploy.sh", Some(1), "  3 passing (8ms)\n", Kind::Passed);
+        check("cd app && npm test", Some(1), "", Kind::Failed);
+    }
+
+    #[test]
+    fn a_cut_output_is_no_proof_that_there_were_no_tests() {
+        let run = Run {
+            command: "cargo test",
+            exit_code: Some(101),
+            output: "running 0 tests\n",
+            ..Run::default()
+        };
+        assert_eq!(judge(&Run { cut: true, ..run }).kind, Kind::Failed);
+        assert_eq!(judge(&run).kind, Kind::NoTests);
+    }
+
+    #[test]
+    fn failing_tests_come_with_their_place() {
+        let output = "tests/test_calc.py:19: AssertionError\nFAILED tests/test_calc.py::test_add - assert\n1 failed in 0.1s\n";
+        let run = Run { command: "pytest", exit_code: Some(1), output, ..Run::default() };
+        let failing = judge(&run).failing;
+        assert_eq!(failing.len(), 1);
+        assert_eq!(failing[0].name, "tests/test_calc.py::test_add");
+        assert_eq!(failing[0].file.as_deref(), Some("tests/test_calc.py"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_command_and_any_output_get_a_verdict(
+            command in ".{0,80}",
+            output in "(\\PC|\n|\x1b|\r| |[0-9]|FAILED|passed|ok|not ok){0,200}",
+            exit_code in proptest::option::of(0..256_i32),
+            cut: bool,
+        ) {
+            let run = Run { command: &command, output: &output, exit_code, cut, ..Run::default() };
+            judge(&run);
+            judge(&Run { command: "./run_tests.sh", ..run });
+        }
+    }
 }

@@ -6,3 +6,4 @@
 
 mod shell;
 mod shell_second_parser;
+mod verdicts;

@@ -2,6 +2,7 @@
 
 use super::super::runners::Runner;
 use super::purpose::{self, Purpose};
+use super::tasks::is_task;
 use crate::shell::{Command, Fate, Reach, Script};
 
 /// What a command line does about tests.
@@ -71,7 +72,8 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         .map(|command| (purpose_of(command, configured), command))
         .collect();
     let strongest = commands.iter().map(|(purpose, _)| *purpose).min_by_key(rank)?;
-    let shows = commands.iter().any(|(purpose, command)| *purpose == Purpose::Shows && shows_text(command));
+    let shows =
+        commands.iter().any(|(purpose, command)| *purpose == Purpose::Shows && shows_text(command));
     if rank(&strongest) > rank(&Purpose::May) || (strongest == Purpose::May && shows) {
         return None;
     }
@@ -90,13 +92,15 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
     let first = commands.iter().position(|(purpose, _)| is_test(purpose)).unwrap_or_default();
     let last = commands.iter().rposition(|(purpose, _)| is_test(purpose)).unwrap_or_default();
     let rival = |(purpose, command): &(Purpose, &Command)| {
-        !is_test(purpose) && decides(command) && can_fail(command) && !is_around(command, &commands, first)
+        !is_test(purpose)
+            && decides(command)
+            && can_fail(command)
+            && !is_around(command, &commands, first)
     };
     Some(Invocation {
         purpose,
-        exit_tells: tests().all(|(purpose, _)| {
-            matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)
-        }),
+        exit_tells: tests()
+            .all(|(purpose, _)| matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)),
         one_summary: is_one_run(&tests().map(|(_, command)| *command).collect::<Vec<_>>())
             && row.is_none_or(|row| !row.one_summary_per_part),
         all_decide: tests().all(|(_, command)| decides(command)),
@@ -119,7 +123,8 @@ fn rank(purpose: &Purpose) -> u8 {
 
 fn purpose_of(command: &Command, configured: &[String]) -> Purpose {
     let Some(program) = command.program.known() else { return Purpose::May };
-    let args: Vec<&str> = command.args.iter().map(|word| word.known().unwrap_or("\u{fffc}")).collect();
+    let args: Vec<&str> =
+        command.args.iter().map(|word| word.known().unwrap_or("\u{fffc}")).collect();
     let typed = || std::iter::once(program).chain(args.iter().copied());
     let own = configured.iter().any(|own| {
         let mut words = own.split_whitespace().peekable();
@@ -145,10 +150,35 @@ fn can_fail(command: &Command) -> bool {
     !command.program.known().is_some_and(|program| {
         matches!(
             program,
-            "cd" | "echo" | "printf" | "export" | "set" | "unset" | "source" | "." | ":" | "true"
-                | "pwd" | "sleep" | "mkdir" | "date" | "ls" | "pushd" | "popd" | "ulimit" | "umask"
-                | "rm" | "touch" | "clear" | "wait" | "shopt" | "alias" | "exit" | "cat" | "tail"
-                | "head" | "tee"
+            "cd" | "echo"
+                | "printf"
+                | "export"
+                | "set"
+                | "unset"
+                | "source"
+                | "."
+                | ":"
+                | "true"
+                | "pwd"
+                | "sleep"
+                | "mkdir"
+                | "date"
+                | "ls"
+                | "pushd"
+                | "popd"
+                | "ulimit"
+                | "umask"
+                | "rm"
+                | "touch"
+                | "clear"
+                | "wait"
+                | "shopt"
+                | "alias"
+                | "exit"
+                | "cat"
+                | "tail"
+                | "head"
+                | "tee"
         )
     })
 }
@@ -157,8 +187,9 @@ fn can_fail(command: &Command) -> bool {
 fn is_one_run(tests: &[&Command]) -> bool {
     let (Some(first), Some(last)) = (tests.first(), tests.last()) else { return false };
     let one = tests.len() == 1 || (tests.len() < 4 && first.span.end >= last.span.end);
-    let looped = last.reached.iter().any(|reach| matches!(reach, Reach::Conditional | Reach::Template(_)));
-    let task = last.program.known().is_some_and(purpose::is_task);
+    let looped =
+        last.reached.iter().any(|reach| matches!(reach, Reach::Conditional | Reach::Template(_)));
+    let task = last.program.known().is_some_and(is_task);
     one && !looped && !task
 }
 

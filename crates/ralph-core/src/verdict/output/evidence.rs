@@ -1,13 +1,13 @@
 //! All that an output says about tests, gathered in one pass over its lines.
 
 use super::super::kind::{Counts, FailingTest};
-use super::counts::{Numbers, Tally};
 use super::lines::Text;
 use super::names::Names;
 use super::packages::Packages;
 use super::report::Report;
 use super::signs::Signs;
 use super::summary::Blocks;
+use super::tally::{Numbers, Tally};
 use super::tap::Tap;
 
 /// What was found.
@@ -65,7 +65,10 @@ impl Evidence {
 
     /// Some summary says that tests failed, and where the run prints only one, it is the last.
     pub(crate) fn is_bad_in_the_end(&self, one_summary: bool) -> bool {
-        let last = self.blocks.iter().rfind(|block| block.is_good() || block.is_bad());
+        let tells = |block: &&Tally| {
+            (block.is_good() || block.is_bad()) && (!block.tests.is_empty() || block.word.is_some())
+        };
+        let last = self.blocks.iter().rfind(tells);
         match last {
             Some(last) if one_summary && last.is_good() => self.packages.is_bad(),
             _ => self.is_bad(),
@@ -121,7 +124,10 @@ impl Evidence {
     fn only_files_failed(&self) -> bool {
         self.signs.unloadable
             && !self.shows_passed()
-            && self.failing.iter().all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
+            && self
+                .failing
+                .iter()
+                .all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.
@@ -131,7 +137,9 @@ impl Evidence {
                 && numbers.failed.unwrap_or(0) == 0
                 && numbers.good().unwrap_or(0) == 0
         };
-        self.blocks.iter().any(|block| errors_only(&block.tests) && block.tests.total.unwrap_or(0) == 0)
+        self.blocks
+            .iter()
+            .any(|block| errors_only(&block.tests) && block.tests.total.unwrap_or(0) == 0)
             && self.blocks.iter().all(|block| !block.is_bad() || errors_only(&block.tests))
     }
 
@@ -178,7 +186,8 @@ impl Evidence {
             units.into_iter().find(|numbers| !numbers.is_empty()).unwrap_or_default()
         };
         let mut counts = Counts::default();
-        let tells = |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
+        let tells =
+            |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
         let last = self.blocks.iter().rev().map(numbers).find(tells);
         let last = last.or_else(|| self.blocks.last().map(numbers));
         if let Some(last) = last.filter(|last| !last.is_empty()) {

@@ -93,18 +93,33 @@ fn before(text: &str) -> Option<Found<'_>> {
 fn behind(text: &str) -> Option<Found<'_>> {
     let text = without_duration(text);
     if let Some(name) = BEHIND.iter().find_map(|end| text.strip_suffix(end)) {
-        let name = name.split_once(": ").filter(|(time, _)| time.contains(" +")).map_or(name, |(_, name)| name);
-        let name = name.strip_prefix('{').and_then(|rest| rest.split_once("} ")).map_or(name, |(_, name)| name);
-        return found(name.rsplit_once(" [").map_or(name, |(name, _)| name).trim_end_matches(['.', ' ']));
+        let name = name
+            .split_once(": ")
+            .filter(|(time, _)| time.contains(" +"))
+            .map_or(name, |(_, name)| name);
+        let name = name
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once("} "))
+            .map_or(name, |(_, name)| name);
+        return found(
+            name.rsplit_once(" [").map_or(name, |(name, _)| name).trim_end_matches(['.', ' ']),
+        );
     }
-    if let Some(name) = text.strip_suffix("[FAIL]").and_then(|name| name.trim_end().strip_suffix(" ...")) {
+    if let Some(name) =
+        text.strip_suffix("[FAIL]").and_then(|name| name.trim_end().strip_suffix(" ..."))
+    {
         return found(name);
     }
     // `adds negatives:   FAIL`, `CalcTest > adds() FAILED`, `negatives FAILED [1]`
     if let Some((name, rest)) = text.rsplit_once(':') {
-        return (matches!(rest.trim(), "FAIL" | "FAILED") && !name.contains(": ")).then_some(name).and_then(found);
+        return (matches!(rest.trim(), "FAIL" | "FAILED") && !name.contains(": "))
+            .then_some(name)
+            .and_then(found);
     }
-    let name = text.split_once(" FAILED [").or_else(|| text.split_once(" (FAILED - ")).map(|(name, _)| name);
+    let name = text
+        .split_once(" FAILED [")
+        .or_else(|| text.split_once(" (FAILED - "))
+        .map(|(name, _)| name);
     let name = name.or_else(|| text.strip_suffix(" FAILED").filter(|name| name.contains(" > ")))?;
     Some(Found { name, place: name.split_once("::").map(|(file, _)| file) })
 }
@@ -131,9 +146,14 @@ fn by_runner(text: &str) -> Option<Found<'_>> {
     }
     // `rspec ./spec/calc_spec.rb:9 # Calc adds`, `cucumber features/login.feature:8 # Scenario: …`
     let (program, rest) = text.split_once(' ')?;
-    if let ("rspec" | "cucumber" | "shellspec" | "behat", Some((place, name))) = (program, rest.split_once(" # ")) {
+    if let ("rspec" | "cucumber" | "shellspec" | "behat", Some((place, name))) =
+        (program, rest.split_once(" # "))
+    {
         let name = name.strip_prefix("Scenario: ").unwrap_or(name).trim_end_matches(" FAILED");
-        let name = name.split_once(") ").filter(|(n, _)| n.bytes().all(|b| b.is_ascii_digit())).map_or(name, |(_, n)| n);
+        let name = name
+            .split_once(") ")
+            .filter(|(n, _)| n.bytes().all(|b| b.is_ascii_digit()))
+            .map_or(name, |(_, n)| n);
         return Some(Found { name, place: Some(place.trim_start_matches("./")) });
     }
     // dotnet: `Failed Calc.Tests.Negatives [8 ms]`
@@ -167,7 +187,10 @@ fn by_middle(text: &str) -> Option<Found<'_>> {
     }
     if let Some((_, rest)) = text.split_once("Failure (").filter(|_| text.contains("): ")) {
         let (place, name) = rest.split_once("): ")?;
-        return Some(Found { name: name.trim_end_matches(['─', ' ']), place: Some(place.trim_matches('\'')) });
+        return Some(Found {
+            name: name.trim_end_matches(['─', ' ']),
+            place: Some(place.trim_matches('\'')),
+        });
     }
     // rspec -f failures: `./spec/calc_spec.rb:9:adds negatives`
     if let Some(rest) = text.strip_prefix("./") {
@@ -179,10 +202,14 @@ fn by_middle(text: &str) -> Option<Found<'_>> {
         return (numbered && named).then_some(Found { name, place });
     }
     // kyua, Unity, surefire, prove
-    if let Some((name, _)) = text.split_once("  ->  failed").or_else(|| text.split_once("  ->  broken")) {
+    if let Some((name, _)) =
+        text.split_once("  ->  failed").or_else(|| text.split_once("  ->  broken"))
+    {
         return found(name);
     }
-    if let Some((place, _)) = text.split_once(":FAIL").filter(|(place, _)| place.matches(':').count() == 2) {
+    if let Some((place, _)) =
+        text.split_once(":FAIL").filter(|(place, _)| place.matches(':').count() == 2)
+    {
         let (place, name) = place.rsplit_once(':')?;
         return Some(Found { name, place: Some(place) });
     }
@@ -191,7 +218,9 @@ fn by_middle(text: &str) -> Option<Found<'_>> {
         return found(name);
     }
     if let Some((name, rest)) = text.split_once(" (Wstat: ") {
-        return (!rest.starts_with("0 Tests") || !rest.ends_with("Failed: 0)")).then_some(name).and_then(found);
+        return (!rest.starts_with("0 Tests") || !rest.ends_with("Failed: 0)"))
+            .then_some(name)
+            .and_then(found);
     }
     // alcotest: `[FAIL]        add          1   adds negatives.`
     if let Some(rest) = text.strip_prefix("[FAIL]   ") {
@@ -241,14 +270,18 @@ pub(crate) fn without_duration(name: &str) -> &str {
     let bracketed = name.strip_suffix([')', ']']).and_then(|open| {
         let (before, inside) = open.rsplit_once([' '].as_slice()).and_then(|(before, last)| {
             let inside = last.strip_prefix(['(', '[']).map(|inside| (before, inside));
-            inside.or_else(|| before.rsplit_once([' ']).and_then(|(b, number)| Some((b, number.strip_prefix(['(', '['])?))))
+            inside.or_else(|| {
+                before
+                    .rsplit_once([' '])
+                    .and_then(|(b, number)| Some((b, number.strip_prefix(['(', '['])?)))
+            })
         })?;
         let duration = inside.starts_with(|c: char| c.is_ascii_digit()) && open.ends_with('s');
         duration.then_some(before)
     });
     let name = bracketed.unwrap_or(name).trim_end();
-    let timed = name.rsplit_once(' ').filter(|(_, last)| {
-        last.ends_with('s') && last.starts_with(|c: char| c.is_ascii_digit())
-    });
+    let timed = name
+        .rsplit_once(' ')
+        .filter(|(_, last)| last.ends_with('s') && last.starts_with(|c: char| c.is_ascii_digit()));
     timed.map_or(name, |(before, _)| before.trim_end())
 }

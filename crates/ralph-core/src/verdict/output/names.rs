@@ -29,7 +29,7 @@ pub(crate) struct Names {
 impl Names {
     /// Looks at the next line.
     pub(crate) fn push(&mut self, line: &str) {
-        if line.len() > LONGEST_NAME * 2 {
+        if line.len() > LONGEST_NAME * 2 || self.found.len() >= MOST_NAMES {
             return;
         }
         let text = line.trim();
@@ -79,7 +79,9 @@ impl Names {
     fn push_heading(&mut self, text: &str) {
         if is_failure_heading(text) {
             (self.in_failures, self.in_pending) = (true, false);
-        } else if matches!(text, "Pending:" | "Skipped:" | "PASSES") || text.starts_with("Pending: (") {
+        } else if matches!(text, "Pending:" | "Skipped:" | "PASSES")
+            || text.starts_with("Pending: (")
+        {
             (self.in_failures, self.in_pending) = (false, true);
         }
     }
@@ -88,7 +90,8 @@ impl Names {
     fn push_continued(&mut self, line: &str, text: &str) -> bool {
         let Some(indent) = self.unfinished.take() else { return false };
         let deeper = line.len() - line.trim_start().len() > indent + 2;
-        let continues = deeper && text.ends_with(':') && !text.contains(": ") && !text.contains("Error");
+        let continues =
+            deeper && text.ends_with(':') && !text.contains(": ") && !text.contains("Error");
         if let (true, Some(last)) = (continues, self.found.last_mut()) {
             last.name = format!("{} {}", last.name, text.trim_end_matches(':'));
         }
@@ -110,7 +113,9 @@ impl Names {
         let catch = text.ends_with(": FAILED:") && !self.candidate.is_empty();
         // pytest: `______ test_add_negative ______`
         let banner = text.starts_with("___") && text.ends_with("___");
-        let banner = banner.then(|| text.trim_matches('_').trim()).filter(|name| !name.starts_with("ERROR coll"));
+        let banner = banner
+            .then(|| text.trim_matches('_').trim())
+            .filter(|name| !name.starts_with("ERROR coll"));
         // minitest: `CalcTest#test_negatives [test/calc_test.rb:14]:`
         let method = text.strip_suffix("]:").and_then(|rest| rest.split_once(" ["));
         let method = method.filter(|(name, _)| name.contains('#') && !name.contains(' '));
@@ -122,7 +127,9 @@ impl Names {
         } else if catch {
             let name = std::mem::take(&mut self.candidate);
             self.add(&name, Some(text.trim_end_matches(": FAILED:")));
-        } else if let Some(name) = banner.filter(|name| name.starts_with("test") && !name.contains(' ')) {
+        } else if let Some(name) =
+            banner.filter(|name| name.starts_with("test") && !name.contains(' '))
+        {
             self.add(name, None);
         } else if let Some((name, place)) = method {
             self.add(name, Some(place));
@@ -180,8 +187,13 @@ fn is_failure_heading(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     matches!(
         text.trim_end_matches(':'),
-        "failures" | "failed tests" | "failed examples" | "failing tests" | "failed scenarios"
-            | "failing scenarios" | "errored scenarios"
+        "failures"
+            | "failed tests"
+            | "failed examples"
+            | "failing tests"
+            | "failed scenarios"
+            | "failing scenarios"
+            | "errored scenarios"
     ) || text.ends_with(" failing")
         || (text.starts_with("there w") && (text.contains("failure") || text.contains("error")))
         || text.starts_with("failures (")

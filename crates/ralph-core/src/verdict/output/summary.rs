@@ -1,6 +1,7 @@
 //! Puts summary lines together to blocks: what one run of one runner printed at its end.
 
-use super::counts::{self, Numbers, Tally};
+use super::counts;
+use super::tally::{Numbers, Tally};
 use super::words::{Meaning, Outcome, Unit, meaning};
 
 /// So many other lines may stand between two lines of one summary.
@@ -57,11 +58,13 @@ impl Blocks {
         let joins = self.lines_since <= GAP && !self.blocks.is_empty();
         self.lines_since = 0;
         // "All tests passed" never follows failures of the same run.
-        let closes = tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
+        let closes =
+            tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
         // Most begin with `Ran 3 tests`; bun ends with it.
-        let counted = self.blocks.last().is_some_and(|block| {
-            !block.ran && !block.judged && block.tally.tests.passed.is_some()
-        });
+        let counted = self
+            .blocks
+            .last()
+            .is_some_and(|block| !block.ran && !block.judged && block.tally.tests.passed.is_some());
         if !joins || (ran && !counted) || closes {
             self.blocks.push(Block::default());
         }
@@ -102,8 +105,11 @@ fn behind_task(line: &str) -> Option<&str> {
     if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
         return Some(rest);
     }
-    let (task, rest) = line.split_once(": ")?;
-    (task.len() < 60 && task.ends_with("test")).then_some(rest)
+    let (label, rest) = line.split_once(": ").filter(|(label, _)| label.len() < 60)?;
+    // `Summary for all V _test.v files: 1 failed, 2 passed`
+    let lower = label.to_lowercase();
+    let summary = ["summary", "result", "total"].iter().any(|word| lower.contains(word));
+    (summary || label.ends_with("test")).then_some(rest)
 }
 
 /// Lines of one repeated sign, as in `=====`.
@@ -142,15 +148,11 @@ fn rewrite(line: &str) -> Option<String> {
         let end = line.rfind(" - ").filter(|end| *end > 10).unwrap_or(line.len());
         return line.get(..end).map(str::to_owned);
     }
-    // `Chrome Headless 120 (Linux): Executed 3 of 3 (1 FAILED)`, `Summary for all files: …`
+    // `Chrome Headless 120 (Linux): Executed 3 of 3 (1 FAILED)`
     if let Some(at) = line.find(": Executed ") {
         return line.get(at + 2..).map(str::to_owned);
     }
-    let (label, rest) = line.split_once(": ")?;
-    let label = label.to_lowercase();
-    let labelled = ["summary", "result", "total"].iter().any(|word| label.contains(word));
-    (labelled && label.len() < 60 && rest.contains(|c: char| c.is_ascii_digit()))
-        .then(|| rest.to_owned())
+    None
 }
 
 /// `00:01 +2 -1: Some tests failed.` as dart and flutter print it.
@@ -185,13 +187,19 @@ fn table_header(line: &str) -> Option<Vec<Outcome>> {
             _ => None,
         })
         .collect();
-    let is_table = named.contains("test") || named.contains("summary") || columns.len() >= 3
+    let is_table = named.contains("test")
+        || named.contains("summary")
+        || columns.len() >= 3
         || (line.contains('│') && columns.len() >= 2);
     let words = cells(line).count();
     let good = |outcome: &Outcome| matches!(outcome, Outcome::Passed | Outcome::Failed);
     let spaced = line.contains("  ") || line.contains(['|', '│', '\t']);
     let plain = spaced && !line.contains(". ") && !line.ends_with(['.', '!', ':']);
-    (columns.len() >= 2 && words <= columns.len() + 4 && columns.iter().any(good) && is_table && plain)
+    (columns.len() >= 2
+        && words <= columns.len() + 4
+        && columns.iter().any(good)
+        && is_table
+        && plain)
         .then_some(columns)
 }
 
