@@ -103,6 +103,9 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
     if evidence.is_broken() {
         return Kind::Errored;
     }
+    if !cut && evidence.complains_of_none() && !evidence.signs.broken {
+        return Kind::NoTests;
+    }
     if evidence.is_bad() || evidence.names_failures() {
         return Kind::Failed;
     }

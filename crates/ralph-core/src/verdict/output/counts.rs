@@ -204,7 +204,7 @@ fn behind<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
     let mut start = before.len();
     for (index, token) in before.iter().enumerate().rev() {
         match token {
-            Token::Gap if start == before.len() => start = index,
+            Token::Gap if is_gap_only(before, start) => start = index,
             Token::Word { colon: true, .. }
                 if start < before.len() && !is_gap_only(before, start) =>
             {

@@ -20,6 +20,7 @@ pub(crate) struct Evidence {
     /// Progress signs such as `..F.  [100%]`: whether one was bad.
     progress: Option<bool>,
     not_run: u64,
+    skipped: u64,
     pub(crate) signs: Signs,
     pub(crate) failing: Vec<FailingTest>,
     names_certain: bool,
@@ -33,7 +34,7 @@ impl Evidence {
         let mut packages = Packages::default();
         let mut signs = Signs::default();
         let mut names = Names::default();
-        let (mut progress, mut not_run) = (None, 0);
+        let (mut progress, mut not_run, mut skipped) = (None, 0, 0);
         for line in text.lines().filter(|line| !line.is_empty()) {
             blocks.push(line);
             tap.push(line);
@@ -41,6 +42,7 @@ impl Evidence {
             signs.push(line);
             names.push(line);
             not_run += u64::from(line.contains("***Not Run") || is_unloaded(line));
+            skipped += u64::from(line.contains("***Skipped"));
             if let Some(bad) = progress_line(line) {
                 progress = Some(progress.unwrap_or_default() || bad);
             }
@@ -55,6 +57,7 @@ impl Evidence {
             signs,
             progress,
             not_run,
+            skipped,
         }
     }
 
@@ -114,6 +117,7 @@ impl Evidence {
             || (!self.has_bad_tests() && self.blocks.iter().any(only_suites_failed))
             || self.only_files_failed()
             || self.only_errors()
+            || self.only_said_to_fail()
     }
 
     fn has_bad_tests(&self) -> bool {
@@ -128,6 +132,19 @@ impl Evidence {
                 .failing
                 .iter()
                 .all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
+    }
+
+    /// `Tests failed.` without a count or a name, below a compile error.
+    fn only_said_to_fail(&self) -> bool {
+        let mut bad = self.blocks.iter().filter(|block| block.is_bad()).peekable();
+        self.signs.broken
+            && bad.peek().is_some()
+            && bad.all(|block| !block.has_numbers())
+            && !self.shows_passed()
+            && !self.names_certain
+            && !self.tap.is_bad()
+            && !self.packages.is_bad()
+            && !self.report.is_bad()
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.
@@ -163,14 +180,31 @@ impl Evidence {
             || self.progress == Some(false)
     }
 
+    /// The runner says outright that it found no test, and no more than that one complaint.
+    pub(crate) fn complains_of_none(&self) -> bool {
+        let failed: u64 = self.blocks.iter().map(|block| block.tests.bad()).max().unwrap_or(0);
+        self.signs.no_tests
+            && !self.shows_passed()
+            && !self.packages.is_bad()
+            && !self.report.is_bad()
+            && failed.max(self.tap.failed) <= 1
+            && self.failing.len() <= 1
+    }
+
+    /// Every test of `ctest` was skipped, which it reports as passed.
+    fn all_skipped(&self) -> bool {
+        self.skipped > 0 && self.blocks.iter().any(|block| block.tests.total == Some(self.skipped))
+    }
+
     /// The output says that no test ran.
     pub(crate) fn is_none(&self) -> bool {
-        !self.is_good()
-            && (self.blocks.iter().any(Tally::is_none)
-                || self.tap.is_none()
-                || self.packages.is_none()
-                || self.report.is_none()
-                || self.signs.no_tests)
+        self.all_skipped()
+            || !self.is_good()
+                && (self.blocks.iter().any(Tally::is_none)
+                    || self.tap.is_none()
+                    || self.packages.is_none()
+                    || self.report.is_none()
+                    || self.signs.no_tests)
     }
 
     /// Whether any summary counts failed tests.

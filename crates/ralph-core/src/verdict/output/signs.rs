@@ -150,7 +150,7 @@ fn is_error(lower: &str) -> bool {
 }
 
 fn is_policy(lower: &str) -> bool {
-    let threshold = ["does not meet", "fail-under", "not reached", "threshold", "below minimum"];
+    let threshold = ["does not meet", "fail-under", "not reached", "threshold", "below"];
     (lower.contains("coverage") && threshold.iter().any(|word| lower.contains(word)))
         || lower.contains("thresholds on metrics")
         || lower.contains("snapshot obsolete")

@@ -105,11 +105,29 @@ fn behind_task(line: &str) -> Option<&str> {
     if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
         return Some(rest);
     }
+    if let Some(rest) = behind_name(line) {
+        return Some(rest);
+    }
     let (label, rest) = line.split_once(": ").filter(|(label, _)| label.len() < 60)?;
     // `Summary for all V _test.v files: 1 failed, 2 passed`
     let lower = label.to_lowercase();
     let summary = ["summary", "result", "total"].iter().any(|word| lower.contains(word));
     (summary || label.ends_with("test")).then_some(rest)
+}
+
+/// Counts of three kinds or more are a summary even behind a name or a time:
+/// `[10:00 INF] 2 tests run for calc – 1 passed, 0 ignored, 1 failed`.
+fn behind_name(line: &str) -> Option<&str> {
+    if line.len() > 300 || !line.contains(',') {
+        return None;
+    }
+    [" – ", " - ", ": ", "! ", "  "].iter().find_map(|separator| {
+        let (at, _) = line.match_indices(separator).last()?;
+        let rest = line.get(at + separator.len()..)?;
+        let tests = counts::read(rest)?.tests;
+        let kinds = [tests.passed, tests.failed, tests.errored, tests.skipped];
+        (kinds.iter().flatten().count() >= 3).then_some(rest)
+    })
 }
 
 /// Lines of one repeated sign, as in `=====`.
@@ -144,9 +162,13 @@ fn rewrite(line: &str) -> Option<String> {
         return Some(rewritten);
     }
     // `Failed!  - Failed:     1, Passed:     2, … Duration: 15 ms - calc.dll (net8.0)`
-    if line.starts_with("Failed!  - ") || line.starts_with("Passed!  - ") {
-        let end = line.rfind(" - ").filter(|end| *end > 10).unwrap_or(line.len());
+    if line.contains("! ") && line.contains("- Failed:") {
+        let end = line.rfind(" - ").filter(|end| *end > 20).unwrap_or(line.len());
         return line.get(..end).map(str::to_owned);
+    }
+    // CppUnit: `OK (3)`
+    if let Some(count) = line.strip_prefix("OK (").and_then(|rest| rest.strip_suffix(')')) {
+        return count.parse::<u64>().is_ok().then(|| format!("{count} tests passed"));
     }
     // `Chrome Headless 120 (Linux): Executed 3 of 3 (1 FAILED)`
     if let Some(at) = line.find(": Executed ") {

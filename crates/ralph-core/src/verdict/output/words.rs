@@ -69,13 +69,13 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
             M::Outcome(O::Neutral)
         }
         "total" | "totals" | "ran" | "run" | "executed" | "completed" | "complete" | "tested"
-        | "tried" | "started" | "found" | "selected" | "collected" | "discovered" | "did" => {
-            M::Outcome(O::Total)
-        }
+        | "tried" | "started" | "count" | "counts" | "encountered" | "found" | "selected"
+        | "collected" | "discovered" | "did" => M::Outcome(O::Total),
         "tests" | "test" | "examples" | "example" | "specs" | "spec" | "scenarios" | "scenario"
         | "cases" | "case" | "testcases" | "testcase" | "items" | "item" | "checks" | "check"
         | "subtests" | "subtest" | "runs" | "tcs" | "doctests" | "doctest" | "unittests"
-        | "properties" | "property" | "facts" | "its" | "methods" => M::Unit(Unit::Test),
+        | "properties" | "property" | "specifications" | "specification" | "facts" | "its"
+        | "methods" => M::Unit(Unit::Test),
         "suites" | "suite" | "files" | "file" | "features" | "feature" | "containers"
         | "container" | "classes" | "class" | "modules" | "module" | "fixtures" | "fixture"
         | "charts" | "chart" | "testsuites" | "testsuite" | "packages" | "package" | "targets"
@@ -84,9 +84,8 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
             M::Unit(Unit::Suite)
         }
         "assertions" | "assertion" | "steps" | "step" | "expectations" | "expectation"
-        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requests" | "request" => {
-            M::Unit(Unit::Assertion)
-        }
+        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requirements"
+        | "requirement" | "requests" | "request" => M::Unit(Unit::Assertion),
         "expected" | "expectedly" | "known" => M::Expected,
         "unexpected" | "unexpectedly" => M::Unexpected,
         "no" | "none" => M::Zero,
@@ -99,13 +98,13 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         | "by" | "from" | "to" | "at" | "for" | "listed" | "below" | "filtered" | "real"
         | "estimated" | "done" | "wallclock" | "usr" | "sys" | "cusr" | "csys" | "cpu"
         | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "overall" | "synthesis"
-        | "containing" | "occurred" | "outside" | "detected" | "count" | "counts" | "number"
-        | "locally" | "remotely" | "cached" | "public" | "private" | "but" | "testing"
-        | "final" | "finally" | "seed" | "randomized" | "across" | "n" | "not" | "matched"
-        | "wall" | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which" | "calls" | "per"
-        | "rate" | "these" | "following" | "on" | "average" | "avg" | "code" | "exit" | "it"
-        | "you" | "report" | "end" | "yet" | "be" | "entire" | "full" | "slow" | "slowest"
-        | "type" | "unit" | "integration" | "e" | "outcome" => M::Filler,
+        | "containing" | "occurred" | "outside" | "detected" | "number" | "locally"
+        | "remotely" | "cached" | "public" | "private" | "but" | "testing" | "final"
+        | "finally" | "seed" | "randomized" | "across" | "n" | "not" | "matched" | "wall"
+        | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which" | "calls" | "per" | "rate"
+        | "these" | "following" | "on" | "average" | "avg" | "code" | "exit" | "it" | "you"
+        | "report" | "end" | "yet" | "be" | "entire" | "full" | "slow" | "slowest" | "type"
+        | "unit" | "integration" | "e" | "outcome" => M::Filler,
         _ => return None,
     })
 }

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new("doctest", &["python -m doctest"]),
     Runner::new("nose2", &["nose2", "nosetests", "python -m nose2", "python -m nose"]),
     Runner::new("green", &["green", "python -m green"]),
-    Runner::new("ward", &["ward", "python -m ward"]),
+    Runner::new("ward", &["ward", "python -m ward"]).exits(&[(2, Errored), (3, NoTests)]),
     Runner::new("trial", &["trial", "python -m twisted.trial"]),
     Runner::new("stestr", &["stestr run", "stestr last", "ostestr", "testr run"]),
     Runner::new("zope.testrunner", &["zope-testrunner", "python -m zope.testrunner"]),
