@@ -3,6 +3,7 @@
 use super::command::{self, Ended, Invocation, Purpose};
 use super::kind::{Counts, Kind, Verdict};
 use super::output::{Evidence, Text};
+use super::runners::Runner;
 use crate::shell;
 
 /// A finished command, as the client reports it.
@@ -47,7 +48,18 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     let sum = invocation.runner().is_none_or(|row| row.one_summary_per_part);
     let counts = if run.cut { Counts::default() } else { evidence.counts(sum) };
     let failing = if kind == Kind::Failed { evidence.failing } else { Vec::new() };
-    Verdict { kind, runner: invocation.runner().map(|row| row.name), counts, failing }
+    let runner = invocation.runner().or_else(|| echoed_runner(&text));
+    Verdict { kind, runner: runner.map(|row| row.name), counts, failing }
+}
+
+/// Package managers and task runners print the command that they start: `> jest --ci`.
+fn echoed_runner(text: &Text) -> Option<&'static Runner> {
+    let echoed =
+        |line: &&str| line.len() < 200 && (line.starts_with("> ") || line.starts_with("$ "));
+    text.lines().take(60).filter(echoed).take(8).find_map(|line| {
+        let script = shell::read(line.get(2..)?);
+        command::find(&script, &[])?.runner()
+    })
 }
 
 /// For commands that do run tests.
@@ -215,6 +227,13 @@ mod tests {
         };
         assert_eq!(judge(&Run { cut: true, ..run }).kind, Kind::Failed);
         assert_eq!(judge(&run).kind, Kind::NoTests);
+    }
+
+    #[test]
+    fn the_runner_behind_a_script_is_read_from_its_echo() {
+        let output = "\n> demo@1.0.0 test\n> vitest run --coverage\n\n";
+        let run = Run { command: "npm test", exit_code: Some(0), output, ..Run::default() };
+        assert_eq!(judge(&run).runner, Some("vitest"));
     }
 
     #[test]

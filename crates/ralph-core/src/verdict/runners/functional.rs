@@ -62,7 +62,9 @@ pub(super) const ROWS: &[Runner] = &[
         "ert",
         &["emacs *ert-run-tests", "eask test", "cask exec ert-runner", "ert-runner"],
     ),
-    Runner::new("buttercup", &["buttercup", "emacs *buttercup", "eldev test", "ecukes"]),
+    Runner::new("buttercup", &["buttercup", "emacs *buttercup"]),
+    Runner::new("eldev test", &["eldev test"]),
+    Runner::new("ecukes", &["ecukes"]),
     Runner::new(
         "lisp test",
         &[
@@ -110,7 +112,10 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new("matlab", &["matlab *runtests", "matlab *runTests", "matlab *assertSuccess"])
         .exit_is_silent(),
     Runner::new("wolframscript", &["wolframscript *TestReport"]).exit_is_silent(),
-    Runner::new("roc test", &["roc test", "koka ~test", "idris2 ~test", "unison ~test"]),
+    Runner::new("roc test", &["roc test"]),
+    Runner::new("koka", &["koka ~test"]),
+    Runner::new("idris2", &["idris2 ~test"]),
+    Runner::new("unison", &["unison ~test"]),
     Runner::new("lake test", &["lake test", "lake exe ~test"]),
     Runner::new("lune", &["lune run ~test"]),
 ];

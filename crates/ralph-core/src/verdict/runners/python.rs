@@ -17,7 +17,9 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new("stestr", &["stestr run", "stestr last", "ostestr", "testr run"]),
     Runner::new("zope.testrunner", &["zope-testrunner", "python -m zope.testrunner"]),
     Runner::new("behave", &["behave", "python -m behave", "manage.py behave"]),
-    Runner::new("lettuce", &["lettuce", "radish", "aloe", "python -m lettuce"]),
+    Runner::new("lettuce", &["lettuce", "python -m lettuce"]),
+    Runner::new("radish", &["radish"]),
+    Runner::new("aloe", &["aloe"]),
     // 251 is the help text, 252 bad data or no test, 253 an interrupt, 255 an internal error.
     Runner::new("robot", &["robot", "pybot", "pabot", "python -m robot", "robot.run"])
         .exits(&[(252, NoTests), (255, Errored)]),
