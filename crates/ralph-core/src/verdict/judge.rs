@@ -32,9 +32,12 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     let text = Text::new(run.output, run.end);
     let evidence = Evidence::gather(&text);
     let ended = match invocation.ended(run.exit_code) {
-        Ended::Unknown => echoed_exit_code(run.command, &text).map_or(Ended::Unknown, |code| {
-            if code == 0 { Ended::Well } else { Ended::Badly(code) }
-        }),
+        // Behind a pipe, `$?` is the code of the last command in it.
+        Ended::Unknown if !invocation.piped => match echoed_exit_code(run.command, &text) {
+            Some(0) if !evidence.is_bad() => Ended::Well,
+            Some(code) if code != 0 => Ended::Badly(code),
+            _ => Ended::Unknown,
+        },
         known => known,
     };
     let kind = match invocation.purpose {
@@ -176,8 +179,8 @@ fn decide_perhaps(ended: Ended, evidence: &Evidence) -> Kind {
 
 /// `pytest; echo "exit: $?"` prints the code that the line itself hides.
 fn echoed_exit_code(command: &str, text: &Text) -> Option<i32> {
-    let echoes = command.contains("$?") || command.contains("PIPESTATUS");
-    let last = text.lines().rev().find(|line| !line.is_empty()).filter(|_| echoes)?;
+    let last = text.lines().rev().find(|line| !line.is_empty());
+    let last = last.filter(|_| command.contains("$?"))?;
     let number = last.rsplit(|c: char| !c.is_ascii_digit()).next().filter(|_| last.len() < 60)?;
     number.parse().ok()
 }
@@ -207,6 +210,7 @@ mod tests {
         check("pytest -q || true", Some(0), "3 passed in 0.1s\n", Kind::Passed);
         check("pytest -q | tail -1", Some(0), "", Kind::NotATest);
         check("pytest -qq --tb=no; echo $?", Some(0), "1\n", Kind::Failed);
+        check("pytest -q | tail -1; echo $?", Some(0), "1 failed in 0.1s\n0\n", Kind::Failed);
         check("npx jest", None, "Tests:       1 failed, 4 total\n", Kind::Failed);
     }
 
@@ -238,7 +242,7 @@ mod tests {
 
     #[test]
     fn failing_tests_come_with_their_place() {
-        let output = "tests/test_calc.py:19: AssertionError\nFAILED tests/test_calc.py::test_add - assert\n1 failed in 0.1s\n";
+        let output = "FAILED tests/test_calc.py::test_add - assert 1\n1 failed in 0.1s\n";
         let run = Run { command: "pytest", exit_code: Some(1), output, ..Run::default() };
         let failing = judge(&run).failing;
         assert_eq!(failing.len(), 1);

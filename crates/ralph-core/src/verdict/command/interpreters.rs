@@ -1,83 +1,34 @@
 //! Interpreters: the script that they run tells what they do.
 
-use super::names::{is_test_file, is_test_name};
+use super::names::{is_listed, is_test_file, is_test_name};
 use super::purpose::{Purpose, of_row, row};
 use super::unwrap::base_name;
 
-fn is_interpreter(name: &str) -> bool {
-    matches!(
-        name,
-        "python"
-            | "node"
-            | "ruby"
-            | "php"
-            | "perl"
-            | "lua"
-            | "luajit"
-            | "bash"
-            | "sh"
-            | "zsh"
-            | "dash"
-            | "ksh"
-            | "fish"
-            | "tsx"
-            | "ts-node"
-            | "bun"
-            | "sbcl"
-            | "Rscript"
-            | "julia"
-            | "java"
-            | "groovy"
-            | "racket"
-            | "guile"
-            | "tclsh"
-            | "swipl"
-            | "emacs"
-            | "octave"
-            | "escript"
-            | "elixir"
-            | "erl"
-            | "pwsh"
-            | "powershell"
-            | "nim"
-            | "osascript"
-            | "scala"
-            | "kotlin"
-            | "coffee"
-            | "babel-node"
-            | "esr"
-            | "jiti"
-            | "wasmtime"
-            | "qemu"
-            | "R"
-            | "clojure"
-            | "lein"
-            | "ocaml"
-            | "runghc"
-            | "runhaskell"
-            | "stap"
-            | "gjs"
-            | "raku"
-    )
-}
+const INTERPRETERS: &str = "\
+    python node ruby php perl lua luajit bash sh zsh dash ksh fish tsx ts-node bun sbcl Rscript \
+    julia java groovy racket guile tclsh swipl emacs octave escript elixir erl pwsh powershell \
+    nim osascript scala kotlin coffee babel-node esr jiti wasmtime qemu R clojure lein ocaml \
+    runghc runhaskell stap gjs raku";
 
-/// Interpreters: the script that they run tells.
+/// Scripts whose first argument names what they do.
+const ENTRY_SCRIPTS: &str = "\
+    setup.py manage.py artisan console rails tasks.py Build run.py dev.py";
+
+/// Options that make an interpreter read a text or check a file instead of running a script.
+const NOT_RUNNING: &[&str] =
+    &["-c", "-e", "-p", "-l", "-n", "--eval", "--check", "--print", "-pe", "-ne"];
+
+/// What an interpreter is started for; `None` for other programs.
 pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
-    if !is_interpreter(name) {
+    if !is_listed(INTERPRETERS, name) {
         return None;
     }
-    let inline = |arg: &&str| {
-        matches!(
-            *arg,
-            "-c" | "-e" | "-p" | "-l" | "-n" | "--eval" | "--check" | "--print" | "-pe" | "-ne"
-        )
-    };
     let compiles =
         name == "nim" && args.first().is_some_and(|arg| matches!(*arg, "c" | "r" | "cpp"));
     let mut scripts = args.iter().copied().filter(|arg| !arg.starts_with('-'));
     let script = if compiles { scripts.nth(1) } else { scripts.next() };
-    let before_script = args.iter().take_while(|arg| Some(**arg) != script);
-    let checks_only = before_script.clone().any(inline);
+    let mut before_script = args.iter().take_while(|arg| Some(**arg) != script);
+    let checks_only = before_script.any(|arg| NOT_RUNNING.contains(arg));
     if checks_only && !matches!(name, "java" | "emacs" | "swipl" | "nim" | "sbcl") {
         return Some(Purpose::Other);
     }
@@ -105,19 +56,7 @@ fn of_script(name: &str, script: &str, rest: &[&str], args: &[&str]) -> Purpose 
     {
         return row(package, rest).map_or(Purpose::May, |row| of_row(row, package, rest));
     }
-    let sub = rest.first().is_some_and(|word| is_test_name(word))
-        && matches!(
-            file,
-            "setup.py"
-                | "manage.py"
-                | "artisan"
-                | "console"
-                | "rails"
-                | "tasks.py"
-                | "Build"
-                | "run.py"
-                | "dev.py"
-        );
+    let sub = rest.first().is_some_and(|word| is_test_name(word)) && is_listed(ENTRY_SCRIPTS, file);
     let loaded =
         matches!(name, "java" | "emacs" | "sbcl" | "swipl" | "ruby" | "julia" | "racket" | "guile")
             && args

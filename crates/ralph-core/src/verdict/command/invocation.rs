@@ -14,6 +14,8 @@ pub(crate) struct Invocation {
     pub(crate) exit_tells: bool,
     /// Whether only one summary is to be expected, so that of several the last is the true one.
     pub(crate) one_summary: bool,
+    /// Whether another command reads their output, and ends after them.
+    pub(crate) piped: bool,
     all_decide: bool,
     any_decides: bool,
     /// Another command that could have failed before the first test command, or after the last.
@@ -103,6 +105,7 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
             .all(|(purpose, _)| matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)),
         one_summary: is_one_run(&tests().map(|(_, command)| *command).collect::<Vec<_>>())
             && row.is_none_or(|row| !row.one_summary_per_part),
+        piped: tests().any(|(_, command)| command.reached.contains(&Reach::Pipe { last: false })),
         all_decide: tests().all(|(_, command)| decides(command)),
         any_decides: tests().any(|(_, command)| decides(command)),
         rival_before: commands.iter().take(first).any(rival),

@@ -3,7 +3,7 @@
 
 use super::super::runners::{self, Runner};
 use super::interpreters::of_interpreter;
-use super::names::{is_test_file, is_test_name};
+use super::names::{is_listed, is_test_file, is_test_name};
 use super::pattern;
 use super::tasks::of_task;
 use super::tools::of_tool;
@@ -23,6 +23,12 @@ pub(crate) enum Purpose {
     /// Has nothing to do with tests.
     Other,
 }
+
+/// Options that list, count or build tests instead of running them.
+const LISTING: &str = "\
+    --list --listTests --list-tests --collect-only --co --no-run --dry-run --dryrun --dry \
+    --gtest_list_tests -list --show-only --list-test-names-only --list-only --list-suites \
+    --list-tags --test-case-list -ltc --list_content --count-tests --listtests";
 
 /// Classifies a program with its arguments.
 pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
@@ -74,34 +80,8 @@ pub(super) fn of_row(row: &'static Runner, name: &str, args: &[&str]) -> Purpose
 /// Turns a run into a listing where an option says so.
 fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let Purpose::Runs(row) = purpose else { return purpose };
-    let lists = |arg: &&str| {
-        matches!(
-            *arg,
-            "--list"
-                | "--listTests"
-                | "--list-tests"
-                | "--collect-only"
-                | "--co"
-                | "--no-run"
-                | "--dry-run"
-                | "--dryrun"
-                | "--dry"
-                | "--gtest_list_tests"
-                | "-list"
-                | "--show-only"
-                | "--list-test-names-only"
-                | "--list-only"
-                | "--list-suites"
-                | "--list-tags"
-                | "--test-case-list"
-                | "-ltc"
-                | "--list_content"
-                | "--count-tests"
-                | "--listtests"
-        )
-    };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");
-    let listed = args.iter().take_while(|arg| **arg != "-k").any(lists);
+    let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| is_listed(LISTING, arg));
     // `cargo nextest list`, `vitest list`, but not `mocha -R list`
     let sub = row.is_some() && matches!(args, ["list", ..] | ["nextest", "list", ..]);
     if listed || go_build || sub { Purpose::Lists(row) } else { purpose }

@@ -5,7 +5,7 @@ use super::pattern::positionals;
 use super::purpose::{Purpose, of_row, row};
 use super::unwrap::base_name;
 
-/// Task runners and package managers, whose target or script name tells.
+/// What a task runner or package manager is started for; `None` for other programs.
 pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     let mut words = positionals(args).filter(|word| !word.contains('='));
     match name {

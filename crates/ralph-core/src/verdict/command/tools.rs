@@ -5,13 +5,20 @@ use super::purpose::Purpose;
 /// Programs that are known not to run tests.
 pub(super) fn of_tool(name: &str, args: &[&str]) -> Option<Purpose> {
     match name {
+        // What a container or another machine runs shows in its output.
+        "docker" | "podman" | "docker-compose" => {
+            let runs = args.iter().any(|arg| matches!(*arg, "run" | "exec" | "up" | "start"));
+            Some(if runs { Purpose::May } else { Purpose::Shows })
+        }
+        "ssh" => Some(Purpose::May),
         "cat" | "tac" | "less" | "more" | "head" | "tail" | "grep" | "egrep" | "fgrep" | "rg"
         | "ag" | "ack" | "awk" | "gawk" | "mawk" | "sed" | "jq" | "yq" | "bat" | "batcat"
         | "nl" | "cut" | "tr" | "sort" | "uniq" | "diff" | "cmp" | "colordiff" | "delta"
         | "strings" | "xxd" | "od" | "column" | "paste" | "gh" | "glab" | "journalctl"
         | "dmesg" | "curl" | "wget" | "http" | "zcat" | "zgrep" | "find" | "tree" | "kubectl"
-        | "docker" | "podman" | "docker-compose" | "ssh" | "aws" | "gcloud" | "az" | "xmllint"
-        | "history" | "man" | "comm" | "join" => Some(Purpose::Shows),
+        | "aws" | "gcloud" | "az" | "xmllint" | "history" | "man" | "comm" | "join" => {
+            Some(Purpose::Shows)
+        }
         "echo" | "printf" | "ls" | "cd" | "pushd" | "popd" | "pwd" | "export" | "set" | "unset"
         | "source" | "." | ":" | "true" | "false" | "test" | "[" | "[[" | "which" | "type"
         | "exit" | "return" | "read" | "local" | "declare" | "alias" | "wc" | "tee" | "touch"

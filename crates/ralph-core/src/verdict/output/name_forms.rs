@@ -144,7 +144,7 @@ fn by_runner(text: &str) -> Option<Found<'_>> {
         let message = rest.starts_with("Test suite failed") || rest.starts_with("Validation ");
         return (!message).then_some(rest).and_then(found);
     }
-    // `rspec ./spec/calc_spec.rb:9 # Calc adds`, `cucumber features/login.feature:8 # Scenario: …`
+    // `rspec ./spec/calc_spec.rb:9 # Calc adds`, `cucumber login.feature:8 # Scenario: …`
     let (program, rest) = text.split_once(' ')?;
     if let ("rspec" | "cucumber" | "shellspec" | "behat", Some((place, name))) =
         (program, rest.split_once(" # "))
@@ -229,7 +229,7 @@ fn by_middle(text: &str) -> Option<Found<'_>> {
     numbered_progress(text)
 }
 
-/// `2/2 negatives FAIL  0.01s`, `2/2 calc.test.adds...FAIL (…)`, `3/3 Test #3: Calc ….***Failed`
+/// `2/2 negatives FAIL  0.01s`, `2/2 calc.test.adds...FAIL (…)`, `3/3 Test #3: Calc ***Failed`
 fn numbered_progress(text: &str) -> Option<Found<'_>> {
     let (number, rest) = text.split_once(' ')?;
     let (one, all) = number.split_once('/')?;
