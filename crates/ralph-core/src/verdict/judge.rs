@@ -222,6 +222,15 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_script_is_not_an_error_because_its_package_manager_says_so() {
+        let notes = "npm error Lifecycle script `test` failed with error:\nnpm error code 1\n";
+        check("npm test", Some(1), notes, Kind::Failed);
+        check("just test", Some(1), "error: recipe `test` failed with exit code 1\n", Kind::Failed);
+        check("npm test", Some(1), "Error: expected 3, got 4\n", Kind::Failed);
+        check("npm test", Some(1), "Error: connect ECONNREFUSED\n", Kind::Errored);
+    }
+
+    #[test]
     fn a_cut_output_is_no_proof_that_there_were_no_tests() {
         let run = Run {
             command: "cargo test",

@@ -261,6 +261,12 @@ fn opens_bracket(tokens: &[Token<'_>], at: usize) -> bool {
 
 /// An outcome that no number stands beside: `FAILED`, `All tests passed`, `Result: FAIL`.
 fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
+    // `test failed as expected`
+    let expected =
+        |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Expected, .. });
+    if tokens.iter().any(expected) {
+        return None;
+    }
     let mut lone = None;
     for (at, token) in tokens.iter().enumerate() {
         let Token::Word { meaning: Meaning::Outcome(outcome), .. } = token else { continue };

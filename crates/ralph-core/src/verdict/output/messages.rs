@@ -313,3 +313,19 @@ pub(super) const ERROR_PARTS: &[&str] = &[
 /// What stands between the place and the message of a compiler.
 pub(super) const COMPILER_MARKS: &[&str] =
     &[": error: ", ": error[", ") Error: ", ": Error: ", ": error ", ": Error ", "- error: "];
+
+/// How package managers and task runners report the exit code of what they ran, in lower case.
+/// That a script failed says nothing about the reason.
+pub(super) const EXIT_NOTES: &[&str] = &[
+    "exit code",
+    "exited with",
+    "exited (",
+    "failed with error",
+    "with error code",
+    "npm error",
+    "npm err!",
+    "lerna err!",
+    "command failed",
+    "error: recipe",
+    "run failed: command",
+];

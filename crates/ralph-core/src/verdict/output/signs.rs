@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::messages::{
-    BROKEN_PARTS, BROKEN_STARTS, COMPILER_MARKS, ERROR_PARTS, ERROR_STARTS, FAILING, NO_TESTS,
-    SUCCESS, UNLOADABLE,
+    BROKEN_PARTS, BROKEN_STARTS, COMPILER_MARKS, ERROR_PARTS, ERROR_STARTS, EXIT_NOTES, FAILING,
+    NO_TESTS, SUCCESS, UNLOADABLE,
 };
 
 /// What single lines give away.
@@ -143,8 +143,13 @@ fn is_no_tests(lower: &str) -> bool {
 
 /// Any other message of an error; assertions are failures, not errors.
 fn is_error(lower: &str) -> bool {
-    !lower.contains("assert")
-        && !lower.contains("expectation")
+    let expectation = lower.contains("assert")
+        || lower.contains("expectation")
+        || (lower.contains("expected")
+            && !lower.contains("unexpected")
+            && !lower.contains("expected near"));
+    !expectation
+        && !EXIT_NOTES.iter().any(|note| lower.contains(note))
         && (ERROR_STARTS.iter().any(|start| lower.starts_with(start))
             || ERROR_PARTS.iter().any(|part| lower.contains(part)))
 }
