@@ -12,8 +12,12 @@ const MOST_GROWTH: f64 = 25.0;
 
 /// Prints one table per folder of cases and the list of misses.
 pub(crate) fn run() -> Result<()> {
-    let recorded = measure("recorded", &test_runs::load(&test_runs::recorded())?);
-    let written = measure("written by hand", &test_runs::load(&test_runs::written())?);
+    let mut cases = test_runs::load(&test_runs::recorded())?;
+    let recorded = measure("recorded", &cases);
+    let more = test_runs::load(&test_runs::written())?;
+    let written = measure("written by hand", &more);
+    cases.extend(more);
+    measure_disguises(&cases);
     let bars = [
         ("recorded: recall of failed", recorded.recall("failed"), 0.97),
         ("recorded: precision of failed", recorded.precision("failed"), 0.985),
@@ -89,6 +93,27 @@ fn measure(title: &str, cases: &[Case]) -> Score {
         println!("  {name}: {label}, judged {verdict}");
     }
     all
+}
+
+/// How much of the verdict the exit code and the table of runners carry: without either, the
+/// output must do.
+#[expect(clippy::print_stdout, reason = "a task reports to the terminal")]
+fn measure_disguises(cases: &[Case]) {
+    let (mut hidden, mut unknown) = (Score::default(), Score::default());
+    for case in cases.iter().filter(|case| case.label != "not-a-test" && !case.output.is_empty()) {
+        let command = format!("{} 2>&1 | cat", case.command);
+        let run = Run { exit_code: Some(0), output: &case.output, ..Run::default() };
+        hidden.add(case, judge(&Run { command: &command, ..run }).kind.name());
+        let several = case.group == "composite" || case.command.contains('|');
+        let listing = ["--list", " list", "--no-run", "--collect-only"];
+        if !several && !listing.iter().any(|option| case.command.contains(option)) {
+            let run = Run { command: "npm test", exit_code: Some(case.exit_code), ..run };
+            unknown.add(case, judge(&run).kind.name());
+        }
+    }
+    for (title, score) in [("exit code hidden", hidden), ("runner unknown", unknown)] {
+        println!("{title:<20} {score}   {} of {} right", score.right(), score.total());
+    }
 }
 
 /// Hostile outputs: ten times the length may not take much more than ten times as long.

@@ -187,6 +187,7 @@ impl Evidence {
             && !self.shows_passed()
             && !self.packages.is_bad()
             && !self.report.is_bad()
+            && self.blocks.iter().all(|block| block.tests.passed.unwrap_or(0) == 0)
             && failed.max(self.tap.failed) <= 1
             && self.failing.len() <= 1
     }

@@ -55,7 +55,11 @@ impl Blocks {
     fn push_tally(&mut self, line: &str, tally: Tally) {
         let judges = starts_with_outcome(line);
         let ran = line.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
-        let joins = self.lines_since <= GAP && !self.blocks.is_empty();
+        // Good news apart from bad news is another summary: a test may have printed the first.
+        let contradicts = self.lines_since > 0
+            && tally.is_good()
+            && self.blocks.last().is_some_and(|block| block.tally.is_bad());
+        let joins = self.lines_since <= GAP && !self.blocks.is_empty() && !contradicts;
         self.lines_since = 0;
         // "All tests passed" never follows failures of the same run.
         let closes =
@@ -147,7 +151,7 @@ fn starts_with_outcome(line: &str) -> bool {
 fn rewrite(line: &str) -> Option<String> {
     if let Some((level, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let level = level.trim().to_lowercase();
-        if matches!(level.as_str(), "error" | "info" | "warning" | "warn" | "debug" | "doctest") {
+        if is_level(&level) {
             return Some(rest.trim().to_owned());
         }
         // `[  PASSED  ] 2 tests.`
@@ -175,6 +179,14 @@ fn rewrite(line: &str) -> Option<String> {
         return line.get(at + 2..).map(str::to_owned);
     }
     None
+}
+
+/// What build tools put before the lines of a runner.
+fn is_level(tag: &str) -> bool {
+    matches!(
+        tag,
+        "error" | "info" | "warning" | "warn" | "debug" | "doctest" | "junit" | "testng" | "java"
+    )
 }
 
 /// `00:01 +2 -1: Some tests failed.` as dart and flutter print it.

@@ -34,7 +34,8 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new(
         "cabal test",
         &["cabal test", "cabal v2-test", "cabal new-test", "cabal run ~test"],
-    ),
+    )
+    .one_summary_per_part(),
     Runner::new(
         "hspec",
         &["hspec", "runghc ~spec", "runhaskell ~spec", "runghc ~test", "runhaskell ~test"],
