@@ -1,7 +1,5 @@
 //! What is read out of command lines, as tables: words, fates, ways, limits.
 
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
 
 use super::{Fate, Reach, RedirectKind, Script, UNKNOWN, read, read_with};
@@ -279,17 +277,10 @@ fn broken_text_is_read_as_far_as_it_goes() {
     check_broken("echo ${x:-$(git push)", &["echo ?", "git push"]);
 }
 
-/// Reads something hostile; it must end soon even unoptimized and on a busy machine.
+/// Reads something hostile: that it ends at all is the test; `cargo xtask fuzz-guard` measures how
+/// long it takes.
 fn survives(command: &str) -> Script {
-    let started = Instant::now();
-    let script = read(command);
-    assert!(
-        started.elapsed() < Duration::from_secs(4),
-        "{:.40} took {:?}",
-        command,
-        started.elapsed()
-    );
-    script
+    read(command)
 }
 
 #[test]
