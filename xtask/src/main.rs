@@ -12,6 +12,7 @@ mod guard;
 mod run;
 #[cfg(test)]
 mod tidy;
+mod verdicts;
 
 use clap::{Parser, Subcommand};
 
@@ -42,6 +43,8 @@ enum Task {
     },
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
+    /// How well finished commands are judged, by runner.
+    Verdicts,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -50,6 +53,7 @@ fn main() -> anyhow::Result<()> {
         Task::Dist => dist::run().map(drop),
         Task::Guard => guard::run(&run::root()),
         Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
+        Task::Verdicts => verdicts::run(),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
     }
 }
