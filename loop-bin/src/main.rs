@@ -1,7 +1,22 @@
 //! `ralph-loop`: argv in, exit code out.
 
+mod agent;
 mod args;
+mod aside;
+mod complete;
+mod demo;
+mod doctor;
+mod dry_run;
 mod exit;
+mod here;
+mod init;
+mod lifecycle;
+mod planning;
+mod request_merge;
+mod run;
+mod signals;
+mod status;
+mod step;
 mod terminal;
 mod undo;
 
@@ -18,7 +33,14 @@ fn main() -> ExitCode {
     };
     let env = Env::process();
     let outcome = match request {
+        Request::Run(what) => run::run(&env, &what),
+        Request::Init => init::run(&env),
+        Request::Doctor => doctor::run(&env),
+        Request::Status { json } => status::run(&env, json),
         Request::Undo(what) => undo::run(&env, &what),
+        Request::Complete(what) => complete::run(&env, &what),
+        Request::RequestMerge(what) => request_merge::run(&env, &what),
+        Request::Demo => demo::run(&env),
     };
     exit::code(outcome)
 }

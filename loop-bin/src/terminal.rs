@@ -1,7 +1,14 @@
 //! Everything that is printed.
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Zoned;
+use ralph_core::env::Env;
+
+use crate::agent::Seen;
 
 /// A line for the user. A closed pipe is no reason to complain.
 pub(crate) fn say(line: impl AsRef<str>) {
@@ -21,4 +28,137 @@ pub(crate) fn complain(error: &dyn Error) {
         cause = inner.source();
     }
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A line of the journal for whoever reads `--json`.
+pub(crate) fn echo(line: &[u8]) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
+}
+
+/// How a run is shown.
+#[derive(Debug)]
+pub(crate) enum View {
+    /// Lines with a time in front.
+    Plain { last: String },
+    /// Lines, and below them what goes on now.
+    Live { bar: ProgressBar, colour: bool },
+    /// Nothing but the journal's lines, which the journal echoes.
+    Json,
+}
+
+/// Where the plan stands, for the view.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Position {
+    pub(crate) done: u64,
+    pub(crate) total: u64,
+}
+
+impl View {
+    /// The view that fits where the output goes.
+    pub(crate) fn new(env: &Env, json: bool) -> Self {
+        if json {
+            return Self::Json;
+        }
+        let dumb = env.get("TERM").is_none_or(|term| term == "dumb");
+        if !io::stdout().is_terminal() || dumb {
+            return Self::Plain { last: String::new() };
+        }
+        let colour = env.get("NO_COLOR").is_none();
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
+        let template = if colour {
+            "{spinner:.cyan} [{bar:20.green/dim}] {pos}/{len}  {wide_msg}"
+        } else {
+            "{spinner} [{bar:20}] {pos}/{len}  {wide_msg}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self::Live { bar, colour }
+    }
+
+    /// Something happened that is worth a line.
+    pub(crate) fn line(&self, text: impl AsRef<str>) {
+        let now = Zoned::now().strftime("%H:%M:%S");
+        match self {
+            Self::Plain { .. } => say(format!("{now} {}", text.as_ref())),
+            Self::Live { bar, .. } => bar.println(format!("{now} {}", text.as_ref())),
+            Self::Json => {}
+        }
+    }
+
+    /// Something that the user should see to.
+    pub(crate) fn warn(&self, text: impl AsRef<str>) {
+        match self {
+            Self::Live { colour: true, .. } => {
+                self.line(format!("\u{1b}[33mwarning: {}\u{1b}[0m", text.as_ref()));
+            }
+            // Standard output belongs to the events.
+            Self::Json => drop(writeln!(io::stderr().lock(), "warning: {}", text.as_ref())),
+            _ => self.line(format!("warning: {}", text.as_ref())),
+        }
+    }
+
+    /// Where the plan stands, before the next iteration.
+    pub(crate) fn position(&mut self, position: Position) {
+        match self {
+            Self::Live { bar, .. } => {
+                bar.set_length(position.total);
+                bar.set_position(position.done);
+                bar.enable_steady_tick(Duration::from_millis(120));
+            }
+            Self::Plain { last } => last.clear(),
+            Self::Json => {}
+        }
+    }
+
+    /// What the agent does now.
+    pub(crate) fn glimpse(&mut self, story: &str, elapsed: Duration, seen: &Seen) {
+        match self {
+            Self::Plain { last } if *last != seen.doing && !seen.doing.is_empty() => {
+                last.clone_from(&seen.doing);
+                self.line(format!("{story} | {}", seen.doing));
+            }
+            Self::Live { bar, .. } => bar.set_message(glimpse_line(story, elapsed, seen)),
+            _ => {}
+        }
+    }
+
+    /// What is waited for.
+    pub(crate) fn waiting(&self, text: &str) {
+        if let Self::Live { bar, .. } = self {
+            bar.set_message(text.to_owned());
+        }
+    }
+
+    /// Nothing moves any more.
+    pub(crate) fn close(&self) {
+        if let Self::Live { bar, .. } = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn glimpse_line(story: &str, elapsed: Duration, seen: &Seen) -> String {
+    let mut parts = vec![story.to_owned(), clock(elapsed)];
+    if seen.tokens > 0 {
+        parts.push(format!("{}k tokens", seen.tokens / 1000));
+    }
+    if let Some(window) = seen.window.filter(|window| *window > 0) {
+        parts.push(format!("context {}%", seen.context * 100 / window));
+    }
+    if let Some(cost) = seen.cost_usd {
+        parts.push(format!("${cost:.2}"));
+    }
+    parts.push(seen.doing.clone());
+    parts.join("  ")
+}
+
+/// A duration as people read it.
+pub(crate) fn clock(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60),
+    }
 }

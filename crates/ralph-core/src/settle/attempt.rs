@@ -104,6 +104,7 @@ pub fn begin(
         began: state::now(),
         plan_before: plan.bytes().to_vec(),
     };
+    remove_if_there(&place.state.claim())?;
     attempt.save(place.state)?;
     state::replace(&place.state.current_story(), format!("{}\n", story.id).as_bytes())?;
     Ok(attempt)
@@ -113,6 +114,11 @@ pub fn begin(
 /// would let a later failure take back work that was committed since.
 pub fn end(state: &StateDir) -> io::Result<()> {
     Checkpoint::clear(state)?;
+    forget(state)
+}
+
+/// Ends it, but keeps its checkpoint: for a run that the user interrupted.
+pub fn forget(state: &StateDir) -> io::Result<()> {
     for path in [state.current_story(), state.claim(), state.attempt()] {
         remove_if_there(&path)?;
     }

@@ -47,7 +47,7 @@ mod procedure;
 mod recover;
 mod repaired_plan;
 
-pub use attempt::{Attempt, begin, end};
+pub use attempt::{Attempt, begin, end, forget};
 pub use check::{Check, CheckEnd, run_checks};
 pub use failure::{add_guardrail, clear_failure, last_failure, record_failure};
 pub use procedure::{
