@@ -25,7 +25,7 @@ pub(crate) enum Request {
     /// The agent's word about a story.
     Complete(complete::Request),
     /// Leave a merge request.
-    RequestMerge(request_merge::Request),
+    Merge(request_merge::Request),
     /// Show all of it in a scratch project.
     Demo,
 }
@@ -57,7 +57,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         Some(("undo", matches)) => Request::Undo(undo::Request::from_matches(matches)),
         Some(("complete", matches)) => Request::Complete(complete::Request::from_matches(matches)),
         Some(("request-merge", matches)) => {
-            Request::RequestMerge(request_merge::Request::from_matches(matches))
+            Request::Merge(request_merge::Request::from_matches(matches))
         }
         Some(("demo", _)) => Request::Demo,
         _ => Request::Run(run::Request {

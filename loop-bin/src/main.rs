@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Request::Status { json } => status::run(&env, json),
         Request::Undo(what) => undo::run(&env, &what),
         Request::Complete(what) => complete::run(&env, &what),
-        Request::RequestMerge(what) => request_merge::run(&env, &what),
+        Request::Merge(what) => request_merge::run(&env, &what),
         Request::Demo => demo::run(&env),
     };
     exit::code(outcome)

@@ -2,6 +2,7 @@
 
 mod finish;
 mod iterate;
+mod keepsake;
 mod prepare;
 mod record;
 mod recover;

@@ -155,6 +155,9 @@ impl Seen {
     /// A line of standard output.
     pub(super) fn line(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
+        if text.trim().is_empty() {
+            return;
+        }
         if !text.trim_start().starts_with('{') {
             self.doing = short(&text);
             keep_end(&mut self.text, &text);

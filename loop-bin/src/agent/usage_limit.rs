@@ -33,7 +33,7 @@ fn after(text: &str, now: Timestamp) -> Option<i64> {
         "hour" | "hours" | "h" => 3600,
         _ => return None,
     };
-    Some(now.as_second().checked_add(count.checked_mul(unit)?)?)
+    now.as_second().checked_add(count.checked_mul(unit)?)
 }
 
 /// `resets 3pm (Europe/Berlin)`, `resets at 10:30pm`

@@ -100,6 +100,9 @@ impl Stage {
         for (story, spent) in &counters.story_spent {
             self.view.line(format!("receipt: {story}: {}", receipt(*spent)));
         }
+        if let Finish::Budget(why) = finish {
+            self.view.line(format!("the budget is used up: {why}"));
+        }
         self.view.line(format!(
             "finished ({}): {} stories committed in {} iterations, {} in all; {}",
             finish.word(),

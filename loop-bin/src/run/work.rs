@@ -9,6 +9,7 @@ use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
 use ralph_core::state::{Id, LastVerdict};
 
+use super::keepsake::Keepsake;
 use super::prepare::template;
 use super::stage::Stage;
 use crate::agent::{AgentCommand, Run, RunEnd, Supervision, supervise};
@@ -27,7 +28,11 @@ impl Stage {
         };
         let prompt = self.prompt(&attempt)?;
         let deadline = self.deadline(state);
+        let keepsake = Keepsake::take(self.state());
         let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt, deadline)?;
+        for path in keepsake.put_back(self.state())? {
+            self.view.warn(format!("the agent changed or removed {path}; put back"));
+        }
         let attempt = self.take_up_settled(attempt)?;
         let journal = self.journal();
         let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;

@@ -62,7 +62,7 @@ fn a_story_is_done_and_the_plan_complete() {
     let limited = state(|config| {
         config.run.max_iterations = 1;
         config.limits.max_cost_usd = 0.1;
-        config.limits.max_duration = Seconds(1);
+        config.limits.max_duration = Seconds(60);
     });
     let end = check(limited, path);
     assert_eq!((end.counters.commits, end.counters.iteration), (1, 1));
@@ -88,7 +88,8 @@ fn a_story_is_set_aside_when_its_attempts_are_used_up() {
 
 #[test]
 fn a_storys_own_budgets_set_it_aside() {
-    let rows: [(fn(&mut Config), &str); 2] = [
+    type Row = (fn(&mut Config), &'static str);
+    let rows: [Row; 2] = [
         (|c| c.limits.story_max_cost_usd = 0.5, "its budget of $0.50 is used up"),
         (|c| c.limits.story_max_duration = Seconds(10), "its 10 seconds are used up"),
     ];
@@ -132,7 +133,8 @@ fn iterations_that_change_nothing_end_the_run() {
 
 #[test]
 fn limits_of_the_run_end_it_before_the_next_story() {
-    let rows: [(fn(&mut State), f64, Finish); 4] = [
+    type Row = (fn(&mut State), f64, Finish);
+    let rows: [Row; 4] = [
         (|s| s.counters.iteration = 50, 0.0, Finish::MaxIterations),
         (
             |s| (s.limits.max_cost_usd, s.counters.spent.cost_usd) = (1.0, 1.5),
