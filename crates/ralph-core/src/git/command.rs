@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -231,6 +232,8 @@ impl Git {
         }
         command
             .current_dir(&self.dir)
+            // Ctrl-C in a terminal goes to our whole group; git is to finish what it began.
+            .process_group(0)
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             // A status must not take the index lock only to refresh its cache: the user or the
