@@ -32,8 +32,10 @@ pub(crate) enum Ran {
     NotExecutable(Utf8PathBuf),
     /// It ended by itself.
     Exited(Option<i32>),
-    /// It took too long, or we were asked to end.
-    Ended,
+    /// It took too long and was ended.
+    TimedOut,
+    /// We were asked to end, and so it was ended.
+    Interrupted,
 }
 
 /// Where scripts run, and how.
@@ -82,7 +84,7 @@ impl Scripts<'_> {
                 descendants.end(GRACE, &|| self.interrupts.count() > signals + 1);
                 child.kill()?;
                 child.wait()?;
-                return Ok(Ran::Ended);
+                return Ok(if late { Ran::TimedOut } else { Ran::Interrupted });
             }
         }
     }
@@ -125,7 +127,7 @@ impl Scripts<'_> {
             FailBehavior::Continue => Wish::GoOn,
         };
         match ran {
-            Ran::No | Ran::Exited(Some(0)) => (Wish::GoOn, None),
+            Ran::No | Ran::Interrupted | Ran::Exited(Some(0)) => (Wish::GoOn, None),
             Ran::NotExecutable(path) => {
                 let advice = format!("{path} is not executable; run `chmod +x {path}`");
                 (Wish::GoOn, Some(advice))
@@ -137,7 +139,7 @@ impl Scripts<'_> {
             Ran::Exited(Some(2)) => (Wish::Stop, Some(format!("{name} stops the loop"))),
             Ran::Exited(Some(code)) => (broken, Some(format!("{name} broke (exit code {code})"))),
             Ran::Exited(None) => (broken, Some(format!("{name} was ended by a signal"))),
-            Ran::Ended => (broken, Some(format!("{name} took too long and was ended"))),
+            Ran::TimedOut => (broken, Some(format!("{name} took too long and was ended"))),
         }
     }
 }
@@ -201,8 +203,9 @@ mod tests {
             ("started", exited(3), Continue, Wish::GoOn),
             ("started", exited(3), Abort, Wish::Stop),
             ("next_iteration", exited(1), Continue, Wish::Skip),
-            ("next_iteration", Ran::Ended, Continue, Wish::GoOn),
-            ("next_iteration", Ran::Ended, Abort, Wish::Stop),
+            ("next_iteration", Ran::TimedOut, Continue, Wish::GoOn),
+            ("next_iteration", Ran::TimedOut, Abort, Wish::Stop),
+            ("next_iteration", Ran::Interrupted, Abort, Wish::GoOn),
             ("post_iteration", Ran::NotExecutable("x".into()), Abort, Wish::GoOn),
             ("finished", Ran::No, Abort, Wish::GoOn),
         ] {

@@ -7,6 +7,7 @@ mod prepare;
 mod record;
 mod recover;
 mod scripts;
+mod session;
 mod stage;
 mod work;
 
@@ -68,7 +69,7 @@ impl Stage {
             return Ok(Event::Signalled(signal));
         }
         match action {
-            Action::RunStarted => self.run_started(state),
+            Action::RunStarted => self.run_started(),
             Action::Choose => self.choose(state),
             Action::RunNextIteration => self.run_next_iteration(state),
             Action::Begin(story) => self.begin(state, story),

@@ -79,6 +79,8 @@ pub(crate) enum Event {
     Begun,
     /// The agent ended.
     Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32> },
+    /// The stop hook settled stories in the agent's session, and the session left nothing undone.
+    SettledInSession { stories: u64, spent: Spent, iteration: u64 },
     /// The attempt was settled, or could not be.
     Settled(Settlement),
     /// The tree is as it was before the attempt; `changed` tells whether the attempt had done
@@ -303,6 +305,12 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
             state.book(spent, exit_code);
             worked(&mut state, end)
         }
+        Event::SettledInSession { stories, spent, iteration } => {
+            state.book(spent, Some(0));
+            state.counters.commits += stories;
+            state.counters.iteration = state.counters.iteration.max(iteration);
+            succeeded(&mut state)
+        }
         Event::Settled(settlement) => settled(&mut state, settlement),
         Event::RolledBack { changed } => rolled_back(&mut state, changed),
         Event::SetAside => {
@@ -398,11 +406,7 @@ fn settled(state: &mut State, settlement: Settlement) -> Action {
     match settlement {
         Settlement::Done => {
             state.counters.commits += 1;
-            state.counters.idle = 0;
-            if let Some(story) = &state.story {
-                state.counters.attempts.remove(story);
-            }
-            Action::RunPostIteration(Outcome::Success)
+            succeeded(state)
         }
         Settlement::NothingChanged => {
             state.in_vain(Outcome::NoChanges, "the agent changed nothing".to_owned())
@@ -410,6 +414,14 @@ fn settled(state: &mut State, settlement: Settlement) -> Action {
         Settlement::Failed(why) => state.in_vain(Outcome::Failed, why),
         Settlement::Signalled(signal) => interrupted(state, signal),
     }
+}
+
+fn succeeded(state: &mut State) -> Action {
+    state.counters.idle = 0;
+    if let Some(story) = &state.story {
+        state.counters.attempts.remove(story);
+    }
+    Action::RunPostIteration(Outcome::Success)
 }
 
 fn interrupted(state: &mut State, signal: Signal) -> Action {

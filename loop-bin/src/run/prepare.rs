@@ -145,6 +145,15 @@ fn run_name() -> String {
 }
 
 impl Stage {
+    /// An agent that removed `.ralph/` removed the lock's file as well; what we hold is a file that
+    /// nobody finds any more.
+    pub(super) fn take_lock_again(&mut self) -> Result<(), Failure> {
+        if !self.state().lock().exists() {
+            self._lock = take_lock(&self.project)?;
+        }
+        Ok(())
+    }
+
     fn refuse_or_keep_aside(&mut self) -> Result<(), Failure> {
         // An attempt that is to be continued is not the user's work.
         if self.attempt.is_some() || self.aside.is_some() {

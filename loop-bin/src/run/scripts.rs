@@ -36,7 +36,7 @@ impl Stage {
                 let (name, exit_code) = (name.to_owned(), *exit_code);
                 self.note(&state::Event::Lifecycle { name, exit_code });
             }
-            Ran::Ended => {
+            Ran::TimedOut | Ran::Interrupted => {
                 self.note(&state::Event::Lifecycle { name: name.to_owned(), exit_code: None });
             }
             Ran::No | Ran::NotExecutable(_) => {}
@@ -48,7 +48,7 @@ impl Stage {
         Ok(wish)
     }
 
-    pub(super) fn run_started(&mut self, state: &State) -> Result<Event, Failure> {
+    pub(super) fn run_started(&mut self) -> Result<Event, Failure> {
         let mode = "building".to_owned();
         self.note(&state::Event::LoopStarted { mode, plan: self.plan.to_string() });
         self.view.line(format!("working on {} on {}", self.plan, self.branch()));
@@ -56,7 +56,11 @@ impl Stage {
             self.view
                 .warn("no verify commands are set, so nothing but the agent says what is done");
         }
-        let _ = state;
+        if self.config.agent.command.starts_with("claude ")
+            && self.config.limits.max_cost_usd == 0.0
+        {
+            self.view.line("the agent spends your credit; --max-cost limits what a run may cost");
+        }
         let specs = self.project.root().join(&self.config.run.specs);
         let vars = vec![("PLAN_FILE", self.plan.to_string()), ("SPEC_DIR", specs.into_string())];
         Ok(Event::Started(self.script("started", vars)?))

@@ -33,7 +33,11 @@ impl Stage {
         for path in keepsake.put_back(self.state())? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
-        let attempt = self.take_up_settled(attempt)?;
+        self.take_lock_again()?;
+        self.show_hook_error(&attempt);
+        if let Some(event) = self.settled_in_session(&attempt, &run)? {
+            return Ok(event);
+        }
         let journal = self.journal();
         let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;
         for finding in &repaired.findings {
@@ -47,12 +51,7 @@ impl Stage {
             WorkEnd::Quota(_) => self.quota_streak + 1,
             _ => 0,
         };
-        let spent = Spent {
-            cost_usd: run.seen.cost_usd.unwrap_or(0.0),
-            seconds: run.duration.as_secs_f64(),
-            tokens: run.seen.tokens,
-        };
-        Ok(Event::Worked { end, spent, exit_code: run.exit_code() })
+        Ok(Event::Worked { end, spent: spent_by(&run), exit_code: run.exit_code() })
     }
 
     /// Runs the agent with a prompt; what it prints goes to a log of its own.
@@ -150,21 +149,7 @@ impl Stage {
         all.into_iter().flatten().min()
     }
 
-    /// The stop hook may have settled stories in the same session and begun the next: then that
-    /// one is under way now.
-    fn take_up_settled(&mut self, attempt: Attempt) -> Result<Attempt, Failure> {
-        let on_disk = Attempt::load(self.state())?;
-        match on_disk {
-            Some(next) if next.run == self.run && next.story != attempt.story => {
-                self.view.line(format!("{} was settled in the session", attempt.story));
-                self.attempt = Some(next.clone());
-                Ok(next)
-            }
-            _ => Ok(attempt),
-        }
-    }
-
-    fn judge(&self, run: &Run, claim: Option<&Claim>, marked_blocked: bool) -> WorkEnd {
+    pub(super) fn judge(&self, run: &Run, claim: Option<&Claim>, marked_blocked: bool) -> WorkEnd {
         let status = match &run.end {
             RunEnd::Signalled(signal) => return WorkEnd::Signalled(*signal),
             RunEnd::Overdue(limit) => {
@@ -251,7 +236,16 @@ fn bad_exit(run: &Run) -> String {
     }
 }
 
-fn report_of(run: &Run, claim: Option<&Claim>) -> Report {
+/// What a run of the agent cost.
+pub(super) fn spent_by(run: &Run) -> Spent {
+    Spent {
+        cost_usd: run.seen.cost_usd.unwrap_or(0.0),
+        seconds: run.duration.as_secs_f64(),
+        tokens: run.seen.tokens,
+    }
+}
+
+pub(super) fn report_of(run: &Run, claim: Option<&Claim>) -> Report {
     let last_words = match &run.seen.verdict {
         Some(verdict) => verdict.text.clone(),
         None => run.seen.text.lines().last().unwrap_or_default().to_owned(),

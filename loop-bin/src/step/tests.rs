@@ -71,6 +71,17 @@ fn a_story_is_done_and_the_plan_complete() {
 }
 
 #[test]
+fn stories_that_were_settled_in_the_session_count() {
+    let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 7 };
+    let settled = Event::SettledInSession { stories: 3, spent, iteration: 4 };
+    let mut now = state(|_| ());
+    now.counters.idle = 2;
+    let now = check(now, vec![(settled, Action::RunPostIteration(Outcome::Success)), again()]);
+    assert_eq!((now.counters.commits, now.counters.iteration, now.counters.idle), (3, 4, 0));
+    assert_eq!(now.counters.spent, spent);
+}
+
+#[test]
 fn a_story_is_set_aside_when_its_attempts_are_used_up() {
     let mut now = state(|config| config.limits.attempts_per_story = 2);
     let mut first = failing_iteration();

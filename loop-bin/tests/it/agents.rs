@@ -212,6 +212,15 @@ fn an_agent_that_is_killed_has_failed() {
 }
 
 #[test]
+fn stories_settled_in_the_agents_session_are_not_done_again() {
+    let stage = Stage::new("settles-itself", THREE);
+    let ran = stage.run(&["--stories-per-session", "auto"]);
+    ran.ended(0).says("1 stories were settled in the session").says("3 stories committed");
+    assert_eq!(stage.plan(), THREE.replace("[ ]", "[x]"));
+    assert_eq!((stage.subjects().len(), stage.discarded()), (4, 0));
+}
+
+#[test]
 fn line_endings_stay() {
     let plan = "# Plan\r\n\r\n- [ ] US-001: First\r\n";
     let stage = Stage::new("works", plan);

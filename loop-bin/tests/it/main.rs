@@ -2,8 +2,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "tests start programs and fail loudly"
 )]

@@ -44,6 +44,26 @@ fn while_the_checks_run() {
     goes_on(&mut stage);
 }
 
+/// A terminal sends its Ctrl-C to the whole group; the commit that is being made is made.
+#[test]
+fn while_git_commits() {
+    let stage = Stage::new("works", ONE);
+    let hook = ".git/hooks/pre-commit";
+    let released = stage.note_path("released");
+    let wait =
+        format!("touch \"$AGENT_NOTES/begun\"; while [ ! -e '{released}' ]; do sleep 0.02; done");
+    stage.repo.write(hook, format!("#!/bin/sh\n{wait}\n"));
+    stage.repo.chmod(hook, 0o755);
+    let mut child = stage.start(&[]);
+    until("git commits", || stage.note_path("begun").exists());
+    let group = format!("-{}", child.id());
+    std::process::Command::new("kill").args(["-s", "INT", "--", &group]).status().unwrap();
+    fs_err::write(released, "").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    assert_eq!(stage.plan(), ONE.replace("[ ]", "[x]"));
+}
+
 #[test]
 fn while_a_script_runs() {
     for name in ["started", "next_iteration", "post_iteration"] {
@@ -73,8 +93,7 @@ fn a_second_interrupt_kills_at_once() {
     let mut child = stage.start(&["--grace", "600"]);
     until("the agent works", || !stage.note("child").is_empty());
     signal("INT", child.id());
-    // The first one has arrived when the agent is being ended; TERM is what it ignores.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    until("the agent is asked to end", || stage.note_path("asked").exists());
     signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!is_alive(&stage.note("child")));
