@@ -79,23 +79,28 @@ impl View {
 
     /// Something happened that is worth a line.
     pub(crate) fn line(&self, text: impl AsRef<str>) {
+        self.print(&printable(text.as_ref()));
+    }
+
+    fn print(&self, text: &str) {
         let now = Zoned::now().strftime("%H:%M:%S");
         match self {
-            Self::Plain { .. } => say(format!("{now} {}", text.as_ref())),
-            Self::Live { bar, .. } => bar.println(format!("{now} {}", text.as_ref())),
+            Self::Plain { .. } => say(format!("{now} {text}")),
+            Self::Live { bar, .. } => bar.println(format!("{now} {text}")),
             Self::Json => {}
         }
     }
 
     /// Something that the user should see to.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
+        let text = printable(text.as_ref());
         match self {
             Self::Live { colour: true, .. } => {
-                self.line(format!("\u{1b}[33mwarning: {}\u{1b}[0m", text.as_ref()));
+                self.print(&format!("\u{1b}[33mwarning: {text}\u{1b}[0m"));
             }
             // Standard output belongs to the events.
-            Self::Json => drop(writeln!(io::stderr().lock(), "warning: {}", text.as_ref())),
-            _ => self.line(format!("warning: {}", text.as_ref())),
+            Self::Json => drop(writeln!(io::stderr().lock(), "warning: {text}")),
+            _ => self.print(&format!("warning: {text}")),
         }
     }
 
@@ -154,11 +159,50 @@ fn glimpse_line(story: &str, elapsed: Duration, seen: &Seen) -> String {
     parts.join("  ")
 }
 
+/// A number of things.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Without what would move the cursor or change colours: the text may be an agent's or a test's.
+fn printable(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            // A sequence such as `ESC [ 3 1 m` ends with its first letter.
+            '\u{1b}' => drop(chars.by_ref().skip(1).find(char::is_ascii_alphabetic)),
+            '\t' => kept.push(' '),
+            c if c.is_control() => {}
+            c => kept.push(c),
+        }
+    }
+    kept
+}
+
 /// A duration as people read it.
 pub(crate) fn clock(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
         _ => format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_draw() {
+        assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
+        assert_eq!(printable("grün \u{1b}["), "grün ");
+    }
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(clock(Duration::from_secs(3_725)), "1:02:05");
+        assert_eq!(counted(1, "file", "files"), "1 file");
     }
 }

@@ -12,7 +12,7 @@ use crate::agent::Descendants;
 use crate::aside;
 use crate::exit::Failure;
 use crate::step::{Event, Finish, Spent, State};
-use crate::terminal::clock;
+use crate::terminal::{clock, counted};
 
 /// How often a wait looks for signals.
 const PULSE: Duration = Duration::from_millis(50);
@@ -84,7 +84,8 @@ impl Stage {
     fn bring_back(&mut self) -> Result<(), Failure> {
         let Some(name) = self.aside.clone() else { return Ok(()) };
         let restored = aside::restore(&self.repo, &name, &|path| self.is_ours(path))?;
-        self.view.line(format!("{} uncommitted files are back", restored.back));
+        let files = counted(restored.back, "file", "files");
+        self.view.line(format!("uncommitted work is back: {files}"));
         for path in &restored.conflicts {
             let path = path.display();
             self.view.warn(format!(
@@ -104,10 +105,10 @@ impl Stage {
             self.view.line(format!("the budget is used up: {why}"));
         }
         self.view.line(format!(
-            "finished ({}): {} stories committed in {} iterations, {} in all; {}",
+            "finished ({}): {} committed in {}, {} in all; {}",
             finish.word(),
-            counters.commits,
-            counters.iteration,
+            counted(counters.commits as usize, "story", "stories"),
+            counted(counters.iteration as usize, "iteration", "iterations"),
             clock(self.elapsed()),
             receipt(counters.spent)
         ));

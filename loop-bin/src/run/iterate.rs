@@ -11,7 +11,7 @@ use ralph_core::state::{self, Id};
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::step::{Choice, Event, Outcome, Settlement, State};
-use crate::terminal::Position;
+use crate::terminal::{Position, counted};
 
 /// What a rollback tells the next attempt at most.
 const LONGEST_LESSON: usize = 160;
@@ -82,8 +82,8 @@ impl Stage {
         let settlement = match outcome {
             settle::Outcome::Done(done) => {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
-                let files = done.files.len();
-                self.view.line(format!("{} done: commit {commit}, {files} files", attempt.story));
+                let files = counted(done.files.len(), "file", "files");
+                self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
                 Settlement::Done
             }
             settle::Outcome::NothingChanged => Settlement::NothingChanged,
@@ -120,9 +120,9 @@ impl Stage {
             let saved_as = restored.saved.name.clone();
             let id = saved_as.rsplit('/').next().unwrap_or_default().to_owned();
             self.view.line(format!(
-                "{}: rolled back {} files; `ralph-loop undo {id}` brings them back",
+                "{}: rolled back {}; `ralph-loop undo {id}` brings the attempt back",
                 attempt.story,
-                restored.touched.len()
+                counted(restored.touched.len(), "file", "files")
             ));
             let to = attempt.head.clone().unwrap_or_default();
             self.note(&state::Event::RolledBack { to, saved_as, why: headline.clone() });

@@ -18,7 +18,7 @@ use super::stage::Stage;
 use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::step::{Counters, Signal};
-use crate::terminal::View;
+use crate::terminal::{View, counted};
 use crate::{agent, aside, here};
 
 /// Why a run does not begin.
@@ -179,7 +179,8 @@ impl Stage {
         }
         .save(self.state())?;
         aside::clear(&self.repo, &|path| self.is_ours(path))?;
-        self.view.line(format!("{} uncommitted files are kept aside", dirty.len()));
+        let files = counted(dirty.len(), "file", "files");
+        self.view.line(format!("uncommitted work is kept aside: {files}"));
         Ok(())
     }
 

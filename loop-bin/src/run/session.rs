@@ -10,6 +10,7 @@ use super::work::{report_of, spent_by};
 use crate::agent::Run;
 use crate::exit::Failure;
 use crate::step::{Event, WorkEnd};
+use crate::terminal::counted;
 
 /// How far back the journal is looked through for what happened in one session.
 const LINES: usize = 5_000;
@@ -31,7 +32,8 @@ impl Stage {
         if stories == 0 {
             return Ok(None);
         }
-        self.view.line(format!("{stories} stories were settled in the session"));
+        let settled = counted(stories as usize, "story", "stories");
+        self.view.line(format!("settled in the session: {settled}"));
         let next = on_disk.filter(|next| next.run == self.run);
         let iteration = next.as_ref().map_or(attempt.iteration, |next| next.iteration);
         if let Some(next) = next {

@@ -215,7 +215,7 @@ fn an_agent_that_is_killed_has_failed() {
 fn stories_settled_in_the_agents_session_are_not_done_again() {
     let stage = Stage::new("settles-itself", THREE);
     let ran = stage.run(&["--stories-per-session", "auto"]);
-    ran.ended(0).says("1 stories were settled in the session").says("3 stories committed");
+    ran.ended(0).says("settled in the session: 1 story").says("3 stories committed");
     assert_eq!(stage.plan(), THREE.replace("[ ]", "[x]"));
     assert_eq!((stage.subjects().len(), stage.discarded()), (4, 0));
 }

@@ -75,7 +75,7 @@ fn with_the_users_work_kept_aside() {
     child.wait().unwrap();
     assert_eq!(stage.read("a.txt"), "a\n");
     stage.agent("works");
-    stage.run(&[]).ended(0).says("1 uncommitted files are back");
+    stage.run(&[]).ended(0).says("uncommitted work is back: 1 file");
     assert_eq!((stage.read("a.txt").as_str(), stage.subjects().len()), ("mine\n", 3));
 }
 

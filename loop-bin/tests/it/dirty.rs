@@ -19,7 +19,7 @@ fn work_that_is_kept_aside_is_neither_committed_nor_lost() {
     stage.repo.write("secret.txt", "untracked\n");
     stage.repo.chmod("secret.txt", 0o600);
     stage.repo.remove("src/lib.rs");
-    stage.run(&["--allow-dirty"]).ended(0).says("3 uncommitted files are back");
+    stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 3 files");
     let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
     assert_eq!(files, ".ralph/PRD-1/plan.md\nUS-001.txt\n");
     assert_eq!(

@@ -66,7 +66,7 @@ fn exit_codes_stop_skip_and_warn() {
         ("started", 1, 0, "started warns"),
         ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
         ("next_iteration", 1, 4, "skips this iteration"),
-        ("post_iteration", 2, 3, "finished (hook_abort): 1 stories"),
+        ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
         ("post_iteration", 7, 0, "post_iteration broke (exit code 7)"),
     ];
     for (name, code, expected, words) in rows {
