@@ -14,6 +14,8 @@
 //! | [`known_files`] | has the agent seen this file in its session? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
 //! | [`project`] | which folder is the project, and where does its state live? |
+//! | [`prompt`] | what is the agent told about its story? |
+//! | [`settle`] | how does an attempt become a commit and a tick, or neither? |
 //! | [`shell`] | which programs would this command line run? |
 //! | [`state`] | what is on disk, and how is it written so that nothing tears? |
 //! | [`surroundings`] | what does the guard need to know about the place? |
@@ -28,6 +30,8 @@ pub mod hook;
 pub mod known_files;
 pub mod plan;
 pub mod project;
+pub mod prompt;
+pub mod settle;
 pub mod shell;
 pub mod state;
 pub mod surroundings;

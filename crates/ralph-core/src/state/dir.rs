@@ -30,8 +30,8 @@ const GITIGNORE: &str = "\
 .checkpoint
 .hook-error.json
 *.tmp
-attempt.json
-attempt.lock
+attempt
+claim.json
 current-story
 events.jsonl
 failure-context.log
@@ -39,9 +39,13 @@ lock
 logs/
 merge-requests/
 rollback.lock
+run.json
 session.log
 sessions.log
+settling.json
 state/
+strikes.json
+strikes.lock
 ";
 
 /// Whether a path, relative to a state folder, belongs to a plan and so to the agent's work: the
@@ -114,6 +118,16 @@ impl StateDir {
         self.prd(number).join("progress.md")
     }
 
+    /// The progress that belongs to a plan at any place.
+    pub fn progress_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("progress.md")
+    }
+
+    /// The prompt template that belongs to a plan at any place.
+    pub fn prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("prompt.md")
+    }
+
     /// The prompt template, optional.
     pub fn prompt(&self, number: u32) -> Utf8PathBuf {
         self.prd(number).join(PROMPT)
@@ -156,14 +170,14 @@ impl StateDir {
         self.root.join(".checkpoint")
     }
 
-    /// What is remembered of the attempt under way.
-    pub fn attempt(&self) -> Utf8PathBuf {
-        self.root.join("attempt.json")
+    /// Failing runs of the attempt under way, and what failed before it began.
+    pub fn strikes(&self) -> Utf8PathBuf {
+        self.root.join("strikes.json")
     }
 
     /// Held while a failing test run is weighed.
-    pub fn attempt_lock(&self) -> Utf8PathBuf {
-        self.root.join("attempt.lock")
+    pub fn strikes_lock(&self) -> Utf8PathBuf {
+        self.root.join("strikes.lock")
     }
 
     /// Sessions that stopped early.
@@ -194,6 +208,32 @@ impl StateDir {
     /// Merge requests left for the user.
     pub fn merge_requests(&self) -> Utf8PathBuf {
         self.root.join(MERGE_REQUESTS)
+    }
+
+    /// The attempt under way: its story, and the plan as it was when it began.
+    pub fn attempt(&self) -> Utf8PathBuf {
+        self.root.join("attempt")
+    }
+
+    /// A note that a story is being ticked and committed, there only while that goes on.
+    pub fn settling(&self) -> Utf8PathBuf {
+        self.root.join("settling.json")
+    }
+
+    /// The agent's word about its story.
+    pub fn claim(&self) -> Utf8PathBuf {
+        self.root.join("claim.json")
+    }
+
+    /// Where the run stands: its counters, and what a crash leaves to be finished.
+    pub fn run(&self) -> Utf8PathBuf {
+        self.root.join("run.json")
+    }
+
+    /// The files of `.ralph/` that belong to the user: what git sees of it.
+    pub fn is_users(name: &str) -> bool {
+        let users = ["config.toml", "guardrails.md", "hooks", "fix_plan.md", "prd.json"];
+        users.contains(&name) || name.starts_with("PRD-")
     }
 
     /// Held by the loop for as long as it lives.

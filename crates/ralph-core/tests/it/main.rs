@@ -2,6 +2,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "tests start programs, touch files and fail loudly"
 )]
@@ -11,6 +12,7 @@ mod git_restore;
 mod git_restore_properties;
 mod git_rollback;
 mod guard;
+mod settle;
 mod shell;
 mod shell_second_parser;
 mod verdicts;
