@@ -5,16 +5,24 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
+//! | [`gate`] | may the session stop, and if not, what is left to do? |
+//! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
+//! | [`secrets`] | how is a text kept without the keys in it? |
 //! | [`shell`] | which programs would this command line run? |
+//! | [`transcript`] | what does the end of a session's transcript say? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
 pub mod config;
 pub mod env;
+pub mod gate;
 pub mod git;
 pub mod hook;
+pub mod leftovers;
 pub mod plan;
 pub mod project;
+pub mod secrets;
 pub mod shell;
 pub mod state;
+pub mod transcript;
 pub mod verdict;

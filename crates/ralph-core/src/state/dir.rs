@@ -27,6 +27,7 @@ const GITIGNORE: &str = "\
 .checkpoint
 .hook-error.json
 *.tmp
+context-window.json
 current-story
 events.jsonl
 failure-context.log
@@ -144,6 +145,11 @@ impl StateDir {
         self.root.join(".hook-error.json")
     }
 
+    /// The context window that the agent reported last.
+    pub fn context_window(&self) -> Utf8PathBuf {
+        self.root.join("context-window.json")
+    }
+
     /// The journal.
     pub fn journal(&self) -> Utf8PathBuf {
         self.root.join("events.jsonl")
@@ -229,6 +235,11 @@ impl SessionDir {
         self.root.join("tasks")
     }
 
+    /// One of them.
+    pub fn task(&self, id: &Id) -> Utf8PathBuf {
+        self.tasks().join(format!("{id}.json"))
+    }
+
     /// How the last test run ended.
     pub fn last_verdict(&self) -> Utf8PathBuf {
         self.root.join("verdict.json")
@@ -237,5 +248,15 @@ impl SessionDir {
     /// How often this session was blocked, so that blocking ends.
     pub fn block_counters(&self) -> Utf8PathBuf {
         self.root.join("blocks.json")
+    }
+
+    /// Held while a block is counted.
+    pub fn block_lock(&self) -> Utf8PathBuf {
+        self.root.join("blocks.lock")
+    }
+
+    /// How the session stopped last.
+    pub fn last_stop(&self) -> Utf8PathBuf {
+        self.root.join("stop.json")
     }
 }
