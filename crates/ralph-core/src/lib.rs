@@ -8,7 +8,9 @@
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
+//! | [`prompt`] | what is the agent told about its story? |
 //! | [`secrets`] | how is a text kept without the keys in it? |
+//! | [`settle`] | how does an attempt become a commit and a tick, or neither? |
 //! | [`shell`] | which programs would this command line run? |
 //! | [`transcript`] | what does the end of a session's transcript say? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
@@ -21,7 +23,9 @@ pub mod hook;
 pub mod leftovers;
 pub mod plan;
 pub mod project;
+pub mod prompt;
 pub mod secrets;
+pub mod settle;
 pub mod shell;
 pub mod state;
 pub mod transcript;

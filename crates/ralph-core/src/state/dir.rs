@@ -27,6 +27,8 @@ const GITIGNORE: &str = "\
 .checkpoint
 .hook-error.json
 *.tmp
+attempt
+claim.json
 context-window.json
 current-story
 events.jsonl
@@ -35,8 +37,11 @@ lock
 logs/
 merge-requests/
 rollback.lock
+run.json
 session.log
 sessions.log
+settle.lock
+settling.json
 state/
 ";
 
@@ -91,6 +96,16 @@ impl StateDir {
     /// What was done so far, appended at each iteration.
     pub fn progress(&self, number: u32) -> Utf8PathBuf {
         self.prd(number).join("progress.md")
+    }
+
+    /// The progress that belongs to a plan at any place.
+    pub fn progress_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("progress.md")
+    }
+
+    /// The prompt template that belongs to a plan at any place.
+    pub fn prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("prompt.md")
     }
 
     /// The prompt template, optional.
@@ -168,6 +183,37 @@ impl StateDir {
     /// Merge requests left for the user.
     pub fn merge_requests(&self) -> Utf8PathBuf {
         self.root.join("merge-requests")
+    }
+
+    /// The attempt under way: its story, and the plan as it was when it began.
+    pub fn attempt(&self) -> Utf8PathBuf {
+        self.root.join("attempt")
+    }
+
+    /// A note that a story is being ticked and committed, there only while that goes on.
+    pub fn settling(&self) -> Utf8PathBuf {
+        self.root.join("settling.json")
+    }
+
+    /// Held while a story is settled from within a session.
+    pub fn settle_lock(&self) -> Utf8PathBuf {
+        self.root.join("settle.lock")
+    }
+
+    /// The agent's word about its story.
+    pub fn claim(&self) -> Utf8PathBuf {
+        self.root.join("claim.json")
+    }
+
+    /// Where the run stands: its counters, and what a crash leaves to be finished.
+    pub fn run(&self) -> Utf8PathBuf {
+        self.root.join("run.json")
+    }
+
+    /// The files of `.ralph/` that belong to the user: what git sees of it.
+    pub fn is_users(name: &str) -> bool {
+        let users = ["config.toml", "guardrails.md", "hooks", "fix_plan.md", "prd.json"];
+        users.contains(&name) || name.starts_with("PRD-")
     }
 
     /// Held by the loop for as long as it lives.

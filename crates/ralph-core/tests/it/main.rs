@@ -1,5 +1,11 @@
 //! What touches disk, git and processes, tested with the real ones.
-#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail loudly")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests fail loudly"
+)]
 
 mod git_restore;
 mod git_restore_properties;
+mod settle;
