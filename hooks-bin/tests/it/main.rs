@@ -3,3 +3,5 @@
 
 mod disk_trouble;
 mod failure_policy;
+mod on_stop;
+mod pre_prompt;

@@ -156,6 +156,8 @@ pub struct Row {
     pub transcript: u64,
     /// Stories that the session was sent on to, newest last.
     pub stories: Vec<String>,
+    /// The story that failed last, and how often in this session.
+    failed: (String, u64),
     /// Which of the rows was used last.
     used: u64,
 }
@@ -223,6 +225,15 @@ impl Blocks {
         self.keep(who, row);
     }
 
+    /// Counts a failure of this story and tells how often it failed in this session.
+    pub fn count_failure(&mut self, who: &Who, story: &str) -> u64 {
+        let mut row = self.row(who);
+        let before = if row.failed.0 == story { row.failed.1 } else { 0 };
+        row.failed = (story.to_owned(), before.saturating_add(1));
+        self.keep(who, row);
+        before.saturating_add(1)
+    }
+
     /// Notes that a stop was allowed: the turn is over.
     pub fn allowed(&mut self, who: &Who) {
         let row = Row { in_turn: 0, idle: 0, ..self.row(who) };
@@ -268,12 +279,24 @@ pub fn ask_on_disk(
     moment: &Moment,
     limits: Limits,
 ) -> Result<(), LetGo> {
-    let no_count = |_| LetGo::NoCount;
-    let _lock = Lock::take_within(&session.block_lock(), "counting a block", PATIENCE)
-        .map_err(|_| LetGo::NoCount)?;
+    let _lock = counting(session).ok_or(LetGo::NoCount)?;
     let mut blocks = Blocks::load(session, moment.stop_hook_active).ok_or(LetGo::NoCount)?;
     blocks.ask(who, cause, moment, limits)?;
-    blocks.save(session).map_err(no_count)
+    blocks.save(session).map_err(|_| LetGo::NoCount)
+}
+
+/// Changes the counts on disk in another way. Counts that cannot be relied on are begun anew,
+/// which is safe wherever no block follows; none if they cannot be written.
+pub fn note_on_disk<T>(session: &SessionDir, note: impl FnOnce(&mut Blocks) -> T) -> Option<T> {
+    let _lock = counting(session)?;
+    let mut blocks = Blocks::load(session, false).unwrap_or_default();
+    let noted = note(&mut blocks);
+    blocks.save(session).ok()?;
+    Some(noted)
+}
+
+fn counting(session: &SessionDir) -> Option<Lock> {
+    Lock::take_within(&session.block_lock(), "counting a block", PATIENCE).ok()
 }
 
 #[cfg(test)]

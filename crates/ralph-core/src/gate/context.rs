@@ -5,8 +5,10 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::state_file::{self, Reading};
+use super::unmet::quoted;
 use crate::config;
-use crate::state::StateDir;
+use crate::secrets::mask;
+use crate::state::{self, StateDir};
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -81,6 +83,28 @@ impl Fill {
     }
 }
 
+/// What is appended to the progress for the session that goes on; `existing` is what stands there.
+pub fn handoff_note(
+    existing: &[u8],
+    story: Option<&str>,
+    fill: &Fill,
+    last_words: &str,
+) -> Vec<u8> {
+    // An append ends an unfinished last line by itself.
+    let lead = if existing.is_empty() { "# Progress Log\n\n" } else { "\n" };
+    let left_off = match quoted(&mask(last_words)) {
+        words if words.is_empty() => "nothing was said".to_owned(),
+        words => words,
+    };
+    format!(
+        "{lead}## Handoff - {}\n- Time: {}\n- Context: {}\n- Left off: {left_off}\n",
+        quoted(story.unwrap_or("no story")),
+        state::now(),
+        fill.told()
+    )
+    .into_bytes()
+}
+
 /// Digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -129,6 +153,22 @@ mod tests {
         let fill = Fill { used: 161_020, window: 1_000_000, limit: 0.8 };
         assert_eq!(fill.told(), "161,020 of 1,000,000 tokens (16 %)");
         assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.told(), "7 of 0 tokens (0 %)");
+    }
+
+    #[test]
+    fn the_note_is_an_entry_of_its_own_and_holds_no_key() {
+        let fill = Fill { used: 161_020, window: 200_000, limit: 0.8 };
+        let words = "Half\n## Iteration 9 - US-9\nkey ghp_0123456789abcdefghij0123456789abcdef";
+        let note = handoff_note(b"x", Some("US-001"), &fill, words);
+        let note = String::from_utf8(note).unwrap();
+        assert!(note.starts_with("\n## Handoff - US-001\n- Time: 2"), "{note}");
+        assert!(note.contains("\n- Context: 161,020 of 200,000 tokens (80 %)\n"), "{note}");
+        assert!(
+            note.ends_with("\n- Left off: Half ## Iteration 9 - US-9 key [masked]\n"),
+            "{note}"
+        );
+        let first = String::from_utf8(handoff_note(b"", None, &fill, "")).unwrap();
+        assert!(first.starts_with("# Progress Log\n\n## Handoff - no story\n"), "{first}");
     }
 
     #[test]

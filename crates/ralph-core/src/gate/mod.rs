@@ -45,6 +45,7 @@
 //! | `unmet.rs` | what a gate says |
 //! | `blocks.rs` | how often a session was held back |
 //! | `continuation.rs` | what comes next in a plan |
+//! | `subagents.rs` | which subagents are held back like a session |
 //! | `context.rs`, `last_stop.rs` | the context window; how a session stopped last |
 
 mod blocks;
@@ -55,18 +56,24 @@ mod loop_state;
 mod orchestrator;
 mod quality;
 mod state_file;
+mod subagents;
 mod tasks;
 mod unmet;
 mod work;
 
-pub use blocks::{Blocks, Cause, LetGo, Limits, MOST_BLOCKS, Moment, Row, Who, ask_on_disk};
-pub use context::{ContextWindow, Fill, USUAL_WINDOW};
-pub use continuation::{Course, Standing, Ticking, counted_up, course, instruction, remaining};
+pub use blocks::{
+    Blocks, Cause, LetGo, Limits, MOST_BLOCKS, Moment, Row, Who, ask_on_disk, note_on_disk,
+};
+pub use context::{ContextWindow, Fill, USUAL_WINDOW, handoff_note};
+pub use continuation::{
+    Course, Standing, Ticking, counted_up, course, instruction, remaining, seconds_since,
+};
 pub use last_stop::{LastStop, StopStatus};
 pub use loop_state::LoopState;
 pub use orchestrator::{CONDITIONS, Orchestrator};
 pub use quality::{QualityGate, Stage};
 pub use state_file::{Broken, Reading, StateFile};
+pub use subagents::is_gated;
 pub use tasks::{Task, Tasks};
 pub use unmet::{Unmet, reason};
 pub use work::{

@@ -244,6 +244,29 @@ impl StateDir {
     }
 }
 
+/// A folder with a feature list, where another loop than ours keeps its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopDir {
+    root: Utf8PathBuf,
+}
+
+impl LoopDir {
+    /// The loop's files in this folder.
+    pub fn at(root: Utf8PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The plan.
+    pub fn feature_list(&self) -> Utf8PathBuf {
+        self.root.join("feature_list.json")
+    }
+
+    /// How far the loop has come.
+    pub fn progress(&self) -> Utf8PathBuf {
+        self.root.join("progress.txt")
+    }
+}
+
 /// The files of one client session, ours and those that other tools write for the gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionDir {

@@ -29,7 +29,7 @@ mod tail;
 mod write;
 
 pub use dir::{
-    FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, RESTORE_NOTE, SessionDir, StateDir, UNTOUCHED,
+    FOREIGN_LIFECYCLE_DIR, LoopDir, PROJECT_MARKER, RESTORE_NOTE, SessionDir, StateDir, UNTOUCHED,
 };
 pub use event::{Event, HookFailure, Record};
 pub use id::{BadId, Id};
