@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ralph_core::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 use ralph_core::git::{Repo, Status};
 use ralph_core::settle::run_checks;
-use ralph_core::state::LastVerdict;
+use ralph_core::state::{LastVerdict, SessionDir};
 
 use super::session::Session;
 
@@ -20,12 +20,12 @@ pub(super) struct Judged {
 /// Judges all gates that concern the session.
 pub(super) fn judge(session: &Session<'_>) -> Judged {
     let mut judged = Judged::default();
-    let orchestrator: Option<Orchestrator> = session.load();
+    let orchestrator = session.load::<Orchestrator>();
     let is_orchestrated = orchestrator.is_some();
-    judged.unmet.extend(orchestrator.and_then(|state| state.gate()));
-    judged.unmet.extend(session.load::<LoopState>().and_then(|state| state.gate()));
-    judged.unmet.extend(session.load::<QualityGate>().and_then(|state| state.gate()));
-    judged.unmet.extend(tasks(session).gate());
+    judged.unmet.extend(orchestrator.and_then(|(state, file)| state.gate(&file)));
+    judged.unmet.extend(session.load::<LoopState>().and_then(|(state, file)| state.gate(&file)));
+    judged.unmet.extend(session.load::<QualityGate>().and_then(|(state, file)| state.gate(&file)));
+    judged.unmet.extend(session.dirs().iter().filter_map(|dir| tasks(session, dir)));
     if session.is_bound() {
         let last = session.dirs().iter().find_map(LastVerdict::load);
         judged.unmet.extend(last.and_then(|last| gate::last_verdict(&last)));
@@ -43,16 +43,12 @@ pub(super) fn judge(session: &Session<'_>) -> Judged {
     judged
 }
 
-fn tasks(session: &Session<'_>) -> Tasks {
-    let mut all = Tasks::default();
-    for dir in session.dirs() {
-        let tasks = Tasks::load(dir);
-        for broken in tasks.broken {
-            session.call.record("gate", &broken.to_string());
-        }
-        all.tasks.extend(tasks.tasks);
+fn tasks(session: &Session<'_>, dir: &SessionDir) -> Option<Unmet> {
+    let tasks = Tasks::load(dir);
+    for broken in &tasks.broken {
+        session.call.record("gate", &broken.to_string());
     }
-    all
+    tasks.gate(&dir.tasks())
 }
 
 fn current_story(session: &Session<'_>) -> Option<Unmet> {

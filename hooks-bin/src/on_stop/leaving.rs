@@ -20,9 +20,12 @@ pub(super) fn allow(session: &Session<'_>, status: StopStatus, note: Option<Stri
     }
     if session.is_bound() && session.who == Who::Session {
         record(session, status, note);
-        if let Some(dir) = call.session() {
-            note_on_disk(&dir, |blocks| blocks.allowed(&session.who));
-        }
+    }
+    if let Some(dir) = call.session().filter(|_| session.is_bound() || session.has_files()) {
+        note_on_disk(&dir, |blocks| match status {
+            StopStatus::Waiting => blocks.waits(&session.who),
+            _ => blocks.allowed(&session.who),
+        });
     }
     Decision::NoOpinion
 }
@@ -54,6 +57,9 @@ fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
     if let Some(attempt) = session.attempt() {
         return Some(attempt.progress);
     }
+    if let Some(dir) = &session.loop_dir {
+        return Some(StateDir::progress_beside(&dir.feature_list()));
+    }
     let plan = session.plan()?;
     match session.call.config().run.progress.as_str() {
         "" => Some(StateDir::progress_beside(plan.path())),
@@ -61,11 +67,15 @@ fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
     }
 }
 
-/// The agent's service failed, so that no `Stop` will come.
+/// The agent's service failed, so that no `Stop` will come. A context that does not fit any more
+/// is a case for a fresh session.
 pub(super) fn failed(call: &Call<'_>) -> Decision {
     let session = Session::new(call, Who::Session);
+    let words = call.input.last_assistant_message.as_deref().unwrap_or_default();
+    let is_full = words.to_ascii_lowercase().starts_with("prompt is too long");
+    let status = if is_full { StopStatus::Handoff } else { StopStatus::ApiError };
     if session.is_bound() {
-        allow(&session, StopStatus::ApiError, call.input.error.clone());
+        allow(&session, status, call.input.error.clone());
     }
     Decision::NoOpinion
 }

@@ -57,12 +57,12 @@ impl<'a> Session<'a> {
         &self.dirs
     }
 
-    /// One of its state files: the first that is there. A broken one is reported.
-    pub(super) fn load<T: StateFile>(&self) -> Option<T> {
+    /// One of its state files, and where it is: the first that is there. A broken one is reported.
+    pub(super) fn load<T: StateFile>(&self) -> Option<(T, Utf8PathBuf)> {
         for dir in &self.dirs {
             match T::load(dir) {
                 Reading::Missing => {}
-                Reading::Found(file) => return Some(file),
+                Reading::Found(file) => return Some((file, T::path(dir))),
                 Reading::Broken(broken) => {
                     self.call.record("gate", &broken.to_string());
                     return None;

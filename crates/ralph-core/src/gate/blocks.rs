@@ -156,6 +156,8 @@ pub struct Row {
     pub transcript: u64,
     /// Stories that the session was sent on to, newest last.
     pub stories: Vec<String>,
+    /// Whether the last stop only waited for something in the background.
+    waiting: bool,
     /// The story that failed last, and how often in this session.
     failed: (String, u64),
     /// Which of the rows was used last.
@@ -236,7 +238,14 @@ impl Blocks {
 
     /// Notes that a stop was allowed: the turn is over.
     pub fn allowed(&mut self, who: &Who) {
-        let row = Row { in_turn: 0, idle: 0, ..self.row(who) };
+        let row = Row { in_turn: 0, idle: 0, waiting: false, ..self.row(who) };
+        self.keep(who, row);
+    }
+
+    /// Notes that a stop was allowed only because something runs in the background. The client
+    /// begins a turn when that ends; for us it is still the same one.
+    pub fn waits(&mut self, who: &Who) {
+        let row = Row { waiting: true, ..self.row(who) };
         self.keep(who, row);
     }
 
@@ -261,10 +270,11 @@ impl Row {
     /// A new turn begins with fresh counts, and so does a row of blocks after something was done.
     /// Tasks and teammates have no turns.
     fn enter(&mut self, cause: Cause, moment: &Moment) {
-        if !moment.stop_hook_active && cause != Cause::Leftovers {
+        if !moment.stop_hook_active && !self.waiting && cause != Cause::Leftovers {
             self.in_turn = 0;
             self.idle = 0;
         }
+        self.waiting = false;
         if moment.tool_called || moment.fingerprint != self.fingerprint {
             self.idle = 0;
         }

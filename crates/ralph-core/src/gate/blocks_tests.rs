@@ -64,6 +64,18 @@ fn continuation_without_work_ends_before_the_client_cuts_it_off() {
 }
 
 #[test]
+fn a_turn_that_waits_for_something_is_still_the_same_turn() {
+    let mut blocks = Blocks::default();
+    let ask =
+        |blocks: &mut Blocks| blocks.ask(&Who::Session, Cause::Gates, &moment(false, true), LIMITS);
+    assert_eq!(ask(&mut blocks), Ok(()));
+    blocks.waits(&Who::Session);
+    assert_eq!(ask(&mut blocks), Err(LetGo::TurnSpent));
+    blocks.allowed(&Who::Session);
+    assert_eq!(ask(&mut blocks), Ok(()));
+}
+
+#[test]
 fn a_change_without_a_tool_call_is_work_too() {
     let mut blocks = Blocks::default();
     for fingerprint in ["a", "b", "c", "d"] {

@@ -1,7 +1,7 @@
 //! `loop.json`: a loop inside one session that goes on until its result was verified, and the gate
 //! on it.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -46,8 +46,9 @@ impl StateFile for LoopState {
 }
 
 impl LoopState {
-    /// The gate: holds until `verified_done`, while iterations are left.
-    pub fn gate(&self) -> Option<Unmet> {
+    /// The gate: holds until `verified_done`, while iterations are left. `file` is where this
+    /// stands.
+    pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
         let iteration = self.iteration.unwrap_or(0);
         let limit = self.max_iterations.unwrap_or(USUAL_LIMIT);
         if self.verified_done || iteration >= limit {
@@ -62,8 +63,9 @@ impl LoopState {
             (format!("its validation is `{result}`"), "validate the result".to_owned())
         };
         let what = format!("the loop is at iteration {iteration}/{limit} and not done; {what}");
-        let next =
-            format!("{next}, count the iteration, and set `verified_done` to true when it holds");
+        let next = format!(
+            "{next}, and in {file} count the iteration and set `verified_done` to true when it holds"
+        );
         Some(Unmet { gate: "LOOP", what, next })
     }
 }
@@ -74,7 +76,11 @@ mod tests {
 
     fn check(text: &str, expected: Option<&str>) {
         let state: LoopState = serde_json::from_str(text).unwrap();
-        assert_eq!(state.gate().map(|unmet| unmet.to_string()).as_deref(), expected, "{text}");
+        assert_eq!(
+            state.gate("l.json".into()).map(|unmet| unmet.to_string()).as_deref(),
+            expected,
+            "{text}"
+        );
     }
 
     #[test]
@@ -90,9 +96,9 @@ mod tests {
         check(
             r#"{"iteration":3,"max_iterations":25,"last_error":"Type error in src/auth.ts:42","verified_done":false}"#,
             Some(
-                "LOOP gate: the loop is at iteration 3/25 and not done; last error: Type error in \
-                 src/auth.ts:42. Next: fix that error, count the iteration, and set \
-                 `verified_done` to true when it holds.",
+                "LOOP gate failed: the loop is at iteration 3/25 and not done; last error: Type error in \
+                 src/auth.ts:42. Next: fix that error, and in l.json count the \
+                 iteration and set `verified_done` to true when it holds.",
             ),
         );
     }
@@ -102,17 +108,17 @@ mod tests {
         check(
             r#"{"validation_result":"pending","last_error":""}"#,
             Some(
-                "LOOP gate: the loop is at iteration 0/25 and not done; its validation is \
-                 `pending`. Next: validate the result, count the iteration, and set \
-                 `verified_done` to true when it holds.",
+                "LOOP gate failed: the loop is at iteration 0/25 and not done; its validation is \
+                 `pending`. Next: validate the result, and in l.json count the \
+                 iteration and set `verified_done` to true when it holds.",
             ),
         );
         check(
             "{}",
             Some(
-                "LOOP gate: the loop is at iteration 0/25 and not done; its result was not \
-                 verified. Next: verify the result, count the iteration, and set `verified_done` \
-                 to true when it holds.",
+                "LOOP gate failed: the loop is at iteration 0/25 and not done; its result was not \
+                 verified. Next: verify the result, and in l.json count the iteration and set \
+                 `verified_done` to true when it holds.",
             ),
         );
     }

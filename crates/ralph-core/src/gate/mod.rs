@@ -27,11 +27,11 @@
 //! QualityGate { stages: vec![types], ..Default::default() }.save(&session)?;
 //!
 //! let Reading::Found(quality) = QualityGate::load(&session) else { panic!("it was written") };
-//! let unmet = quality.gate().into_iter().collect::<Vec<_>>();
+//! let unmet = quality.gate("quality-gate.json".into()).into_iter().collect::<Vec<_>>();
 //! assert_eq!(
 //!     reason(&unmet, &[]),
-//!     "QUALITY gate: types failed: 3 type errors found. \
-//!      Next: fix what is reported, run `types` again, and record the new result."
+//!     "QUALITY gate failed: types: 3 type errors found. Next: fix what is reported, \
+//!      run `types` again, and record the new result in quality-gate.json."
 //! );
 //! # Ok(())
 //! # }

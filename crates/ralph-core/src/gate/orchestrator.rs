@@ -1,6 +1,6 @@
 //! `orchestrator.json`: an orchestrating skill's nine conditions, and the gate on them.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -73,8 +73,8 @@ impl Orchestrator {
         known.chain(own).filter(|condition| condition.value != Some(true)).collect()
     }
 
-    /// The gate: holds until `verified_done`.
-    pub fn gate(&self) -> Option<Unmet> {
+    /// The gate: holds until `verified_done`. `file` is where this stands.
+    pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
         if self.verified_done {
             return None;
         }
@@ -89,7 +89,8 @@ impl Orchestrator {
             Some(first) => format!("{}, record each condition as it is met", first.next),
             None => "check the result against the task".to_owned(),
         };
-        let next = format!("{next}, and set `verified_done` to true once all of it holds");
+        let next =
+            format!("{next}, and set `verified_done` to true in {file} once all of it holds");
         Some(Unmet { gate: "ORCHESTRATOR", what, next })
     }
 }
@@ -117,7 +118,11 @@ mod tests {
 
     fn check(text: &str, expected: Option<&str>) {
         let state: Orchestrator = serde_json::from_str(text).unwrap();
-        assert_eq!(state.gate().map(|unmet| unmet.to_string()).as_deref(), expected, "{text}");
+        assert_eq!(
+            state.gate("o.json".into()).map(|unmet| unmet.to_string()).as_deref(),
+            expected,
+            "{text}"
+        );
     }
 
     #[test]
@@ -133,10 +138,10 @@ mod tests {
                 "retrospective_done":false,"plan_approved":true,"implementation_complete":"false",
                 "adversarial_passed":null,"screenshots_taken":false,"note":"x"}}"#,
             Some(
-                "ORCHESTRATOR gate: the orchestrator is in phase `implementation` and not verified; \
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not verified; \
                  unmet: implementation_complete, adversarial_passed (not judged yet), \
                  retrospective_done, screenshots_taken. Next: finish the implementation, record \
-                 each condition as it is met, and set `verified_done` to true once all of it holds.",
+                 each condition as it is met, and set `verified_done` to true in o.json once all of it holds.",
             ),
         );
     }
@@ -146,9 +151,9 @@ mod tests {
         check(
             r#"{"phase":"tests","quality_passed":false,"iterations":3}"#,
             Some(
-                "ORCHESTRATOR gate: the orchestrator is in phase `tests` and not verified; unmet: \
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `tests` and not verified; unmet: \
                  quality_passed. Next: run type checker and linter and fix what they report, record \
-                 each condition as it is met, and set `verified_done` to true once all of it holds.",
+                 each condition as it is met, and set `verified_done` to true in o.json once all of it holds.",
             ),
         );
     }
@@ -158,9 +163,9 @@ mod tests {
         check(
             "{}",
             Some(
-                "ORCHESTRATOR gate: the orchestrator is in phase `unknown` and not verified. \
-                 Next: check the result against the task, and set `verified_done` to true once all \
-                 of it holds.",
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `unknown` and not verified. \
+                 Next: check the result against the task, and set `verified_done` to true in \
+                 o.json once all of it holds.",
             ),
         );
     }
@@ -172,7 +177,7 @@ mod tests {
             for (other, _) in CONDITIONS {
                 state.set(other, other != name);
             }
-            let text = state.gate().unwrap().to_string();
+            let text = state.gate("o.json".into()).unwrap().to_string();
             assert!(text.contains(&format!("unmet: {name}. Next: {next},")), "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! `quality-gate.json`: how the stages of a quality check ended, and the gate on them.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -41,8 +41,9 @@ impl StateFile for QualityGate {
 }
 
 impl QualityGate {
-    /// The gate: holds while the last result, or one of the stages, is `failed`.
-    pub fn gate(&self) -> Option<Unmet> {
+    /// The gate: holds while the last result, or one of the stages, is `failed`. `file` is where
+    /// this stands.
+    pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
         let failed: Vec<&Stage> =
             self.stages.iter().filter(|stage| is_failed(&stage.status)).collect();
         if failed.is_empty() && !is_failed(&self.last_result) {
@@ -51,8 +52,10 @@ impl QualityGate {
         if failed.is_empty() {
             return Some(Unmet {
                 gate: "QUALITY",
-                what: "the last quality check failed".to_owned(),
-                next: "run it again, fix what it reports, and record the new result".to_owned(),
+                what: "the last quality check did not pass".to_owned(),
+                next: format!(
+                    "run it again, fix what it reports, and record the new result in {file}"
+                ),
             });
         }
         let told: Vec<String> = failed.iter().take(6).map(|stage| stage.told()).collect();
@@ -62,7 +65,7 @@ impl QualityGate {
             gate: "QUALITY",
             what: told.join("; "),
             next: format!(
-                "fix what is reported, run {} again, and record the new result",
+                "fix what is reported, run {} again, and record the new result in {file}",
                 names.join(" and ")
             ),
         })
@@ -73,8 +76,8 @@ impl Stage {
     fn told(&self) -> String {
         let name = quoted(&self.name);
         match quoted(&self.details).as_str() {
-            "" => format!("{name} failed"),
-            details => format!("{name} failed: {details}"),
+            "" => name,
+            details => format!("{name}: {details}"),
         }
     }
 }
@@ -108,7 +111,11 @@ mod tests {
 
     fn check(text: &str, expected: Option<&str>) {
         let state: QualityGate = serde_json::from_str(text).unwrap();
-        assert_eq!(state.gate().map(|unmet| unmet.to_string()).as_deref(), expected, "{text}");
+        assert_eq!(
+            state.gate("q.json".into()).map(|unmet| unmet.to_string()).as_deref(),
+            expected,
+            "{text}"
+        );
     }
 
     #[test]
@@ -126,15 +133,15 @@ mod tests {
                 "quality":{"status":"failed","details":"3 type errors found"},
                 "security":"failed"}}"#,
             Some(
-                "QUALITY gate: quality failed: 3 type errors found; security failed. Next: fix \
-                 what is reported, run `quality` and `security` again, and record the new result.",
+                "QUALITY gate failed: quality: 3 type errors found; security. Next: fix what is \
+                 reported, run `quality` and `security` again, and record the new result in q.json.",
             ),
         );
         check(
             r#"{"last_result":"failed"}"#,
             Some(
-                "QUALITY gate: the last quality check failed. Next: run it again, fix what it \
-                 reports, and record the new result.",
+                "QUALITY gate failed: the last quality check did not pass. Next: run it again, \
+                 fix what it reports, and record the new result in q.json.",
             ),
         );
     }
@@ -144,8 +151,8 @@ mod tests {
         check(
             r#"{"stages":{"lint":{"status":"FAILED","details":["a.rs:1 unused","b.rs:2 unused"]}}}"#,
             Some(
-                "QUALITY gate: lint failed: a.rs:1 unused; b.rs:2 unused. Next: fix what is \
-                 reported, run `lint` again, and record the new result.",
+                "QUALITY gate failed: lint: a.rs:1 unused; b.rs:2 unused. Next: fix what is \
+                 reported, run `lint` again, and record the new result in q.json.",
             ),
         );
     }

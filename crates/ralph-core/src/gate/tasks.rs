@@ -74,8 +74,8 @@ impl Tasks {
         found
     }
 
-    /// The gate: holds while a task is `pending` or `in_progress`.
-    pub fn gate(&self) -> Option<Unmet> {
+    /// The gate: holds while a task is `pending` or `in_progress`. `folder` is where they stand.
+    pub fn gate(&self, folder: &Utf8Path) -> Option<Unmet> {
         let open: Vec<String> =
             self.tasks.iter().filter(|task| task.is_open()).map(Task::name).collect();
         if open.is_empty() {
@@ -89,8 +89,10 @@ impl Tasks {
                 counted(open.len(), "task", "tasks"),
                 first_of(&open, NAMED)
             ),
-            next: "finish them and mark them `completed`, or remove those that no longer apply"
-                .to_owned(),
+            next: format!(
+                "finish them and mark them `completed` in {folder}, or remove those that no longer \
+                 apply"
+            ),
         })
     }
 }
@@ -118,7 +120,7 @@ mod tests {
             scratch.file(&format!(".ralph/state/s1/tasks/{name}"), content);
         }
         let tasks = Tasks::load(&session);
-        assert_eq!(tasks.gate().map(|unmet| unmet.to_string()).as_deref(), expected);
+        assert_eq!(tasks.gate("t".into()).map(|unmet| unmet.to_string()).as_deref(), expected);
         assert_eq!(tasks.broken.len(), broken);
     }
 
@@ -131,8 +133,8 @@ mod tests {
 
     #[test]
     fn unfinished_tasks_are_counted_and_the_first_are_named() {
-        let next = "Next: finish them and mark them `completed`, or remove those that no longer \
-                    apply.";
+        let next = "Next: finish them and mark them `completed` in t, or remove those that no \
+                    longer apply.";
         check(
             &[
                 ("4.json", r#"{"status":"pending"}"#),
@@ -141,13 +143,15 @@ mod tests {
                 ("3.json", r#"{"status":"pending","description":"Reset"}"#),
             ],
             Some(&format!(
-                "TASKS gate: 4 tasks are not finished: Log in, Log out, Reset and 1 more. {next}"
+                "TASKS gate failed: 4 tasks are not finished: Log in, Log out, Reset and 1 more. {next}"
             )),
             0,
         );
         check(
             &[("1.json", r#"{"status":"pending"}"#)],
-            Some(&format!("TASKS gate: 1 task is not finished: a task without a title. {next}")),
+            Some(&format!(
+                "TASKS gate failed: 1 task is not finished: a task without a title. {next}"
+            )),
             0,
         );
     }

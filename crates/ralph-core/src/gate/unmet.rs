@@ -15,7 +15,9 @@ pub struct Unmet {
 
 impl fmt::Display for Unmet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} gate: {}. Next: {}.", self.gate, self.what, self.next)
+        // A quotation of several lines ends with its last line.
+        let end = if self.what.ends_with('\n') { "" } else { ". " };
+        write!(f, "{} gate failed: {}{end}Next: {}.", self.gate, self.what, self.next)
     }
 }
 
@@ -80,7 +82,10 @@ mod tests {
 
     #[test]
     fn one_gate_is_one_sentence_pair() {
-        assert_eq!(reason(&[unmet("STORY")], &[]), "STORY gate: it is open. Next: close it.");
+        assert_eq!(
+            reason(&[unmet("STORY")], &[]),
+            "STORY gate failed: it is open. Next: close it."
+        );
     }
 
     #[test]
@@ -88,8 +93,8 @@ mod tests {
         assert_eq!(
             reason(&[unmet("STORY"), unmet("TESTS")], &["commit a.txt".into()]),
             "2 things keep this session from stopping:\n\
-             1. STORY gate: it is open. Next: close it.\n\
-             2. TESTS gate: it is open. Next: close it.\n\
+             1. STORY gate failed: it is open. Next: close it.\n\
+             2. TESTS gate failed: it is open. Next: close it.\n\
              Also: commit a.txt."
         );
     }

@@ -118,7 +118,7 @@ mod tests {
         let many: Vec<PathBuf> = (0..7).map(|n| format!("{n}.txt").into()).collect();
         assert_eq!(
             told(uncommitted(&many)).unwrap(),
-            "CHANGES gate: 7 files are not committed: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 \
+            "CHANGES gate failed: 7 files are not committed: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 \
              more. Next: commit what belongs to the task, and remove what does not."
         );
     }
@@ -137,13 +137,13 @@ mod tests {
         };
         assert_eq!(
             told(last_verdict(&last)).unwrap(),
-            "TESTS gate: the last test run failed (`npm test`): adds, subtracts. Next: fix the \
+            "TESTS gate failed: the last test run failed (`npm test`): adds, subtracts. Next: fix the \
              cause and run it again."
         );
         let bare = LastVerdict { verdict: "failed".into(), ..LastVerdict::default() };
         assert_eq!(
             told(last_verdict(&bare)).unwrap(),
-            "TESTS gate: the last test run failed. Next: fix the cause and run the tests again."
+            "TESTS gate failed: the last test run failed. Next: fix the cause and run the tests again."
         );
     }
 
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(current_story(story("US-003"), false), None);
         assert_eq!(
             told(current_story(story("US-001"), false)).unwrap(),
-            "STORY gate: story US-001 (Log in) is not done. Next: finish it and run `ralph-loop \
+            "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run `ralph-loop \
              complete US-001 --status success --summary \"…\"`; if it cannot be finished, say why \
              with `--status blocked`."
         );
@@ -174,8 +174,8 @@ mod tests {
         };
         let text = told(verify(Some(&failed))).unwrap();
         assert!(text.starts_with(
-            "VERIFY gate: `cargo test` failed with exit code 101; it printed:\nline 70\n"
+            "VERIFY gate failed: `cargo test` failed with exit code 101; it printed:\nline 70\n"
         ));
-        assert!(text.ends_with("line 99\n. Next: fix what it reports and run it again."), "{text}");
+        assert!(text.ends_with("line 99\nNext: fix what it reports and run it again."), "{text}");
     }
 }

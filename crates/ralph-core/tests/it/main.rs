@@ -6,6 +6,7 @@
     reason = "tests fail loudly"
 )]
 
+mod gates;
 mod git_restore;
 mod git_restore_properties;
 mod settle;

@@ -27,22 +27,22 @@ type Gate = (&'static str, fn(&Stage), &'static str);
 
 const GATES: [Gate; 7] = [
     ("orchestrator", |s| _ = s.state("s1", "orchestrator.json", ORCHESTRATOR), {
-        "ORCHESTRATOR gate: the orchestrator is in phase `implementation` and not verified; unmet: \
+        "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not verified; unmet: \
          implementation_complete. Next: finish the implementation,"
     }),
     ("loop", |s| _ = s.state("s1", "loop.json", LOOP), {
-        "LOOP gate: the loop is at iteration 3/25 and not done; last error: E1 in a.ts:4. Next: fix \
+        "LOOP gate failed: the loop is at iteration 3/25 and not done; last error: E1 in a.ts:4. Next: fix \
          that error,"
     }),
     ("quality", |s| _ = s.state("s1", "quality-gate.json", QUALITY), {
-        "QUALITY gate: types failed: 3 type errors found. Next: fix what is reported, run `types` \
+        "QUALITY gate failed: types: 3 type errors found. Next: fix what is reported, run `types` \
          again,"
     }),
     ("tasks", |s| _ = s.state("s1", "tasks/1.json", TASK), {
-        "TASKS gate: 1 task is not finished: Log in. Next: finish them"
+        "TASKS gate failed: 1 task is not finished: Log in. Next: finish them"
     }),
     ("tests", fail_tests, {
-        "TESTS gate: the last test run failed (`npm test`): adds. Next: fix the cause"
+        "TESTS gate failed: the last test run failed (`npm test`): adds. Next: fix the cause"
     }),
     (
         "story",
@@ -50,7 +50,7 @@ const GATES: [Gate; 7] = [
             s.write(".ralph/current-story", "US-001\n")
                 .write(".ralph/PRD-1/plan.md", "- [ ] US-001: Log in\n");
         },
-        "STORY gate: story US-001 (Log in) is not done. Next: finish it and run `ralph-loop complete",
+        "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run `ralph-loop complete",
     ),
     (
         "verify",
@@ -58,7 +58,7 @@ const GATES: [Gate; 7] = [
             let config = "[stop]\nverify = true\n[verify]\ncommands = [\"echo broken; exit 3\"]\n";
             s.write(".ralph/config.toml", config);
         },
-        "VERIFY gate: `echo broken; exit 3` failed with exit code 3; it printed:\nbroken\n",
+        "VERIFY gate failed: `echo broken; exit 3` failed with exit code 3; it printed:\nbroken\n",
     ),
 ];
 
@@ -122,7 +122,7 @@ fn uncommitted_changes_hold_an_orchestrated_session_and_are_advice_otherwise() {
     let reason = stage.stop("s1", false).unwrap();
     assert_eq!(
         reason,
-        "CHANGES gate: 1 file is not committed: new.txt. Next: commit what belongs to the task, \
+        "CHANGES gate failed: 1 file is not committed: new.txt. Next: commit what belongs to the task, \
          and remove what does not."
     );
     stage.repo.commit_all("done");
@@ -215,6 +215,11 @@ fn while_something_runs_nothing_is_judged() {
     assert_eq!(stage.allowed(), ("waiting".into(), "waiting for sleep 1; echo FAIL".into()));
     input["background_tasks"][0]["status"] = "completed".into();
     assert!(stage.send(&input).blocked.unwrap().starts_with("LOOP gate"));
+    input["background_tasks"][0]["status"] = "running".into();
+    assert_eq!(stage.send(&input).blocked, None);
+    input["background_tasks"] = json!([]);
+    assert_eq!(stage.send(&input).blocked, None, "this turn was held back already");
+    assert!(stage.send(&input).blocked.is_some(), "a new one is judged again");
 }
 
 #[test]

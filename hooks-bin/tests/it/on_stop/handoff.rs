@@ -33,6 +33,21 @@ fn at_the_limit_the_session_is_handed_over_with_a_note() {
 }
 
 #[test]
+fn the_note_of_a_feature_list_stands_beside_it() {
+    let stage = Stage::new();
+    let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
+    stage.repo.scratch().file("loop/feature_list.json", list);
+    stage.repo.scratch().file("loop/progress.txt", "- Iteration: 1\n");
+    let dir = stage.repo.scratch().path("loop");
+    let stage = stage.with("RALPH_LOOP_DIR", dir.as_str());
+    stage.say("x".into(), 180_000);
+    assert_eq!(stage.stop("s1", false), None);
+    let note = stage.repo.scratch().read("loop/progress.md");
+    assert!(note.starts_with("# Progress Log\n\n## Handoff - no story\n"), "{note}");
+    assert_eq!(stage.repo.scratch().read("loop/progress.txt"), "- Iteration: 1\n");
+}
+
+#[test]
 fn below_the_limit_the_gates_are_judged() {
     let stage = stage(159_999);
     assert!(stage.stop("s1", false).unwrap().starts_with("STORY gate"));

@@ -120,7 +120,10 @@ fn failing_tests_are_not_settled() {
     work_on(&stage, "one.txt");
     stage.state("s1", "verdict.json", r#"{"version":1,"verdict":"failed","command":"npm test"}"#);
     let reason = stage.stop("s1", false).unwrap();
-    assert!(reason.contains("TESTS gate: the last test run failed (`npm test`)"), "{reason}");
+    assert!(
+        reason.contains("TESTS gate failed: the last test run failed (`npm test`)"),
+        "{reason}"
+    );
     assert_eq!(commits(&stage)[0], "plan");
 }
 

@@ -130,6 +130,15 @@ fn a_failure_of_the_service_is_an_early_stop() {
 }
 
 #[test]
+fn a_prompt_that_is_too_long_is_a_case_for_a_fresh_session() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    let mut input = payload("StopFailure-prompt-too-long");
+    input["session_id"] = "s1".into();
+    assert_eq!(stage.send(&input).blocked, None);
+    assert_eq!(stage.allowed(), ("handoff".into(), "invalid_request".into()));
+}
+
+#[test]
 fn the_end_of_a_session_removes_what_only_served_it() {
     let stage = Stage::new();
     for session in ["mine", "theirs"] {
