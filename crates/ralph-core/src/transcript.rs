@@ -15,6 +15,9 @@ const CHUNK: u64 = 128 * 1024;
 /// Reading stops here: what is further back no longer says how things are now.
 const MOST_READ: u64 = 8 * 1024 * 1024;
 
+/// A line says within so many bytes what it is.
+const BEGINNING: usize = 4096;
+
 /// What the end of a transcript says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ending {
@@ -58,10 +61,24 @@ fn regular(path: &Utf8Path) -> io::Result<File> {
     Ok(fs_err::File::open(path)?.into_parts().0)
 }
 
-/// A look at the text before the work of parsing it.
+/// A look at the beginning before the work of parsing it all: what a line is stands before what it
+/// holds.
 fn is_worth_parsing(line: &[u8]) -> bool {
-    let Ok(line) = std::str::from_utf8(line) else { return false };
-    line.contains("\"assistant\"") || line.contains("\"compact_boundary\"")
+    let beginning = String::from_utf8_lossy(line.get(..BEGINNING).unwrap_or(line));
+    beginning.contains("\"assistant\"") || beginning.contains("\"compact_boundary\"")
+}
+
+/// Where the last line begins, newline not included. Whole blocks are asked first, because the
+/// standard library searches those many bytes at a time.
+fn last_newline(bytes: &[u8]) -> Option<usize> {
+    let mut end = bytes.len();
+    for block in bytes.rchunks(1024) {
+        end -= block.len();
+        if block.contains(&b'\n') {
+            return block.iter().rposition(|byte| *byte == b'\n').map(|at| end + at);
+        }
+    }
+    None
 }
 
 /// The parts of a transcript line that are read here.
@@ -156,7 +173,7 @@ impl<'a> LinesBackwards<'a> {
     /// The next line towards the beginning; a line that the limit cuts is left out.
     fn next_line(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
         loop {
-            if let Some(at) = self.pending.iter().rposition(|byte| *byte == b'\n') {
+            if let Some(at) = last_newline(&self.pending) {
                 let tail = self.pending.split_off(at + 1);
                 self.pending.pop();
                 return Ok(Some((self.start + at as u64 + 1, self.joined(tail))));

@@ -97,13 +97,17 @@ pub(super) fn ended(call: &Call<'_>) -> Decision {
 /// Writes down how the session stopped, and once for each story that it left it open.
 fn record(session: &Session<'_>, status: StopStatus, note: Option<String>) {
     let Some(dir) = session.call.session() else { return };
-    let recorded = LastStop::load(&dir).and_then(|stop| stop.incomplete);
+    let before = LastStop::load(&dir);
+    let recorded = before.as_ref().and_then(|stop| stop.incomplete.clone());
     let mut stop = LastStop::new(status, note);
     stop.incomplete = left_open(session, status);
     if let Some(story) = stop.incomplete.as_ref().filter(|story| recorded.as_ref() != Some(story)) {
         log_incomplete(session.call, story);
     } else {
         stop.incomplete = stop.incomplete.or(recorded);
+    }
+    if before.as_ref() == Some(&stop) {
+        return;
     }
     if let Err(error) = stop.save(&dir) {
         session.call.record("stopping", &error.to_string());

@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 use ralph_core::config::{Mode, StoriesPerSession};
 use ralph_core::gate::{
     self, Cause, Course, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
-    seconds_since,
 };
 use ralph_core::git::Repo;
 use ralph_core::plan;
 use ralph_core::settle::{self, Attempt, Check, Outcome, Place, Report};
-use ralph_core::state::{Event, Journal, LastVerdict, Lock, LockError, Marks};
+use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
 use ralph_core::transcript::Ending;
 
 use super::continuation::{Answer, end_of, refused, send_on};
@@ -168,13 +167,6 @@ fn go_on(
     ending: &Ending,
     told: &str,
 ) -> Result<Answer, Failure> {
-    place.journal.append(&Event::IterationFinished {
-        outcome: "success".to_owned(),
-        exit_code: None,
-        duration_s: seconds_since(&attempt.began),
-        tokens: None,
-        cost_usd: None,
-    })?;
     let plan = plan::load(&attempt.plan, &place.plan_options())?;
     let standing = standing(place, attempt);
     let story = match course(&plan, &BTreeSet::new(), standing) {
@@ -187,12 +179,11 @@ fn go_on(
     {
         return Ok(refused(session, why, &story.id));
     }
-    let next = settle::begin(place, &plan, story, attempt.iteration.saturating_add(1))?;
+    // Whose iteration it is, is the loop's to say: it takes up what was settled here.
+    settle::begin(place, &plan, story, attempt.iteration.saturating_add(1))?;
     if let Some(dir) = session.call.session() {
         note_on_disk(&dir, |blocks| blocks.sent_to(&session.who, &story.id));
     }
-    let iteration = u32::try_from(next.iteration).unwrap_or(u32::MAX);
-    session.call.journal(&Event::IterationStarted { iteration });
     let text = instruction(Some(told), &plan, story, standing, &Ticking::Us);
     Ok(Answer::Decided(send_on(session, text)))
 }

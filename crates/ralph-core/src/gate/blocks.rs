@@ -256,6 +256,9 @@ impl Blocks {
     }
 
     fn keep(&mut self, who: &Who, row: Row) {
+        if self.rows.get(&who.key()) == Some(&row) {
+            return;
+        }
         let used = self.rows.values().map(|row| row.used).max().unwrap_or(0).saturating_add(1);
         self.rows.insert(who.key(), Row { used, ..row });
         while self.rows.len() > MOST_KEPT {
@@ -299,9 +302,13 @@ pub fn ask_on_disk(
 /// which is safe wherever no block follows; none if they cannot be written.
 pub fn note_on_disk<T>(session: &SessionDir, note: impl FnOnce(&mut Blocks) -> T) -> Option<T> {
     let _lock = counting(session)?;
-    let mut blocks = Blocks::load(session, false).unwrap_or_default();
+    let before = Blocks::load(session, true);
+    let mut blocks = before.clone().unwrap_or_default();
     let noted = note(&mut blocks);
-    blocks.save(session).ok()?;
+    // Reaching the disk takes longer than all the rest of a hook.
+    if before.as_ref() != Some(&blocks) {
+        blocks.save(session).ok()?;
+    }
     Some(noted)
 }
 

@@ -136,12 +136,6 @@ pub fn instruction(
     text
 }
 
-/// Seconds since a moment that was written down; zero if it cannot be read.
-pub fn seconds_since(began: &str) -> f64 {
-    let Ok(began) = began.parse::<jiff::Timestamp>() else { return 0.0 };
-    jiff::Timestamp::now().duration_since(began).as_secs_f64().max(0.0)
-}
-
 /// `progress.txt` with the next iteration counted, every other byte as it was.
 pub fn counted_up(progress: &[u8], standing: Standing) -> Vec<u8> {
     let next = standing.iteration.saturating_add(1).to_string();
