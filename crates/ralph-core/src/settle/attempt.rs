@@ -89,7 +89,8 @@ pub fn begin(
     iteration: u64,
 ) -> Result<Attempt, SettleError> {
     let status = Status::read(place.repo)?;
-    Checkpoint::create(place.repo, place.state, &format!("before {}", story.id))?;
+    let message = format!("before {}", story.id);
+    Checkpoint::create_for(place.repo, place.state, &message, Some(place.run))?;
     Checkpoint::prune(place.repo, CHECKPOINTS_KEPT)?;
     let attempt = Attempt {
         version: VERSION,

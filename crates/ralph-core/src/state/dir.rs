@@ -32,6 +32,7 @@ const GITIGNORE: &str = "\
 *.tmp
 attempt
 claim.json
+context-window.json
 current-story
 events.jsonl
 failure-context.log
@@ -42,6 +43,7 @@ rollback.lock
 run.json
 session.log
 sessions.log
+settle.lock
 settling.json
 state/
 strikes.json
@@ -190,6 +192,11 @@ impl StateDir {
         self.root.join(".hook-error.json")
     }
 
+    /// The context window that the agent reported last.
+    pub fn context_window(&self) -> Utf8PathBuf {
+        self.root.join("context-window.json")
+    }
+
     /// The journal.
     pub fn journal(&self) -> Utf8PathBuf {
         self.root.join("events.jsonl")
@@ -218,6 +225,11 @@ impl StateDir {
     /// A note that a story is being ticked and committed, there only while that goes on.
     pub fn settling(&self) -> Utf8PathBuf {
         self.root.join("settling.json")
+    }
+
+    /// Held while a story is settled from within a session.
+    pub fn settle_lock(&self) -> Utf8PathBuf {
+        self.root.join("settle.lock")
     }
 
     /// The agent's word about its story.
@@ -264,6 +276,29 @@ impl StateDir {
     }
 }
 
+/// A folder with a feature list, where another loop than ours keeps its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopDir {
+    root: Utf8PathBuf,
+}
+
+impl LoopDir {
+    /// The loop's files in this folder.
+    pub fn at(root: Utf8PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The plan.
+    pub fn feature_list(&self) -> Utf8PathBuf {
+        self.root.join("feature_list.json")
+    }
+
+    /// How far the loop has come.
+    pub fn progress(&self) -> Utf8PathBuf {
+        self.root.join("progress.txt")
+    }
+}
+
 /// The files of one client session, ours and those that other tools write for the gates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionDir {
@@ -301,6 +336,11 @@ impl SessionDir {
         self.root.join("tasks")
     }
 
+    /// One of them.
+    pub fn task(&self, id: &Id) -> Utf8PathBuf {
+        self.tasks().join(format!("{id}.json"))
+    }
+
     /// How the last test run ended.
     pub fn last_verdict(&self) -> Utf8PathBuf {
         self.root.join("verdict.json")
@@ -309,5 +349,15 @@ impl SessionDir {
     /// How often this session was blocked, so that blocking ends.
     pub fn block_counters(&self) -> Utf8PathBuf {
         self.root.join("blocks.json")
+    }
+
+    /// Held while a block is counted.
+    pub fn block_lock(&self) -> Utf8PathBuf {
+        self.root.join("blocks.lock")
+    }
+
+    /// How the session stopped last.
+    pub fn last_stop(&self) -> Utf8PathBuf {
+        self.root.join("stop.json")
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod docs;
+mod gates;
 mod git_restore;
 mod git_restore_properties;
 mod git_rollback;
