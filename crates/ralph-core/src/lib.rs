@@ -5,6 +5,7 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
+//! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
 //! | [`shell`] | which programs would this command line run? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
@@ -13,6 +14,7 @@ pub mod config;
 pub mod env;
 pub mod git;
 pub mod hook;
+pub mod install;
 pub mod plan;
 pub mod project;
 pub mod shell;
