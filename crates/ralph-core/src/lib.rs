@@ -5,14 +5,17 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
+//! | [`guard`] | is this command line one that an unattended agent must not run? |
 //! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
 //! | [`shell`] | which programs would this command line run? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
+pub mod attempt;
 pub mod config;
 pub mod env;
 pub mod git;
+pub mod guard;
 pub mod hook;
 pub mod install;
 pub mod plan;

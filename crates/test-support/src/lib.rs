@@ -13,6 +13,7 @@
 mod program;
 mod repo;
 mod scratch;
+pub mod test_runs;
 
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};

@@ -22,7 +22,7 @@ fn documents_name_paths_that_exist() {
 
 /// Targets of links, and words in backticks that begin like a path of ours.
 fn paths_in(file: &File) -> Vec<String> {
-    let link = Regex::new(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)").unwrap();
+    let link = Regex::new(r"\]\(([^)#:\s…]+)(?:#[^)]*)?\)").unwrap();
     let quoted =
         Regex::new(r"`((?:crates|hooks-bin|loop-bin|xtask|docs|fixtures|\.ci)/[A-Za-z0-9_./-]+)`")
             .unwrap();

@@ -37,6 +37,8 @@ fn state_files_are_named_in_one_place() {
             .unwrap();
     let names: Vec<String> = literal.captures_iter(&owner).map(|c| c[1].to_owned()).collect();
     assert!(names.iter().any(|name| name == "events.jsonl") && names.len() > 15, "{names:?}");
+    // Git's own name, which is also that of a file of ours.
+    let names: Vec<String> = names.into_iter().filter(|name| name != ".gitignore").collect();
     let mut findings = Vec::new();
     for file in files(&[".rs"]) {
         let is_test = file.path.as_str().contains("test") || file.path.starts_with("xtask");

@@ -44,7 +44,18 @@ pub enum CheckpointError {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
-        let snapshot = Snapshot::take(repo, &format!("{REFS}/{}", stamp()), message)?;
+        Self::create_for(repo, state, message, None)
+    }
+
+    /// The same for a run of the loop. Only sessions of a loop are ever rolled back to it: a
+    /// person who works in the same project has no part in it.
+    pub fn create_for(
+        repo: &Repo,
+        state: &StateDir,
+        message: &str,
+        run: Option<&str>,
+    ) -> Result<Self, CheckpointError> {
+        let snapshot = Snapshot::take_for(repo, &format!("{REFS}/{}", stamp()), message, run)?;
         let checkpoint =
             Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
         let commit = checkpoint.commit.as_deref().unwrap_or(NO_COMMIT);

@@ -26,6 +26,7 @@
 //! ```
 
 mod blobs;
+mod changed;
 mod checkpoint;
 mod command;
 mod diff;
@@ -42,12 +43,14 @@ mod stamp;
 mod status;
 mod worktree;
 
+pub use changed::changed_since;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use command::{Git, GitError};
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{
-    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback, undo,
+    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
+    rollback_changes, undo,
 };
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use status::Status;

@@ -122,8 +122,16 @@ impl Target {
         Ok(Self::Snapshot(Box::new(Snapshot::load(repo, name)?)))
     }
 
+    /// The loop's run that made it, if one did.
+    pub fn run(&self) -> Option<&str> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.record.run.as_deref(),
+            Self::Commit(_) => None,
+        }
+    }
+
     /// The commit whose tree the files become.
-    fn tree(&self) -> &str {
+    pub(super) fn tree(&self) -> &str {
         match self {
             Self::Snapshot(snapshot) => &snapshot.commit,
             Self::Commit(commit) => commit,
@@ -139,7 +147,7 @@ impl Target {
     }
 
     /// The files that must come back exactly as they were on disk, and those that were absent.
-    fn modes(&self) -> Modes {
+    pub(super) fn modes(&self) -> Modes {
         match self {
             Self::Snapshot(snapshot) => snapshot.modes.clone(),
             Self::Commit(_) => Modes::new(),
@@ -171,7 +179,7 @@ fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, Sn
     files.extend(in_the_way);
     files.retain(|path| !repo.is_untouched(path));
     let commits = head::endangered_commits(repo, target, status)?;
-    Ok(Extra { files, commits })
+    Ok(Extra { files, commits, run: None })
 }
 
 /// Files that are ignored now and were not there when the target was saved: its rules do not

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::changed::changed_since;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
 use super::repo::Repo;
@@ -73,6 +74,23 @@ pub fn rollback(
     let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
     let target = checkpoint.target(repo).map_err(RestoreError::from)?;
     Ok(discard(repo, &target, story, why)?)
+}
+
+/// The same, unless there is nothing to take back: then two hooks that see the same failing run
+/// make one rollback.
+pub fn rollback_changes(
+    repo: &Repo,
+    state: &StateDir,
+    story: Option<&Id>,
+    why: &str,
+) -> Result<Option<Restored>, RollbackError> {
+    let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
+    let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
+    let target = checkpoint.target(repo).map_err(RestoreError::from)?;
+    if changed_since(repo, &target).map_err(RestoreError::from)?.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(discard(repo, &target, story, why)?))
 }
 
 /// Brings back a discarded attempt. What was there is discarded in turn, so undo can be undone.

@@ -68,6 +68,9 @@ pub struct Record {
     pub index_time: Option<(i64, u32)>,
     /// Submodules and inner repositories that were left alone, for messages.
     pub left_alone: Vec<String>,
+    /// The loop's run that made it; only that loop's sessions may be rolled back to it.
+    #[serde(default)]
+    pub run: Option<String>,
 }
 
 /// Why a snapshot could not be made or read.
@@ -99,14 +102,27 @@ pub(super) struct Extra {
     pub(super) files: BTreeSet<PathBuf>,
     /// Commits that must stay reachable.
     pub(super) commits: Vec<String>,
+    /// The loop's run that asks for it.
+    pub(super) run: Option<String>,
 }
 
 impl Snapshot {
     /// Saves the work tree as it is now under the ref `name`.
     pub fn take(repo: &Repo, name: &str, message: &str) -> Result<Self, SnapshotError> {
+        Self::take_for(repo, name, message, None)
+    }
+
+    /// The same for a run of the loop, whose sessions alone may be rolled back to it.
+    pub fn take_for(
+        repo: &Repo,
+        name: &str,
+        message: &str,
+        run: Option<&str>,
+    ) -> Result<Self, SnapshotError> {
         repo.refuse_if_busy()?;
         let status = Status::read(repo)?;
-        Self::take_with(repo, name, message, &status, &Extra::default())
+        let extra = Extra { run: run.map(str::to_owned), ..Extra::default() };
+        Self::take_with(repo, name, message, &status, &extra)
     }
 
     /// The same, of a status that was read already, and with more than git calls changed.
@@ -127,6 +143,7 @@ impl Snapshot {
             branch: status.branch.clone(),
             index_time: index.as_ref().map(|index| index.time),
             left_alone: status.nested.iter().map(|p| p.to_string_lossy().into_owned()).collect(),
+            run: extra.run.clone(),
         };
         let mut record_files = vec![
             (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),

@@ -1,5 +1,39 @@
 //! Reads a shell command line: which programs would it run, with what, and how are they reached?
+//!
+//! Nothing is run and no file is read. What only a run can tell is said to be unknown; what is
+//! beyond the limits on depth, length and work is left out, and [`Script::complete`] says so.
+//! Patterns (`*.rs`) and a `~` whose folder is not known stay as they are written.
+//!
+//! ```
+//! let script = ralph_core::shell::read("cd sub && G=git; timeout 5 $G pu'sh' | tail -3");
+//! let names: Vec<_> = script.commands.iter().filter_map(|command| command.name()).collect();
+//! assert_eq!(names, ["cd", "timeout", "git", "tail"]);
+//! assert_eq!(script.commands[2].arg(0), Some("push"));
+//! ```
 
+mod braces;
+mod builtins;
+mod call;
+mod compound;
+mod escapes;
+mod expand;
+mod fate;
+mod grammar;
+mod output;
+mod parser;
+mod read;
 mod script;
+mod shells;
+mod state;
+mod templates;
+mod tree;
+mod walk;
+mod words;
+mod wrapper_table;
+mod wrappers;
 
-pub use script::{Command, Fate, Reach, Redirect, RedirectKind, Script, Word};
+#[cfg(test)]
+mod tests;
+
+pub use read::{read, read_with};
+pub use script::{Command, Fate, Reach, Redirect, RedirectKind, Script, UNKNOWN, Word};

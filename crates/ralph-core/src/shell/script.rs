@@ -31,6 +31,23 @@ pub struct Command {
     pub fate: Fate,
     /// Where it stands in the text that was given, for messages.
     pub span: Range<usize>,
+    /// The directory it runs in, after the `cd`s before it on the line: absolute, or relative to
+    /// where the line began; `None` if that is where the line began.
+    pub directory: Option<Word>,
+    /// Whether it is a shell that runs text which could not be read (`curl … | sh`, `eval "$X"`).
+    pub hidden: bool,
+}
+
+impl Command {
+    /// The program without its folder and without `.exe`; `None` if that is unknown.
+    pub fn name(&self) -> Option<&str> {
+        self.program.base_name()
+    }
+
+    /// The argument at `place`, if it is known.
+    pub fn arg(&self, place: usize) -> Option<&str> {
+        self.args.get(place)?.known()
+    }
 }
 
 /// A word after expansion, as far as that can be known without running anything.
@@ -43,13 +60,42 @@ pub enum Word {
     Unknown(String),
 }
 
+/// Stands in the text of an unknown word for what is not known.
+pub const UNKNOWN: char = '\u{fffc}';
+
 impl Word {
+    /// A word of which nothing is known.
+    pub fn unknown() -> Self {
+        Self::Unknown(UNKNOWN.to_string())
+    }
+
+    /// What is known of the text, with [`UNKNOWN`] in the place of each unknown part.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Known(text) | Self::Unknown(text) => text,
+        }
+    }
+
+    /// What follows the last `/`, without `.exe`, if that much is known.
+    pub fn base_name(&self) -> Option<&str> {
+        let name = self.text().rsplit(['/', '\\']).next()?;
+        let name = name.strip_suffix(".exe").unwrap_or(name);
+        (!name.contains(UNKNOWN)).then_some(name)
+    }
+
     /// The value, if it is known.
     pub fn known(&self) -> Option<&str> {
         match self {
             Self::Known(text) => Some(text),
             Self::Unknown(_) => None,
         }
+    }
+}
+
+impl<T: Into<String>> From<T> for Word {
+    fn from(text: T) -> Self {
+        let text = text.into();
+        if text.contains(UNKNOWN) { Self::Unknown(text) } else { Self::Known(text) }
     }
 }
 

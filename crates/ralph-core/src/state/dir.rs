@@ -27,6 +27,7 @@ const GITIGNORE: &str = "\
 .checkpoint
 .hook-error.json
 *.tmp
+attempt.json
 current-story
 events.jsonl
 failure-context.log
@@ -132,6 +133,11 @@ impl StateDir {
     /// Where to return to: a commit id, then the snapshot ref.
     pub fn checkpoint(&self) -> Utf8PathBuf {
         self.root.join(".checkpoint")
+    }
+
+    /// What is remembered of the attempt under way.
+    pub fn attempt(&self) -> Utf8PathBuf {
+        self.root.join("attempt.json")
     }
 
     /// Sessions that stopped early.

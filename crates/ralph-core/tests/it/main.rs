@@ -1,5 +1,15 @@
 //! What touches disk, git and processes, tested with the real ones.
-#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail loudly")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "tests start programs, touch files and fail loudly"
+)]
 
+mod docs;
 mod git_restore;
 mod git_restore_properties;
+mod git_rollback;
+mod guard;
+mod shell;
+mod shell_second_parser;

@@ -1,0 +1,98 @@
+//! The decision itself. Agents need room to go wrong and mend it, so not every failing run ends an
+//! attempt.
+
+use crate::config::RollbackOn;
+
+/// What is known when a test run has failed under a checkpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Circumstances {
+    /// When attempts are taken back.
+    pub on: RollbackOn,
+    /// How many failing runs in a row end an attempt.
+    pub after_failures: u64,
+    /// Failing runs in a row before this one.
+    pub failures_so_far: u64,
+    /// Nothing has changed since the checkpoint.
+    pub nothing_changed: bool,
+    /// Only test files have changed since the checkpoint: tests are being written first.
+    pub only_tests_changed: bool,
+    /// All of these tests failed before anything was changed.
+    pub failed_before: bool,
+}
+
+/// What becomes of the attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The tests failed at the checkpoint already; there is nothing to take back.
+    Baseline,
+    /// Tests were written first and fail, as they should.
+    RedPhase,
+    /// The same tests failed before.
+    FailedBefore,
+    /// It counts; so many failing runs are left.
+    Strike {
+        /// Failing runs until the attempt is taken back.
+        left: u64,
+    },
+    /// It counts, but attempts are taken back at the end of a story or not at all.
+    Recorded,
+    /// The attempt is taken back.
+    RollBack,
+}
+
+/// Decides what a failing test run means.
+pub fn decide(circumstances: &Circumstances) -> Outcome {
+    let failures = circumstances.failures_so_far.saturating_add(1);
+    if circumstances.nothing_changed {
+        Outcome::Baseline
+    } else if circumstances.only_tests_changed {
+        Outcome::RedPhase
+    } else if circumstances.failed_before {
+        Outcome::FailedBefore
+    } else if circumstances.on != RollbackOn::Failure {
+        Outcome::Recorded
+    } else if failures >= circumstances.after_failures.max(1) {
+        Outcome::RollBack
+    } else {
+        Outcome::Strike { left: circumstances.after_failures - failures }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: impl FnOnce(&mut Circumstances), expected: Outcome) {
+        let mut circumstances = Circumstances { after_failures: 3, ..Circumstances::default() };
+        change(&mut circumstances);
+        assert_eq!(decide(&circumstances), expected);
+    }
+
+    #[test]
+    fn the_last_strike_rolls_back() {
+        check(|_| {}, Outcome::Strike { left: 2 });
+        check(|c| c.failures_so_far = 1, Outcome::Strike { left: 1 });
+        check(|c| c.failures_so_far = 2, Outcome::RollBack);
+        check(|c| c.failures_so_far = u64::MAX, Outcome::RollBack);
+    }
+
+    #[test]
+    fn one_or_none_means_the_first_failure() {
+        check(|c| c.after_failures = 1, Outcome::RollBack);
+        check(|c| c.after_failures = 0, Outcome::RollBack);
+    }
+
+    #[test]
+    fn what_is_not_the_attempts_fault_is_never_taken_back() {
+        check(|c| (c.nothing_changed, c.failures_so_far) = (true, 9), Outcome::Baseline);
+        check(|c| (c.only_tests_changed, c.failures_so_far) = (true, 9), Outcome::RedPhase);
+        check(|c| (c.failed_before, c.failures_so_far) = (true, 9), Outcome::FailedBefore);
+    }
+
+    #[test]
+    fn later_and_never_are_respected() {
+        for on in [RollbackOn::StoryEnd, RollbackOn::Never] {
+            check(|c| (c.on, c.failures_so_far) = (on, 9), Outcome::Recorded);
+        }
+    }
+}

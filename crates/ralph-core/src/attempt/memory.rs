@@ -1,0 +1,107 @@
+//! What is remembered of an attempt between two test runs: strikes, and what failed at its start.
+//!
+//! Bound to the checkpoint: a new checkpoint begins with an empty memory.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::Checkpoint;
+use crate::state::{self, StateDir};
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// What is remembered of the attempt under way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// The version of this format.
+    pub version: u32,
+    checkpoint: String,
+    /// Failing runs that counted, without a passing one between.
+    pub failures: u64,
+    /// Tests that failed while the tree still equalled the checkpoint.
+    failed_at_start: BTreeSet<String>,
+    /// Runners that failed then without naming their tests.
+    unnamed_at_start: BTreeSet<String>,
+}
+
+impl Memory {
+    /// What is remembered under this checkpoint. A file that cannot be read, or that belongs to
+    /// another checkpoint, is an empty memory.
+    pub fn load(state: &StateDir, checkpoint: &Checkpoint) -> Self {
+        let fresh = Self { version: VERSION, checkpoint: name_of(checkpoint), ..Self::default() };
+        let text = fs_err::read(state.attempt()).unwrap_or_default();
+        match serde_json::from_slice::<Self>(&text) {
+            Ok(memory) if memory.version == VERSION && memory.checkpoint == fresh.checkpoint => memory,
+            _ => fresh,
+        }
+    }
+
+    /// Writes it down.
+    pub fn save(&self, state: &StateDir) -> io::Result<()> {
+        state::replace(&state.attempt(), &serde_json::to_vec_pretty(self)?)
+    }
+
+    /// Remembers tests that fail before anything was changed.
+    pub fn note_start(&mut self, runner: Option<&str>, tests: &[String]) {
+        if tests.is_empty() {
+            self.unnamed_at_start.insert(runner.unwrap_or_default().to_owned());
+        }
+        self.failed_at_start.extend(tests.iter().cloned());
+    }
+
+    /// Whether all of these tests failed at the start. A run that names no tests is only known to
+    /// fail as before if the same runner named none then.
+    pub fn failed_at_start(&self, runner: Option<&str>, tests: &[String]) -> bool {
+        if tests.is_empty() {
+            self.unnamed_at_start.contains(runner.unwrap_or_default())
+        } else {
+            tests.iter().all(|test| self.failed_at_start.contains(test))
+        }
+    }
+}
+
+fn name_of(checkpoint: &Checkpoint) -> String {
+    let commit = checkpoint.commit.as_deref().unwrap_or_default();
+    format!("{commit} {}", checkpoint.snapshot.as_deref().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    fn checkpoint(commit: &str) -> Checkpoint {
+        Checkpoint { commit: Some(commit.to_owned()), snapshot: None }
+    }
+
+    #[test]
+    fn a_new_checkpoint_and_a_broken_file_begin_anew() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        let mut memory = Memory::load(&state, &checkpoint("aa"));
+        memory.failures = 2;
+        memory.save(&state).unwrap();
+        assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 2);
+        assert_eq!(Memory::load(&state, &checkpoint("bb")).failures, 0);
+        state::replace(&state.attempt(), b"{\"version\":9").unwrap();
+        assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 0);
+    }
+
+    #[test]
+    fn only_what_failed_at_the_start_is_excused() {
+        let mut memory = Memory::default();
+        let tests = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        memory.note_start(Some("pytest"), &tests(&["a", "b"]));
+        assert!(memory.failed_at_start(Some("pytest"), &tests(&["b"])));
+        assert!(!memory.failed_at_start(Some("pytest"), &tests(&["b", "c"])));
+        assert!(!memory.failed_at_start(Some("pytest"), &[]));
+        memory.note_start(None, &[]);
+        assert!(memory.failed_at_start(None, &[]));
+        assert!(!memory.failed_at_start(Some("jest"), &[]));
+    }
+}

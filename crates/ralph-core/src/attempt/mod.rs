@@ -1,0 +1,28 @@
+//! What a failing test run means for the attempt under way: go on, or go back?
+//!
+//! ```
+//! use ralph_core::attempt::{Circumstances, Outcome, decide};
+//! use ralph_core::config::RollbackOn;
+//!
+//! let outcome = decide(&Circumstances {
+//!     on: RollbackOn::Failure,
+//!     after_failures: 3,
+//!     failures_so_far: 1,
+//!     ..Circumstances::default()
+//! });
+//! assert_eq!(outcome, Outcome::Strike { left: 1 });
+//! ```
+
+mod answer;
+mod decide;
+mod failure_context;
+mod lessons;
+mod memory;
+mod test_files;
+
+pub use answer::{Failed, answer};
+pub use decide::{Circumstances, Outcome, decide};
+pub use failure_context::{LONGEST_EXCERPT, record_failure};
+pub use lessons::add_lesson;
+pub use memory::Memory;
+pub use test_files::TestFiles;

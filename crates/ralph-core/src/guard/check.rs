@@ -1,0 +1,110 @@
+//! The question itself: does this command line run something forbidden?
+
+use camino::Utf8PathBuf;
+
+use super::act::Act;
+use super::git::{self, GitCall};
+use super::rules::RULES;
+use super::settings::Settings;
+use super::{inline, user};
+use crate::shell::{self, Command, Script};
+
+/// The longest piece of a command that an answer repeats.
+const MAX_FOUND: usize = 300;
+
+/// What the caller knows about the place where the command would run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The project's root.
+    pub root: Utf8PathBuf,
+    /// Where the command line begins.
+    pub cwd: Utf8PathBuf,
+    /// The folder for temporary files.
+    pub temp: Utf8PathBuf,
+    /// The user's home folder.
+    pub home: Utf8PathBuf,
+    /// Whether the last commit is known to be newer than the checkpoint, so that amending it
+    /// changes the agent's own work only.
+    pub head_is_newer: bool,
+    /// Files under the state folder that the agent may write: the plan's own.
+    pub plan_files: Vec<Utf8PathBuf>,
+}
+
+/// Why a command is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// The name of the rule.
+    pub rule: String,
+    /// The part of the command line that it forbids.
+    pub found: String,
+    /// Why.
+    pub reason: String,
+    /// What to do instead.
+    pub instead: String,
+}
+
+impl std::fmt::Display for Denial {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "`{}` is forbidden by rule {}: {}.", self.found, self.rule, self.reason)?;
+        if self.instead.is_empty() { Ok(()) } else { write!(out, " Instead: {}.", self.instead) }
+    }
+}
+
+/// Reads a command line with what is known about the place.
+pub fn read(command: &str, facts: &Facts) -> Script {
+    let variables = [
+        ("HOME", facts.home.as_str()),
+        ("PWD", facts.cwd.as_str()),
+        ("TMPDIR", facts.temp.as_str()),
+        ("CLAUDE_PROJECT_DIR", facts.root.as_str()),
+    ];
+    let known: Vec<_> = variables.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    shell::read_with(command, &known)
+}
+
+/// Finds the first thing in a command line that a rule forbids.
+pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial> {
+    let mut commands = read(command, facts).commands;
+    inline::add_commands(&mut commands, facts, settings);
+    git::add_aliased(&mut commands, facts);
+    let all = commands.as_slice();
+    all.iter().find_map(|one| {
+        let act = Act { command: one, git: GitCall::of(one), facts, settings, all };
+        if user::is_allowed(&act) {
+            return None;
+        }
+        denial(&act, found(command, one))
+    })
+}
+
+fn denial(act: &Act, found: String) -> Option<Denial> {
+    let rule = RULES
+        .iter()
+        .filter(|rule| act.settings.in_force(rule.name, rule.on))
+        .find(|rule| (rule.forbids)(act));
+    if let Some(rule) = rule {
+        return Some(Denial {
+            rule: rule.name.to_owned(),
+            found,
+            reason: rule.reason.to_owned(),
+            instead: rule.instead.to_owned(),
+        });
+    }
+    user::forbidding(act).map(|rule| Denial {
+        rule: rule.name.clone(),
+        found,
+        reason: if rule.reason.is_empty() {
+            "the project's settings say so".to_owned()
+        } else {
+            rule.reason.clone()
+        },
+        instead: rule.instead.clone(),
+    })
+}
+
+/// The piece of the text that a command was read from.
+fn found(text: &str, command: &Command) -> String {
+    let piece = text.get(command.span.clone()).unwrap_or(text).trim();
+    let end = piece.char_indices().nth(MAX_FOUND).map_or(piece.len(), |(at, _)| at);
+    piece.get(..end).unwrap_or(piece).to_owned()
+}

@@ -1,0 +1,163 @@
+//! How git reads its command line: global options, subcommand, aliases.
+
+use std::collections::BTreeMap;
+
+use super::act::{has_option, operands};
+use super::check::{self, Facts};
+use crate::shell::{Command, Reach, Word};
+
+/// Global options that take a value of their own.
+const VALUES: [&str; 9] = [
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+    "--exec-path",
+];
+/// Aliases of aliases beyond this are not followed.
+const MAX_ALIASES: usize = 4;
+
+/// One call of git.
+#[derive(Debug, Clone)]
+pub(super) struct GitCall<'a> {
+    /// What git is to do; `None` if it only prints its own help or version.
+    pub(super) subcommand: Option<&'a Word>,
+    name: &'a str,
+    /// What stands behind the subcommand.
+    pub(super) args: &'a [Word],
+    /// `-c name=value`.
+    pub(super) config: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> GitCall<'a> {
+    /// Reads a command as a call of git, if it is one.
+    pub(super) fn of(command: &'a Command) -> Option<Self> {
+        let program = command.name()?;
+        if let Some(subcommand) = program.strip_prefix("git-") {
+            let subcommand_word = Some(&command.program);
+            return Some(Self {
+                subcommand: subcommand_word,
+                name: subcommand,
+                args: &command.args,
+                config: Vec::new(),
+            });
+        }
+        if !matches!(program, "git" | "hub" | "g") {
+            return None;
+        }
+        let mut config = environment_config(command);
+        let mut rest = command.args.as_slice();
+        while let [first, behind @ ..] = rest {
+            let text = first.text();
+            if !text.starts_with('-') {
+                break;
+            }
+            rest = behind;
+            if text == "-c"
+                && let Some(pair) = rest.first().and_then(|pair| pair.text().split_once('='))
+            {
+                config.push(pair);
+            }
+            // `--exec-path` without `=` only prints a folder, but then nothing follows it either.
+            if VALUES.contains(&text) {
+                rest = rest.get(1..).unwrap_or_default();
+            }
+        }
+        let subcommand = rest.first();
+        let name = subcommand.and_then(Word::known).unwrap_or_default();
+        Some(Self { subcommand, name, args: rest.get(1..).unwrap_or_default(), config })
+    }
+
+    /// The subcommand, empty if unknown.
+    pub(super) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    pub(super) fn texts(&self) -> impl Iterator<Item = &'a str> {
+        self.args.iter().map(Word::text)
+    }
+
+    pub(super) fn has(&self, options: &[&str]) -> bool {
+        has_option(self.texts(), options)
+    }
+
+    pub(super) fn operands(&self) -> Vec<&'a str> {
+        operands(self.args).into_iter().map(Word::text).collect()
+    }
+
+    /// The first operand, such as `drop` in `git stash drop`.
+    pub(super) fn action(&self) -> &'a str {
+        self.operands().first().copied().unwrap_or_default()
+    }
+
+    /// Whether it only asks for help.
+    pub(super) fn asks_for_help(&self) -> bool {
+        self.texts().take_while(|arg| *arg != "--").any(|arg| matches!(arg, "-h" | "--help"))
+    }
+}
+
+/// `GIT_CONFIG_KEY_0=… GIT_CONFIG_VALUE_0=…` before the command.
+fn environment_config(command: &Command) -> Vec<(&str, &str)> {
+    let value = |wanted: &str| {
+        let found = command.assignments.iter().find(|(name, _)| name == wanted)?;
+        Some(found.1.text())
+    };
+    let pair = |at: usize| {
+        Some((value(&format!("GIT_CONFIG_KEY_{at}"))?, value(&format!("GIT_CONFIG_VALUE_{at}"))?))
+    };
+    (0..4).filter_map(pair).collect()
+}
+
+/// Adds what aliases stand for, those of `-c` and those that the line itself configures.
+pub(super) fn add_aliased(commands: &mut Vec<Command>, facts: &Facts) {
+    let mut configured: BTreeMap<String, String> = BTreeMap::new();
+    let mut at = 0;
+    let mut added = 0;
+    while let Some(command) = commands.get(at) {
+        at += 1;
+        let Some(git) = GitCall::of(command) else { continue };
+        if git.name() == "config" {
+            let operands = git.operands();
+            let operands = operands.strip_prefix(&["set"]).unwrap_or(&operands);
+            if let [key, value, ..] = operands
+                && let Some(alias) = key.strip_prefix("alias.")
+            {
+                configured.insert(alias.to_owned(), (*value).to_owned());
+            }
+            continue;
+        }
+        let own = git.config.iter().rev().find_map(|(key, value)| {
+            let alias = key.strip_prefix("alias.")?;
+            (alias == git.name()).then(|| (*value).to_owned())
+        });
+        let Some(text) = own.or_else(|| configured.get(git.name()).cloned()) else { continue };
+        if added >= MAX_ALIASES {
+            return;
+        }
+        added += 1;
+        let behind = git.args.to_vec();
+        let commands_of_alias = aliased(command, &text, behind, facts);
+        commands.extend(commands_of_alias);
+    }
+}
+
+fn aliased(command: &Command, text: &str, behind: Vec<Word>, facts: &Facts) -> Vec<Command> {
+    let shell_text = match text.strip_prefix('!') {
+        Some(text) => text.to_owned(),
+        None => format!("git {text}"),
+    };
+    let mut inner = check::read(&shell_text, facts).commands;
+    if let Some(last) = inner.last_mut() {
+        last.args.extend(behind);
+    }
+    for one in &mut inner {
+        one.span = command.span.clone();
+        one.reached.insert(0, Reach::Wrapper("git".to_owned()));
+        one.directory.clone_from(&command.directory);
+    }
+    inner
+}

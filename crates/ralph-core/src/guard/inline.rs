@@ -1,0 +1,272 @@
+//! Programs of other languages on the command line: `python -c`, `node -e`, `awk 'BEGIN{…}'`.
+//!
+//! They are not parsed. Calls that start processes or remove and write files are found by name,
+//! and the fixed texts in their parentheses are read as the command that they amount to.
+
+use super::check::{self, Facts};
+use super::settings::Settings;
+use crate::shell::{Command, Reach, RedirectKind};
+
+/// Calls that run a command given as text or as a list of words.
+const RUNS: &[&str] = &[
+    "system",
+    "popen",
+    "Popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "getstatusoutput",
+    "execute",
+    "Command",
+    "exec",
+    "execSync",
+    "execFile",
+    "execFileSync",
+    "spawn",
+    "spawnSync",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "execv",
+    "execvp",
+    "execlp",
+    "execl",
+    "spawnlp",
+    "sh",
+    "capture2",
+    "capture3",
+    "pipeline",
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+];
+/// Calls that delete a whole folder.
+const DELETES: &[&str] =
+    &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "remove_dir_all", "rimraf", "removeSync"];
+/// Calls that write a file.
+const WRITES: &[&str] = &[
+    "writeFileSync",
+    "writeFile",
+    "appendFileSync",
+    "write_text",
+    "write_bytes",
+    "file_put_contents",
+    "open",
+    "truncate",
+    "unlink",
+    "unlinkSync",
+    "remove",
+    "Path",
+];
+/// A call's arguments longer than this are not looked at.
+const MAX_CALL: usize = 4096;
+/// Calls that are looked at in one text.
+const MAX_CALLS: usize = 64;
+
+/// Adds the commands that inline programs would run.
+pub(super) fn add_commands(commands: &mut Vec<Command>, facts: &Facts, settings: &Settings) {
+    let mut added = Vec::new();
+    for command in commands.iter() {
+        let Some(name) = command.name() else { continue };
+        for text in programs(name, command) {
+            for line in amounts_to(name, &text, settings) {
+                added.extend(check::read(&line, facts).commands.into_iter().map(|inner| {
+                    Command {
+                        span: command.span.clone(),
+                        directory: command.directory.clone().or(inner.directory.clone()),
+                        reached: std::iter::once(Reach::ShellText(name.to_owned()))
+                            .chain(inner.reached.clone())
+                            .collect(),
+                        ..inner
+                    }
+                }));
+            }
+        }
+    }
+    commands.extend(added);
+}
+
+/// The texts that an interpreter is told to run.
+fn programs(name: &str, command: &Command) -> Vec<String> {
+    let base = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
+    let options: &[&str] = match base {
+        "python" | "pypy" => &["-c"],
+        "node" | "bun" | "tsx" | "ts-node" => &["-e", "-p", "-pe", "--eval", "--print"],
+        "deno" => &["eval"],
+        "perl" => &["-e", "-E", "-ne", "-pe", "-ie", "-le", "-lne"],
+        "ruby" => &["-e"],
+        "php" => &["-r"],
+        "lua" | "luajit" => &["-e"],
+        "osascript" => &["-e"],
+        "awk" | "gawk" | "mawk" => {
+            let script = command.args.iter().find(|arg| !arg.text().starts_with('-'));
+            return script.map(|word| word.text().to_owned()).into_iter().collect();
+        }
+        _ => return Vec::new(),
+    };
+    let mut found = Vec::new();
+    let mut args = command.args.iter();
+    while let Some(arg) = args.next() {
+        if options.contains(&arg.text()) {
+            found.extend(args.next().map(|word| word.text().to_owned()));
+        }
+    }
+    let from_input = found.is_empty() && command.args.iter().all(|arg| arg.text().starts_with('-'));
+    if from_input {
+        let text = command.redirects.iter().find(|redirect| {
+            matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
+        });
+        found.extend(text.map(|redirect| redirect.target.text().to_owned()));
+    }
+    found
+}
+
+/// The shell commands that an inline program amounts to.
+fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, arguments) in calls(text) {
+        let literals = literals(arguments);
+        if RUNS.contains(&name) {
+            lines.extend(command_of(&literals));
+        }
+        if !settings.switch("inline-writes") {
+            continue;
+        }
+        if DELETES.contains(&name) {
+            lines.extend(literals.first().map(|path| format!("rm -r -- {}", quoted(path))));
+        }
+        let writes = WRITES.contains(&name)
+            && (!matches!(name, "open")
+                || literals.iter().skip(1).any(|mode| is_writing_mode(mode)))
+            && (name != "Path" || text.contains("write_"));
+        if writes {
+            lines.extend(literals.first().map(|path| format!(": > {}", quoted(path))));
+        }
+    }
+    if matches!(language, "ruby" | "perl" | "php") {
+        lines.extend(text.split('`').skip(1).step_by(2).map(str::to_owned));
+        for opening in ["%x(", "%x{", "%x[", "qx(", "qx{", "qx/"] {
+            let inner = text
+                .split(opening)
+                .skip(1)
+                .filter_map(|rest| rest.split([')', '}', ']', '/']).next());
+            lines.extend(inner.map(str::to_owned));
+        }
+    }
+    if language.ends_with("awk") {
+        // `print | "command"` and `"command" | getline`.
+        let piped = text.contains('|');
+        lines.extend(literals(text).into_iter().filter(|_| piped));
+    }
+    lines
+}
+
+/// Names followed by an opening parenthesis or, as in Ruby and Perl, by a quote.
+fn calls(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut start = None;
+    for (at, character) in text.char_indices() {
+        if character.is_ascii_alphanumeric() || character == '_' {
+            start = start.or(Some(at));
+            continue;
+        }
+        let Some(from) = start.take() else { continue };
+        let (Some(name), Some(rest)) = (text.get(from..at), text.get(at..)) else { continue };
+        let known = RUNS.contains(&name) || DELETES.contains(&name) || WRITES.contains(&name);
+        let opens = rest.trim_start().starts_with(['(', '"', '\'', '[', '`']);
+        if known && opens {
+            found.push((name, arguments(rest)));
+            if found.len() >= MAX_CALLS {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// The text up to the parenthesis that closes the call, or to the end of the statement.
+fn arguments(rest: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut quote = None;
+    for (at, character) in rest.char_indices() {
+        if at > MAX_CALL {
+            return rest.get(..at).unwrap_or(rest);
+        }
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'' | '`') => quote = Some(character),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') if depth > 1 => depth -= 1,
+            (None, ')' | ']' | '}') => return rest.get(..at).unwrap_or(rest),
+            (None, ';' | '\n') if depth == 0 => return rest.get(..at).unwrap_or(rest),
+            _ => {}
+        }
+    }
+    rest
+}
+
+/// The fixed texts in a piece of program.
+fn literals(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut characters = text.chars();
+    while let Some(quote) = characters.find(|character| matches!(character, '"' | '\'' | '`')) {
+        let mut literal = String::new();
+        while let Some(character) = characters.next() {
+            match character {
+                '\\' => literal.extend(characters.next()),
+                _ if character == quote => break,
+                _ => literal.push(character),
+            }
+        }
+        if !literal.is_empty() {
+            found.push(literal);
+        }
+    }
+    found
+}
+
+/// A text with blanks is a command line, single words are its words.
+fn command_of(literals: &[String]) -> Option<String> {
+    let first = literals.first()?;
+    if first.contains(' ') {
+        return Some(first.clone());
+    }
+    Some(literals.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+}
+
+fn is_writing_mode(mode: &str) -> bool {
+    mode.len() <= 3 && mode.contains(['w', 'a', 'x', '+'])
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(language: &str, text: &str, expected: &[&str]) {
+        assert_eq!(amounts_to(language, text, &Settings::default()), expected, "{text}");
+    }
+
+    #[test]
+    fn calls_amount_to_commands_and_mentions_do_not() {
+        check(
+            "python3",
+            "import subprocess; subprocess.run(['git','push'], cwd='x')",
+            &["'git' 'push' 'x'"],
+        );
+        check("python3", "import os; os.system(\"git push\")", &["git push"]);
+        check("python3", "print('git push is blocked')", &[]);
+        check("python3", "import shutil; shutil.rmtree('/x')", &["rm -r -- '/x'"]);
+        check("python3", "open('a').read(); open('b', 'w')", &[": > 'b'"]);
+        check("node", "require('child_process').spawnSync('git', ['push'])", &["'git' 'push'"]);
+        check("ruby", "system 'git push'; `ls`", &["git push", "ls"]);
+        check("perl", "exec(\"git\", \"push\")", &["'git' 'push'"]);
+        check("awk", "BEGIN{ \"git push\" | getline }", &["git push"]);
+        check("awk", "/git push/ { print \"git push\" }", &[]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Forbids shell commands that an unattended agent must not run.
+//!
+//! The command line is read, not searched: what counts is which programs it would run. The rules
+//! are a table in `rules.rs`; matters of taste are switches, listed in `settings.rs`. Nothing here
+//! touches the disk: paths are resolved as text, links are the caller's business.
+//!
+//! ```
+//! use ralph_core::guard::{self, Facts, Settings};
+//!
+//! let facts = Facts { root: "/home/dev/app".into(), cwd: "/home/dev/app".into(), ..Facts::default() };
+//! let denial = guard::check("cd lib && X=push; git $X", &facts, &Settings::default());
+//! assert_eq!(denial.map(|denial| denial.rule), Some("git-push".to_owned()));
+//! assert_eq!(guard::check("git commit -m 'then git push'", &facts, &Settings::default()), None);
+//! ```
+
+mod act;
+mod check;
+mod discard;
+mod files;
+mod forge;
+mod git;
+mod history;
+mod inline;
+mod paths;
+mod push;
+mod reads;
+mod rules;
+mod settings;
+mod system;
+mod user;
+mod writes;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{Denial, Facts, check, read};
+pub use reads::reads;
+pub use rules::{RULES, Rule};
+pub use settings::{Error, SWITCHES, Settings, Switch, UserRule};
+pub use writes::writes;

@@ -1,0 +1,206 @@
+//! The guard as users set it: rules on and off, exceptions, switches, rules of their own.
+
+use proptest::prelude::*;
+
+use super::{Facts, RULES, SWITCHES, Settings, check, read, reads, writes};
+
+fn facts() -> Facts {
+    Facts {
+        root: "/w/app".into(),
+        cwd: "/w/app".into(),
+        temp: "/tmp".into(),
+        home: "/home/dev".into(),
+        ..Facts::default()
+    }
+}
+
+fn settings(text: &str) -> Settings {
+    toml::from_str(text).unwrap()
+}
+
+/// The rule that forbids a command under these settings, or nothing.
+fn rule(command: &str, text: &str) -> String {
+    check(command, &facts(), &settings(text)).map(|denial| denial.rule).unwrap_or_default()
+}
+
+#[test]
+fn the_answer_names_rule_piece_reason_and_alternative() {
+    let denial =
+        check("npm test && git push origin main 2>&1", &facts(), &Settings::default()).unwrap();
+    assert_eq!(
+        (denial.rule.as_str(), denial.found.as_str()),
+        ("git-push", "git push origin main 2>&1")
+    );
+    let text = denial.to_string();
+    assert!(text.contains("git-push") && text.contains("ralph-loop request-merge"), "{text}");
+}
+
+#[test]
+fn every_rule_can_be_switched_off_and_on() {
+    let examples = [
+        ("git-push", "git push"),
+        ("git-merge", "git merge x"),
+        ("git-discard", "git reset --hard"),
+        ("git-history", "git rebase main"),
+        ("rm-outside", "rm -rf /srv"),
+        ("ralph-state", "echo > .ralph/config.toml"),
+        ("disk", "mkfs.ext4 /dev/sdb"),
+        ("fork-bomb", ":(){ :|:& };:"),
+        ("opaque-script", "curl x | sh"),
+    ];
+    assert_eq!(
+        examples.map(|(name, _)| name).to_vec(),
+        RULES.iter().map(|rule| rule.name).collect::<Vec<_>>()
+    );
+    for (name, command) in examples {
+        assert_eq!(rule(command, ""), name, "{command}");
+        assert_eq!(rule(command, &format!("disable = ['{name}']")), "", "{command}");
+    }
+}
+
+#[test]
+fn every_switch_changes_what_it_names() {
+    let examples = [
+        ("push-dry-run", "git push --dry-run"),
+        ("pull", "git pull"),
+        ("repo-sync", "gh repo sync"),
+        ("remote-commands", "ssh host git push"),
+        ("unknown-git-command", "git $WHAT"),
+        ("opaque-scripts", "curl x | sh"),
+        ("reset-keep", "git reset --keep HEAD~1"),
+        ("stash-pop", "git stash pop"),
+        ("cherry-pick", "git cherry-pick abc"),
+        ("rebase", "git rebase main"),
+        ("amend", "git commit --amend"),
+        ("tag-delete", "git tag -d v1"),
+        ("git-rm", "git rm -rf src"),
+        ("rm-everything", "rm -rf *"),
+        ("rm-unknown-path", "rm -rf \"$DIR\""),
+        ("find-delete-all", "find . -delete"),
+        ("git-lock", "rm -f .git/index.lock"),
+        ("inline-writes", "python3 -c \"open('.claude/settings.json','w')\""),
+    ];
+    assert_eq!(
+        examples.map(|(name, _)| name).to_vec(),
+        SWITCHES.iter().map(|switch| switch.name).collect::<Vec<_>>()
+    );
+    for ((name, command), switch) in examples.into_iter().zip(SWITCHES) {
+        for on in [true, false] {
+            let denied = !rule(command, &format!("switches.{name} = {on}")).is_empty();
+            assert_eq!(denied, on, "{name} = {on}: {command}");
+        }
+        assert_eq!(!rule(command, "").is_empty(), switch.default, "{name}");
+    }
+}
+
+#[test]
+fn users_allow_commands_and_add_rules() {
+    let allow = "allow = ['git push origin docs*']";
+    assert_eq!(rule("git push origin docs/a", allow), "");
+    assert_eq!(rule("cd x && git push origin docs; git push origin main", allow), "git-push");
+    let own = "[[rules]]\nname = 'no-publish'\nprogram = 'npm'\nargs = ['publish']\nreason = 'r'\n\
+               [[rules]]\nname = 'no-prod'\nregex = '^kubectl .*--context[= ]prod'\nreason = 'r'";
+    assert_eq!(rule("sudo npm --silent publish .", own), "no-publish");
+    assert_eq!(rule("npm test; echo npm publish", own), "");
+    assert_eq!(rule("bash -c 'kubectl get pods --context prod'", own), "no-prod");
+    assert_eq!(rule("npm publish", &format!("disable = ['no-publish']\n{own}")), "");
+    let protect = "protect = ['migrations/**', '*.lock']";
+    assert_eq!(rule("echo > migrations/a/1.sql", protect), "ralph-state");
+    assert_eq!(rule("cd migrations && rm 1.sql", protect), "ralph-state");
+    assert_eq!(rule("cat migrations/1.sql", protect), "");
+}
+
+#[test]
+fn mistakes_in_settings_are_named() {
+    let error = |text: &str| settings(text).validate().unwrap_err().to_string();
+    assert!(error("disable = ['git-pusch']").contains("git-push, git-merge"));
+    assert!(error("switches.pul = true").contains("`pul`"));
+    assert!(error("[[rules]]\nname = 'a'\nregex = '('").contains("`(` of rule `a`"));
+    assert!(error("[[rules]]\nname = 'a'").contains("needs a `regex` or a `program`"));
+    assert!(error("protect = ['a[']").contains("protect"));
+    assert_eq!(settings("disable = ['git-push']\nswitches.pull = false").validate(), Ok(()));
+    assert!(toml::from_str::<Settings>("dissable = []").is_err());
+}
+
+#[test]
+fn what_the_caller_knows_changes_the_answer() {
+    let own = Facts { head_is_newer: true, ..facts() };
+    assert_eq!(check("git commit --amend", &own, &Settings::default()), None);
+    let plan = Facts { plan_files: vec!["/w/app/.ralph/todo.md".into()], ..facts() };
+    assert_eq!(check("echo x >> .ralph/todo.md", &plan, &Settings::default()), None);
+    let below = Facts { cwd: "/w/app/sub".into(), ..facts() };
+    assert_eq!(check("rm -rf ../build", &below, &Settings::default()), None);
+    assert!(check("rm -rf ..", &below, &Settings::default()).is_some());
+}
+
+#[test]
+fn files_that_a_line_shows_are_found() {
+    let check = |command: &str, expected: &[&str]| {
+        let found = reads(&read(command, &facts()), &facts());
+        assert_eq!(found, expected, "{command}");
+    };
+    check("cat src/a.rs ~/b", &["/w/app/src/a.rs", "/home/dev/b"]);
+    check("cd src && head -n 20 a.rs | grep x", &["/w/app/src/a.rs"]);
+    check("sed -n '1,80p' src/a.rs", &["/w/app/src/a.rs"]);
+    check("sed -i s/a/b/ src/a.rs", &[]);
+    check(
+        "tail -5 a; nl -ba b; bat -r 1:9 c; less d",
+        &["/w/app/a", "/w/app/b", "/w/app/c", "/w/app/d"],
+    );
+    check(
+        "grep -n -A 3 foo a.rs; rg -e foo b.rs; grep -q foo c.rs",
+        &["/w/app/a.rs", "/w/app/b.rs"],
+    );
+    check(
+        "awk -F: '{print $1}' a; jq . b.json; diff c d",
+        &["/w/app/a", "/w/app/b.json", "/w/app/c", "/w/app/d"],
+    );
+    check("cat < a; wc -l b; cat a > b; x=$(cat c); cat *.rs \"$Y\"", &["/w/app/a"]);
+    check("bash -c 'cat a.rs'; timeout 5 cat b.rs", &["/w/app/a.rs", "/w/app/b.rs"]);
+}
+
+#[test]
+fn files_that_a_line_writes_are_found() {
+    let check = |command: &str, expected: &[&str]| {
+        let found = writes(&read(command, &facts()), &facts());
+        assert_eq!(found, expected, "{command}");
+    };
+    check("echo x > a; cmd >> sub/b 2>&1", &["/w/app/a", "/w/app/sub/b"]);
+    check("ls > /dev/null 2>&1", &[]);
+    check("cat <<'E' | tee -a a b\nx\nE", &["/w/app/a", "/w/app/b"]);
+    check(
+        "sed -i.bak -e s/a/b/ x.rs y.rs; sed -i 's/a/b/' z.rs",
+        &["/w/app/x.rs", "/w/app/y.rs", "/w/app/z.rs"],
+    );
+    check("cp a sub/b; mv c /tmp/", &["/w/app/sub/b/a", "/w/app/sub/b", "/tmp/c", "/tmp"]);
+    check("touch new; truncate -s 0 t; dd if=a of=d", &["/w/app/new", "/w/app/t", "/w/app/d"]);
+    check("(cd sub && cat > f <<E\nx\nE\n)", &["/w/app/sub/f"]);
+}
+
+proptest! {
+    #[test]
+    fn any_text_gets_an_answer(text in "\\PC{0,60}") {
+        let _ = check(&text, &facts(), &Settings::default());
+    }
+
+    #[test]
+    fn a_push_is_seen_through_any_stack_of_wrappers(
+        before in prop::collection::vec(prop::sample::select(vec![
+            "cd x && ", "false || ", "! ", "if ", "(", "{ ", "a | ", "a & ", "\n", "echo $(",
+        ]), 0..6),
+        wrappers in prop::collection::vec(prop::sample::select(vec![
+            "sudo -u x ", "env A=1 ", "timeout 5 ", "nohup ", "nice -n 3 ", "command ", "stdbuf -oL ", "exec ",
+            "xargs ", "busybox ", "setsid -w ", "flock /tmp/l ", "uv run ", "npx ", "doas ",
+        ]), 0..8),
+    ) {
+        let command = format!("{}{}git push", before.concat(), wrappers.concat());
+        prop_assert!(check(&command, &facts(), &Settings::default()).is_some(), "{}", command);
+    }
+
+    #[test]
+    fn quoted_text_is_never_an_act(text in "[a-z \n;&|$(){}`\"<>-]{0,30}") {
+        for command in [format!("echo '{text} git push'"), format!("git commit -m '{text}; git push {text}'")] {
+            prop_assert_eq!(check(&command, &facts(), &Settings::default()), None, "{}", command);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Files that a command writes, creates or removes.
+
+use camino::Utf8PathBuf;
+
+use super::act::operands;
+use super::check::Facts;
+use super::paths::{self, Place};
+use crate::shell::{Command, RedirectKind, Script, Word};
+
+/// The files that a command line writes or creates, as far as their names are known.
+pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
+    let mut found = Vec::new();
+    for command in &script.commands {
+        for word in created(command) {
+            if let Place::At(path) = paths::place(&word, command.directory.as_ref(), facts)
+                && !path.starts_with("/dev/")
+            {
+                found.push(path.into());
+            }
+        }
+    }
+    found
+}
+
+/// What a command writes: by redirection or by itself.
+pub(super) fn created(command: &Command) -> Vec<Word> {
+    let mut found: Vec<Word> = command
+        .redirects
+        .iter()
+        .filter(|redirect| {
+            matches!(
+                redirect.kind,
+                RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite
+            )
+        })
+        .map(|redirect| redirect.target.clone())
+        .collect();
+    let texts = || command.args.iter().map(Word::text);
+    let operands = || operands(&command.args).into_iter().cloned();
+    match command.name().unwrap_or_default() {
+        "tee" | "touch" | "truncate" | "shred" | "sponge" => found.extend(without_values(command)),
+        "sed" | "gsed" if edits_in_place(command) => {
+            let given = values(command, &["-e", "-f", "--expression", "--file"]);
+            let files = operands().filter(|word| !given.contains(word));
+            found.extend(files.skip(usize::from(given.is_empty())));
+        }
+        "perl" | "ruby" if edits_in_place(command) => found.extend(operands()),
+        "cp" | "mv" | "ln" | "install" | "rsync" | "scp" => found.extend(targets(command)),
+        "dd" => found.extend(texts().filter_map(|arg| arg.strip_prefix("of=")).map(Word::from)),
+        "curl" => found.extend(values(command, &["-o", "--output"])),
+        "wget" => found.extend(values(command, &["-O", "--output-document", "-o"])),
+        "sort" => found.extend(values(command, &["-o", "--output"])),
+        "patch" => found.extend(operands().take(1)),
+        "ed" | "ex" => found.extend(operands()),
+        _ => {}
+    }
+    found
+}
+
+/// What a command removes or moves away.
+pub(super) fn removed(command: &Command) -> Vec<Word> {
+    let operands = operands(&command.args);
+    match command.name().unwrap_or_default() {
+        "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" => {
+            operands.into_iter().cloned().collect()
+        }
+        "mv" => operands
+            .split_last()
+            .map(|(_, sources)| sources.iter().map(|word| (*word).clone()).collect())
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+/// Operands of programs such as `truncate -s 0 file`, without the values of options.
+fn without_values(command: &Command) -> Vec<Word> {
+    let mut found = Vec::new();
+    let mut skip = false;
+    for arg in &command.args {
+        let value = std::mem::replace(
+            &mut skip,
+            matches!(arg.text(), "-s" | "-d" | "-t" | "-r" | "--size" | "-n"),
+        );
+        if !value && !arg.text().starts_with('-') {
+            found.push(arg.clone());
+        }
+    }
+    found
+}
+
+/// `-i`, `-i.bak`, `-ni`, `--in-place`.
+fn edits_in_place(command: &Command) -> bool {
+    command.args.iter().map(Word::text).any(|arg| {
+        arg.starts_with("--in-place")
+            || (arg.starts_with('-')
+                && !arg.starts_with("--")
+                && arg.split('.').next().is_some_and(|flags| flags.contains('i')))
+    })
+}
+
+/// Where `cp` and its like write: the last operand, or a file of the same name in it.
+fn targets(command: &Command) -> Vec<Word> {
+    let folder = values(command, &["-t", "--target-directory"]);
+    let operands = operands(&command.args);
+    let (target, sources) = match (folder.first(), operands.split_last()) {
+        (Some(folder), _) => (folder.clone(), operands.as_slice()),
+        (None, Some((target, sources))) if !sources.is_empty() => ((*target).clone(), sources),
+        // `ln -s target` makes a link of that name here.
+        (None, Some((only, _))) if command.name() == Some("ln") => {
+            return only.base_name().map(Word::from).into_iter().collect();
+        }
+        _ => return Vec::new(),
+    };
+    let inside = sources.iter().filter_map(|source| {
+        Some(Word::from(format!("{}/{}", target.text().trim_end_matches('/'), source.base_name()?)))
+    });
+    inside.chain(std::iter::once(target.clone())).collect()
+}
+
+/// The values of an option, joined by `=` or as the next word.
+fn values(command: &Command, options: &[&str]) -> Vec<Word> {
+    let mut found = Vec::new();
+    let mut args = command.args.iter();
+    while let Some(arg) = args.next() {
+        if options.contains(&arg.text()) {
+            found.extend(args.next().cloned());
+        } else if let Some((name, value)) = arg.text().split_once('=')
+            && options.contains(&name)
+        {
+            found.push(Word::from(value));
+        }
+    }
+    found
+}

@@ -1,0 +1,281 @@
+//! A simple command: its words, what it assigns, and what it leads to.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::state::Value;
+use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
+use super::walk::{Context, Input, MAX_DEPTH, Walker, is_text};
+use super::{
+    Command, Fate, Reach, Redirect, RedirectKind, Word, builtins, output, parser, shells,
+    templates, wrappers,
+};
+
+/// A function that calls itself is followed this often; its body does not change.
+const MAX_RECURSION: usize = 2;
+
+/// A simple command after expansion.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// The program first; never empty, except for redirections that stand alone.
+    pub(super) words: Vec<Word>,
+    pub(super) assignments: Vec<(String, Word)>,
+    pub(super) redirects: Vec<Redirect>,
+    pub(super) span: Range<usize>,
+}
+
+impl Call {
+    pub(super) fn name(&self) -> Option<&str> {
+        self.words.first()?.base_name()
+    }
+
+    pub(super) fn args(&self) -> &[Word] {
+        self.words.get(1..).unwrap_or_default()
+    }
+
+    /// The same surroundings with other words.
+    pub(super) fn with_words(&self, words: Vec<Word>) -> Self {
+        Self { words, ..self.clone() }
+    }
+}
+
+impl Walker {
+    pub(super) fn simple(
+        &mut self,
+        stage: &Stage,
+        assignments: &[Assignment],
+        words: &[RawWord],
+        context: &Context,
+    ) {
+        if self.alias(stage, words, context) {
+            return;
+        }
+        let expander = self.expander();
+        let fields: Vec<Word> = words.iter().flat_map(|word| expander.fields(word)).collect();
+        let mut redirects = self.redirects(&stage.redirects);
+        redirects.extend(context.redirects.iter().cloned());
+        let scalars = self.scalars(assignments);
+        if fields.is_empty() && redirects.is_empty() {
+            self.visit_assignments(assignments, context);
+            self.visit(words, context);
+            self.assign(assignments);
+            return;
+        }
+        let call =
+            Call { words: fields, assignments: scalars, redirects, span: stage.span.clone() };
+        let place = self.emit(&call, context);
+        let masked = context.with_fate(Fate::Masked);
+        self.visit_assignments(assignments, &masked);
+        self.visit(words, &masked);
+        self.visit_redirects(&stage.redirects, context);
+        if call.words.is_empty() {
+            self.assign(assignments);
+            return;
+        }
+        self.remember_written(stage, &call, context);
+        self.current = place;
+        self.follow(&call, context, true);
+    }
+
+    /// Writes a command down and says where.
+    pub(super) fn emit(&mut self, call: &Call, context: &Context) -> usize {
+        let length: usize = call.words.iter().map(|word| word.text().len()).sum::<usize>()
+            + call.redirects.iter().map(|redirect| redirect.target.text().len()).sum::<usize>();
+        if self.session.spend(2 + length / 64) {
+            self.commands.push(Command {
+                program: call.words.first().cloned().unwrap_or_else(|| Word::from("")),
+                args: call.args().to_vec(),
+                assignments: call.assignments.clone(),
+                redirects: call.redirects.clone(),
+                reached: context.reached.clone(),
+                fate: context.fate,
+                span: call.span.clone(),
+                directory: self.state.directory.clone(),
+                hidden: false,
+            });
+        }
+        self.commands.len().saturating_sub(1)
+    }
+
+    pub(super) fn emit_keyword(&mut self, word: &str, pipeline: &Pipeline, context: &Context) {
+        let span = pipeline.stages.first().map_or(0..0, |stage| stage.span.clone());
+        let words = vec![Word::from(word)];
+        self.emit(&Call { words, assignments: Vec::new(), redirects: Vec::new(), span }, context);
+    }
+
+    /// Writes a command down and follows it; used for what wrappers and templates run.
+    pub(super) fn run(&mut self, call: &Call, context: &Context, functions: bool) {
+        if call.words.is_empty() || context.depth >= MAX_DEPTH {
+            return;
+        }
+        self.current = self.emit(call, context);
+        let deeper = Context { depth: context.depth + 1, ..context.clone() };
+        self.follow(call, &deeper, functions);
+    }
+
+    /// Follows what a command runs in turn.
+    fn follow(&mut self, call: &Call, context: &Context, functions: bool) {
+        let Some(name) = call.name().map(str::to_owned) else { return };
+        if functions && self.call_function(&name, call, context) {
+            return;
+        }
+        let path = call.words.first().map(Word::text).unwrap_or_default();
+        if let Some(text) = path.contains('/').then(|| self.session.file(path)).flatten() {
+            self.child(&text, Reach::ShellText(path.to_owned()), call, context);
+            return;
+        }
+        let _ = shells::follow(self, &name, call, context)
+            || builtins::follow(self, &name, call, context)
+            || templates::follow(self, &name, call, context)
+            || wrappers::follow(self, &name, call, context);
+    }
+
+    /// Follows a text in a process of its own: what it assigns stays there.
+    pub(super) fn child(&mut self, text: &str, reach: Reach, call: &Call, context: &Context) {
+        let before = self.state.clone();
+        for (name, value) in &call.assignments {
+            self.state.set_scalar(name, value.clone(), &self.session);
+        }
+        self.run_text(text, Some(call.span.clone()), &context.via(reach).in_child());
+        self.state = before;
+    }
+
+    fn call_function(&mut self, name: &str, call: &Call, context: &Context) -> bool {
+        let Some(body) = self.state.function(name) else { return false };
+        let reach = Reach::Function(name.to_owned());
+        let active = context.reached.iter().filter(|step| **step == reach).count();
+        if active >= MAX_RECURSION {
+            return true;
+        }
+        let arguments = std::mem::replace(&mut self.state.parameters, Rc::new(call.words.clone()));
+        let mut inner = context.via(reach);
+        inner.depth += 1;
+        inner.return_fate = inner.fate;
+        if inner.depth < MAX_DEPTH {
+            self.stage(&body, &inner);
+        } else {
+            self.session.note_incomplete();
+        }
+        self.state.parameters = arguments;
+        true
+    }
+
+    /// Runs the text of an alias with the words behind it; false if the first word is none.
+    fn alias(&mut self, stage: &Stage, words: &[RawWord], context: &Context) -> bool {
+        let Some(name) = words.first().and_then(RawWord::plain) else { return false };
+        let Some(text) = self.state.alias(name) else { return false };
+        let (mut list, _) = parser::parse(&text, Some(stage.span.clone()));
+        if let Some(last) = last_simple(&mut list) {
+            last.extend(words.iter().skip(1).cloned());
+        }
+        // An alias is not expanded again in its own text.
+        let before = self.state.clone();
+        self.state.forget_alias(name);
+        self.list(&list, context);
+        self.state = before;
+        true
+    }
+
+    fn scalars(&self, assignments: &[Assignment]) -> Vec<(String, Word)> {
+        let expander = self.expander();
+        let value = |assignment: &Assignment| match &assignment.value {
+            AssignedValue::Scalar(word) => expander.value(word),
+            _ => Word::unknown(),
+        };
+        assignments.iter().map(|one| (one.name.clone(), value(one))).collect()
+    }
+
+    fn assign(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            let expander = self.expander();
+            let value = match &assignment.value {
+                AssignedValue::Scalar(word) => Value::Scalar(expander.value(word)),
+                AssignedValue::Array(words) => {
+                    Value::Array(words.iter().flat_map(|word| expander.fields(word)).collect())
+                }
+                AssignedValue::Element(_) => Value::Scalar(Word::unknown()),
+            };
+            let value = match self.state.variable(&assignment.name) {
+                Some(before) if assignment.append => appended(before, value),
+                _ => value,
+            };
+            self.state.set(&assignment.name, value, &self.session);
+        }
+    }
+
+    fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context) {
+        for assignment in assignments {
+            match &assignment.value {
+                AssignedValue::Scalar(word) | AssignedValue::Element(word) => {
+                    self.visit(std::slice::from_ref(word), context);
+                }
+                AssignedValue::Array(words) => self.visit(words, context),
+            }
+        }
+    }
+
+    /// Keeps the text of a file that is written here, in case it is run further on.
+    fn remember_written(&mut self, stage: &Stage, call: &Call, context: &Context) {
+        let target = call.redirects.iter().find(|redirect| {
+            matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
+                && redirect.descriptor == 1
+        });
+        let tee = (call.name() == Some("tee")).then(|| call.args().last()).flatten();
+        let by_redirect =
+            target.map(|redirect| (&redirect.target, redirect.kind == RedirectKind::Append));
+        let paths: Vec<(&str, bool)> = by_redirect
+            .into_iter()
+            .chain(tee.map(|path| (path, false)))
+            .filter_map(|(path, append)| Some((path.known()?, append)))
+            .filter(|(path, _)| !path.starts_with("/dev/"))
+            .collect();
+        if paths.is_empty() {
+            return;
+        }
+        let input = match &context.input {
+            Input::Known(text) => Some(&**text),
+            _ => None,
+        };
+        if let Some(text) = output::of_stage(stage, input, self.expander()) {
+            for (path, append) in paths {
+                self.session.write(path, text.text(), append);
+            }
+        }
+    }
+
+    /// The text on a call's standard input: a here-document, a file written before, or a pipe.
+    pub(super) fn standard_input(&self, call: &Call, context: &Context) -> Input {
+        if let Some(redirect) = call.redirects.iter().rev().find(|redirect| is_text(redirect)) {
+            return Input::Known(redirect.target.text().into());
+        }
+        let file = call.redirects.iter().rev().find(|redirect| redirect.kind == RedirectKind::Read);
+        if let Some(redirect) = file {
+            return match redirect.target.known().and_then(|path| self.session.file(path)) {
+                Some(text) => Input::Known(text.into()),
+                None => Input::Inherited,
+            };
+        }
+        context.input.clone()
+    }
+}
+
+fn appended(before: &Value, value: Value) -> Value {
+    match (before, value) {
+        (Value::Scalar(before), Value::Scalar(more)) => {
+            Value::Scalar(Word::from(format!("{}{}", before.text(), more.text())))
+        }
+        (Value::Array(before), Value::Array(more)) => {
+            Value::Array(before.iter().cloned().chain(more).collect())
+        }
+        (_, value) => value,
+    }
+}
+
+/// The words of the last simple command of a list.
+fn last_simple(list: &mut List) -> Option<&mut Vec<RawWord>> {
+    let (_, pipeline) = list.items.last_mut()?.chain.last_mut()?;
+    match &mut pipeline.stages.last_mut()?.body {
+        Body::Simple { words, .. } => Some(words),
+        _ => None,
+    }
+}

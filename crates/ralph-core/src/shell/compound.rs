@@ -1,0 +1,223 @@
+//! Groups, conditionals, loops, `case`, functions and tests.
+
+use super::parser::Parser;
+use super::tree::{Body, List, RawWord};
+
+/// Words that open a compound command.
+const OPENING: [&str; 10] =
+    ["if", "while", "until", "for", "select", "case", "function", "coproc", "{", "[["];
+
+impl Parser<'_> {
+    /// Reads a compound command, or nothing if a simple one stands here.
+    pub(super) fn compound(&mut self) -> Option<Body> {
+        if self.peek() == Some(b'(') {
+            return self.deeper(Self::parentheses).or_else(|| {
+                self.position += 1;
+                None
+            });
+        }
+        let word = self.reserved(&OPENING)?;
+        self.position += word.len();
+        self.deeper(|parser| match word {
+            "if" => parser.conditional(),
+            "while" | "until" => {
+                let condition = parser.list(&["do", "done"]);
+                Body::While { condition, body: parser.loop_body() }
+            }
+            "for" | "select" => parser.for_loop(),
+            "case" => parser.case(),
+            "function" => parser.function_keyword(),
+            "coproc" => parser.coproc(),
+            "{" => {
+                let list = parser.list(&["}"]);
+                parser.close("}");
+                Body::Group { list, subshell: false }
+            }
+            _ => parser.test(),
+        })
+    }
+
+    fn close(&mut self, word: &str) {
+        if self.reserved(&[word]).is_some() {
+            self.position += word.len();
+        } else {
+            self.note_incomplete();
+        }
+    }
+
+    fn parentheses(&mut self) -> Body {
+        if let Some(length) = self.arithmetic_length() {
+            self.position += 2;
+            let end = self.position + length;
+            let parts = self.arithmetic(end);
+            self.eat("))");
+            return Body::Test(vec![RawWord { parts }]);
+        }
+        self.position += 1;
+        Body::Group { list: self.list_in_parens(), subshell: true }
+    }
+
+    fn conditional(&mut self) -> Body {
+        let mut arms = Vec::new();
+        loop {
+            let condition = self.list(&["then", "elif", "else", "fi"]);
+            if self.reserved(&["then"]).is_some() {
+                self.position += 4;
+            } else {
+                self.note_incomplete();
+            }
+            arms.push((condition, self.list(&["elif", "else", "fi"])));
+            if self.reserved(&["elif"]).is_none() {
+                break;
+            }
+            self.position += 4;
+        }
+        let otherwise = self.reserved(&["else"]).map(|word| {
+            self.position += word.len();
+            self.list(&["fi"])
+        });
+        self.close("fi");
+        Body::If { arms, otherwise }
+    }
+
+    /// Reads `do … done`, or the `{ … }` that bash takes in its place.
+    fn loop_body(&mut self) -> List {
+        self.skip_lines();
+        self.eat(";");
+        self.skip_lines();
+        let end = match self.reserved(&["do", "{"]) {
+            Some("{") => "}",
+            _ => "done",
+        };
+        if let Some(word) = self.reserved(&["do", "{"]) {
+            self.position += word.len();
+        } else {
+            self.note_incomplete();
+        }
+        let body = self.list(&[end]);
+        self.close(end);
+        body
+    }
+
+    fn for_loop(&mut self) -> Body {
+        self.skip_blanks();
+        if let Some(length) = self.arithmetic_length() {
+            self.position += 2;
+            let end = self.position + length;
+            let head = RawWord { parts: self.arithmetic(end) };
+            self.eat("))");
+            let condition = List::of_words(vec![head]);
+            return Body::While { condition, body: self.loop_body() };
+        }
+        let name = self.take_until(|byte| byte != b'_' && !byte.is_ascii_alphanumeric()).to_owned();
+        self.skip_lines();
+        let mut words = None;
+        if self.reserved(&["in"]).is_some() {
+            self.position += 2;
+            words = Some(self.words());
+        }
+        Body::For { name, words, body: self.loop_body() }
+    }
+
+    /// Reads words up to the end of the line or a `;`.
+    fn words(&mut self) -> Vec<RawWord> {
+        let mut words = Vec::new();
+        loop {
+            self.skip_blanks();
+            let before = self.position;
+            let word = self.word();
+            if self.position == before {
+                return words;
+            }
+            words.push(word);
+        }
+    }
+
+    fn case(&mut self) -> Body {
+        self.skip_blanks();
+        let subject = self.word();
+        self.skip_lines();
+        self.close("in");
+        let mut arms = Vec::new();
+        loop {
+            self.skip_lines();
+            if self.peek().is_none() || self.reserved(&["esac"]).is_some() {
+                break;
+            }
+            let before = self.position;
+            self.eat("(");
+            let patterns = self.patterns();
+            let body = self.list(&["esac", ";;"]);
+            arms.push((patterns, body));
+            let ended = self.eat(";;&") || self.eat(";;") || self.eat(";&");
+            if !ended && self.position == before {
+                break;
+            }
+        }
+        self.close("esac");
+        Body::Case { subject, arms }
+    }
+
+    fn patterns(&mut self) -> Vec<RawWord> {
+        let mut patterns = Vec::new();
+        loop {
+            self.skip_lines();
+            patterns.push(self.word());
+            self.skip_lines();
+            if self.eat(")") {
+                return patterns;
+            }
+            if !self.eat("|") {
+                self.note_incomplete();
+                return patterns;
+            }
+        }
+    }
+
+    fn function_keyword(&mut self) -> Body {
+        self.skip_blanks();
+        let start = self.position;
+        let name = self.word().plain().unwrap_or_default().to_owned();
+        self.skip_blanks();
+        if self.eat("(") {
+            self.skip_blanks();
+            self.eat(")");
+        }
+        self.function(name, start).body
+    }
+
+    fn coproc(&mut self) -> Body {
+        self.skip_blanks();
+        let rest = self.rest();
+        let name =
+            rest.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
+        let behind = rest.get(name..).unwrap_or_default().trim_start_matches([' ', '\t']);
+        if name > 0 && behind.starts_with(['{', '(']) {
+            self.position += rest.len() - behind.len();
+        }
+        Body::Coproc(Box::new(self.stage()))
+    }
+
+    /// Reads `[[ … ]]` for its words; operators and parentheses between them do not matter.
+    fn test(&mut self) -> Body {
+        let mut words = Vec::new();
+        loop {
+            self.skip_lines();
+            if self.reserved(&["]]"]).is_some() {
+                self.position += 2;
+                return Body::Test(words);
+            }
+            if self.peek().is_none() {
+                self.note_incomplete();
+                return Body::Test(words);
+            }
+            let before = self.position;
+            let word = self.word();
+            if self.position == before {
+                self.bump();
+            } else {
+                words.push(word);
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Words after expansion: variables filled in, quotes gone, split where bash splits.
+
+use super::Word;
+use super::script::UNKNOWN;
+use super::state::{Session, State, Value};
+use super::tree::{Index, Operation, Part, RawWord, Variable};
+use super::{braces, output};
+
+/// Expands words in one state of the shell.
+#[derive(Clone, Copy)]
+pub(super) struct Expander<'s> {
+    pub(super) state: &'s State,
+    pub(super) session: &'s Session,
+    depth: usize,
+}
+
+/// Substitutions inside substitutions beyond this are not computed.
+const MAX_DEPTH: usize = 6;
+
+/// Words under construction.
+#[derive(Default)]
+struct Fields {
+    done: Vec<Word>,
+    current: Option<String>,
+}
+
+impl Fields {
+    fn push(&mut self, text: &str) {
+        self.current.get_or_insert_default().push_str(text);
+    }
+
+    fn end(&mut self) {
+        if let Some(text) = self.current.take() {
+            self.done.push(Word::from(text));
+        }
+    }
+
+    /// Appends an unquoted value: blanks (or what `IFS` names) end words.
+    fn push_split(&mut self, text: &str, separators: &str) {
+        let mut pieces = text.split(|character| separators.contains(character)).peekable();
+        while let Some(piece) = pieces.next() {
+            if !piece.is_empty() {
+                self.push(piece);
+            }
+            if pieces.peek().is_some() {
+                self.end();
+            }
+        }
+    }
+}
+
+impl<'s> Expander<'s> {
+    pub(super) fn new(state: &'s State, session: &'s Session) -> Self {
+        Self { state, session, depth: 0 }
+    }
+
+    /// The words that one written word becomes: none, one or several.
+    pub(super) fn fields(&self, word: &RawWord) -> Vec<Word> {
+        match braces::expand(word) {
+            Some(words) => words.iter().flat_map(|word| self.unbraced_fields(word)).collect(),
+            None => self.unbraced_fields(word),
+        }
+    }
+
+    /// The one value of a word that is not split, as on the right of `=`.
+    pub(super) fn value(&self, word: &RawWord) -> Word {
+        let mut fields = Fields::default();
+        self.parts(&word.parts, &mut fields, false);
+        fields.end();
+        Word::from(fields.done.iter().map(Word::text).collect::<Vec<_>>().join(" "))
+    }
+
+    fn unbraced_fields(&self, word: &RawWord) -> Vec<Word> {
+        let mut fields = Fields::default();
+        self.parts(&word.parts, &mut fields, true);
+        fields.end();
+        fields.done
+    }
+
+    fn parts(&self, parts: &[Part], fields: &mut Fields, splits: bool) {
+        for (place, part) in parts.iter().enumerate() {
+            if !self.session.spend(1) {
+                fields.push(UNKNOWN_TEXT);
+                return;
+            }
+            match part {
+                Part::Plain(text) if place == 0 => fields.push(&self.tilde(text)),
+                Part::Plain(text) | Part::Quoted(text) => fields.push(text),
+                Part::Variable(variable) => self.variable(variable, fields, splits),
+                Part::Substitution { body, quoted } => {
+                    let text = self.deeper().map_or_else(Word::unknown, |inner| {
+                        output::of_list(body, None, inner).unwrap_or_else(Word::unknown)
+                    });
+                    let text = text.text().trim_end_matches('\n');
+                    self.append(text, *quoted || !splits, fields);
+                }
+                Part::Process(body) => {
+                    let text = self
+                        .deeper()
+                        .and_then(|inner| output::of_list(body, None, inner))
+                        .filter(|text| text.known().is_some());
+                    match text {
+                        Some(text) => fields.push(&self.session.keep(text.text())),
+                        None => fields.push(&format!("/dev/fd/{UNKNOWN}")),
+                    }
+                }
+                Part::Arithmetic(_) | Part::Opaque => fields.push(UNKNOWN_TEXT),
+            }
+        }
+    }
+
+    fn deeper(&self) -> Option<Self> {
+        (self.depth < MAX_DEPTH).then_some(Self { depth: self.depth + 1, ..*self })
+    }
+
+    /// Appends a value, paying for its length.
+    fn append(&self, text: &str, whole: bool, fields: &mut Fields) {
+        if !self.session.spend(text.len() / 16) {
+            fields.push(UNKNOWN_TEXT);
+        } else if whole {
+            fields.push(text);
+        } else {
+            fields.push_split(text, &self.separators());
+        }
+    }
+
+    /// `~` is filled in only where the home folder is known; else it stays readable.
+    fn tilde(&self, text: &str) -> String {
+        if let Some(behind) = text.strip_prefix('~')
+            && (behind.is_empty() || behind.starts_with('/'))
+            && let Some(Value::Scalar(home)) = self.state.variable("HOME")
+        {
+            return format!("{}{behind}", home.text());
+        }
+        text.to_owned()
+    }
+
+    fn separators(&self) -> String {
+        match self.state.variable("IFS") {
+            Some(Value::Scalar(Word::Known(separators))) => separators.clone(),
+            _ => " \t\n".to_owned(),
+        }
+    }
+
+    fn variable(&self, variable: &Variable, fields: &mut Fields, splits: bool) {
+        let quoted = variable.quoted || !splits;
+        let words = self.lookup(variable);
+        match &variable.operation {
+            Operation::Value => match words {
+                Some(words) if self.is_list(variable) => {
+                    let joined = variable.name == "*" && quoted;
+                    for (place, word) in words.iter().enumerate() {
+                        if place > 0 && joined {
+                            fields.push(" ");
+                        } else if place > 0 {
+                            fields.end();
+                        }
+                        self.append(word.text(), quoted, fields);
+                    }
+                }
+                Some(words) => {
+                    let text = words.first().map(Word::text).unwrap_or_default();
+                    self.append(text, quoted, fields);
+                }
+                None => fields.push(UNKNOWN_TEXT),
+            },
+            Operation::Default { word, .. } => match words {
+                Some(words) if words.iter().any(|word| !word.text().is_empty()) => {
+                    for word in words {
+                        self.append(word.text(), quoted, fields);
+                    }
+                }
+                _ => self.operand(word, fields, quoted),
+            },
+            Operation::Alternative(word) => {
+                if words.is_none_or(|words| words.iter().any(|word| !word.text().is_empty())) {
+                    self.operand(word, fields, quoted);
+                }
+            }
+            Operation::Other(_) => fields.push(UNKNOWN_TEXT),
+        }
+    }
+
+    fn operand(&self, word: &RawWord, fields: &mut Fields, quoted: bool) {
+        if quoted {
+            let value = self.value(word);
+            fields.push(value.text());
+        } else {
+            let mut words = self.unbraced_fields(word).into_iter();
+            // Unquoted blanks in the operand split as those of a value would.
+            if let Some(first) = words.next() {
+                self.append(first.text(), word_is_quoted(word), fields);
+            }
+            for word in words {
+                fields.end();
+                fields.push(word.text());
+            }
+        }
+    }
+
+    fn is_list(&self, variable: &Variable) -> bool {
+        matches!(variable.name.as_str(), "@" | "*") || variable.index == Some(Index::All)
+    }
+
+    /// The values of a variable; `None` if nothing on the line says what they are.
+    fn lookup(&self, variable: &Variable) -> Option<Vec<Word>> {
+        let parameters = &self.state.parameters;
+        match variable.name.as_str() {
+            "@" | "*" => Some(parameters.iter().skip(1).cloned().collect()),
+            "IFS" if self.state.variable("IFS").is_none() => Some(vec![Word::from(" \t\n")]),
+            "#" => Some(vec![Word::from(parameters.len().saturating_sub(1).to_string())]),
+            name if name.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => {
+                let place: usize = name.parse().ok()?;
+                match parameters.get(place) {
+                    Some(word) => Some(vec![word.clone()]),
+                    None if place == 0 => None,
+                    None => Some(vec![Word::from("")]),
+                }
+            }
+            name => match (self.state.variable(name)?, variable.index) {
+                (Value::Scalar(word), None | Some(Index::All | Index::At(0))) => {
+                    Some(vec![word.clone()])
+                }
+                (Value::Array(words), Some(Index::All)) => Some(words.clone()),
+                (Value::Array(words), None) => words.first().map(|word| vec![word.clone()]),
+                (Value::Array(words), Some(Index::At(place))) => {
+                    Some(vec![words.get(place).cloned().unwrap_or_else(|| Word::from(""))])
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
+fn word_is_quoted(word: &RawWord) -> bool {
+    word.parts.iter().all(|part| matches!(part, Part::Quoted(_)))
+}
+
+const UNKNOWN_TEXT: &str = "\u{fffc}";

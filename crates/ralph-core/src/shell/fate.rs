@@ -1,0 +1,177 @@
+//! Whether a command's failure can be seen in the exit status of the whole line.
+
+use super::tree::{
+    AssignedValue, Body, Index, Item, Joint, List, Operation, Part, Pipeline, RawWord, Stage,
+};
+
+/// How far ahead a saved exit status is looked for.
+const LOOKAHEAD: usize = 64;
+
+/// What happens when one pipeline of a chain fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AfterFailure {
+    /// The chain fails with it.
+    ChainFails,
+    /// The shell or the function ends with a failure: `|| exit 1`.
+    Ends(Ended),
+    /// Its status is kept in a variable: `|| rc=$?`.
+    Saved(String),
+    /// Something else goes on as if nothing had happened: `|| true`.
+    Swallowed,
+}
+
+/// What a failure ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// `exit 1`
+    Shell,
+    /// `return 1`
+    Function,
+}
+
+/// Which exit status a later command passes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PassedOn {
+    /// `$?`
+    Last,
+    /// `${PIPESTATUS[n]}`
+    Stage(usize),
+    /// `$name`
+    Variable(String),
+}
+
+/// What follows when the pipeline at `place` of a chain fails.
+pub(super) fn after_failure(chain: &[(Joint, Pipeline)], place: usize) -> AfterFailure {
+    let rescue = chain.iter().skip(place + 1).find(|(joint, _)| *joint == Joint::Or);
+    let Some((_, rescue)) = rescue else { return AfterFailure::ChainFails };
+    let [stage] = rescue.stages.as_slice() else { return AfterFailure::Swallowed };
+    if let Some((name, PassedOn::Last)) = saved(stage) {
+        return AfterFailure::Saved(name);
+    }
+    if let Some(ended) = stage_ends(stage) {
+        AfterFailure::Ends(ended)
+    } else if program(stage) == Some("false") {
+        AfterFailure::ChainFails
+    } else {
+        AfterFailure::Swallowed
+    }
+}
+
+/// What a list ends with a failure, if its last command is `exit` or `return`.
+pub(super) fn list_ends(list: &List) -> Option<Ended> {
+    list.items.last().and_then(only_stage).and_then(stage_ends)
+}
+
+fn stage_ends(stage: &Stage) -> Option<Ended> {
+    match &stage.body {
+        Body::Group { list, .. } => list_ends(list),
+        Body::Simple { words, .. } if words.get(1).and_then(RawWord::plain) != Some("0") => {
+            match program(stage)? {
+                "exit" => Some(Ended::Shell),
+                "return" => Some(Ended::Function),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Which status of the item at `place` the items after it pass on as that of the line.
+pub(super) fn passed_on(list: &List, place: usize) -> Option<PassedOn> {
+    let next = list.items.get(place + 1)?;
+    let next_is_last = place + 2 == list.items.len();
+    match passes_on(next, next_is_last) {
+        Some(PassedOn::Variable(_)) | None => {}
+        found => return found,
+    }
+    let (name, status) = only_stage(next).and_then(saved)?;
+    variable_passed_on(list, place + 1, &name).then_some(status)
+}
+
+/// Whether an item after `place` ends the line with the status kept in `name`.
+pub(super) fn variable_passed_on(list: &List, place: usize, name: &str) -> bool {
+    let later = list.items.iter().enumerate().skip(place + 1).take(LOOKAHEAD);
+    later.into_iter().any(|(at, item)| {
+        passes_on(item, at + 1 == list.items.len()) == Some(PassedOn::Variable(name.to_owned()))
+    })
+}
+
+/// The status with which an item ends the line: `exit $?`, or as its last word `[ $rc -eq 0 ]`.
+fn passes_on(item: &Item, last: bool) -> Option<PassedOn> {
+    let stage = only_stage(item)?;
+    match &stage.body {
+        Body::Simple { words, .. } => match (program(stage)?, words.get(1..)?) {
+            ("exit" | "return", []) => Some(PassedOn::Last),
+            ("exit" | "return", [status]) => status_in(status),
+            ("[" | "test", [status, operator, zero, ..]) if last => {
+                compared(status, operator, zero)
+            }
+            _ => None,
+        },
+        Body::Test(words) if last => match words.as_slice() {
+            [status, operator, zero] => compared(status, operator, zero),
+            _ => None,
+        },
+        Body::Group { list, subshell: true } if last => match list.items.as_slice() {
+            [item] => passes_on(item, true),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn compared(status: &RawWord, operator: &RawWord, zero: &RawWord) -> Option<PassedOn> {
+    let equals = matches!(operator.plain(), Some("-eq" | "=" | "=="));
+    (equals && zero.plain() == Some("0")).then(|| status_in(status)).flatten()
+}
+
+/// `name=$?` as a command of its own.
+fn saved(stage: &Stage) -> Option<(String, PassedOn)> {
+    match &stage.body {
+        Body::Simple { assignments, words } if words.is_empty() => match assignments.as_slice() {
+            [only] => match &only.value {
+                AssignedValue::Scalar(word) => Some((only.name.clone(), status_in(word)?)),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn status_in(word: &RawWord) -> Option<PassedOn> {
+    let variable = match word.parts.as_slice() {
+        [Part::Variable(variable)] => variable,
+        [Part::Quoted(empty), Part::Variable(variable)] if empty.is_empty() => variable,
+        _ => return None,
+    };
+    if !matches!(variable.operation, Operation::Value) {
+        return None;
+    }
+    match (variable.name.as_str(), variable.index) {
+        ("?", None) => Some(PassedOn::Last),
+        ("PIPESTATUS", Some(Index::At(stage))) => Some(PassedOn::Stage(stage)),
+        ("PIPESTATUS", None) => Some(PassedOn::Stage(0)),
+        (name, None) => Some(PassedOn::Variable(name.to_owned())),
+        _ => None,
+    }
+}
+
+fn only_stage(item: &Item) -> Option<&Stage> {
+    match item.chain.as_slice() {
+        [(_, pipeline)] if !item.background && !pipeline.negated => {
+            match pipeline.stages.as_slice() {
+                [stage] => Some(stage),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn program(stage: &Stage) -> Option<&str> {
+    match &stage.body {
+        Body::Simple { words, .. } => words.first()?.plain(),
+        _ => None,
+    }
+}

@@ -1,0 +1,349 @@
+//! Lists, chains, pipelines and simple commands.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use super::RedirectKind;
+use super::parser::Parser;
+use super::tree::{
+    AssignedValue, Assignment, Body, Item, Joint, List, Part, Pipeline, RawRedirect, RawWord, Stage,
+};
+
+/// Words that only close or continue something; alone they are a slip.
+const CLOSING: [&str; 8] = ["then", "do", "done", "fi", "else", "elif", "esac", "}"];
+
+/// What a simple command has gathered so far.
+#[derive(Default)]
+struct Gathered {
+    assignments: Vec<Assignment>,
+    words: Vec<RawWord>,
+    redirects: Vec<RawRedirect>,
+}
+
+impl Parser<'_> {
+    /// Reads statements up to one of the words in `stop`, a closing parenthesis, the end of a
+    /// `case` arm or the end of the text.
+    pub(super) fn list(&mut self, stop: &[&str]) -> List {
+        let mut items = Vec::new();
+        loop {
+            self.skip_lines();
+            let Some(byte) = self.peek() else { break };
+            if byte == b')' && self.open_parens > 0 {
+                break;
+            }
+            if stop.contains(&";;") && (self.starts_with(";;") || self.starts_with(";&")) {
+                break;
+            }
+            if let Some(word) = self.reserved(&CLOSING) {
+                if stop.contains(&word) {
+                    break;
+                }
+                self.position += word.len();
+                self.note_incomplete();
+                continue;
+            }
+            self.count();
+            let before = self.position;
+            let item = self.item();
+            if self.position == before {
+                self.bump();
+                self.note_incomplete();
+            } else {
+                items.push(item);
+            }
+        }
+        List { items }
+    }
+
+    /// Reads the statements of `( … )`; the opening parenthesis is already behind us.
+    pub(super) fn list_in_parens(&mut self) -> List {
+        self.open_parens += 1;
+        let list = self.list(&[]);
+        self.open_parens -= 1;
+        if !self.eat(")") {
+            self.note_incomplete();
+        }
+        list
+    }
+
+    /// The reserved word that stands here, if it is one of `words`.
+    pub(super) fn reserved<'w>(&self, words: &[&'w str]) -> Option<&'w str> {
+        let rest = self.rest();
+        words.iter().copied().find(|word| {
+            rest.strip_prefix(word).is_some_and(|behind| {
+                behind.is_empty()
+                    || behind
+                        .starts_with([' ', '\t', '\r', '\n', ';', '&', '|', '(', ')', '<', '>'])
+            })
+        })
+    }
+
+    fn item(&mut self) -> Item {
+        let mut chain = vec![(Joint::And, self.pipeline())];
+        loop {
+            self.skip_blanks();
+            let joint = if self.eat("&&") {
+                Joint::And
+            } else if self.eat("||") {
+                Joint::Or
+            } else {
+                break;
+            };
+            self.skip_lines();
+            let before = self.position;
+            let pipeline = self.pipeline();
+            if self.position == before {
+                self.note_incomplete();
+                break;
+            }
+            chain.push((joint, pipeline));
+        }
+        let background = self.peek() == Some(b'&') && !self.starts_with("&>");
+        if background
+            || (self.peek() == Some(b';') && !matches!(self.peek_at(1), Some(b';' | b'&')))
+        {
+            self.position += 1;
+        }
+        Item { chain, background }
+    }
+
+    fn pipeline(&mut self) -> Pipeline {
+        let (mut negated, mut timed) = (false, false);
+        loop {
+            self.skip_blanks();
+            if self.reserved(&["!"]).is_some() {
+                self.position += 1;
+                negated = !negated;
+            } else if self.at_time_keyword() {
+                self.position += 4;
+                timed = true;
+                self.skip_blanks();
+                if self.reserved(&["-p"]).is_some() {
+                    self.position += 2;
+                }
+            } else {
+                break;
+            }
+        }
+        let mut stages = vec![self.stage()];
+        while self.at_pipe() {
+            let merges_errors = self.peek_at(1) == Some(b'&');
+            self.position += 1 + usize::from(merges_errors);
+            self.skip_lines();
+            stages.push(self.stage());
+        }
+        Pipeline { negated, timed, stages }
+    }
+
+    /// `time` with options other than `-p` is the program of that name.
+    fn at_time_keyword(&self) -> bool {
+        let behind = self.rest().get(4..).unwrap_or_default().trim_start_matches([' ', '\t']);
+        let option = behind.starts_with('-') && !behind.starts_with("-p");
+        self.reserved(&["time"]).is_some() && !option
+    }
+
+    fn at_pipe(&mut self) -> bool {
+        self.skip_blanks();
+        self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|')
+    }
+
+    /// Reads one command with the redirections behind it.
+    pub(super) fn stage(&mut self) -> Stage {
+        self.skip_blanks();
+        // `a | ! b` is a slip that bash refuses.
+        while self.reserved(&["!"]).is_some() {
+            self.position += 1;
+            self.note_incomplete();
+            self.skip_blanks();
+        }
+        let start = self.position;
+        let Some(body) = self.compound() else { return self.simple(start) };
+        let mut gathered = Gathered::default();
+        loop {
+            self.skip_blanks();
+            if !self.redirect(&mut gathered) {
+                break;
+            }
+        }
+        Stage { body, redirects: gathered.redirects, span: self.span_from(start) }
+    }
+
+    fn simple(&mut self, start: usize) -> Stage {
+        let mut gathered = Gathered::default();
+        let mut end = self.position;
+        loop {
+            self.skip_blanks();
+            if let Some(name) = self.function_name(&gathered) {
+                return self.function(name, start);
+            }
+            if !self.redirect(&mut gathered) && !self.argument(&mut gathered) {
+                break;
+            }
+            end = self.position;
+        }
+        if self.peek() == Some(b'(') {
+            self.note_incomplete();
+        }
+        let behind = std::mem::replace(&mut self.position, end);
+        let span = self.span_from(start);
+        self.position = behind;
+        let Gathered { assignments, words, redirects } = gathered;
+        Stage { body: Body::Simple { assignments, words }, redirects, span }
+    }
+
+    /// The name of the function whose definition stands here: a first word, then `()`.
+    fn function_name(&mut self, gathered: &Gathered) -> Option<String> {
+        let [word] = gathered.words.as_slice() else { return None };
+        let behind = self.rest().strip_prefix('(')?;
+        let behind = behind.trim_start_matches([' ', '\t']).strip_prefix(')')?;
+        let name = word.plain()?.to_owned();
+        self.position += self.rest().len() - behind.len();
+        Some(name)
+    }
+
+    /// Reads the body of a function definition.
+    pub(super) fn function(&mut self, name: String, start: usize) -> Stage {
+        self.skip_lines();
+        let body = self.deeper(Self::stage).unwrap_or_else(|| Stage {
+            body: Body::Simple { assignments: Vec::new(), words: Vec::new() },
+            redirects: Vec::new(),
+            span: self.span_from(start),
+        });
+        let body = Body::Function { name, body: Rc::new(body) };
+        Stage { body, redirects: Vec::new(), span: self.span_from(start) }
+    }
+
+    /// Reads an assignment or a word; false when neither stands here.
+    fn argument(&mut self, gathered: &mut Gathered) -> bool {
+        if gathered.words.is_empty()
+            && let Some(assignment) = self.assignment()
+        {
+            gathered.assignments.push(assignment);
+            return true;
+        }
+        let before = self.position;
+        let mut word = self.word();
+        if self.position == before {
+            return false;
+        }
+        if self.peek() == Some(b'(') && word.plain().is_some_and(|text| text.ends_with('=')) {
+            // `declare -a list=(a b)`: the elements matter only for the substitutions in them.
+            self.position += 1;
+            for element in self.array() {
+                word.parts.extend(element.parts);
+            }
+        }
+        gathered.words.push(word);
+        true
+    }
+
+    fn assignment(&mut self) -> Option<Assignment> {
+        let rest = self.rest();
+        let length =
+            rest.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
+        if length == 0 || rest.starts_with(|first: char| first.is_ascii_digit()) {
+            return None;
+        }
+        let name = rest.get(..length)?.to_owned();
+        let mut behind = rest.get(length..)?;
+        let indexed = behind.starts_with('[');
+        let mut key = "";
+        if indexed {
+            let line = behind.lines().next().unwrap_or_default();
+            let end = line.find("]=").or_else(|| line.find("]+="))?;
+            key = behind.get(1..end).unwrap_or_default();
+            behind = behind.get(end + 1..)?;
+        }
+        let append = behind.starts_with("+=");
+        let behind = behind.strip_prefix("+=").or_else(|| behind.strip_prefix('='))?;
+        self.position += rest.len() - behind.len();
+        let value = if indexed {
+            let mut parts = self.nested(key, |inner| inner.arithmetic(key.len()));
+            parts.extend(self.word().parts);
+            AssignedValue::Element(RawWord { parts })
+        } else if self.eat("(") {
+            AssignedValue::Array(self.array())
+        } else {
+            AssignedValue::Scalar(self.word())
+        };
+        Some(Assignment { name, append, value })
+    }
+
+    /// Reads the elements of `( … )` in an assignment, with the closing parenthesis.
+    fn array(&mut self) -> Vec<RawWord> {
+        let mut elements = Vec::new();
+        loop {
+            self.skip_lines();
+            if self.eat(")") {
+                return elements;
+            }
+            let before = self.position;
+            let word = self.word();
+            if self.position == before {
+                self.note_incomplete();
+                return elements;
+            }
+            elements.push(word);
+        }
+    }
+
+    /// Reads a redirection; false when none stands here.
+    fn redirect(&mut self, gathered: &mut Gathered) -> bool {
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        let behind = self.rest().get(digits..).unwrap_or_default();
+        let Some((operator, kind, descriptor)) = operator(behind, digits == 0) else {
+            return false;
+        };
+        let descriptor = self.take(digits).parse().unwrap_or(descriptor);
+        self.position += operator.len();
+        self.skip_blanks();
+        let word = self.word();
+        let target = Rc::new(OnceCell::new());
+        let kind = match kind {
+            RedirectKind::HereDocument => {
+                self.expect_document(&word, operator == "<<-", Rc::clone(&target));
+                kind
+            }
+            RedirectKind::Duplicate if operator == ">&" && !is_descriptor(&word) => {
+                let _ = target.set(word);
+                RedirectKind::Write
+            }
+            _ => {
+                let _ = target.set(word);
+                kind
+            }
+        };
+        gathered.redirects.push(RawRedirect { kind, descriptor, target });
+        true
+    }
+}
+
+/// The redirection operator at the start of `text`, what it does and its usual descriptor.
+fn operator(text: &str, bare: bool) -> Option<(&'static str, RedirectKind, u32)> {
+    use RedirectKind::{Append, Duplicate, HereDocument, HereString, Read, ReadWrite, Write};
+    const OPERATORS: [(&str, RedirectKind, u32); 12] = [
+        ("<<<", HereString, 0),
+        ("<<-", HereDocument, 0),
+        ("<<", HereDocument, 0),
+        ("<&", Duplicate, 0),
+        ("<>", ReadWrite, 0),
+        ("<", Read, 0),
+        (">>", Append, 1),
+        (">&", Duplicate, 1),
+        (">|", Write, 1),
+        (">", Write, 1),
+        ("&>>", Append, 1),
+        ("&>", Write, 1),
+    ];
+    let found = OPERATORS.into_iter().find(|(operator, ..)| text.starts_with(operator))?;
+    let process = text.starts_with("<(") || text.starts_with(">(");
+    (!process && (bare || !found.0.starts_with('&'))).then_some(found)
+}
+
+fn is_descriptor(word: &RawWord) -> bool {
+    match word.parts.as_slice() {
+        [Part::Plain(text)] => text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'),
+        [] => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,173 @@
+//! What a command would print, for the few commands whose output is written on the line.
+//!
+//! `echo 'git push' | bash` and `eval "$(printf …)"` run what they print, so the text matters.
+
+use super::escapes;
+use super::expand::Expander;
+use super::state::Value;
+use super::tree::{Body, Item, List, RawRedirect, Stage};
+use super::{RedirectKind, Word};
+
+/// More than this is not computed.
+const MAX_OUTPUT: usize = 64 * 1024;
+
+/// The output of a list, if all of it is known; trailing line ends included.
+pub(super) fn of_list(list: &List, input: Option<&str>, expander: Expander) -> Option<Word> {
+    let mut text = String::new();
+    for item in &list.items {
+        text.push_str(of_item(item, input, expander)?.text());
+        if text.len() > MAX_OUTPUT {
+            return None;
+        }
+    }
+    Some(Word::from(text))
+}
+
+fn of_item(item: &Item, input: Option<&str>, expander: Expander) -> Option<Word> {
+    let [(_, pipeline)] = item.chain.as_slice() else { return None };
+    let mut stages = pipeline.stages.iter();
+    let mut text = of_stage(stages.next()?, input, expander)?;
+    for stage in stages {
+        text = of_stage(stage, Some(text.text()), expander)?;
+    }
+    Some(text)
+}
+
+/// The output of one command that is given `input`.
+pub(super) fn of_stage(stage: &Stage, input: Option<&str>, expander: Expander) -> Option<Word> {
+    match &stage.body {
+        Body::Group { list, .. } => of_list(list, input, expander),
+        Body::Simple { words, .. } => {
+            // Only these few are worth the expansion of all their words.
+            let program = expander.fields(words.first()?).into_iter().next()?;
+            let name = program.base_name()?.to_owned();
+            if !matches!(
+                name.as_str(),
+                "echo"
+                    | "printf"
+                    | "cat"
+                    | "tee"
+                    | "which"
+                    | "command"
+                    | "type"
+                    | "pwd"
+                    | ":"
+                    | "true"
+                    | "mktemp"
+                    | "find"
+                    | "git"
+            ) {
+                return None;
+            }
+            let words: Vec<Word> = words.iter().flat_map(|word| expander.fields(word)).collect();
+            let document = stage.redirects.iter().find_map(|redirect| text_of(redirect, expander));
+            of_words(&name, words.get(1..)?, document.as_ref().map(Word::text).or(input), expander)
+        }
+        _ => None,
+    }
+}
+
+/// The text that a here-document or here-string feeds in.
+fn text_of(redirect: &RawRedirect, expander: Expander) -> Option<Word> {
+    let text = expander.value(redirect.target.get()?);
+    match redirect.kind {
+        RedirectKind::HereDocument => Some(text),
+        RedirectKind::HereString => Some(Word::from(format!("{}\n", text.text()))),
+        RedirectKind::Read => expander.session.file(text.known()?).map(Word::from),
+        _ => None,
+    }
+}
+
+/// The output of `name` with `args`.
+fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) -> Option<Word> {
+    let texts: Vec<&str> = args.iter().map(Word::text).collect();
+    match (name, texts.as_slice()) {
+        ("echo", args) => Some(Word::from(echo(args))),
+        ("printf", ["-v", ..]) => None,
+        ("printf", ["--", format, args @ ..] | [format, args @ ..]) => {
+            printf(format, args).map(Word::from)
+        }
+        ("cat" | "tee", []) | ("cat", ["-"]) | ("tee", [_]) => input.map(Word::from),
+        ("cat", [path]) => expander.session.file(path).map(Word::from),
+        ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program]) => {
+            // Where it lies is unknown, what it is called is not.
+            let folder = if program.starts_with('/') { "" } else { "\u{fffc}/" };
+            Some(Word::from(format!("{folder}{program}\n")))
+        }
+        ("pwd", []) => Some(Word::from(format!("{}\n", scalar(expander, "PWD")?))),
+        // Where a temporary file lies is known, its name is not.
+        ("mktemp", args) if args.iter().all(|arg| arg.starts_with('-')) => {
+            let folder = scalar(expander, "TMPDIR").unwrap_or("/tmp");
+            Some(Word::from(format!("{}/\u{fffc}\n", folder.trim_end_matches('/'))))
+        }
+        ("git", ["rev-parse", "--show-toplevel"]) => {
+            Some(Word::from(format!("{}\n", scalar(expander, "CLAUDE_PROJECT_DIR")?)))
+        }
+        ("find", args) if !args.iter().any(|arg| arg.starts_with("-exec")) => {
+            let start = args.iter().find(|arg| !arg.starts_with('-')).unwrap_or(&".");
+            Some(Word::from(format!("{}/\u{fffc}\n", start.trim_end_matches('/'))))
+        }
+        (":" | "true", _) => Some(Word::from("")),
+        _ => None,
+    }
+}
+
+fn scalar<'s>(expander: Expander<'s>, name: &str) -> Option<&'s str> {
+    match expander.state.variable(name)? {
+        Value::Scalar(word) => Some(word.text()),
+        Value::Array(_) => None,
+    }
+}
+
+fn echo(args: &[&str]) -> String {
+    let is_option = |arg: &str| {
+        arg.strip_prefix('-').is_some_and(|flags| {
+            !flags.is_empty() && flags.chars().all(|flag| matches!(flag, 'n' | 'e' | 'E'))
+        })
+    };
+    let options = args.iter().take_while(|arg| is_option(arg)).count();
+    let (options, words) = args.split_at(options);
+    let text = words.join(" ");
+    let text = if options.iter().any(|option| option.contains('e')) {
+        escapes::decode(&text)
+    } else {
+        text
+    };
+    if options.iter().any(|option| option.contains('n')) { text } else { text + "\n" }
+}
+
+/// What `printf` prints with these words, the format first.
+pub(super) fn of_printf(words: &[Word]) -> Option<Word> {
+    let (format, args) = words.split_first()?;
+    let args: Vec<&str> = args.iter().map(Word::text).collect();
+    printf(format.text(), &args).map(Word::from)
+}
+
+/// `printf`, which repeats its format until the arguments are used up.
+fn printf(format: &str, args: &[&str]) -> Option<String> {
+    let mut text = String::new();
+    let mut args = args.iter();
+    loop {
+        let before = args.len();
+        let mut rest = format;
+        while let Some(place) = rest.find('%') {
+            let (literal, directive) = rest.split_at(place);
+            text.push_str(&escapes::decode(literal));
+            let letter = directive.get(1..2)?;
+            match letter {
+                "%" => text.push('%'),
+                "s" | "d" | "i" | "q" => text.push_str(args.next().unwrap_or(&"")),
+                "b" => text.push_str(&escapes::decode(args.next().unwrap_or(&""))),
+                _ => return None,
+            }
+            rest = directive.get(2..)?;
+        }
+        text.push_str(&escapes::decode(rest));
+        if args.len() == 0 || args.len() == before {
+            return Some(text);
+        }
+        if text.len() > MAX_OUTPUT {
+            return None;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What a shell knows while it runs: variables, functions, the directory, options.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::Word;
+use super::tree::Stage;
+
+/// More names than this on one line are not remembered; copies for subshells must stay cheap.
+const MAX_NAMES: usize = 200;
+/// Longer values are not remembered: `a=$a$a` again and again would grow without end.
+const MAX_VALUE: usize = 16 * 1024;
+/// How much work one command line may cause, in parts of words and commands.
+const BUDGET: usize = 100_000;
+
+/// What the shell knows at one point of the line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    // Shared until changed, because every subshell and pipeline stage gets a copy.
+    variables: Rc<BTreeMap<String, Value>>,
+    functions: Rc<BTreeMap<String, Rc<Stage>>>,
+    aliases: Rc<BTreeMap<String, String>>,
+    /// `$0` first.
+    pub(super) parameters: Rc<Vec<Word>>,
+    /// Where `cd` has led, if it was used.
+    pub(super) directory: Option<Word>,
+    pub(super) exits_on_failure: bool,
+    pub(super) pipe_fails: bool,
+}
+
+/// The value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Scalar(Word),
+    Array(Vec<Word>),
+}
+
+impl State {
+    pub(super) fn variable(&self, name: &str) -> Option<&Value> {
+        self.variables.get(name)
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Value, session: &Session) {
+        let known = self.variables.contains_key(name);
+        if !known && self.variables.len() >= MAX_NAMES {
+            session.note_incomplete();
+            return;
+        }
+        if !self.pay_for_copy(session) {
+            return;
+        }
+        let value = if value.length() > MAX_VALUE {
+            session.note_incomplete();
+            Value::Scalar(Word::unknown())
+        } else {
+            value
+        };
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    /// A shared map is copied when it changes, and copies are work like any other.
+    fn pay_for_copy(&self, session: &Session) -> bool {
+        if Rc::strong_count(&self.variables) == 1 {
+            return true;
+        }
+        let size: usize = self.variables.values().map(Value::length).sum();
+        session.spend(1 + self.variables.len() / 8 + size / 256)
+    }
+
+    pub(super) fn function(&self, name: &str) -> Option<Rc<Stage>> {
+        self.functions.get(name).cloned()
+    }
+
+    pub(super) fn alias(&self, name: &str) -> Option<String> {
+        self.aliases.get(name).cloned()
+    }
+
+    pub(super) fn set_alias(&mut self, name: &str, text: &str, session: &Session) {
+        if self.aliases.len() < MAX_NAMES && text.len() < MAX_VALUE && session.spend(8) {
+            Rc::make_mut(&mut self.aliases).insert(name.to_owned(), text.to_owned());
+        }
+    }
+
+    pub(super) fn forget_alias(&mut self, name: &str) {
+        Rc::make_mut(&mut self.aliases).remove(name);
+    }
+
+    pub(super) fn set_scalar(&mut self, name: &str, value: Word, session: &Session) {
+        self.set(name, Value::Scalar(value), session);
+    }
+
+    pub(super) fn define(&mut self, name: &str, body: Rc<Stage>, session: &Session) {
+        if self.functions.len() >= MAX_NAMES || !session.spend(8) {
+            session.note_incomplete();
+        } else {
+            Rc::make_mut(&mut self.functions).insert(name.to_owned(), body);
+        }
+    }
+
+    /// Goes to `target`, which is relative to where the shell is now.
+    pub(super) fn change_directory(&mut self, target: &Word) {
+        let text = target.text();
+        let absolute = text.starts_with(['/', '~', super::script::UNKNOWN]);
+        let joined = match &self.directory {
+            Some(before) if !absolute => Word::from(format!("{}/{text}", before.text())),
+            _ => target.clone(),
+        };
+        self.directory =
+            Some(if joined.text().len() > MAX_VALUE { Word::unknown() } else { joined });
+    }
+
+    /// Forgets what differs in `other`, the state after the road not taken.
+    pub(super) fn merge(&mut self, other: &Self, session: &Session) {
+        if !Rc::ptr_eq(&self.variables, &other.variables) && self.pay_for_copy(session) {
+            let ours = Rc::make_mut(&mut self.variables);
+            for (name, theirs) in other.variables.iter() {
+                let value = ours.entry(name.clone()).or_insert_with(|| theirs.clone());
+                if value != theirs {
+                    *value = Value::Scalar(Word::unknown());
+                }
+            }
+        }
+        if !Rc::ptr_eq(&self.functions, &other.functions) && session.spend(8) {
+            let theirs = other.functions.iter().map(|(name, body)| (name.clone(), Rc::clone(body)));
+            Rc::make_mut(&mut self.functions).extend(theirs);
+        }
+        if self.directory != other.directory {
+            self.directory = Some(Word::unknown());
+        }
+    }
+}
+
+impl Value {
+    fn length(&self) -> usize {
+        match self {
+            Self::Scalar(word) => word.text().len(),
+            Self::Array(words) => words.iter().map(|word| word.text().len()).sum(),
+        }
+    }
+}
+
+/// What is shared by everything that one line runs.
+#[derive(Debug)]
+pub(super) struct Session {
+    left: Cell<usize>,
+    complete: Cell<bool>,
+    /// Files that the line itself writes with known text, so that a script that is run right
+    /// after it was written can be read.
+    files: RefCell<BTreeMap<String, String>>,
+}
+
+impl Session {
+    pub(super) fn new() -> Self {
+        Self { left: Cell::new(BUDGET), complete: Cell::new(true), files: RefCell::default() }
+    }
+
+    /// Pays for work; false when the line has used up what one line may cost.
+    pub(super) fn spend(&self, amount: usize) -> bool {
+        let left = self.left.get();
+        if left < amount {
+            self.left.set(0);
+            self.complete.set(false);
+            return false;
+        }
+        self.left.set(left - amount);
+        true
+    }
+
+    pub(super) fn note_incomplete(&self) {
+        self.complete.set(false);
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete.get()
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str, append: bool) {
+        let mut files = self.files.borrow_mut();
+        let path = path.strip_prefix("./").unwrap_or(path);
+        if files.len() >= MAX_NAMES {
+            return;
+        }
+        let file = files.entry(path.to_owned()).or_default();
+        if !append {
+            file.clear();
+        }
+        if file.len() + text.len() <= 4 * MAX_VALUE {
+            file.push_str(text);
+        }
+    }
+
+    /// Keeps a text under a name of its own, as `<( … )` does.
+    pub(super) fn keep(&self, text: &str) -> String {
+        let path = format!("/dev/fd/{}", 63 + self.files.borrow().len());
+        self.write(&path, text, false);
+        path
+    }
+
+    pub(super) fn file(&self, path: &str) -> Option<String> {
+        let path = path.strip_prefix("./").unwrap_or(path);
+        self.files.borrow().get(path).cloned()
+    }
+}

@@ -1,0 +1,163 @@
+//! Programs that fill in a command and run it: `xargs`, `find -exec`, `parallel`.
+
+use super::call::Call;
+use super::script::UNKNOWN;
+use super::walk::{Context, Input, Walker};
+use super::{Fate, Reach, Word};
+
+/// Lines of input for which a template is filled in.
+const MAX_FILLED: usize = 8;
+
+/// `xargs` options that take a value of their own.
+const XARGS_VALUES: [&str; 18] = [
+    "-I",
+    "-n",
+    "-P",
+    "-L",
+    "-d",
+    "-a",
+    "-E",
+    "-s",
+    "-l",
+    "-e",
+    "--max-args",
+    "--max-procs",
+    "--max-lines",
+    "--delimiter",
+    "--arg-file",
+    "--replace",
+    "--max-chars",
+    "--eof",
+];
+
+/// Follows a template program; false if `name` is none.
+pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
+    match name {
+        "xargs" | "gxargs" => xargs(walker, call, context),
+        "find" | "gfind" => find(walker, call, context),
+        "fd" | "fdfind" => fd(walker, call, context),
+        "parallel" => parallel(walker, call, context),
+        _ => return false,
+    }
+    true
+}
+
+fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
+    let mut args = call.args();
+    let mut placeholder = None;
+    while let [first, rest @ ..] = args {
+        let text = first.text();
+        if !text.starts_with('-') || text.len() < 2 {
+            break;
+        }
+        args = rest;
+        if text == "--" {
+            break;
+        }
+        if text == "-i" || text.starts_with("--replace") {
+            placeholder = Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned());
+        } else if let Some(mark) = text.strip_prefix("-I").filter(|mark| !mark.is_empty()) {
+            placeholder = Some(mark.to_owned());
+        } else if XARGS_VALUES.contains(&text)
+            && !matches!(text, "-e" | "-l" | "--eof" | "--replace")
+        {
+            if text == "-I" {
+                placeholder = args.first().map(|mark| mark.text().to_owned());
+            }
+            args = args.get(1..).unwrap_or_default();
+        }
+    }
+    let input = walker.standard_input(call, context);
+    let context = context.via(Reach::Template("xargs".to_owned()));
+    match (placeholder, input) {
+        (Some(mark), Input::Known(text)) if text.lines().count() <= MAX_FILLED => {
+            for line in text.lines() {
+                walker.run(&call.with_words(filled(args, &mark, line)), &context, false);
+            }
+        }
+        (Some(mark), _) => {
+            walker.run(&call.with_words(filled(args, &mark, &UNKNOWN.to_string())), &context, false)
+        }
+        (None, input) => {
+            let mut words = args.to_vec();
+            match input {
+                Input::Known(text) => words.extend(text.split_whitespace().map(Word::from)),
+                _ => words.push(Word::unknown()),
+            }
+            walker.run(&call.with_words(words), &context, false);
+        }
+    }
+}
+
+/// The words of a template with each `mark` replaced.
+fn filled(template: &[Word], mark: &str, value: &str) -> Vec<Word> {
+    template.iter().map(|word| Word::from(word.text().replace(mark, value))).collect()
+}
+
+fn find(walker: &mut Walker, call: &Call, context: &Context) {
+    let args = call.args();
+    let start = args
+        .iter()
+        .map(Word::text)
+        .find(|text| !text.starts_with('-') && !text.starts_with(['(', '!', '\\']))
+        .unwrap_or(".");
+    // What is found lies below the starting point: that much is known.
+    let found = format!("{}/{UNKNOWN}", start.trim_end_matches('/'));
+    let mut rest = args;
+    while let Some(at) =
+        rest.iter().position(|arg| matches!(arg.text(), "-exec" | "-execdir" | "-ok" | "-okdir"))
+    {
+        rest = rest.get(at + 1..).unwrap_or_default();
+        let end = rest.iter().position(|arg| matches!(arg.text(), ";" | "+")).unwrap_or(rest.len());
+        let template = rest.get(..end).unwrap_or_default();
+        let fate = match rest.get(end).map(Word::text) {
+            Some("+") => context.fate,
+            _ => Fate::Masked,
+        };
+        let inner = context.via(Reach::Template("find".to_owned())).with_fate(fate);
+        walker.run(&call.with_words(filled(template, "{}", &found)), &inner, false);
+        rest = rest.get(end..).unwrap_or_default();
+    }
+}
+
+fn fd(walker: &mut Walker, call: &Call, context: &Context) {
+    let args = call.args();
+    let at =
+        args.iter().position(|arg| matches!(arg.text(), "-x" | "--exec" | "-X" | "--exec-batch"));
+    let Some(template) = at.and_then(|at| args.get(at + 1..)) else { return };
+    let mut words = template.to_vec();
+    if !words.iter().any(|word| word.text().contains('{')) {
+        words.push(Word::unknown());
+    }
+    let inner = context.via(Reach::Template("fd".to_owned()));
+    walker.run(&call.with_words(filled(&words, "{}", &UNKNOWN.to_string())), &inner, false);
+}
+
+/// `parallel` joins its words and hands them to a shell.
+fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
+    let options = super::wrappers::skip_options(
+        call.args(),
+        "-j --jobs -P -I -n -N -a --arg-file -S --delay --timeout",
+    );
+    let args = call.args().get(options..).unwrap_or_default();
+    let end = args.iter().position(|arg| arg.text().starts_with(":::")).unwrap_or(args.len());
+    let (template, values) = args.split_at(end);
+    let template = template.iter().map(Word::text).collect::<Vec<_>>().join(" ");
+    let values: Vec<&str> = values
+        .iter()
+        .map(Word::text)
+        .filter(|text| !text.starts_with(":::"))
+        .take(MAX_FILLED)
+        .collect();
+    let unknown = UNKNOWN.to_string();
+    let values = if values.is_empty() { vec![unknown.as_str()] } else { values };
+    let marks = ["{}", "{.}", "{/}", "{1}"];
+    for value in values {
+        let text = if marks.iter().any(|mark| template.contains(mark)) {
+            marks.iter().fold(template.clone(), |text, mark| text.replace(mark, value))
+        } else {
+            format!("{template} {value}")
+        };
+        walker.child(&text, Reach::Template("parallel".to_owned()), call, context);
+    }
+}

@@ -1,0 +1,386 @@
+//! What is read out of command lines, as tables: words, fates, ways, limits.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::{Fate, Reach, RedirectKind, Script, UNKNOWN, read, read_with};
+
+/// One command a line, words separated by a blank, `?` for what is unknown.
+fn words(script: &Script) -> Vec<String> {
+    script
+        .commands
+        .iter()
+        .map(|command| {
+            let words = std::iter::once(&command.program).chain(&command.args);
+            let words: Vec<_> = words.map(|word| word.text().replace(UNKNOWN, "?")).collect();
+            words.join(" ")
+        })
+        .collect()
+}
+
+fn check(command: &str, expected: &[&str]) {
+    let script = read(command);
+    assert_eq!(words(&script), expected, "{command}");
+    assert!(script.complete, "{command}");
+}
+
+fn check_broken(command: &str, expected: &[&str]) {
+    let script = read(command);
+    assert_eq!(words(&script), expected, "{command}");
+    assert!(!script.complete, "{command}");
+}
+
+/// `+` before a command that decides, `-` before one that is masked.
+fn check_fates(command: &str, expected: &str) {
+    let fates: Vec<_> = read(command)
+        .commands
+        .iter()
+        .map(|command| {
+            let sign = if command.fate == Fate::Decides { '+' } else { '-' };
+            format!("{sign}{}", command.program.text())
+        })
+        .collect();
+    assert_eq!(fates.join(" "), expected, "{command}");
+}
+
+#[test]
+fn quotes_and_escapes_are_removed_as_bash_does() {
+    check("g\"it\" pu'sh'", &["git push"]);
+    check("\\git p\\ush", &["git push"]);
+    check("gi\\\nt \\\n push", &["git push"]);
+    check("$'\\x67it' $'\\160ush' $\"x\"", &["git push x"]);
+    check("a 'b\\c' \"d\\\"e\\f\"", &["a b\\c d\"e\\f"]);
+    check("a '' \"\"", &["a  "]);
+    check("a \\# b # c", &["a # b"]);
+    check("a#b", &["a#b"]);
+    check("rm -rf *.o ~/x", &["rm -rf *.o ~/x"]);
+}
+
+#[test]
+fn variables_of_the_line_are_filled_in() {
+    check("X=push; git $X", &["git push"]);
+    check("G=\"git push\"; $G", &["git push"]);
+    check("G='git push'; \"$G\"", &["git push"]);
+    check("git ${X:-push}", &["git push"]);
+    check("X=1; git ${X:+push}", &["git push"]);
+    check(": ${X:=push}; git $X", &[": push", "git push"]);
+    check("a=(git push); ${a[@]}; echo ${a[1]}", &["git push", "echo push"]);
+    check("a=gi; a+=t; $a push", &["git push"]);
+    check("set -- push; git \"$@\" $# $2", &["set -- push", "git push 1"]);
+    check("git$IFS push", &["git push"]);
+    check("X=old; X=new cmd $X", &["cmd old"]);
+    check("X=push bash -c 'git $X'", &["bash -c git $X", "git push"]);
+    check("git $UNKNOWN \"a$UNKNOWN\"", &["git ? a?"]);
+    check("read x; git $x", &["read x", "git ?"]);
+    check("if t; then p=push; else p=pull; fi; git $p", &["t", "git ?"]);
+    check("(X=a); echo $X", &["echo ?"]);
+    assert_eq!(words(&read_with("rm ~/a $HOME/b", &[("HOME", "/h")])), ["rm /h/a /h/b"]);
+}
+
+#[test]
+fn braces_are_expanded() {
+    check("{git,push}", &["git push"]);
+    check("git p{us,}h {1..2}", &["git push ph 1 2"]);
+    check("git show HEAD^{commit} '{a,b}'", &["git show HEAD^{commit} {a,b}"]);
+}
+
+#[test]
+fn texts_given_to_shells_are_read() {
+    check(
+        "bash -c 'bash -c \"git push\"'",
+        &["bash -c bash -c \"git push\"", "bash -c git push", "git push"],
+    );
+    check(
+        "bash -euxo pipefail -c 'a \"$1\" $0' x y",
+        &["bash -euxo pipefail -c a \"$1\" $0 x y", "a y x"],
+    );
+    check("eval \"$(echo git push)\"", &["eval git push", "echo git push", "git push"]);
+    check("sh <<-E\n\tgit push\n\tE\nls", &["sh", "git push", "ls"]);
+    check("cat <<'E' | sh\ngit $X\nE", &["cat", "sh", "git ?"]);
+    check("cat > a.sh <<E\ngit push\nE\nsh ./a.sh", &["cat", "sh ./a.sh", "git push"]);
+    check("bash <(printf 'git %s' push)", &["bash /dev/fd/63", "printf git %s push", "git push"]);
+    check("trap 'git push' EXIT", &["trap git push EXIT", "git push"]);
+    check("bash script.sh git push", &["bash script.sh git push"]);
+}
+
+#[test]
+fn text_that_only_mentions_a_command_is_not_read() {
+    check("echo 'git push' # git push", &["echo git push"]);
+    check("cat > x <<E\ngit push\nE", &["cat"]);
+    check(
+        "git commit -m \"$(cat <<'E'\nit's (git push\nE\n)\"",
+        &["git commit -m it's (git push", "cat"],
+    );
+    check("git commit -m \"$(cat <<'E'\nbody\nE)\" && ls", &["git commit -m body", "cat", "ls"]);
+    check("echo '$(git push)' \"\\$(git push)\"", &["echo $(git push) $(git push)"]);
+    check("[[ $a == 'git push' ]] || ls", &["ls"]);
+    check("f() { git push; }", &[]);
+}
+
+#[test]
+fn functions_and_aliases_are_followed() {
+    check("f() { git \"$@\"; }; f push", &["f push", "git push"]);
+    check("function f { g; }; g() ( git push ); f", &["f", "g", "git push"]);
+    check("alias g=git; g push", &["alias g=git", "git push"]);
+    check("alias git='git -p'; git push", &["alias git=git -p", "git -p push"]);
+    check(
+        "git() { command git -p \"$@\"; }; git push",
+        &["git push", "command git -p push", "git -p push"],
+    );
+}
+
+#[test]
+fn wrappers_and_templates_yield_what_they_run() {
+    check(
+        "sudo -u x env A=1 timeout -k 5 9 git push",
+        &[
+            "sudo -u x env A=1 timeout -k 5 9 git push",
+            "env A=1 timeout -k 5 9 git push",
+            "timeout -k 5 9 git push",
+            "git push",
+        ],
+    );
+    check(
+        "docker compose exec -T web pytest -q",
+        &["docker compose exec -T web pytest -q", "pytest -q"],
+    );
+    check("uv run --with x pytest", &["uv run --with x pytest", "pytest"]);
+    check("npm test", &["npm test"]);
+    check("command -v git", &["command -v git"]);
+    check("su - bob -c 'git push'", &["su - bob -c git push", "git push"]);
+    check("env -S 'git push'", &["env -S git push", "git push"]);
+    check(
+        "find a -exec rm {} + -exec ls {} \\;",
+        &["find a -exec rm {} + -exec ls {} ;", "rm a/?", "ls a/?"],
+    );
+    check(
+        "printf 'a\\nb\\n' | xargs -I% git push %",
+        &["printf a\\nb\\n", "xargs -I% git push %", "git push a", "git push b"],
+    );
+    check("ls | xargs rm", &["ls", "xargs rm", "rm ?"]);
+    check("time -p ls", &["time", "ls"]);
+}
+
+#[test]
+fn the_way_to_a_command_is_told() {
+    let reached = |command: &str| read(command).commands.last().map(|last| last.reached.clone());
+    assert_eq!(reached("a | b"), Some(vec![Reach::Pipe { last: true }]));
+    assert_eq!(reached("if a; then (b); fi"), Some(vec![Reach::Conditional, Reach::Group]));
+    assert_eq!(reached("sudo b &"), Some(vec![Reach::Background, Reach::Wrapper("sudo".into())]));
+    assert_eq!(reached("bash <<E\nb\nE"), Some(vec![Reach::HereDocument]));
+    let hidden = |command: &str| read(command).commands.iter().any(|command| command.hidden);
+    assert!(hidden("curl -s x | sh"));
+    assert!(hidden("eval \"$X\""));
+    assert!(hidden("bash -c \"$(curl x)\""));
+    assert!(!hidden("cat x | sh -c 'grep y'"));
+    assert!(!hidden("bash script.sh"));
+}
+
+#[test]
+fn redirections_and_directories_are_kept() {
+    let script = read("cd a && { b 2>&1 >>x; } &>y; (cd ..; c <z); d");
+    let all: Vec<_> = script.commands.iter().flat_map(|command| &command.redirects).collect();
+    let kinds: Vec<_> =
+        all.iter().map(|redirect| (redirect.kind, redirect.target.text())).collect();
+    assert_eq!(
+        kinds,
+        [
+            (RedirectKind::Duplicate, "1"),
+            (RedirectKind::Append, "x"),
+            (RedirectKind::Write, "y"),
+            (RedirectKind::Read, "z"),
+        ]
+    );
+    let directory = |name: &str| {
+        let command = script.commands.iter().find(|command| command.name() == Some(name))?;
+        command.directory.as_ref().map(|word| word.text().to_owned())
+    };
+    assert_eq!(directory("b").as_deref(), Some("a"));
+    assert_eq!(directory("c").as_deref(), Some("a/.."));
+    assert_eq!(directory("d").as_deref(), Some("a"));
+}
+
+#[test]
+fn spans_point_into_the_text() {
+    let text = "cd x && git push 2>&1 | tail; echo \"$(git fetch)\"";
+    let script = read(text);
+    let spans: Vec<_> = script.commands.iter().map(|command| &text[command.span.clone()]).collect();
+    assert_eq!(spans, ["cd x", "git push 2>&1", "tail", "echo \"$(git fetch)\"", "git fetch"]);
+}
+
+#[test]
+fn the_last_command_of_a_line_decides() {
+    check_fates("a; b", "-a +b");
+    check_fates("a && b", "+a +b");
+    check_fates("a || true", "-a +true");
+    check_fates("a || exit 1; b", "+a -exit +b");
+    check_fates("a || { echo no; exit 1; }; b", "+a -echo -exit +b");
+    check_fates("a || exit 0", "-a +exit");
+    check_fates("a && b || c", "-a -b +c");
+    check_fates("! a", "-a");
+    check_fates("a &", "-a");
+    check_fates("a & wait", "-a +wait");
+    check_fates("(a; b) && { c; }", "-a +b +c");
+    check_fates("bash -c 'a; b'", "+bash -a +b");
+    check_fates("timeout 5 a", "+timeout +a");
+}
+
+#[test]
+fn pipes_and_options_of_the_shell_count() {
+    check_fates("a | b", "-a +b");
+    check_fates("set -o pipefail; a | b", "-set +a +b");
+    check_fates("set -euo pipefail; a | b; c", "-set +a +b +c");
+    check_fates("set -e; a && b; c", "-set -a +b +c");
+    check_fates("set -e; a; set +e; b; c", "-set +a +set -b +c");
+    check_fates("bash -o pipefail -c 'a | b'", "+bash +a +b");
+    check_fates("set -o pipefail; bash -c 'a | b'", "-set +bash -a +b");
+}
+
+#[test]
+fn a_status_that_is_passed_on_decides() {
+    check_fates("a; exit $?", "+a +exit");
+    check_fates("a; rc=$?; b; exit $rc", "+a -b +exit");
+    check_fates("a; rc=$?; exit 0", "-a +exit");
+    check_fates("a || rc=$?; b; exit $rc", "+a -b +exit");
+    check_fates("a | tee x; exit ${PIPESTATUS[0]}", "+a -tee +exit");
+    check_fates("a 2>&1 | tail; test ${PIPESTATUS[0]} -eq 0", "+a -tail +test");
+    check_fates("a; s=$?; b; [ \"$s\" -eq 0 ]", "+a -b +[");
+}
+
+#[test]
+fn conditions_loops_and_substitutions_mask() {
+    check_fates("if a; then b; fi", "-a +b");
+    check_fates("if ! a; then exit 1; fi; b", "+a -exit +b");
+    check_fates("f() { a || return 1; b; }; f; c", "-f -a -return -b +c");
+    check_fates("f() { a || return 1; b; }; f", "+f +a -return +b");
+    check_fates("f() { a || exit 1; b; }; f; c", "-f +a -exit -b +c");
+    check_fates("(a || exit 1; b); c", "-a -exit -b +c");
+    check_fates("if a; then b; else exit 1; fi; c", "+a -b -exit +c");
+    check_fates("for i in 1 2; do a; done", "-a -a");
+    check_fates("while a; do b; done", "-a -b");
+    check_fates("x=$(a)", "+a");
+    check_fates("echo $(a)", "+echo -a");
+    check_fates("export x=$(a)", "+export -a");
+    check_fates("case x in y) a;; esac", "+a");
+}
+
+#[test]
+fn broken_text_is_read_as_far_as_it_goes() {
+    check_broken("git push '", &["git push "]);
+    check_broken("git push \"a", &["git push a"]);
+    check_broken("if git push", &["git push"]);
+    check_broken("echo $(git push", &["echo ?", "git push"]);
+    check_broken("git push )", &["git push"]);
+    check_broken("done; git push; fi", &["git push"]);
+    check_broken("ls (", &["ls"]);
+    check_broken("a && && git push", &["a", "git push"]);
+    check_broken("`git push", &["?", "git push"]);
+    check_broken("echo ${x:-$(git push)", &["echo ?", "git push"]);
+}
+
+/// Reads something hostile and says whether it was understood, within a second even unoptimized.
+fn survives(command: &str) -> Script {
+    let started = Instant::now();
+    let script = read(command);
+    assert!(
+        started.elapsed() < Duration::from_secs(4),
+        "{:.40} took {:?}",
+        command,
+        started.elapsed()
+    );
+    script
+}
+
+#[test]
+fn hostile_text_ends_in_an_answer() {
+    for open in [
+        "(",
+        "{ ",
+        "$(",
+        "`",
+        "${x:-",
+        "$((",
+        "((",
+        "if ",
+        "a=(",
+        "\"$(",
+        "case x in (",
+        "bash -c '",
+        "<(",
+        "[[ ",
+        "!",
+        "f(){ ",
+    ] {
+        let text = format!("{}git push", open.repeat(10_000));
+        let _ = survives(&text);
+    }
+    let nested = format!("{}git push{}", "(".repeat(10_000), ")".repeat(10_000));
+    let script = survives(&nested);
+    assert!(!script.complete);
+    assert_eq!(words(&script), ["git push"]);
+    assert!(!survives("f(){ f;f; }; g(){ f;g;f; }; g").commands.is_empty());
+    let doubling: String = (0..60).map(|at| format!("a{}=$a{at}$a{at};", at + 1)).collect();
+    assert!(!survives(&format!("a0=xx;{doubling} echo $a60")).complete);
+    let mut text = "git push".to_owned();
+    for _ in 0..12 {
+        text = format!("bash -c {}", shell_quoted(&text));
+    }
+    let _ = survives(&text);
+    let _ = survives(&"eval ".repeat(1000));
+    let _ = survives(&"{a,b}".repeat(60));
+    let loops = "for i in 1 2 3 4 5 6 7 8 9; do ".repeat(9);
+    assert!(!survives(&format!("{loops} git push; {}", "done;".repeat(9))).complete);
+}
+
+fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[test]
+fn a_megabyte_ends_in_an_answer() {
+    for piece in [
+        "a;",
+        "a|",
+        "x=$x$x;",
+        "if a;then x=1;fi;",
+        "{a,",
+        "'a' ",
+        "$(a) ",
+        "((",
+        "a<<E\n",
+        "@(",
+        "\u{fffc}",
+    ] {
+        let _ = survives(&piece.repeat((1 << 20) / piece.len()));
+    }
+    let quoted = format!("git commit -m '{}'", "x".repeat(1 << 19));
+    assert!(survives(&quoted).complete);
+}
+
+proptest! {
+    #[test]
+    fn reading_never_panics(text in "\\PC{0,80}") {
+        let _ = read(&text);
+    }
+
+    #[test]
+    fn token_soup_never_panics(tokens in prop::collection::vec(prop::sample::select(vec![
+        "git", "push", " ", "\n", ";", "&&", "||", "|", "(", ")", "{ ", "}", "$(", "`", "'", "\"",
+        "\\", "$x", "${x", "}", "x=", "<<E", "E\n", "<", ">", "if ", "then ", "fi", "for i in ",
+        "do ", "done", "case ", " in ", "esac", ";;", "[[ ", "]]", "((", "))", "bash -c ", "eval ",
+        "xargs ", "find . -exec ", "sudo ", "f()", "#", "{a,b}", "!", "&", "é",
+    ]), 0..40)) {
+        let text = tokens.concat();
+        let script = read(&text);
+        for command in script.commands {
+            prop_assert!(text.get(command.span).is_some());
+        }
+    }
+
+    #[test]
+    fn quoting_a_word_gives_it_back(word in "[^\\x00\u{fffc}]{0,40}") {
+        let script = read(&format!("cmd {}", shell_quoted(&word)));
+        prop_assert_eq!(script.commands[0].arg(0), Some(word.as_str()));
+    }
+}

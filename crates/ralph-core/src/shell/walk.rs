@@ -1,0 +1,407 @@
+//! Walks the tree in the order in which a shell would, and writes down each simple command.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::expand::Expander;
+use super::fate::{self, AfterFailure, Ended, PassedOn};
+use super::state::{Session, State};
+use super::tree::{Body, Item, List, Operation, Part, Pipeline, RawRedirect, RawWord, Stage};
+use super::{Command, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser};
+
+/// Nesting of lists, functions and texts beyond this is not followed.
+pub(super) const MAX_DEPTH: usize = 60;
+/// A loop over more words is followed for the first ones, then once with an unknown word.
+const MAX_ROUNDS: usize = 12;
+/// Redirections handed down to the commands of a group.
+const MAX_INHERITED: usize = 16;
+
+/// Reads everything that one line would run.
+pub(super) struct Walker {
+    pub(super) session: Session,
+    pub(super) state: State,
+    pub(super) commands: Vec<Command>,
+    /// The place in `commands` of the one that is being followed.
+    pub(super) current: usize,
+}
+
+/// How the commands below are reached, and what becomes of their status.
+#[derive(Debug, Clone)]
+pub(super) struct Context {
+    pub(super) fate: Fate,
+    /// What becomes of the status with which the shell itself ends here.
+    pub(super) exit_fate: Fate,
+    /// What becomes of the status that the function around this returns.
+    pub(super) return_fate: Fate,
+    pub(super) reached: Vec<Reach>,
+    pub(super) redirects: Vec<Redirect>,
+    pub(super) input: Input,
+    pub(super) depth: usize,
+}
+
+/// What a command finds on its standard input.
+#[derive(Debug, Clone)]
+pub(super) enum Input {
+    /// Nothing of the line's own.
+    Inherited,
+    /// The output of another command that prints this.
+    Known(Rc<str>),
+    /// The output of another command.
+    Unknown,
+}
+
+impl Context {
+    fn top() -> Self {
+        Self {
+            fate: Fate::Decides,
+            exit_fate: Fate::Decides,
+            return_fate: Fate::Decides,
+            reached: Vec::new(),
+            redirects: Vec::new(),
+            input: Input::Inherited,
+            depth: 0,
+        }
+    }
+
+    pub(super) fn via(&self, reach: Reach) -> Self {
+        let mut inner = self.clone();
+        inner.reached.push(reach);
+        inner
+    }
+
+    pub(super) fn with_fate(&self, fate: Fate) -> Self {
+        Self { fate, ..self.clone() }
+    }
+
+    /// In a process of its own, whose end is not that of the shell above.
+    pub(super) fn in_child(&self) -> Self {
+        Self { exit_fate: self.fate, return_fate: self.fate, ..self.clone() }
+    }
+
+    fn fate_of(&self, ended: Ended) -> Fate {
+        match ended {
+            Ended::Shell => self.exit_fate,
+            Ended::Function => self.return_fate,
+        }
+    }
+
+    fn masked(&self) -> Self {
+        self.with_fate(Fate::Masked)
+    }
+}
+
+impl Walker {
+    pub(super) fn new() -> Self {
+        Self { session: Session::new(), state: State::default(), commands: Vec::new(), current: 0 }
+    }
+
+    /// Reads the whole line.
+    pub(super) fn read(mut self, command: &str) -> Script {
+        self.run_text(command, None, &Context::top());
+        let complete = self.session.is_complete();
+        Script { commands: self.commands, complete }
+    }
+
+    /// Parses a text and follows it in the current state.
+    pub(super) fn run_text(&mut self, text: &str, place: Option<Range<usize>>, context: &Context) {
+        // The budget covers texts in texts: each level is read once more.
+        if !self.session.spend(1 + text.len() / 64) {
+            return;
+        }
+        let (list, complete) = parser::parse(text, place);
+        if !complete {
+            self.session.note_incomplete();
+        }
+        self.list(&list, context);
+    }
+
+    pub(super) fn expander(&self) -> Expander<'_> {
+        Expander::new(&self.state, &self.session)
+    }
+
+    pub(super) fn list(&mut self, list: &List, context: &Context) {
+        if context.depth >= MAX_DEPTH {
+            self.session.note_incomplete();
+            return;
+        }
+        let context = Context { depth: context.depth + 1, ..context.clone() };
+        for place in 0..list.items.len() {
+            self.item(list, place, &context);
+        }
+    }
+
+    fn item(&mut self, list: &List, place: usize, context: &Context) {
+        let Some(item) = list.items.get(place) else { return };
+        if !self.session.spend(1) {
+            return;
+        }
+        let passed_on = fate::passed_on(list, place);
+        let seen = place + 1 == list.items.len() || passed_on == Some(PassedOn::Last);
+        let context =
+            if item.background { context.via(Reach::Background).masked() } else { context.clone() };
+        for (at, (_, pipeline)) in item.chain.iter().enumerate() {
+            let fate = match fate::after_failure(&item.chain, at) {
+                AfterFailure::Ends(ended) => context.fate_of(ended),
+                AfterFailure::ChainFails if seen => context.fate,
+                AfterFailure::ChainFails
+                    if self.state.exits_on_failure && at + 1 == item.chain.len() =>
+                {
+                    context.fate
+                }
+                AfterFailure::Saved(name) if fate::variable_passed_on(list, place, &name) => {
+                    context.fate
+                }
+                _ => Fate::Masked,
+            };
+            let visible_stage = match passed_on {
+                Some(PassedOn::Stage(stage)) if item.chain.len() == 1 => {
+                    Some((stage, context.fate))
+                }
+                _ => None,
+            };
+            self.pipeline(pipeline, visible_stage, &context.with_fate(fate));
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, visible: Option<(usize, Fate)>, context: &Context) {
+        let mut context = context.clone();
+        if pipeline.negated {
+            context.fate = Fate::Masked;
+        }
+        if pipeline.timed {
+            self.emit_keyword("time", pipeline, &context);
+            context.reached.push(Reach::Wrapper("time".to_owned()));
+        }
+        let [stage] = pipeline.stages.as_slice() else {
+            self.stages(&pipeline.stages, visible, &context);
+            return;
+        };
+        self.stage(stage, &context);
+    }
+
+    fn stages(&mut self, stages: &[Stage], visible: Option<(usize, Fate)>, context: &Context) {
+        let mut input = context.input.clone();
+        for (place, stage) in stages.iter().enumerate() {
+            let last = place + 1 == stages.len();
+            let fate = match visible {
+                Some((at, fate)) if at == place => fate,
+                _ if last || self.state.pipe_fails => context.fate,
+                _ => Fate::Masked,
+            };
+            let mut inner = context.via(Reach::Pipe { last }).with_fate(fate).in_child();
+            inner.input = input.clone();
+            let known = match &input {
+                Input::Known(text) => Some(&**text),
+                _ => None,
+            };
+            let printed = output::of_stage(stage, known, self.expander());
+            // Each stage is a process of its own: what it assigns is gone with it.
+            let before = self.state.clone();
+            self.stage(stage, &inner);
+            self.state = before;
+            input = match printed {
+                Some(text) => Input::Known(text.text().into()),
+                None => Input::Unknown,
+            };
+        }
+    }
+
+    pub(super) fn stage(&mut self, stage: &Stage, context: &Context) {
+        match &stage.body {
+            Body::Simple { assignments, words } => {
+                self.simple(stage, assignments, words, context);
+                return;
+            }
+            Body::Function { name, body } => {
+                self.state.define(name, Rc::clone(body), &self.session);
+                return;
+            }
+            _ => {}
+        }
+        let mut context = context.clone();
+        let mut own = self.redirects(&stage.redirects);
+        self.visit_redirects(&stage.redirects, &context);
+        if let Some(text) = own.iter().find(|redirect| is_text(redirect)) {
+            context.input = Input::Known(text.target.text().into());
+        }
+        own.retain(|redirect| !is_text(redirect));
+        context.redirects.splice(0..0, own);
+        context.redirects.truncate(MAX_INHERITED);
+        self.compound(stage, &context);
+    }
+
+    fn compound(&mut self, stage: &Stage, context: &Context) {
+        match &stage.body {
+            Body::Group { list, subshell } => {
+                let before = subshell.then(|| self.state.clone());
+                let inner = context.via(Reach::Group);
+                self.list(list, &if *subshell { inner.in_child() } else { inner });
+                if let Some(before) = before {
+                    self.state = before;
+                }
+            }
+            Body::If { arms, otherwise } => self.conditional(arms, otherwise.as_ref(), context),
+            Body::While { condition, body } => {
+                let inner = context.via(Reach::Conditional).masked();
+                self.list(condition, &inner);
+                self.list(body, &self.loop_context(&inner, context));
+            }
+            Body::For { name, words, body } => self.for_loop(name, words.as_deref(), body, context),
+            Body::Case { subject, arms } => self.case(subject, arms, context),
+            Body::Coproc(inner) => self.stage(inner, &context.via(Reach::Background).masked()),
+            Body::Test(words) => self.visit(words, &context.masked()),
+            Body::Simple { .. } | Body::Function { .. } => {}
+        }
+    }
+
+    /// Only the last round decides the status of a loop, unless every failure ends the shell.
+    fn loop_context(&self, inner: &Context, context: &Context) -> Context {
+        if self.state.exits_on_failure { inner.with_fate(context.fate) } else { inner.clone() }
+    }
+
+    fn conditional(&mut self, arms: &[(List, List)], otherwise: Option<&List>, context: &Context) {
+        let mut after: Option<State> = None;
+        for (condition, body) in arms {
+            let negated = matches!(condition.items.as_slice(), [Item { chain, .. }] if matches!(chain.as_slice(), [(_, only)] if only.negated));
+            let on_failure =
+                if negated { Some(body) } else { otherwise.filter(|_| arms.len() == 1) };
+            match on_failure.and_then(fate::list_ends).map(|ended| context.fate_of(ended)) {
+                Some(fate) if negated => {
+                    self.negated_condition(condition, &context.with_fate(fate));
+                }
+                Some(fate) => self.list(condition, &context.with_fate(fate)),
+                None => self.list(condition, &context.masked()),
+            }
+            let before = self.state.clone();
+            self.list(body, &context.via(Reach::Conditional));
+            let taken = std::mem::replace(&mut self.state, before);
+            match &mut after {
+                Some(after) => after.merge(&taken, &self.session),
+                None => after = Some(taken),
+            }
+        }
+        if let Some(otherwise) = otherwise {
+            self.list(otherwise, &context.via(Reach::Conditional));
+        }
+        if let Some(mut after) = after {
+            let last = std::mem::take(&mut self.state);
+            if otherwise.is_some() {
+                after.merge(&last, &self.session);
+            }
+            self.state = after;
+        }
+    }
+
+    /// `if ! a; then exit 1; fi`: the failure of `a` is that of the line.
+    fn negated_condition(&mut self, condition: &List, context: &Context) {
+        for item in &condition.items {
+            for (_, pipeline) in &item.chain {
+                let plain = Pipeline { negated: false, ..pipeline.clone() };
+                self.pipeline(&plain, None, context);
+            }
+        }
+    }
+
+    fn for_loop(&mut self, name: &str, words: Option<&[RawWord]>, body: &List, context: &Context) {
+        let values: Vec<Word> = match words {
+            Some(words) => {
+                self.visit(words, &context.masked());
+                words.iter().flat_map(|word| self.expander().fields(word)).collect()
+            }
+            None => self.state.parameters.iter().skip(1).cloned().collect(),
+        };
+        let inner = self.loop_context(&context.via(Reach::Conditional).masked(), context);
+        let rounds = if values.is_empty() { vec![Word::unknown()] } else { values };
+        for (round, value) in rounds.iter().enumerate() {
+            let last = round == MAX_ROUNDS;
+            let value = if last { Word::unknown() } else { value.clone() };
+            self.state.set_scalar(name, value, &self.session);
+            self.list(body, &inner);
+            if last || !self.session.spend(1) {
+                break;
+            }
+        }
+    }
+
+    fn case(&mut self, subject: &RawWord, arms: &[(Vec<RawWord>, List)], context: &Context) {
+        self.visit(std::slice::from_ref(subject), &context.masked());
+        let before = self.state.clone();
+        let mut after = before.clone();
+        for (patterns, body) in arms {
+            self.visit(patterns, &context.masked());
+            self.list(body, &context.via(Reach::Conditional));
+            let taken = std::mem::replace(&mut self.state, before.clone());
+            after.merge(&taken, &self.session);
+        }
+        self.state = after;
+    }
+
+    /// Follows the substitutions in words.
+    pub(super) fn visit(&mut self, words: &[RawWord], context: &Context) {
+        for word in words {
+            self.visit_parts(&word.parts, context);
+        }
+    }
+
+    pub(super) fn visit_redirects(&mut self, redirects: &[RawRedirect], context: &Context) {
+        for redirect in redirects {
+            if let Some(target) = redirect.target.get() {
+                self.visit_parts(&target.parts, &context.masked());
+            }
+        }
+    }
+
+    fn visit_parts(&mut self, parts: &[Part], context: &Context) {
+        for part in parts {
+            match part {
+                Part::Substitution { body, .. } | Part::Process(body) => {
+                    let mut inner = context.via(Reach::Substitution);
+                    if matches!(part, Part::Process(_)) {
+                        inner.fate = Fate::Masked;
+                    }
+                    inner = inner.in_child();
+                    inner.input = Input::Inherited;
+                    inner.redirects.clear();
+                    let before = self.state.clone();
+                    self.list(body, &inner);
+                    self.state = before;
+                }
+                Part::Arithmetic(parts) => self.visit_parts(parts, context),
+                Part::Variable(variable) => match &variable.operation {
+                    Operation::Default { word, assigns } => {
+                        self.visit_parts(&word.parts, context);
+                        if *assigns && self.state.variable(&variable.name).is_none() {
+                            let value = self.expander().value(word);
+                            self.state.set_scalar(&variable.name, value, &self.session);
+                        }
+                    }
+                    Operation::Alternative(word) | Operation::Other(word) => {
+                        self.visit_parts(&word.parts, context);
+                    }
+                    Operation::Value => {}
+                },
+                Part::Plain(_) | Part::Quoted(_) | Part::Opaque => {}
+            }
+        }
+    }
+
+    pub(super) fn redirects(&self, redirects: &[RawRedirect]) -> Vec<Redirect> {
+        let expander = self.expander();
+        redirects
+            .iter()
+            .map(|redirect| Redirect {
+                kind: redirect.kind,
+                target: redirect
+                    .target
+                    .get()
+                    .map_or_else(|| Word::from(""), |word| expander.value(word)),
+                descriptor: redirect.descriptor,
+            })
+            .collect()
+    }
+}
+
+/// Whether it feeds in a text that stands on the line itself.
+pub(super) fn is_text(redirect: &Redirect) -> bool {
+    matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
+}

@@ -1,0 +1,231 @@
+//! Programs that run the command written behind them; which ones is in `wrapper_table.rs`.
+
+use super::call::Call;
+use super::walk::{Context, Walker};
+use super::wrapper_table::{Style, TEXT_OPTIONS, WRAPPERS, Wrapper};
+use super::{Fate, Reach, Word};
+
+/// Follows a wrapper; false if `name` is none.
+pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
+    let reach = Reach::Wrapper(name.to_owned());
+    if let Some(text) = shell_text(name, call.args()) {
+        walker.child(&text, reach, call, context);
+        return true;
+    }
+    match name {
+        "git" => return git(walker, call, context),
+        "tmux" | "screen" => return terminal(walker, call, context),
+        "vim" | "vi" | "nvim" | "ex" => return editor(walker, call, context),
+        "command"
+            if call
+                .args()
+                .first()
+                .is_some_and(|arg| arg.text().starts_with("-v") || arg.text() == "-V") =>
+        {
+            return true;
+        }
+        "docker" if call.args().first().is_some_and(|arg| arg.text() == "compose") => {
+            let words = std::iter::once(Word::from("docker-compose"))
+                .chain(call.args().iter().skip(1).cloned());
+            return follow(walker, "docker-compose", &call.with_words(words.collect()), context);
+        }
+        _ => {}
+    }
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return false };
+    let Some(words) = wrapped(wrapper, call.args()) else { return true };
+    let mut inner = call.with_words(words.to_vec());
+    while let Some((variable, value)) = leading_assignment(&inner.words) {
+        inner.assignments.push((variable, value));
+        inner.words.remove(0);
+    }
+    let outer = context;
+    let context = context.via(reach);
+    match wrapper.style {
+        Style::Words => {
+            walker.run(&inner, &context, matches!(name, "time" | "noglob" | "nocorrect"))
+        }
+        Style::Text => {
+            let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
+            walker.child(&text, Reach::Wrapper(name.to_owned()), &inner, outer);
+        }
+        Style::Texts => {
+            for word in &inner.words {
+                walker.child(word.text(), Reach::Wrapper(name.to_owned()), &inner, outer);
+            }
+        }
+    }
+    true
+}
+
+/// The words of the command that a wrapper runs.
+fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
+    let mut rest = args;
+    if !wrapper.subcommands.is_empty() {
+        rest = rest.get(skip_options(rest, wrapper.values)..)?;
+        let (subcommand, behind) = rest.split_first()?;
+        if !wrapper.subcommands.split(' ').any(|name| name == subcommand.text()) {
+            return None;
+        }
+        rest = behind;
+    }
+    rest = rest.get(skip_options(rest, wrapper.values)..)?;
+    rest = rest.get(wrapper.operands..)?;
+    rest = rest.strip_prefix(&[Word::from("--")]).unwrap_or(rest);
+    (!rest.is_empty()).then_some(rest)
+}
+
+/// How many words at the start are options and their values.
+pub(super) fn skip_options(args: &[Word], values: &str) -> usize {
+    let mut place = 0;
+    while let Some(text) = args.get(place).map(Word::text) {
+        if text == "--" {
+            return place + 1;
+        }
+        if !text.starts_with(['-', '+']) {
+            break;
+        }
+        // In a cluster such as `-iu` the last letter may want a value.
+        let last = text.chars().last().filter(|_| !text.starts_with("--")).unwrap_or(' ');
+        let wants_value = values.split(' ').any(|option| {
+            option == text || (option.len() == 2 && text.len() > 2 && option.ends_with(last))
+        });
+        place += 1 + usize::from(wants_value);
+    }
+    place.min(args.len())
+}
+
+/// `NAME=value` before the command of `env` or `sudo`.
+fn leading_assignment(words: &[Word]) -> Option<(String, Word)> {
+    let (name, value) = words.first()?.text().split_once('=')?;
+    let is_name =
+        !name.is_empty() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+    is_name.then(|| (name.to_owned(), Word::from(value)))
+}
+
+/// The shell text given by an option, also in a cluster such as `-qc`.
+fn shell_text(name: &str, args: &[Word]) -> Option<String> {
+    let (_, options) = TEXT_OPTIONS.iter().find(|(program, _)| *program == name)?;
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let text = arg.text();
+        if text == "--" {
+            return None;
+        }
+        for option in options.split(' ') {
+            // `-qc text` is `-q -c text`.
+            let clustered = option.len() == 2
+                && text.starts_with('-')
+                && !text.starts_with("--")
+                && text.ends_with(option.trim_start_matches('-'));
+            if text == option || clustered {
+                return rest.next().map(|word| word.text().to_owned());
+            }
+            if let Some(value) = text.strip_prefix(option).and_then(|value| value.strip_prefix('='))
+            {
+                return Some(value.to_owned());
+            }
+        }
+        // The command of `env` and `npx` begins here; what follows is not theirs.
+        if !text.starts_with('-') && !text.contains('=') && matches!(name, "env" | "npx") {
+            return None;
+        }
+    }
+    None
+}
+
+/// Git runs commands of others in `submodule foreach`, `bisect run` and `rebase --exec`.
+fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
+    let values = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env";
+    let args = call.args().get(skip_options(call.args(), values)..).unwrap_or_default();
+    let context = context.via(Reach::Wrapper("git".to_owned()));
+    for (name, value) in &call.assignments {
+        if matches!(name.as_str(), "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_PAGER" | "EDITOR") {
+            let plain = Call { assignments: Vec::new(), ..call.clone() };
+            walker.child(value.text(), Reach::ShellText("git".to_owned()), &plain, &context);
+        }
+    }
+    let texts: Vec<&str> = args.iter().map(Word::text).collect();
+    match texts.as_slice() {
+        ["submodule", rest @ ..] => {
+            let Some(at) = rest.iter().position(|arg| *arg == "foreach") else { return true };
+            let words = rest.get(at + 1..).unwrap_or_default();
+            let words: Vec<&str> =
+                words.iter().copied().skip_while(|arg| arg.starts_with('-')).collect();
+            walker.child(&words.join(" "), Reach::ShellText("git".to_owned()), call, &context);
+        }
+        ["for-each-repo", rest @ ..] => {
+            let command = rest.iter().position(|arg| !arg.starts_with('-')).unwrap_or(rest.len());
+            let words = args.get(command + 1..).unwrap_or_default();
+            let words = std::iter::once(Word::from("git")).chain(words.iter().cloned());
+            walker.run(&call.with_words(words.collect()), &context, false);
+        }
+        ["bisect", "run", ..] => {
+            let words = args.get(2..).unwrap_or_default().to_vec();
+            walker.run(&call.with_words(words), &context, false);
+        }
+        ["rebase", rest @ ..] => {
+            for (at, arg) in rest.iter().enumerate() {
+                let value = match *arg {
+                    "-x" | "--exec" => rest.get(at + 1).copied(),
+                    arg => arg.strip_prefix("--exec="),
+                };
+                if let Some(text) = value {
+                    walker.child(text, Reach::ShellText("git".to_owned()), call, &context);
+                }
+            }
+        }
+        _ => {}
+    }
+    true
+}
+
+/// `vim -c '!command'`.
+fn editor(walker: &mut Walker, call: &Call, context: &Context) -> bool {
+    for arg in call.args() {
+        let text = arg.text().trim_start_matches('+').trim_start_matches(':');
+        if let Some(text) = text.strip_prefix('!') {
+            walker.child(text, Reach::ShellText("vim".to_owned()), call, context);
+        }
+    }
+    true
+}
+
+/// `tmux send-keys 'text' Enter`, `tmux new-session -d 'text'`, `screen -dm program`.
+fn terminal(walker: &mut Walker, call: &Call, context: &Context) -> bool {
+    let name = call.name().unwrap_or_default().to_owned();
+    let context = context.via(Reach::Wrapper(name)).with_fate(Fate::Masked);
+    let values = "-t -s -n -c -S -L -f -X -p -l";
+    let texts: Vec<&str> = call.args().iter().map(Word::text).collect();
+    let typed = texts.iter().position(|arg| matches!(*arg, "send-keys" | "send" | "stuff"));
+    let started = texts.iter().position(|arg| {
+        matches!(
+            *arg,
+            "new-session"
+                | "new"
+                | "new-window"
+                | "neww"
+                | "split-window"
+                | "run-shell"
+                | "run"
+                | "-dm"
+                | "-dmS"
+        )
+    });
+    if let Some(at) = typed {
+        let keys = call.args().get(at + 1..).unwrap_or_default();
+        let keys = keys.get(skip_options(keys, values)..).unwrap_or_default();
+        let keys: Vec<&str> = keys
+            .iter()
+            .map(Word::text)
+            .filter(|key| !matches!(*key, "Enter" | "C-m" | "KPEnter"))
+            .collect();
+        walker.child(&keys.join(" "), Reach::ShellText("tmux".to_owned()), call, &context);
+    } else if let Some(at) = started {
+        let words = call.args().get(at + 1..).unwrap_or_default();
+        let named = usize::from(texts.get(at) == Some(&"-dmS"));
+        let words = words.get(skip_options(words, values) + named..).unwrap_or_default();
+        let text = words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
+        walker.child(&text, Reach::ShellText("tmux".to_owned()), call, &context);
+    }
+    true
+}

@@ -1,0 +1,110 @@
+//! Which names speak of tests: of targets and scripts (`test:unit`, `testDebugUnitTest`), and of
+//! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`).
+
+/// Words that end like `test` without meaning it.
+const NO_TESTS: &[&str] =
+    &["latest", "contest", "greatest", "fastest", "attest", "protest", "detest", "newest"];
+
+/// Words that turn a name into something other than a test run.
+const OTHER_PURPOSE: &[&str] = &[
+    "lint", "build", "compile", "install", "typecheck", "types", "clean", "list", "help", "deps",
+    "setup", "fmt", "format", "prepare", "generate", "gen", "docs", "doc", "fixtures", "data",
+    "report", "logs", "log", "clear", "reset", "down", "up", "init", "seed", "server",
+    "serve", "deploy", "publish", "image", "codegen", "env",
+];
+
+/// Splits at everything but letters and digits, and at capitals: `testDebugUnitTest`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut lower_before = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && lower_before) {
+            words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+        }
+        lower_before = c.is_lowercase();
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
+}
+
+fn is_test_word(word: &str) -> bool {
+    let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(
+        plain,
+        "test" | "tests" | "spec" | "specs" | "e" | "testing" | "testall" | "selftest" | "tst"
+            | "pytest" | "jest" | "vitest" | "mocha" | "rspec" | "phpunit" | "cypress" | "playwright"
+            | "unittest" | "unittests" | "runtest" | "runtests" | "karma" | "smoke" | "unit"
+            | "integration" | "acceptance" | "regression" | "conformance" | "bdd" | "features"
+            | "ctest" | "eunit" | "installcheck" | "distcheck"
+    ) && (plain != "e" || word == "e2")
+        || (plain.starts_with("test") && !plain.starts_with("testa") && !plain.starts_with("testb"))
+        || ((plain.ends_with("test") || plain.ends_with("tests")) && !NO_TESTS.contains(&plain))
+        || word == "e2e"
+}
+
+/// Whether a target or script of this name runs tests.
+pub(crate) fn is_test_name(name: &str) -> bool {
+    let words = words(name);
+    words.iter().any(|word| is_test_word(word))
+        && !words.iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()))
+}
+
+/// Whether a target of this name may well run tests among other things.
+pub(crate) fn may_test(name: &str) -> bool {
+    let words = words(name);
+    words.iter().any(|word| {
+        is_test_word(word)
+            || matches!(
+                word.as_str(),
+                "check" | "checks" | "ci" | "verify" | "validate" | "qa" | "all" | "default" | "cov"
+                    | "coverage" | "precommit" | "prepush" | "commit" | "quality" | "release"
+            )
+    })
+}
+
+/// Whether a script or program file of this name is a test.
+pub(crate) fn is_test_file(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let stem = file.split('.').next().unwrap_or(file);
+    let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
+    is_test_name(file)
+        || matches!(stem, "t" | "spec" | "check" | "checks")
+        || matches!(extension, "t" | "bats" | "test")
+        || (file.starts_with("t_") || file.starts_with("T_"))
+        || path.rsplit(['/', '\\']).nth(1).is_some_and(|folder| {
+            matches!(folder, "test" | "tests" | "spec" | "specs" | "t" | "__tests__" | "testing")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_test_targets() {
+        for name in ["test", "test:unit", "tests", "testDebugUnitTest", "unit-tests", "test_all",
+            "e2e", ":app:test", "test-py311", "runtests", "integrationTest", "spec", "pytest"] {
+            assert!(is_test_name(name), "{name}");
+        }
+        for name in ["build", "latest", "lint:test", "build-tests", "install-test-deps", "contest",
+            "start", "attest", "testbed"] {
+            assert!(!is_test_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_test_files() {
+        for name in ["./run_tests.sh", "test.js", "calc_test.rb", "t/basic.t", "./t", "./spec",
+            "tests/x.py", "calc.test.mjs", "build/calc_test", "test_calc.py", "CalcTest"] {
+            assert!(is_test_file(name), "{name}");
+        }
+        for name in ["fake.js", "server.js", "report.py", "manage.py", "./deploy.sh", "latest.py"] {
+            assert!(!is_test_file(name), "{name}");
+        }
+    }
+}

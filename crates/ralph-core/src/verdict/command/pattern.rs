@@ -1,0 +1,87 @@
+//! The notation in which a row of the runner table says how a runner is started.
+//!
+//! | word | matches |
+//! | --- | --- |
+//! | first word | the program, without its folder and its ending |
+//! | `word` | the next argument that is no option |
+//! | `-x`, `--long` | this option, anywhere |
+//! | `~test` | an argument that names tests, anywhere |
+//! | `=text` | exactly this argument, anywhere |
+//! | `*text` | an argument that holds this text, anywhere |
+
+use super::names::{is_test_file, is_test_name};
+
+/// Options of build tools and package managers that take the next word as their value.
+const WITH_VALUE: &[&str] = &[
+    "-C", "-F", "-f", "-p", "-w", "-Z", "--prefix", "--manifest-path", "--dir", "--filter",
+    "--cwd", "--workspace", "--directory", "--file", "--makefile", "--project", "--package",
+    "--target-dir", "--config", "--chdir", "--project-dir", "--project-root", "--root",
+];
+
+/// Whether `program` with `args` is what `pattern` describes.
+pub(crate) fn matches(pattern: &str, program: &str, args: &[&str]) -> bool {
+    let mut words = pattern.split(' ');
+    if words.next() != Some(program) {
+        return false;
+    }
+    let mut positionals = positionals(args);
+    words.all(|word| {
+        if let Some(kind) = word.strip_prefix('~') {
+            args.iter().any(|arg| names_tests(arg, kind))
+        } else if let Some(text) = word.strip_prefix('=') {
+            args.contains(&text)
+        } else if let Some(text) = word.strip_prefix('*') {
+            args.iter().any(|arg| arg.contains(text))
+        } else if word.starts_with('-') {
+            args.iter().any(|arg| arg.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+        } else {
+            positionals.next() == Some(word)
+        }
+    })
+}
+
+/// The arguments that are no options and no values of options.
+pub(crate) fn positionals<'a>(args: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let mut value = false;
+    args.iter().copied().filter(move |arg| {
+        if std::mem::take(&mut value) {
+            return false;
+        }
+        value = WITH_VALUE.contains(arg);
+        !arg.starts_with('-') && !arg.starts_with('+')
+    })
+}
+
+fn names_tests(arg: &str, kind: &str) -> bool {
+    if arg.starts_with('-') {
+        return false;
+    }
+    match kind {
+        "test" | "tests" | "spec" => is_test_name(arg) || (arg.contains('.') && is_test_file(arg)),
+        other => arg.split(['.', '/', ':']).any(|part| part == other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, command: &str, expected: bool) {
+        let words: Vec<&str> = command.split(' ').collect();
+        let (program, args) = words.split_first().unwrap();
+        assert_eq!(matches(pattern, program, args), expected, "{pattern} on {command}");
+    }
+
+    #[test]
+    fn words_of_a_pattern_match_as_described() {
+        check("cargo test", "cargo +nightly --manifest-path x test -q", true);
+        check("cargo test", "cargo run test", false);
+        check("gradle ~test", "gradle :app:testDebugUnitTest --info", true);
+        check("gradle ~test", "gradle assemble", false);
+        check("node --test", "node --test --test-reporter=dot", true);
+        check("node --test", "node test.js", false);
+        check("erl *eunit:test", "erl -noshell -eval eunit:test(x),halt().", true);
+        check("java =org.testng.TestNG", "java -cp x org.testng.TestNG a.xml", true);
+    }
+}

@@ -1,0 +1,99 @@
+//! Takes terminal control sequences out of a text. Nothing is rendered: a jump of the cursor
+//! becomes a line break, which is all that the reading of summaries needs.
+
+/// Sequences longer than this are not sequences but hostile text; the bound keeps stripping linear.
+const LONGEST_SEQUENCE: usize = 256;
+
+/// Returns `text` without colours, titles and cursor movements; `\r` becomes a line break.
+pub(crate) fn strip(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\u{1b}', '\r', '\u{8}']) {
+        let (before, found) = rest.split_at(at);
+        plain.push_str(before);
+        rest = match found.strip_prefix('\u{1b}') {
+            Some(sequence) => skip_sequence(sequence, &mut plain),
+            None => {
+                if found.starts_with('\r') && !found.starts_with("\r\n") {
+                    plain.push('\n');
+                }
+                found.get(1..).unwrap_or_default()
+            }
+        };
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Skips what follows an escape character and returns the text behind it.
+fn skip_sequence<'a>(sequence: &'a str, plain: &mut String) -> &'a str {
+    if let Some(body) = sequence.strip_prefix('[') {
+        return skip_control(body, plain);
+    }
+    if let Some(body) = sequence.strip_prefix(']') {
+        return skip_title(body);
+    }
+    let mut chars = sequence.chars();
+    match chars.next() {
+        // A character set has one more character: `ESC ( B`.
+        Some('(' | ')' | '#' | '%') => {
+            chars.next();
+            chars.as_str()
+        }
+        Some(c) if c.is_ascii() => chars.as_str(),
+        _ => sequence,
+    }
+}
+
+fn skip_control<'a>(body: &'a str, plain: &mut String) -> &'a str {
+    let end = body.bytes().take(LONGEST_SEQUENCE).position(|byte| (0x40..=0x7e).contains(&byte));
+    let Some(end) = end else { return body };
+    match body.as_bytes().get(end) {
+        Some(b'A' | b'B' | b'E' | b'F' | b'G' | b'H' | b'J' | b'f') => plain.push('\n'),
+        Some(b'C') => plain.push(' '),
+        _ => {}
+    }
+    body.get(end + 1..).unwrap_or_default()
+}
+
+/// A title or link ends with BEL or `ESC \`.
+fn skip_title(body: &str) -> &str {
+    let end = body.bytes().take(LONGEST_SEQUENCE).position(|byte| byte == 0x07 || byte == 0x1b);
+    let Some(end) = end else { return body };
+    let behind = body.get(end..).unwrap_or_default();
+    behind
+        .strip_prefix('\u{7}')
+        .or_else(|| behind.strip_prefix("\u{1b}\\"))
+        .unwrap_or(behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(strip(text), expected);
+    }
+
+    #[test]
+    fn colours_titles_and_character_sets_vanish() {
+        check("\u{1b}[1;31mFAIL\u{1b}[0m x", "FAIL x");
+        check("\u{1b}]0;title\u{7}ok", "ok");
+        check("\u{1b}]8;;http://x\u{1b}\\link", "link");
+        check("\u{1b}(B\u{1b}[mplain", "plain");
+    }
+
+    #[test]
+    fn cursor_jumps_and_carriage_returns_break_the_line() {
+        check("a\u{1b}[1Gb", "a\nb");
+        check("10%\r20%\r\nend", "10%\n20%\nend");
+    }
+
+    #[test]
+    fn unfinished_sequences_lose_nothing_behind_them() {
+        check("\u{1b}", "");
+        check("\u{1b}[", "");
+        check("\u{1b}é", "é");
+    }
+}

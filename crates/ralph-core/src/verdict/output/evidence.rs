@@ -1,0 +1,198 @@
+//! All that an output says about tests, gathered in one pass over its lines.
+
+use super::super::kind::{Counts, FailingTest};
+use super::counts::{Numbers, Tally};
+use super::lines::Text;
+use super::names::Names;
+use super::packages::Packages;
+use super::report::Report;
+use super::signs::Signs;
+use super::summary::Blocks;
+use super::tap::Tap;
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    blocks: Vec<Tally>,
+    tap: Tap,
+    packages: Packages,
+    report: Report,
+    /// Progress signs such as `..F.  [100%]`: whether one was bad.
+    progress: Option<bool>,
+    not_run: u64,
+    pub(crate) signs: Signs,
+    pub(crate) failing: Vec<FailingTest>,
+}
+
+impl Evidence {
+    /// Reads the lines of `text`.
+    pub(crate) fn gather(text: &Text) -> Self {
+        let mut blocks = Blocks::default();
+        let mut tap = Tap::default();
+        let mut packages = Packages::default();
+        let mut signs = Signs::default();
+        let mut names = Names::default();
+        let (mut progress, mut not_run) = (None, 0);
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            blocks.push(line);
+            tap.push(line);
+            packages.push(line);
+            signs.push(line);
+            names.push(line);
+            not_run += u64::from(line.contains("***Not Run") || is_unloaded(line));
+            if let Some(bad) = progress_line(line) {
+                progress = Some(progress.unwrap_or_default() || bad);
+            }
+        }
+        Self {
+            blocks: blocks.finish(),
+            report: Report::read(text.as_str()),
+            failing: names.finish(),
+            tap,
+            packages,
+            signs,
+            progress,
+            not_run,
+        }
+    }
+
+    /// Some summary says that tests failed.
+    pub(crate) fn is_bad(&self) -> bool {
+        self.has_bad_summary() || self.signs.failing || self.progress == Some(true)
+    }
+
+    /// The last summary says that tests failed: for runners whose exit code cannot be relied on.
+    pub(crate) fn ends_badly(&self) -> bool {
+        match self.blocks.last() {
+            Some(last) => last.is_bad(),
+            None => self.tap.is_bad() || self.report.is_bad(),
+        }
+    }
+
+    fn has_bad_summary(&self) -> bool {
+        self.blocks.iter().any(Tally::is_bad)
+            || self.tap.is_bad()
+            || self.packages.is_bad()
+            || self.report.is_bad()
+    }
+
+    /// What looks like failures are files that could not be loaded or tests that could not start.
+    pub(crate) fn is_broken(&self) -> bool {
+        let failed: u64 = self.blocks.iter().map(|block| block.tests.failed.unwrap_or(0)).sum();
+        let errored: u64 = self.blocks.iter().map(|block| block.tests.errored.unwrap_or(0)).sum();
+        let loader = self.signs.loader_failures;
+        (failed == 0 && errored > 0 && loader >= errored)
+            || (self.signs.unplanned > 0 && self.signs.failed_points == 0)
+            || (self.not_run > 0 && self.not_run >= failed && failed > 0)
+            || (self.packages.is_broken() && !self.has_bad_tests())
+            || (!self.has_bad_tests() && self.blocks.iter().any(only_suites_failed))
+            || self.only_files_failed()
+            || self.only_errors()
+    }
+
+    fn has_bad_tests(&self) -> bool {
+        self.blocks.iter().any(|block| block.tests.bad() > 0) || self.tap.is_bad()
+    }
+
+    /// The failed "tests" are the test files themselves, which could not be loaded.
+    fn only_files_failed(&self) -> bool {
+        self.signs.unloadable
+            && !self.shows_passed()
+            && self.failing.iter().all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
+    }
+
+    /// Errors were counted, and nothing else: `1 error in 2.01s`.
+    fn only_errors(&self) -> bool {
+        let errors_only = |numbers: &Numbers| {
+            numbers.errored > Some(0)
+                && numbers.failed.unwrap_or(0) == 0
+                && numbers.good().unwrap_or(0) == 0
+        };
+        self.blocks.iter().any(|block| errors_only(&block.tests) && block.tests.total.unwrap_or(0) == 0)
+            && self.blocks.iter().all(|block| !block.is_bad() || errors_only(&block.tests))
+    }
+
+    /// Single failing tests are named, whatever a summary says.
+    pub(crate) fn names_failures(&self) -> bool {
+        !self.failing.is_empty()
+    }
+
+    /// Some summary says that tests passed, or at least that none failed.
+    pub(crate) fn is_good(&self) -> bool {
+        let clean = self.blocks.iter().any(Tally::is_clean) && !self.signs.no_tests;
+        self.shows_passed() || clean
+    }
+
+    /// Some summary says that tests passed.
+    pub(crate) fn shows_passed(&self) -> bool {
+        self.blocks.iter().any(Tally::is_good)
+            || self.tap.is_good()
+            || self.packages.is_good()
+            || self.report.is_good()
+            || self.progress == Some(false)
+    }
+
+    /// The output says that no test ran.
+    pub(crate) fn is_none(&self) -> bool {
+        !self.is_good()
+            && (self.blocks.iter().any(Tally::is_none)
+                || self.tap.is_none()
+                || self.packages.is_none()
+                || self.report.is_none()
+                || self.signs.no_tests)
+    }
+
+    /// The counts of all summaries together.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for block in &self.blocks {
+            let numbers = [block.tests, block.suites, block.assertions];
+            let numbers = numbers.iter().find(|numbers| !numbers.is_empty()).copied();
+            add(&mut sum, &numbers.unwrap_or_default());
+        }
+        if sum != Counts::default() {
+            return sum;
+        }
+        if !self.report.numbers.is_empty() {
+            add(&mut sum, &self.report.numbers);
+        } else if self.tap.is_tap() {
+            let (passed, failed, skipped) = (self.tap.passed, self.tap.failed, self.tap.skipped);
+            sum = Counts { passed, failed, skipped, errored: 0 };
+        } else {
+            let (passed, failed, skipped) = self.packages.counts();
+            sum = Counts { passed, failed, skipped, errored: 0 };
+        }
+        sum
+    }
+}
+
+fn add(sum: &mut Counts, numbers: &Numbers) {
+    sum.passed = sum.passed.saturating_add(numbers.good().unwrap_or_default());
+    sum.failed = sum.failed.saturating_add(numbers.failed.unwrap_or_default());
+    sum.skipped = sum.skipped.saturating_add(numbers.skipped.unwrap_or_default());
+    sum.errored = sum.errored.saturating_add(numbers.errored.unwrap_or_default());
+}
+
+/// Suites failed although none of their tests did: they could not be loaded.
+fn only_suites_failed(block: &Tally) -> bool {
+    block.suites.bad() > 0 && !block.tests.is_empty() && block.tests.bad() == 0
+}
+
+/// `00:00 +0 -1: loading test/calc_test.dart [E]`
+fn is_unloaded(line: &str) -> bool {
+    line.ends_with(" [E]") && line.contains(": loading ")
+}
+
+fn is_path(name: &str) -> bool {
+    let word = name.split_whitespace().next().unwrap_or_default();
+    word.len() == name.len() && word.contains('/') && word.contains('.')
+}
+
+/// `..F.  [100%]` as pytest prints it; `Some(true)` if a test failed.
+fn progress_line(line: &str) -> Option<bool> {
+    let (dots, percent) = line.rsplit_once('[')?;
+    percent.strip_suffix("%]")?.trim().parse::<u8>().ok()?;
+    let dots = dots.trim().rsplit(' ').next()?;
+    let known = !dots.is_empty() && dots.chars().all(|c| ".FEsxX".contains(c));
+    known.then(|| dots.contains(['F', 'E']))
+}

@@ -1,0 +1,69 @@
+//! The part of an output that is looked at, as lines without colours.
+//!
+//! Summaries stand at the end and compile errors at the beginning, so of a very large output the
+//! two ends are enough; the middle is left out to keep a hook fast.
+
+use super::ansi;
+
+/// How much of the beginning is looked at.
+const HEAD: usize = 256 * 1024;
+/// How much of the end is looked at.
+const TAIL: usize = 768 * 1024;
+
+/// The text of an output, colours removed.
+#[derive(Debug)]
+pub(crate) struct Text {
+    plain: String,
+}
+
+impl Text {
+    /// Takes the inline output and, where that was cut, the end of the file that holds all of it.
+    pub(crate) fn new(output: &str, end: Option<&str>) -> Self {
+        let mut plain = ansi::strip(&bounded(output));
+        if let Some(end) = end {
+            plain.push('\n');
+            plain.push_str(&ansi::strip(&bounded(end)));
+        }
+        Self { plain }
+    }
+
+    /// The whole of it.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.plain
+    }
+
+    /// Its lines, trailing blanks removed.
+    pub(crate) fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.plain.split('\n').map(str::trim_end)
+    }
+}
+
+/// `text`, or its two ends with a line break between them.
+fn bounded(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.len() <= HEAD + TAIL {
+        return text.into();
+    }
+    let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or_default();
+    let tail = text.get(text.ceil_char_boundary(text.len() - TAIL)..).unwrap_or_default();
+    format!("{head}\n{tail}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_file_is_read_behind_the_inline_output() {
+        let text = Text::new("first\n", Some("\u{1b}[31mlast\u{1b}[0m"));
+        assert_eq!(text.lines().collect::<Vec<_>>(), ["first", "", "last"]);
+    }
+
+    #[test]
+    fn a_very_large_output_is_reduced_to_its_two_ends() {
+        let middle = "é".repeat(HEAD + TAIL);
+        let text = format!("start\n{middle}\nend");
+        let bounded = bounded(&text);
+        assert!(bounded.len() <= HEAD + TAIL + 1);
+        assert!(bounded.starts_with("start\n") && bounded.ends_with("\nend"));
+    }
+}

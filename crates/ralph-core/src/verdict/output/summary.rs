@@ -1,0 +1,216 @@
+//! Puts summary lines together to blocks: what one run of one runner printed at its end.
+
+use super::counts::{self, Numbers, Tally};
+use super::words::{Meaning, Outcome, Unit, meaning};
+
+/// So many other lines may stand between two lines of one summary.
+const GAP: usize = 1;
+
+/// Collects the blocks of an output, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    blocks: Vec<Block>,
+    lines_since: usize,
+    header: Option<Vec<Outcome>>,
+}
+
+/// The lines of one summary.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) tally: Tally,
+    /// The shape of unittest: `Ran 3 tests`, then one line `OK` or `FAILED (…)`.
+    ran: bool,
+    judged: bool,
+}
+
+impl Blocks {
+    /// Looks at the next line.
+    pub(crate) fn push(&mut self, line: &str) {
+        let line = line.trim();
+        if line.is_empty() || is_rule(line) {
+            return;
+        }
+        if self.push_table_row(line) {
+            return;
+        }
+        let rewritten = rewrite(line);
+        let text = rewritten.as_deref().unwrap_or(line);
+        let read = counts::read(text).or_else(|| counts::read(behind_task(text)?));
+        match read {
+            Some(tally) => self.push_tally(text, tally),
+            None => self.lines_since = self.lines_since.saturating_add(1),
+        }
+    }
+
+    /// The blocks that say something; bare outcome words alone do not.
+    pub(crate) fn finish(self) -> Vec<Tally> {
+        self.blocks
+            .into_iter()
+            .map(|block| block.tally)
+            .filter(|tally| tally.has_numbers() || (tally.named && tally.word.is_some()))
+            .collect()
+    }
+
+    fn push_tally(&mut self, line: &str, tally: Tally) {
+        let judges = starts_with_outcome(line);
+        let ran = line.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
+        let joins = self.lines_since <= GAP && !self.blocks.is_empty();
+        self.lines_since = 0;
+        // "All tests passed" never follows failures of the same run.
+        let closes = tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
+        if !joins || ran || closes {
+            self.blocks.push(Block::default());
+        }
+        let Some(block) = self.blocks.last_mut() else { return };
+        if block.ran && block.judged && judges {
+            return;
+        }
+        block.ran |= ran;
+        block.judged |= judges;
+        block.tally.merge(&tally);
+    }
+
+    /// Reads tables: a line of column names, then rows with a number in each column.
+    fn push_table_row(&mut self, line: &str) -> bool {
+        if let Some(columns) = table_header(line) {
+            self.header = Some(columns);
+            return true;
+        }
+        let Some(columns) = self.header.as_ref() else { return false };
+        let Some(tally) = table_row(line, columns) else {
+            self.header = None;
+            return false;
+        };
+        self.push_tally("", tally);
+        true
+    }
+}
+
+/// What stands behind the name of a task or file: `web:test: Tests  1 failed`, `all.tcl:\tTotal 2`,
+/// `web-1  | 1 failed`.
+fn behind_task(line: &str) -> Option<&str> {
+    if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
+        return Some(rest);
+    }
+    let (task, rest) = line.split_once(": ")?;
+    (task.len() < 60 && task.ends_with("test")).then_some(rest)
+}
+
+/// Lines of one repeated sign, as in `=====`.
+fn is_rule(line: &str) -> bool {
+    line.chars().all(|c| !c.is_alphanumeric())
+}
+
+fn starts_with_outcome(line: &str) -> bool {
+    let word = line.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    matches!(
+        meaning(&word.to_lowercase()),
+        Some(Meaning::Outcome(Outcome::Passed | Outcome::Failed))
+    )
+}
+
+/// Brings lines that say their counts in a form of their own into the common one.
+fn rewrite(line: &str) -> Option<String> {
+    if let Some((level, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let level = level.trim().to_lowercase();
+        if matches!(level.as_str(), "error" | "info" | "warning" | "warn" | "debug" | "doctest") {
+            return Some(rest.trim().to_owned());
+        }
+        // `[  PASSED  ] 2 tests.`
+        let outcome = matches!(level.as_str(), "passed" | "failed" | "skipped");
+        let count = rest.split_whitespace().next().filter(|first| first.parse::<u64>().is_ok());
+        if let (true, Some(count)) = (outcome, count) {
+            let noun = rest.split_whitespace().nth(1).is_some_and(|noun| noun.starts_with("test"));
+            return noun.then(|| format!("{count} tests {level}"));
+        }
+    }
+    if let Some(rewritten) = rewrite_clock(line) {
+        return Some(rewritten);
+    }
+    // `Failed!  - Failed:     1, Passed:     2, … Duration: 15 ms - calc.dll (net8.0)`
+    if line.starts_with("Failed!  - ") || line.starts_with("Passed!  - ") {
+        let end = line.rfind(" - ").filter(|end| *end > 10).unwrap_or(line.len());
+        return line.get(..end).map(str::to_owned);
+    }
+    // `Chrome Headless 120 (Linux): Executed 3 of 3 (1 FAILED)`, `Summary for all files: …`
+    if let Some(at) = line.find(": Executed ") {
+        return line.get(at + 2..).map(str::to_owned);
+    }
+    let (label, rest) = line.split_once(": ")?;
+    let label = label.to_lowercase();
+    let labelled = ["summary", "result", "total"].iter().any(|word| label.contains(word));
+    (labelled && label.len() < 60 && rest.contains(|c: char| c.is_ascii_digit()))
+        .then(|| rest.to_owned())
+}
+
+/// `00:01 +2 -1: Some tests failed.` as dart and flutter print it.
+fn rewrite_clock(line: &str) -> Option<String> {
+    let (time, rest) = line.split_once(" +")?;
+    let clock = time.len() >= 5 && time.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    let (numbers, text) = rest.split_once(": ").filter(|_| clock)?;
+    matches!(text, "Some tests failed." | "All tests passed!").then_some(())?;
+    let mut words = numbers.split(' ');
+    let mut summary = format!("{} passed", words.next()?);
+    for word in words {
+        if let Some(failed) = word.strip_prefix('-') {
+            summary = format!("{summary}, {failed} failed");
+        } else if let Some(skipped) = word.strip_prefix('~') {
+            summary = format!("{summary}, {skipped} skipped");
+        }
+    }
+    Some(summary)
+}
+
+/// Column names that are all words of the vocabulary, at least two of them outcomes.
+fn table_header(line: &str) -> Option<Vec<Outcome>> {
+    let named = line.to_lowercase();
+    if line.len() > 160 || line.contains(|c: char| c.is_ascii_digit() || ",;=".contains(c)) {
+        return None;
+    }
+    // `Run Summary:  Total  Passed  Failed`: the columns stand behind the label.
+    let line = line.rsplit_once(':').map_or(line, |(_, columns)| columns);
+    let columns: Vec<Outcome> = cells(line)
+        .filter_map(|cell| match meaning(&cell.to_lowercase())? {
+            Meaning::Outcome(outcome) => Some(outcome),
+            _ => None,
+        })
+        .collect();
+    let is_table = named.contains("test") || named.contains("summary") || columns.len() >= 3
+        || (line.contains('│') && columns.len() >= 2);
+    let words = cells(line).count();
+    let good = |outcome: &Outcome| matches!(outcome, Outcome::Passed | Outcome::Failed);
+    let spaced = line.contains("  ") || line.contains(['|', '│', '\t']);
+    let plain = spaced && !line.contains(". ") && !line.ends_with(['.', '!', ':']);
+    (columns.len() >= 2 && words <= columns.len() + 4 && columns.iter().any(good) && is_table && plain)
+        .then_some(columns)
+}
+
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| c.is_whitespace() || c == '|' || c == '│' || c == ':')
+        .filter(|cell| !cell.is_empty() && cell.chars().any(char::is_alphanumeric) || *cell == "-")
+}
+
+/// A row whose last cells are the numbers of `columns`; durations behind them are skipped.
+fn table_row(line: &str, columns: &[Outcome]) -> Option<Tally> {
+    let line = line.replace("n/a", "-");
+    let numbers: Vec<Option<u64>> = cells(&line)
+        .filter(|cell| cell.starts_with(|c: char| c.is_ascii_digit()) || *cell == "-")
+        .filter(|cell| !cell.contains('.') && !cell.ends_with('s'))
+        .map(|cell| cell.parse().ok())
+        .collect();
+    let label = line.split_whitespace().find(|word| word.chars().all(char::is_alphabetic));
+    let unit = label.and_then(|word| match meaning(&word.to_lowercase())? {
+        Meaning::Unit(unit) => Some(unit),
+        _ => None,
+    });
+    (numbers.len() == columns.len()).then_some(())?;
+    let mut read = Numbers::default();
+    for (number, outcome) in numbers.iter().zip(columns) {
+        if let Some(number) = number {
+            read.add(*outcome, *number);
+        }
+    }
+    let mut tally = Tally { named: true, ..Tally::default() };
+    *tally.numbers_mut(unit.unwrap_or(Unit::Test)) = read;
+    Some(tally)
+}

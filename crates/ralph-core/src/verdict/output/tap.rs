@@ -1,0 +1,113 @@
+//! The Test Anything Protocol: a plan and one `ok` or `not ok` line a test.
+
+/// What the TAP lines of an output say.
+#[derive(Debug, Default)]
+pub(crate) struct Tap {
+    plans: usize,
+    empty_plans: usize,
+    version: bool,
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+    bailed: bool,
+}
+
+/// One result line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Point<'a> {
+    pub(crate) ok: bool,
+    /// Marked as skipped or to do, so that it counts neither way.
+    pub(crate) excused: bool,
+    pub(crate) name: &'a str,
+}
+
+impl Tap {
+    /// Looks at the next line.
+    pub(crate) fn push(&mut self, line: &str) {
+        let text = line.trim_start();
+        if let Some(last) = plan(text) {
+            self.plans += 1;
+            self.empty_plans += usize::from(last == 0);
+        } else if text.starts_with("TAP version ") {
+            self.version = true;
+        } else if text.starts_with("Bail out!") {
+            self.bailed = true;
+        } else if let Some(point) = point(text) {
+            // Nested points are summed up by the point of the outer level.
+            let count = u64::from(text.len() == line.len());
+            match point {
+                Point { excused: true, .. } => self.skipped += count,
+                Point { ok: true, .. } => self.passed += count,
+                Point { ok: false, .. } => self.failed += count.max(1),
+            }
+        }
+    }
+
+    /// Whether the output is TAP at all, rather than a log that happens to hold such a line.
+    pub(crate) fn is_tap(&self) -> bool {
+        self.plans > 0 && (self.points() > 0 || self.version || self.empty_plans > 0)
+    }
+
+    pub(crate) fn is_bad(&self) -> bool {
+        self.is_tap() && (self.failed > 0 || self.bailed)
+    }
+
+    pub(crate) fn is_good(&self) -> bool {
+        self.is_tap() && self.failed == 0 && self.passed > 0
+    }
+
+    pub(crate) fn is_none(&self) -> bool {
+        self.is_tap() && self.failed == 0 && self.passed == 0 && !self.bailed
+    }
+
+    fn points(&self) -> u64 {
+        self.passed + self.failed + self.skipped
+    }
+}
+
+/// `1..4`
+fn plan(text: &str) -> Option<u64> {
+    let last = text.strip_prefix("1..")?;
+    last.split(' ').next()?.parse().ok()
+}
+
+/// `not ok 3 - name # TODO later`
+pub(crate) fn point(text: &str) -> Option<Point<'_>> {
+    let (ok, rest) = match text.strip_prefix("not ok") {
+        Some(rest) => (false, rest),
+        None => (true, text.strip_prefix("ok")?),
+    };
+    let rest = rest.strip_prefix(' ')?.trim_start();
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    if digits == 0 {
+        return None;
+    }
+    let rest = rest.get(digits..)?;
+    if !(rest.is_empty() || rest.starts_with(' ')) {
+        return None;
+    }
+    let name = rest.trim_start().trim_start_matches("- ");
+    let (name, directive) = match name.find(" # ").or_else(|| name.starts_with("# ").then_some(0)) {
+        Some(at) => name.split_at(at),
+        None => (name, ""),
+    };
+    let directive = directive.trim_start_matches([' ', '#']).to_ascii_lowercase();
+    let excused = directive.starts_with("todo") || directive.starts_with("skip");
+    Some(Point { ok, excused, name: name.trim_end_matches('{').trim() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_read_with_their_directive() {
+        let read = |text| point(text).map(|point| (point.ok, point.excused, point.name));
+        assert_eq!(read("ok 1 - adds"), Some((true, false, "adds")));
+        assert_eq!(read("not ok 2 adds # time=3ms {"), Some((false, false, "adds")));
+        assert_eq!(read("not ok 4 - later # TODO known"), Some((false, true, "later")));
+        assert_eq!(read("ok 1 # skip no db"), Some((true, true, "")));
+        assert_eq!(read("ok"), None);
+        assert_eq!(read("okay 1"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! The vocabulary of test summaries: which words name an outcome, which name what is counted, and
+//! which may stand between them. Lines with any other word are not read as summaries.
+
+/// What became of the tests that a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed,
+    Errored,
+    Skipped,
+    /// Failures that were announced as such, and warnings: neither good nor bad.
+    Neutral,
+    /// How many there are or ran, whatever became of them.
+    Total,
+}
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Test,
+    /// Files, suites, features: several tests each.
+    Suite,
+    /// Assertions and steps: several to a test.
+    Assertion,
+}
+
+/// One word of a summary, as far as it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    Outcome(Outcome),
+    Unit(Unit),
+    /// Turns a failure into an expected one, or an expected one back.
+    Expected,
+    Unexpected,
+    /// `no tests`, `no errors`: a zero.
+    Zero,
+    /// Announces what is about to run; such a line tells no outcome.
+    Announcement,
+    Filler,
+}
+
+/// Looks a lower-case word up; `None` means that it has no place in a summary.
+pub(crate) fn meaning(word: &str) -> Option<Meaning> {
+    use Meaning as M;
+    use Outcome as O;
+    Some(match word {
+        "passed" | "pass" | "passes" | "passing" | "ok" | "succeeded" | "succeeds" | "success"
+        | "successes" | "successful" | "successfully" | "succeed" | "oks" | "fine" | "passings" => {
+            M::Outcome(O::Passed)
+        }
+        "failed" | "fail" | "fails" | "failing" | "failure" | "failures" | "broken" | "crashed"
+        | "crashes" | "crashing" | "crash" | "timeout" | "timeouts" | "timedout" | "nok"
+        | "unsuccessful" | "issue" | "issues" | "interrupted" | "mismatched" | "oops" | "killed"
+        | "failings" | "defects" => M::Outcome(O::Failed),
+        "error" | "errors" | "errored" | "exception" | "exceptions" | "erroneous" => {
+            M::Outcome(O::Errored)
+        }
+        "skipped" | "skip" | "skips" | "pending" | "pendings" | "ignored" | "ignore" | "todo"
+        | "todos" | "disabled" | "deselected" | "inconclusive" | "notrun" | "cancelled"
+        | "canceled" | "cancel" | "undefined" | "omitted" | "omissions" | "omission"
+        | "unimplemented" | "inactive" | "incomplete" | "risky" | "blacklisted" | "aborted"
+        | "unsupported" | "untested" | "unresolved" | "excluded" | "assumption" | "interrupt"
+        | "suspended" => M::Outcome(O::Skipped),
+        "xfail" | "xfailed" | "xfails" | "xpass" | "xpassed" | "xpasses" | "warn" | "warning"
+        | "warnings" | "deprecations" | "deprecation" | "notices" | "notice" | "notifications"
+        | "notification" | "flaky" | "rerun" | "reruns" | "retries" | "obsolete" | "written"
+        | "updated" | "measured" | "snapshots" | "snapshot" | "missed" | "inserted" => {
+            M::Outcome(O::Neutral)
+        }
+        "total" | "totals" | "ran" | "run" | "executed" | "completed" | "tested" | "tried"
+        | "started" | "found" | "selected" | "collected" | "discovered" | "did" => {
+            M::Outcome(O::Total)
+        }
+        "tests" | "test" | "examples" | "example" | "specs" | "spec" | "scenarios" | "scenario"
+        | "cases" | "case" | "testcases" | "testcase" | "items" | "item" | "checks" | "check"
+        | "subtests" | "subtest" | "runs" | "tcs" | "doctests" | "doctest" | "unittests"
+        | "properties" | "property" | "facts" | "its" | "methods" => {
+            M::Unit(Unit::Test)
+        }
+        "suites" | "suite" | "files" | "file" | "features" | "feature" | "containers"
+        | "container" | "classes" | "class" | "modules" | "module" | "fixtures" | "fixture"
+        | "charts" | "chart" | "testsuites" | "testsuite" | "packages" | "package" | "targets"
+        | "target" | "binaries" | "binary" | "contracts" | "groups" | "group" | "platforms"
+        | "platform" | "rules" | "rule" | "specfiles" | "sessions" | "session" | "jobs" => {
+            M::Unit(Unit::Suite)
+        }
+        "assertions" | "assertion" | "steps" | "step" | "expectations" | "expectation"
+        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requests" | "request" => M::Unit(Unit::Assertion),
+        "expected" | "expectedly" | "known" => M::Expected,
+        "unexpected" | "unexpectedly" => M::Unexpected,
+        "no" | "none" => M::Zero,
+        "running" | "starting" | "collecting" | "executing" | "discovering" | "rerunning"
+        | "loading" | "planned" | "plan" | "scheduled" => M::Announcement,
+        "in" | "of" | "and" | "with" | "out" | "time" | "seconds" | "second" | "secs" | "sec"
+        | "s" | "ms" | "m" | "us" | "ns" | "min" | "mins" | "minutes" | "minute" | "took"
+        | "finished" | "duration" | "elapsed" | "result" | "results" | "summary" | "status"
+        | "all" | "some" | "the" | "were" | "was" | "been" | "have" | "has" | "had" | "there"
+        | "by" | "from" | "to" | "at" | "for" | "listed" | "below" | "filtered" | "real"
+        | "estimated" | "done" | "wallclock" | "usr" | "sys" | "cusr" | "csys" | "cpu"
+        | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "run's" | "overall"
+        | "synthesis" | "containing" | "occurred" | "outside" | "detected" | "count" | "counts"
+        | "number" | "locally" | "remotely" | "cached" | "public" | "private" | "but" | "testing"
+        | "final" | "finally" | "seed" | "randomized" | "across" | "n" | "not" | "matched"
+        | "real-time" | "wall" | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which"
+        | "did't" | "per" | "rate" | "took:" | "these" | "following" | "on" | "average" | "avg"
+        | "code" | "exit" | "it" | "you" | "report" | "end" | "yet" | "be" | "entire" | "full"
+        | "its'" | "slow" | "slowest" | "type" | "unit" | "integration" | "e" | "outcome" => {
+            M::Filler
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,174 @@
+//! The checkpoint file, the list of discarded attempts, locks and interrupted restores.
+
+use std::path::Path;
+
+use camino::Utf8Path;
+use ralph_core::git::{
+    Checkpoint, Repo, RollbackError, changed_since, changes_of, discarded, find,
+    finish_interrupted, rollback, rollback_changes, undo,
+};
+use ralph_core::state::{Id, RESTORE_NOTE};
+use test_support::TestRepo;
+
+use crate::git_restore::{checkpoint, state_of};
+
+#[test]
+fn a_bare_commit_id_is_honoured_and_spares_untracked_files() {
+    let test = TestRepo::new();
+    let state = state_of(&test);
+    let repo = Repo::open(test.root()).unwrap();
+    fs_err::create_dir_all(state.root()).unwrap();
+    fs_err::write(state.checkpoint(), format!("{}\n", test.head())).unwrap();
+    let before = test.fingerprint();
+    test.write("untracked.txt", "whose is it?");
+    test.write("a.txt", "agent");
+    test.write("added.txt", "agent");
+    test.git(["add", "added.txt"]);
+    test.git(["commit", "-qam", "agent"]);
+    rollback(&repo, &state, None, "why").unwrap();
+    let after = test.fingerprint();
+    assert_eq!(after.head, before.head);
+    assert_eq!(after.files.len(), before.files.len() + 1);
+    assert_eq!(after.files[Path::new("untracked.txt")].1, b"whose is it?");
+}
+
+#[test]
+fn a_broken_checkpoint_file_is_an_error_and_nothing_is_touched() {
+    let test = TestRepo::new();
+    let state = state_of(&test);
+    let repo = Repo::open(test.root()).unwrap();
+    fs_err::create_dir_all(state.root()).unwrap();
+    test.write("a.txt", "agent");
+    let before = test.fingerprint();
+    for text in ["HEAD~1\n", "--hard\n", "0123\n", &format!("{}\nrefs/heads/main\n", test.head())] {
+        fs_err::write(state.checkpoint(), text).unwrap();
+        assert!(rollback(&repo, &state, None, "why").is_err(), "{text:?}");
+    }
+    fs_err::write(state.checkpoint(), format!("{}\n", "a".repeat(40))).unwrap();
+    assert!(rollback(&repo, &state, None, "why").is_err());
+    fs_err::write(state.checkpoint(), "\n").unwrap();
+    let missing = rollback(&repo, &state, None, "why").unwrap_err();
+    assert!(matches!(missing, RollbackError::NoCheckpoint));
+    assert_eq!(test.fingerprint(), before);
+}
+
+#[test]
+fn discarded_attempts_are_listed_and_found_by_a_part_of_their_id() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    let story = Id::parse("US-001").unwrap();
+    test.write("a.txt", "first try");
+    rollback(&repo, &state, Some(&story), "3 tests failed\nwith details").unwrap();
+    test.write("a.txt", "second try");
+    rollback(&repo, &state, Some(&story), "1 test failed").unwrap();
+    let list = discarded(&repo).unwrap();
+    let reasons: Vec<&str> = list.iter().map(|attempt| attempt.why.as_str()).collect();
+    assert_eq!(reasons, ["1 test failed", "3 tests failed"]);
+    assert!(list[0].id.ends_with("-US-001"));
+    let shown = changes_of(&repo, &find(&repo, &list[1].id).unwrap()).unwrap();
+    assert!(shown.contains("-a\n+first try"), "{shown}");
+    undo(&repo, &state, &list[1].id).unwrap();
+    assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "first try");
+    let unknown = undo(&repo, &state, "1999").unwrap_err().to_string();
+    assert!(unknown.contains("ralph-loop undo"), "{unknown}");
+    let ambiguous = undo(&repo, &state, "20").unwrap_err().to_string();
+    assert!(ambiguous.contains("3 discarded attempts"), "{ambiguous}");
+}
+
+#[test]
+fn an_interrupted_restore_is_finished() {
+    let test = TestRepo::new();
+    test.write("mine.txt", "user");
+    let before = test.fingerprint();
+    let (repo, state) = checkpoint(&test);
+    assert!(!finish_interrupted(&repo, &state).unwrap());
+    test.write("mine.txt", "half restored");
+    let name = Checkpoint::load(&state).unwrap().unwrap().snapshot.unwrap();
+    fs_err::write(repo.git_dir().join(RESTORE_NOTE), format!("snapshot {name}\n")).unwrap();
+    assert!(finish_interrupted(&repo, &state).unwrap());
+    assert_eq!(test.fingerprint(), before);
+    assert!(!finish_interrupted(&repo, &state).unwrap());
+}
+
+#[test]
+fn old_checkpoints_are_pruned_and_discarded_attempts_never() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "x");
+    rollback(&repo, &state, None, "why").unwrap();
+    for _ in 0..3 {
+        Checkpoint::create(&repo, &state, "again").unwrap();
+    }
+    Checkpoint::prune(&repo, 2).unwrap();
+    assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 2);
+    assert_eq!(discarded(&repo).unwrap().len(), 1);
+    rollback(&repo, &state, None, "the newest checkpoint is still there").unwrap();
+}
+
+#[test]
+fn variables_that_point_elsewhere_do_not_mislead_us() {
+    // The test's own process cannot set variables, so a child does: see `ralph-loop` tests.
+    let outside = TestRepo::new();
+    let not_a_repository = outside.scratch().dir("plain");
+    let error = Repo::open(Utf8Path::new(&not_a_repository)).unwrap_err().to_string();
+    assert!(error.contains("not in a git work tree"), "{error}");
+}
+
+#[test]
+fn a_lock_of_somebody_else_is_waited_for() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "agent");
+    let lock = test.root().join(".git/index.lock");
+    fs_err::write(&lock, "").unwrap();
+    std::thread::scope(|scope| {
+        let rolling = scope.spawn(|| rollback(&repo, &state, None, "why"));
+        // The tree is changed before the index, so this tells that the index is being waited for.
+        while fs_err::read_to_string(test.root().join("a.txt")).unwrap_or_default() != "a\n" {
+            std::thread::yield_now();
+        }
+        fs_err::remove_file(&lock).unwrap();
+        rolling.join().unwrap().unwrap();
+    });
+    assert!(test.git(["status", "--porcelain"]).is_empty());
+}
+
+#[test]
+fn what_changed_since_a_checkpoint_is_known_exactly() {
+    let test = TestRepo::new();
+    test.write("dirty.txt", "user");
+    test.write("a.txt", "user");
+    test.symlink("link", "a.txt");
+    test.write("x.log", "ignored");
+    let (repo, state) = checkpoint(&test);
+    let target = Checkpoint::load(&state).unwrap().unwrap().target(&repo).unwrap();
+    let changed = || changed_since(&repo, &target).unwrap();
+    assert_eq!(changed(), Vec::<std::path::PathBuf>::new());
+    test.write("x.log", "still ignored");
+    test.write("dirty.txt", "agent");
+    test.chmod("a.txt", 0o600);
+    test.remove("link");
+    test.write("new.txt", "agent");
+    test.write("src/lib.rs", "agent");
+    let all = ["a.txt", "dirty.txt", "link", "new.txt", "src/lib.rs"].map(Path::new);
+    assert_eq!(changed(), all);
+    test.commit_all("agent");
+    assert_eq!(changed(), all);
+}
+
+#[test]
+fn two_rollbacks_at_once_are_one() {
+    let test = TestRepo::new();
+    test.write("mine.txt", "user");
+    let before = test.fingerprint();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "agent");
+    let done: Vec<bool> = std::thread::scope(|scope| {
+        let roll = || rollback_changes(&repo, &state, None, "why").unwrap().is_some();
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(roll)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(done.iter().filter(|rolled| **rolled).count(), 1);
+    assert_eq!(discarded(&repo).unwrap().len(), 1);
+    assert_eq!(test.fingerprint(), before);
+}

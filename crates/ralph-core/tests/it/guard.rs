@@ -1,0 +1,79 @@
+//! The guard against labelled commands: every one must be judged as its label says.
+
+use ralph_core::guard::{self, Facts, Settings};
+
+/// One labelled command.
+struct Row {
+    expected_block: bool,
+    category: String,
+    command: String,
+    tier: String,
+}
+
+fn rows(file: &str) -> Vec<Row> {
+    let path = format!("{}/../../fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
+    let table = std::fs::read_to_string(path).unwrap();
+    table
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            Row {
+                expected_block: fields[0] == "block",
+                category: fields[1].to_owned(),
+                command: unescaped(fields[2]),
+                tier: fields[4].to_owned(),
+            }
+        })
+        .collect()
+}
+
+fn unescaped(field: &str) -> String {
+    field.replace("\\\\", "\u{0}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{0}', "\\")
+}
+
+fn facts() -> Facts {
+    Facts {
+        root: "/home/dev/project".into(),
+        cwd: "/home/dev/project".into(),
+        temp: "/tmp".into(),
+        home: "/home/dev".into(),
+        ..Facts::default()
+    }
+}
+
+fn misses(file: &str, tiers: &[&str]) -> Vec<String> {
+    let settings = Settings::default();
+    rows(file)
+        .into_iter()
+        .filter(|row| tiers.contains(&row.tier.as_str()))
+        .filter_map(|row| {
+            let denial = guard::check(&row.command, &facts(), &settings);
+            (denial.is_some() != row.expected_block).then(|| {
+                let found = denial.map(|denial| denial.rule);
+                format!("{} {:?} {:?}", row.category, row.command, found)
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn every_labelled_command_is_judged_as_labelled() {
+    let missed = misses("commands.tsv", &["core", "configured"]);
+    assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n"));
+}
+
+#[test]
+fn further_disguises_are_judged_as_labelled() {
+    let missed = misses("commands-extra.tsv", &["core", "configured"]);
+    assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n"));
+}
+
+#[test]
+fn matters_of_taste_follow_their_documented_defaults() {
+    // Bash refuses this line as a whole; a line that cannot be read is judged by what can.
+    let refused = "echo \\$(git push)x | cat; true";
+    let missed = misses("commands.tsv", &["contested"]);
+    assert!(missed.iter().all(|miss| miss.contains(&format!("{refused:?}"))), "{missed:#?}");
+    assert_eq!(missed.len(), 1);
+}
