@@ -7,6 +7,8 @@
 
 mod ci;
 mod dist;
+mod e2e;
+mod install;
 mod run;
 #[cfg(test)]
 mod tidy;
@@ -27,14 +29,23 @@ enum Task {
     Ci,
     /// The five release binaries, statically linked, in target/dist.
     Dist,
+    /// The real client with our hooks against a scripted model; needs node, npm and the registry.
+    E2e(e2e::E2e),
+    /// Build the hooks and register them with the client.
+    Install(install::Install),
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
+    /// Take the registrations and the binaries out again.
+    Uninstall(install::Target),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Ci => ci::run(),
         Task::Dist => dist::run().map(drop),
+        Task::E2e(arguments) => e2e::run(&arguments),
+        Task::Install(arguments) => install::install(&arguments),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
+        Task::Uninstall(target) => install::uninstall(&target),
     }
 }

@@ -1,0 +1,91 @@
+//! What must not happen does not happen, and the agent is told what to do instead.
+
+use anyhow::Result;
+use scripted_model::{Answer, Script};
+
+use crate::e2e::expect;
+use crate::e2e::scenario::Scenario;
+use crate::e2e::stage::Stage;
+
+const GUARD: &[&str] = &["ralph-pre-tool"];
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario::new("denied-push", GUARD, denied_push).waiting_for("the guard in ralph-pre-tool"),
+    Scenario::new("edit-without-read-then-with", GUARD, edit_unread)
+        .waiting_for("the read rule in ralph-pre-tool"),
+    Scenario::new("several-calls-at-once", &["ralph-pre-tool", "ralph-post-tool"], at_once)
+        .waiting_for("the guard in ralph-pre-tool, reads in ralph-post-tool"),
+];
+
+fn denied_push(stage: &mut Stage<'_>) -> Result<()> {
+    let remote = stage.repo.scratch().dir("remote.git");
+    stage.repo.git_in(remote.as_std_path(), ["init", "-q", "--bare"]);
+    stage.repo.git(["remote", "add", "origin", remote.as_str()]);
+    let script = Script::of([
+        Answer::bash("git commit -q --allow-empty -m 'ready to git push' && git push origin main"),
+        Answer::bash("git log --oneline > history.txt"),
+        Answer::text("I leave the push to you."),
+    ]);
+    let run = stage.run("publish it", script)?;
+    run.succeeded()?;
+    expect::contains(&run.told(1)?, "push")?;
+    expect::contains(&run.told(1)?, "hook error")?;
+    expect::contains(&run.told(1)?, "request-merge")?;
+    let pushed = stage.repo.git_in(remote.as_std_path(), ["for-each-ref"]);
+    expect::same("refs of the remote", &pushed, &String::new())?;
+    expect::lacks(&stage.read("history.txt"), "ready to git push")?;
+    expect::contains(&stage.read("history.txt"), "the hooks")?;
+    let denied = stage.journal("denied");
+    let rule = denied.first().and_then(|line| line.get("rule")?.as_str()).unwrap_or_default();
+    expect::same("the rule in the journal", &rule, &"git-push")
+}
+
+fn edit_unread(stage: &mut Stage<'_>) -> Result<()> {
+    let file = stage.path("src/lib.rs");
+    let edit = || Answer::edit(&file, "42", "43");
+    let script = Script::of([
+        edit(),
+        Answer::read(&file),
+        edit(),
+        Answer::bash("cat a.txt"),
+        Answer::edit(stage.path("a.txt"), "a", "b"),
+        Answer::write(stage.path("new.txt"), "new\n"),
+        Answer::text("Done."),
+    ]);
+    let run = stage.run("change the answer", script)?;
+    run.succeeded()?;
+    expect::contains(&run.told(1)?, "hook error")?;
+    expect::contains(&run.told(1)?.to_lowercase(), "read")?;
+    expect::contains(&run.told(2)?, "42")?;
+    expect::lacks(&run.told(3)?, "hook error")?;
+    expect::contains(&stage.read("src/lib.rs"), "43")?;
+    expect::same("a file read with cat", &stage.read("a.txt"), &"b\n".to_owned())?;
+    expect::same("a new file", &stage.read("new.txt"), &"new\n".to_owned())
+}
+
+/// The client runs the calls of one turn at the same time, and so their hooks.
+fn at_once(stage: &mut Stage<'_>) -> Result<()> {
+    let names: Vec<String> = (0..6).map(|number| format!("part-{number}.txt")).collect();
+    for name in &names {
+        stage.repo.write(name, "old\n");
+    }
+    let together = |answer: fn(String) -> Answer| {
+        let paths = names.iter().map(|name| stage.path(name));
+        paths.map(answer).reduce(Answer::and).unwrap_or_else(|| Answer::text(""))
+    };
+    let reads = together(|path| Answer::read(path));
+    let edits = together(|path| Answer::edit(path, "old", "new"));
+    let push = Answer::bash("git push").and(Answer::bash("touch allowed"));
+    let run = stage.run("change all", Script::of([reads, edits, push, Answer::text("Done.")]))?;
+    run.succeeded()?;
+    for name in &names {
+        expect::same(name, &stage.read(name), &"new\n".to_owned())?;
+    }
+    expect::contains(&run.told(3)?, "hook error")?;
+    expect::that(stage.root().join("allowed").exists(), "the allowed command ran")?;
+    let reads = fs_err::read_to_string(stage.session_state()?.reads()).unwrap_or_default();
+    for name in &names {
+        expect::contains(&reads, &format!("Read: {}\n", stage.path(name)))?;
+    }
+    Ok(())
+}
