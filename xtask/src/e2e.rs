@@ -143,8 +143,7 @@ fn play(
     hooks: &Utf8PathBuf,
     mutate: Option<&str>,
 ) -> Result<End> {
-    if let Some((since, why)) = scenario.needs.filter(|(since, _)| client.version < *since) {
-        let _ = since;
+    if let Some((_, why)) = scenario.needs.filter(|(since, _)| client.version < *since) {
         return Ok(End::Skipped(why));
     }
     let mut stage = Stage::new(scenario.name, client, hooks)?;

@@ -73,7 +73,7 @@ fn at_once(stage: &mut Stage<'_>) -> Result<()> {
         let paths = names.iter().map(|name| stage.path(name));
         paths.map(answer).reduce(Answer::and).unwrap_or_else(|| Answer::text(""))
     };
-    let reads = together(|path| Answer::read(path));
+    let reads = together(Answer::read);
     let edits = together(|path| Answer::edit(path, "old", "new"));
     let push = Answer::bash("git push").and(Answer::bash("touch allowed"));
     let run = stage.run("change all", Script::of([reads, edits, push, Answer::text("Done.")]))?;

@@ -1,12 +1,11 @@
 //! The agent is held back while work is unfinished, and let go in the end.
 
 use anyhow::Result;
-use scripted_model::{Answer, Script, Tokens};
+use scripted_model::{Answer, Request, Script, Tokens};
 use serde_json::{Value, json};
 
 use crate::e2e::expect;
 use crate::e2e::scenario::Scenario;
-use crate::e2e::session::Run;
 use crate::e2e::stage::Stage;
 
 const STOP: &[&str] = &["ralph-on-stop"];
@@ -102,8 +101,8 @@ fn handoff(stage: &mut Stage<'_>) -> Result<()> {
     run.succeeded()?;
     run.had_turns(2)?;
     let allowed = stage.journal("stop_allowed");
-    let status = allowed.first().map(|line| line["status"].to_string()).unwrap_or_default();
-    expect::contains(&status.to_lowercase(), "handoff")
+    let status = allowed.first().and_then(|line| line.get("status")).map(Value::to_string);
+    expect::contains(&status.unwrap_or_default().to_lowercase(), "handoff")
 }
 
 fn subagent(stage: &mut Stage<'_>) -> Result<()> {
@@ -125,12 +124,11 @@ fn subagent(stage: &mut Stage<'_>) -> Result<()> {
         );
     let run = stage.run("count", script)?;
     run.succeeded()?;
-    let first = |run: &Run, passage: &str| {
-        run.requests.iter().filter(|request| request.first_message().contains(passage)).count()
-    };
-    expect::same("the subagent's turns", &first(&run, "count the files of the project"), &2)?;
-    let told = run.requests.iter().filter(|r| r.first_message().contains("count the files"));
-    expect::contains(&told.last().map(|r| r.told()).unwrap_or_default(), "two warnings")
+    let of_subagent = |request: &&Request| request.first_message().contains("count the files");
+    let turns: Vec<&Request> = run.requests.iter().filter(of_subagent).collect();
+    expect::same("the subagent's turns", &turns.len(), &2)?;
+    let told = turns.last().map(|request| request.told()).unwrap_or_default();
+    expect::contains(&told, "two warnings")
 }
 
 /// The loop's session goes on, and a person's own session in the same project ends when it ends.
