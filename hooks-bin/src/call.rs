@@ -4,12 +4,15 @@
 
 use std::cell::OnceCell;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
 use ralph_core::env::Env;
+use ralph_core::guard;
 use ralph_core::hook::Input;
+use ralph_core::known_files::{KnownFiles, Sight};
 use ralph_core::project::Project;
 use ralph_core::state::{Event, HookFailure, Id, Journal, Marks, SessionDir, StateDir};
+use ralph_core::surroundings;
 
 /// One call of a hook.
 #[derive(Debug)]
@@ -32,10 +35,7 @@ impl<'a> Call<'a> {
 
     /// The project that the client works in.
     pub fn project(&self) -> &Project {
-        self.project.get_or_init(|| {
-            let cwd = self.input.cwd.clone().or_else(working_directory).unwrap_or_default();
-            Project::locate(self.env, &cwd)
-        })
+        self.project.get_or_init(|| Project::locate(self.env, &self.cwd()))
     }
 
     /// The settings. A broken file is recorded and the defaults hold.
@@ -48,6 +48,36 @@ impl<'a> Call<'a> {
             }
             config
         })
+    }
+
+    /// Where the client works.
+    pub fn cwd(&self) -> Utf8PathBuf {
+        self.input.cwd.clone().or_else(working_directory).unwrap_or_default()
+    }
+
+    /// A path that a tool was given, made absolute.
+    pub fn absolute(&self, path: &Utf8Path) -> Utf8PathBuf {
+        if path.is_absolute() { path.to_owned() } else { self.cwd().join(path) }
+    }
+
+    /// The files that the agent has seen in this session.
+    pub fn known_files(&self) -> KnownFiles {
+        let own = self.session().map(|session| session.reads());
+        KnownFiles::new(own, vec![self.project().own_state().shared_reads()])
+    }
+
+    /// Records the files that a command line shows to the agent or writes.
+    pub fn record_command(&self, command: &str) -> std::io::Result<()> {
+        let facts = surroundings::of_command(self.project(), self.env, &self.cwd(), "");
+        let script = guard::read(command, &facts);
+        let known = self.known_files();
+        for path in guard::reads(&script, &facts).iter().filter(|path| path.is_file()) {
+            known.record(Sight::Read, path)?;
+        }
+        for path in guard::writes(&script, &facts).iter().filter(|path| path.is_file()) {
+            known.record(Sight::Wrote, path)?;
+        }
+        Ok(())
     }
 
     /// The session's own folder; none if its id cannot be part of a path.

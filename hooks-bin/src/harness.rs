@@ -4,11 +4,12 @@
 //! The input is bounded, the decision is made inside a panic boundary, the answer is one write,
 //! and whatever goes wrong leaves no opinion, exit code 0 and a record for the loop and the user.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::io::{self, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::Once;
 
 use ralph_core::env::Env;
 use ralph_core::hook::{Decision, Input, Reply};
@@ -37,6 +38,8 @@ pub struct Hook {
 thread_local! {
     /// What the last panic said; the boundary itself only learns that there was one.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Whether this thread is inside the boundary.
+    static DECIDING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs a hook as a program.
@@ -62,9 +65,8 @@ pub fn run(hook: &Hook) -> ExitCode {
 
 /// Reads one input and decides. Never fails.
 pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
-    std::panic::set_hook(Box::new(|panic| {
-        PANIC.with_borrow_mut(|said| *said = Some(panic.to_string().replace('\n', " ")));
-    }));
+    static SILENCED: Once = Once::new();
+    SILENCED.call_once(silence_panics);
     let nothing = Input::default();
     let bytes = match read_bounded(reader) {
         Ok(bytes) => bytes,
@@ -83,7 +85,10 @@ pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
         let error = format!("{} does not know the event `{}`", hook.name, input.event);
         return fail(&call, "parsing", &error);
     }
-    match catch_unwind(AssertUnwindSafe(|| (hook.decide)(&call))) {
+    DECIDING.set(true);
+    let decided = catch_unwind(AssertUnwindSafe(|| (hook.decide)(&call)));
+    DECIDING.set(false);
+    match decided {
         Ok(Ok(decision)) => decision.reply_to(&input.event),
         Ok(Err(error)) => fail(&call, "deciding", &in_full(error.as_ref())),
         Err(_) => {
@@ -91,6 +96,18 @@ pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
             fail(&call, "deciding", &said)
         }
     }
+}
+
+/// A panic inside the boundary is kept for the record instead of being printed at the client.
+fn silence_panics() {
+    let ordinary = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if DECIDING.get() {
+            PANIC.with_borrow_mut(|said| *said = Some(panic.to_string().replace('\n', " ")));
+        } else {
+            ordinary(panic);
+        }
+    }));
 }
 
 /// No opinion, and a record. Recording touches the disk and could itself run into trouble.

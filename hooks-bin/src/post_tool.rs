@@ -1,6 +1,15 @@
 //! Notices failing test runs, and takes the attempt back without losing it.
+//!
+//! The client reports a command that failed by another event than one that succeeded; both come
+//! here. How a run is judged is in `ralph_core::verdict`, what it means in `ralph_core::attempt`.
 
-use ralph_core::hook::Decision;
+mod failed;
+mod output;
+
+use ralph_core::hook::{BashResult, Decision};
+use ralph_core::known_files::Sight;
+use ralph_core::state::{Event, LastVerdict};
+use ralph_core::verdict::{Kind, Run, Verdict, judge};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -13,6 +22,74 @@ pub const HOOK: Hook = Hook {
     decide,
 };
 
-fn decide(_call: &Call<'_>) -> Result<Decision, Failure> {
+fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+    if let (Some(bash), Some(result)) = (call.input.bash(), call.input.bash_result()) {
+        return command(call, &bash.command, &result);
+    }
+    if let Some(file) = call.input.file().filter(|_| call.input.error.is_none()) {
+        let sight = if call.input.tool_name == "Read" { Sight::Read } else { Sight::Wrote };
+        call.known_files().record(sight, &call.absolute(&file.file_path))?;
+    }
     Ok(Decision::NoOpinion)
+}
+
+fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decision, Failure> {
+    call.record_command(command)?;
+    if result.still_running || result.interrupted {
+        return Ok(Decision::NoOpinion);
+    }
+    let output = output::gather(result);
+    let verdict = judge(&Run {
+        command,
+        exit_code: result.exit_code,
+        output: &result.output,
+        end: output.end.as_deref(),
+        cut: output.cut,
+        test_commands: &call.config().tests.commands,
+    });
+    if verdict.kind == Kind::NotATest {
+        return Ok(Decision::NoOpinion);
+    }
+    remember(call, command, &verdict);
+    match verdict.kind {
+        Kind::Failed => failed::settle(call, command, output.text(result), &verdict),
+        Kind::Passed => {
+            failed::forgive(call)?;
+            Ok(Decision::NoOpinion)
+        }
+        _ => Ok(Decision::NoOpinion),
+    }
+}
+
+/// For the journal, the gates and the loop.
+fn remember(call: &Call<'_>, command: &str, verdict: &Verdict) {
+    let tests = names(verdict);
+    let known = verdict.counts != Default::default();
+    call.journal(&Event::Verdict {
+        verdict: verdict.kind.name().to_owned(),
+        runner: verdict.runner.map(str::to_owned),
+        passed: known.then_some(verdict.counts.passed),
+        failed: known.then_some(verdict.counts.failed),
+        tests: tests.clone(),
+    });
+    let Some(session) = call.session() else { return };
+    let before = LastVerdict::load(&session).map_or(0, |last| last.failures_in_a_row);
+    let last = LastVerdict {
+        verdict: verdict.kind.name().to_owned(),
+        command: command.chars().take(500).collect(),
+        runner: verdict.runner.map(str::to_owned),
+        tests,
+        failures_in_a_row: match verdict.kind {
+            Kind::Failed => before + 1,
+            Kind::Passed => 0,
+            _ => before,
+        },
+        ..LastVerdict::default()
+    };
+    // Best effort, like the journal: the decision does not depend on it.
+    let _ = last.save(&session);
+}
+
+fn names(verdict: &Verdict) -> Vec<String> {
+    verdict.failing.iter().map(|test| test.name.clone()).collect()
 }

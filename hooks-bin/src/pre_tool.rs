@@ -1,6 +1,18 @@
-//! Refuses tool calls that must not happen: pushes, merges, destructive commands, edits of files that were not read.
+//! Refuses tool calls that must not happen: pushes, merges, destructive commands, edits of files
+//! that were not read.
+//!
+//! The rules are in `ralph_core::guard`; here is what they need to know and what becomes of their
+//! answer.
 
+mod commit;
+mod transcript;
+
+use camino::Utf8Path;
+use ralph_core::guard::{self, Denial};
 use ralph_core::hook::Decision;
+use ralph_core::known_files::Sight;
+use ralph_core::state::Event;
+use ralph_core::surroundings;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -13,6 +25,65 @@ pub const HOOK: Hook = Hook {
     decide,
 };
 
-fn decide(_call: &Call<'_>) -> Result<Decision, Failure> {
-    Ok(Decision::NoOpinion)
+fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+    if let Some(bash) = call.input.bash() {
+        return Ok(command(call, &bash.command));
+    }
+    let Some(file) = call.input.file() else { return Ok(Decision::NoOpinion) };
+    let path = call.absolute(&file.file_path);
+    if call.input.tool_name == "Read" {
+        // So that this binary alone is enough; a file that is not there teaches nothing.
+        if path.exists() {
+            call.known_files().record(Sight::Read, &path)?;
+        }
+        return Ok(Decision::NoOpinion);
+    }
+    Ok(edit(call, &path))
+}
+
+fn command(call: &Call<'_>, command: &str) -> Decision {
+    let facts = surroundings::of_command(call.project(), call.env, &call.cwd(), command);
+    let settings = &call.config().guard;
+    let denial =
+        guard::check(command, &facts, settings).or_else(|| commit::check(call, &facts, command));
+    match denial {
+        Some(denial) => deny(call, &denial),
+        None => {
+            // Best effort: a read that is not recorded only means that the file is read again.
+            let _ = call.record_command(command);
+            Decision::NoOpinion
+        }
+    }
+}
+
+fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
+    let story = call.story();
+    let config = call.config();
+    let mut edit = surroundings::of_edit(call.project(), call.env, path, story.as_ref(), config);
+    // Only Write makes a file; an Edit of a file that is not there fails by itself.
+    if !edit.exists && call.input.tool_name != "Write" {
+        return Decision::NoOpinion;
+    }
+    let known = call.known_files();
+    edit.known = edit.exists
+        && (known.contains(path) || (known.is_empty() && transcript::shows(call, path)));
+    match guard::check_edit(&edit, &config.guard) {
+        Some(denial) => deny(call, &denial),
+        None => {
+            if !edit.exists {
+                // A file that the agent makes is known to it.
+                let _ = known.record(Sight::Wrote, path);
+            }
+            Decision::NoOpinion
+        }
+    }
+}
+
+fn deny(call: &Call<'_>, denial: &Denial) -> Decision {
+    call.journal(&Event::Denied {
+        rule: denial.rule.clone(),
+        tool: call.input.tool_name.clone(),
+        target: denial.found.clone(),
+    });
+    Decision::Deny(denial.to_string())
 }

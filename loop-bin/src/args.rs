@@ -7,11 +7,13 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::config::{Flag, KEYS, Key, Kind};
 
-use crate::undo;
+use crate::{explain, undo};
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
+    /// Tell how a command or an edit is read.
+    Explain(explain::Request),
     /// List, show or bring back what a rollback discarded.
     Undo(undo::Request),
 }
@@ -30,6 +32,7 @@ Exit codes:
   143  terminated
 
 Examples:
+  ralph-loop explain 'cd app && git push'
   ralph-loop undo
   ralph-loop undo 20260102-030405-678-US-001";
 
@@ -37,6 +40,7 @@ Examples:
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
     match matches.subcommand() {
+        Some(("explain", matches)) => Ok(Request::Explain(explain::Request::from_matches(matches))),
         Some(("undo", matches)) => Ok(Request::Undo(undo::Request::from_matches(matches))),
         _ => {
             Err(command()
@@ -52,6 +56,7 @@ pub(crate) fn command() -> Command {
         .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
         .after_help(EXIT_CODES)
         .subcommand_required(true)
+        .subcommand(explain::command())
         .subcommand(undo::command())
 }
 

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use ralph_core::config::ConfigError;
+
 use crate::terminal;
 
 /// Why a command did not do what was asked.
@@ -10,11 +12,17 @@ use crate::terminal;
 pub(crate) enum Failure {
     /// Something went wrong.
     Error(Box<dyn Error>),
+    /// The configuration is wrong.
+    Config(ConfigError),
 }
 
 impl<E: Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Error(Box::new(error))
+        let error: Box<dyn Error> = Box::new(error);
+        match error.downcast::<ConfigError>() {
+            Ok(config) => Self::Config(*config),
+            Err(error) => Self::Error(error),
+        }
     }
 }
 
@@ -25,6 +33,10 @@ pub(crate) fn code(outcome: Result<(), Failure>) -> ExitCode {
         Err(Failure::Error(error)) => {
             terminal::complain(error.as_ref());
             ExitCode::from(1)
+        }
+        Err(Failure::Config(error)) => {
+            terminal::complain(&error);
+            ExitCode::from(2)
         }
     }
 }

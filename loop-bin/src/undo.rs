@@ -1,6 +1,6 @@
 //! `ralph-loop undo`: lists, shows and brings back what a rollback discarded.
 
-use camino::Utf8PathBuf;
+use camino::Utf8Path;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::env::Env;
 use ralph_core::git::{self, Repo};
@@ -51,10 +51,8 @@ impl Request {
 }
 
 /// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<(), Failure> {
-    let here = Utf8PathBuf::from_path_buf(std::env::current_dir()?)
-        .map_err(|path| std::io::Error::other(format!("{} is not UTF-8", path.display())))?;
-    let project = Project::locate(env, &here);
+pub(crate) fn run(env: &Env, here: &Utf8Path, request: &Request) -> Result<(), Failure> {
+    let project = Project::locate(env, here);
     let repo = Repo::open(project.root())?;
     match request {
         Request::List => list(&repo),

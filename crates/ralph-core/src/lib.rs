@@ -5,10 +5,19 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
-//! | [`guard`] | is this command line one that an unattended agent must not run? |
+//! | [`attempt`] | what does a failing test run mean for the attempt under way? |
+//! | [`config`] | what did the user set, in the file, by variables and by flags? |
+//! | [`env`] | which variables do we read? |
+//! | [`git`] | how is a work tree saved, and returned to a saved state without losing anything? |
+//! | [`guard`] | is this a command or an edit that an unattended agent must not make? |
+//! | [`hook`] | what does the client send to a hook, and what does it obey? |
 //! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
+//! | [`known_files`] | has the agent seen this file in its session? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
+//! | [`project`] | which folder is the project, and where does its state live? |
 //! | [`shell`] | which programs would this command line run? |
+//! | [`state`] | what is on disk, and how is it written so that nothing tears? |
+//! | [`surroundings`] | what does the guard need to know about the place? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
 pub mod attempt;
@@ -18,8 +27,10 @@ pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod install;
+pub mod known_files;
 pub mod plan;
 pub mod project;
 pub mod shell;
 pub mod state;
+pub mod surroundings;
 pub mod verdict;

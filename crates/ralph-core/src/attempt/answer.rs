@@ -29,7 +29,7 @@ pub fn answer(failed: &Failed<'_>) -> String {
              Fix these tests before you go on."
         ),
         (Some(Outcome::RollBack), Some(saved_as)) => rolled_back(saved_as, log),
-        (Some(Outcome::RollBack), None) => format!(
+        (Some(Outcome::RollBack | Outcome::TakenBackAlready), _) => format!(
             "The tree is back at the checkpoint already. Read {log}, then try another approach in \
              smaller steps."
         ),
@@ -41,12 +41,16 @@ pub fn answer(failed: &Failed<'_>) -> String {
         (Some(Outcome::Recorded), _) => {
             format!("The output is kept in {log}. Mend these tests before you call the story done.")
         }
-        (Some(Outcome::RedPhase), _) => "Only test files have changed since the checkpoint, so this \
+        (Some(Outcome::RedPhase), _) => {
+            "Only test files have changed since the checkpoint, so this \
              counts as writing the test first. Now make it pass."
-            .to_owned(),
-        (Some(Outcome::FailedBefore), _) => "These tests failed before you changed anything, so this \
+                .to_owned()
+        }
+        (Some(Outcome::FailedBefore), _) => {
+            "These tests failed before you changed anything, so this \
              does not count against the attempt."
-            .to_owned(),
+                .to_owned()
+        }
         (Some(Outcome::Baseline), _) => "Nothing has changed since the checkpoint: these tests \
              failed before you began, and will not be held against the attempt."
             .to_owned(),
@@ -64,8 +68,18 @@ fn rolled_back(saved_as: &str, log: &str) -> String {
     )
 }
 
+/// The cause of a rollback in one line, for the journal, the ref and the lesson.
+pub fn cause(verdict: &Verdict) -> String {
+    let names: Vec<&str> = verdict.failing.iter().take(3).map(|test| test.name.as_str()).collect();
+    let runner = verdict.runner.map(|runner| format!(" ({runner})")).unwrap_or_default();
+    match names.len() {
+        0 => format!("tests failed{runner}"),
+        _ => format!("failed{runner}: {}", names.join(", ")),
+    }
+}
+
 /// `Tests failed: 2 failed, 12 passed (pytest)`, and their names below.
-pub(super) fn headline(verdict: &Verdict) -> String {
+fn headline(verdict: &Verdict) -> String {
     let counts = verdict.counts;
     let failed = counts.failed.saturating_add(counts.errored);
     let mut text = "Tests failed".to_owned();

@@ -18,6 +18,8 @@ pub struct Circumstances {
     pub only_tests_changed: bool,
     /// All of these tests failed before anything was changed.
     pub failed_before: bool,
+    /// The run had begun before the attempt was taken back, so it says nothing about what is there.
+    pub taken_back_meanwhile: bool,
 }
 
 /// What becomes of the attempt.
@@ -38,12 +40,16 @@ pub enum Outcome {
     Recorded,
     /// The attempt is taken back.
     RollBack,
+    /// Another run of the same attempt has led to a rollback already.
+    TakenBackAlready,
 }
 
 /// Decides what a failing test run means.
 pub fn decide(circumstances: &Circumstances) -> Outcome {
     let failures = circumstances.failures_so_far.saturating_add(1);
-    if circumstances.nothing_changed {
+    if circumstances.taken_back_meanwhile {
+        Outcome::TakenBackAlready
+    } else if circumstances.nothing_changed {
         Outcome::Baseline
     } else if circumstances.only_tests_changed {
         Outcome::RedPhase
@@ -87,6 +93,14 @@ mod tests {
         check(|c| (c.nothing_changed, c.failures_so_far) = (true, 9), Outcome::Baseline);
         check(|c| (c.only_tests_changed, c.failures_so_far) = (true, 9), Outcome::RedPhase);
         check(|c| (c.failed_before, c.failures_so_far) = (true, 9), Outcome::FailedBefore);
+    }
+
+    #[test]
+    fn a_run_of_an_attempt_that_is_gone_teaches_nothing_about_the_checkpoint() {
+        let gone = |c: &mut Circumstances| {
+            (c.taken_back_meanwhile, c.nothing_changed) = (true, true);
+        };
+        check(gone, Outcome::TakenBackAlready);
     }
 
     #[test]

@@ -40,7 +40,9 @@ mod tests {
         let output: String = (0..300).map(|n| format!("line {n}\n")).collect();
         record_failure(&state, "2026-01-02T03:04:05Z", "pytest\n-x", &output).unwrap();
         let text = scratch.read(".ralph/failure-context.log");
-        assert!(text.starts_with("=== Test Failure 2026-01-02T03:04:05Z ===\n$ pytest -x\nline 0\n"));
+        assert!(
+            text.starts_with("=== Test Failure 2026-01-02T03:04:05Z ===\n$ pytest -x\nline 0\n")
+        );
         assert!(text.ends_with("line 99\n"));
     }
 

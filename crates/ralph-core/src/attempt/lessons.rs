@@ -4,7 +4,8 @@ use std::io;
 
 use crate::state::{self, StateDir};
 
-const TITLE: &str = "# Guardrails\n\nLessons from attempts that were rolled back; they go into every prompt.\n\n";
+const TITLE: &str =
+    "# Guardrails\n\nLessons from attempts that were rolled back; they go into every prompt.\n\n";
 
 /// Adds a lesson unless it is there already; what people wrote into the file stays.
 pub fn add_lesson(state: &StateDir, lesson: &str) -> io::Result<()> {

@@ -22,6 +22,8 @@ pub struct Memory {
     checkpoint: String,
     /// Failing runs that counted, without a passing one between.
     pub failures: u64,
+    /// When the attempt was last taken back, in milliseconds since 1970.
+    pub rolled_back_at: u64,
     /// Tests that failed while the tree still equalled the checkpoint.
     failed_at_start: BTreeSet<String>,
     /// Runners that failed then without naming their tests.
@@ -35,7 +37,9 @@ impl Memory {
         let fresh = Self { version: VERSION, checkpoint: name_of(checkpoint), ..Self::default() };
         let text = fs_err::read(state.attempt()).unwrap_or_default();
         match serde_json::from_slice::<Self>(&text) {
-            Ok(memory) if memory.version == VERSION && memory.checkpoint == fresh.checkpoint => memory,
+            Ok(memory) if memory.version == VERSION && memory.checkpoint == fresh.checkpoint => {
+                memory
+            }
             _ => fresh,
         }
     }

@@ -86,7 +86,8 @@ mod tests {
     #[test]
     fn code_is_not_mistaken_for_tests() {
         let files = TestFiles::default();
-        for path in ["src/lib.rs", "src/contest.py", "latest.js", "src/attestation.go", "Makefile"] {
+        for path in ["src/lib.rs", "src/contest.py", "latest.js", "src/attestation.go", "Makefile"]
+        {
             assert!(!files.contains(Path::new(path)), "{path}");
         }
     }

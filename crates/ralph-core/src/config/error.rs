@@ -42,6 +42,15 @@ impl ConfigError {
     }
 }
 
+impl ConfigError {
+    /// From a complaint about a value, which it names in backticks: the line that holds it.
+    pub(super) fn about(path: &str, text: &str, complaint: &str) -> Self {
+        let named = complaint.split('`').nth(1).unwrap_or_default();
+        let line = text.lines().position(|line| line.contains(named)).unwrap_or(0) + 1;
+        Self::File { path: path.to_owned(), line, message: one_line(complaint) }
+    }
+}
+
 fn one_line(message: &str) -> String {
     message
         .split('\n')

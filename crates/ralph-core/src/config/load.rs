@@ -58,7 +58,11 @@ impl Config {
         let config: Self =
             toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
         let layers = overrides(env, flags)?;
-        if layers.is_empty() { Ok(config) } else { config.overlaid(layers) }
+        let config = if layers.is_empty() { config } else { config.overlaid(layers)? };
+        match config.guard.validate() {
+            Ok(()) => Ok(config),
+            Err(error) => Err(ConfigError::about(path, text, &error.to_string())),
+        }
     }
 
     /// Each value is laid over by itself, so that an error names the one it came from.

@@ -95,6 +95,19 @@ fn wrong_values_name_the_variable_or_the_flag() {
 }
 
 #[test]
+fn mistakes_in_the_guard_name_the_line() {
+    let file = "[guard]\nallow = []\ndisable = [\"git-pusch\"]\n";
+    let error = load(file, &[], &[]).unwrap_err();
+    assert!(
+        error.starts_with(".ralph/config.toml:3: guard: there is no rule named `git-pusch`"),
+        "{error}"
+    );
+    let file = "[[guard.rules]]\nname = \"mine\"\nregex = \"(\"\n";
+    let error = load(file, &[], &[]).unwrap_err();
+    assert!(error.starts_with(".ralph/config.toml:3: guard: `(` of rule `mine`"), "{error}");
+}
+
+#[test]
 fn a_hook_gets_the_defaults_when_the_file_is_broken() {
     let scratch = test_support::Scratch::new();
     let path = scratch.file("config.toml", "[nonsense");

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::seconds::Seconds;
+use crate::guard;
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,7 @@ pub struct Config {
     pub verify: Verify,
     pub rollback: Rollback,
     pub limits: Limits,
+    pub guard: guard::Settings,
     pub scope: Scope,
     pub stop: Stop,
     pub session: Session,

@@ -77,6 +77,13 @@ pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial
     })
 }
 
+/// Whether a command line makes a commit.
+pub fn commits(command: &str, facts: &Facts) -> bool {
+    let mut commands = read(command, facts).commands;
+    git::add_aliased(&mut commands, facts);
+    commands.iter().filter_map(GitCall::of).any(|call| call.name() == "commit")
+}
+
 fn denial(act: &Act, found: String) -> Option<Denial> {
     let rule = RULES
         .iter()

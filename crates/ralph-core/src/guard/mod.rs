@@ -1,4 +1,4 @@
-//! Forbids shell commands that an unattended agent must not run.
+//! Forbids shell commands and edits that an unattended agent must not make.
 //!
 //! The command line is read, not searched: what counts is which programs it would run. The rules
 //! are a table in `rules.rs`; matters of taste are switches, listed in `settings.rs`. Nothing here
@@ -16,6 +16,7 @@
 mod act;
 mod check;
 mod discard;
+mod edit;
 mod files;
 mod forge;
 mod git;
@@ -33,7 +34,8 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Denial, Facts, check, read};
+pub use check::{Denial, Facts, check, commits, read};
+pub use edit::{EDIT_RULES, Edit, check_edit, is_in_scope};
 pub use reads::reads;
 pub use rules::{RULES, Rule};
 pub use settings::{Error, SWITCHES, Settings, Switch, UserRule};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::edit::EDIT_RULES;
 use super::rules::RULES;
 
 /// The table `[guard]`.
@@ -134,6 +135,7 @@ impl Settings {
             RULES
                 .iter()
                 .map(|rule| rule.name)
+                .chain(EDIT_RULES)
                 .chain(self.rules.iter().map(|rule| rule.name.as_str()))
         };
         for name in self.disable.iter().chain(&self.enable) {

@@ -38,6 +38,9 @@ pub struct Input {
     /// Whether a tool failed because the user interrupted it.
     #[serde(deserialize_with = "lenient")]
     pub is_interrupt: bool,
+    /// How long the tool took.
+    #[serde(deserialize_with = "lenient")]
+    pub duration_ms: Option<u64>,
     /// Whether a stop was held back before in this turn.
     #[serde(deserialize_with = "lenient")]
     pub stop_hook_active: bool,

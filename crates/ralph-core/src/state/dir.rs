@@ -28,6 +28,7 @@ const GITIGNORE: &str = "\
 .hook-error.json
 *.tmp
 attempt.json
+attempt.lock
 current-story
 events.jsonl
 failure-context.log
@@ -138,6 +139,11 @@ impl StateDir {
     /// What is remembered of the attempt under way.
     pub fn attempt(&self) -> Utf8PathBuf {
         self.root.join("attempt.json")
+    }
+
+    /// Held while a failing test run is weighed.
+    pub fn attempt_lock(&self) -> Utf8PathBuf {
+        self.root.join("attempt.lock")
     }
 
     /// Sessions that stopped early.

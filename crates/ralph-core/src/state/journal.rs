@@ -68,7 +68,7 @@ impl Journal {
 }
 
 /// This instant as RFC 3339 in UTC, always in milliseconds, so that texts sort by time.
-pub(super) fn now() -> String {
+pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 

@@ -33,7 +33,7 @@ pub use dir::{
 };
 pub use event::{Event, HookFailure, Record};
 pub use id::{BadId, Id};
-pub use journal::{Journal, Marks};
+pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use tail::last_lines;

@@ -30,7 +30,9 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     };
     let text = Text::new(run.output, run.end);
     let evidence = Evidence::gather(&text);
-    if std::env::var("DBG").is_ok() { eprintln!("{invocation:?} {evidence:?}"); }
+    if std::env::var("DBG").is_ok() {
+        eprintln!("{invocation:?} {evidence:?}");
+    }
     let ended = match invocation.ended(run.exit_code) {
         Ended::Unknown => echoed_exit_code(run.command, &text).map_or(Ended::Unknown, |code| {
             if code == 0 { Ended::Well } else { Ended::Badly(code) }

@@ -10,11 +10,9 @@ use crate::e2e::stage::Stage;
 const GUARD: &[&str] = &["ralph-pre-tool"];
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::new("denied-push", GUARD, denied_push).waiting_for("the guard in ralph-pre-tool"),
-    Scenario::new("edit-without-read-then-with", GUARD, edit_unread)
-        .waiting_for("the read rule in ralph-pre-tool"),
-    Scenario::new("several-calls-at-once", &["ralph-pre-tool", "ralph-post-tool"], at_once)
-        .waiting_for("the guard in ralph-pre-tool, reads in ralph-post-tool"),
+    Scenario::new("denied-push", GUARD, denied_push),
+    Scenario::new("edit-without-read-then-with", GUARD, edit_unread),
+    Scenario::new("several-calls-at-once", &["ralph-pre-tool", "ralph-post-tool"], at_once),
 ];
 
 fn denied_push(stage: &mut Stage<'_>) -> Result<()> {

@@ -10,8 +10,7 @@ use crate::e2e::stage::Stage;
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("install-twice-and-uninstall", &[], twice),
-    Scenario::new("installed-guard-guards-until-it-is-uninstalled", &["ralph-pre-tool"], guards)
-        .waiting_for("the guard in ralph-pre-tool"),
+    Scenario::new("installed-guard-guards-until-it-is-uninstalled", &["ralph-pre-tool"], guards),
 ];
 
 /// Settings with a hook that leaves a line for each shell command.

@@ -9,18 +9,14 @@ use crate::e2e::scenario::Scenario;
 use crate::e2e::stage::Stage;
 
 const JUDGE: &[&str] = &["ralph-post-tool"];
-const UNBUILT: &str = "verdicts in ralph-post-tool";
 const NO_EVENT: &str = "a failing command fires no event";
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::new("failing-tests-by-exit-code", JUDGE, by_exit_code)
-        .needing((2, 1, 0), NO_EVENT)
-        .waiting_for(UNBUILT),
-    Scenario::new("failing-tests-masked-by-a-pipe", JUDGE, by_summary).waiting_for(UNBUILT),
+    Scenario::new("failing-tests-by-exit-code", JUDGE, by_exit_code).needing((2, 1, 0), NO_EVENT),
+    Scenario::new("failing-tests-masked-by-a-pipe", JUDGE, by_summary),
     Scenario::new("failing-tests-with-cut-output", JUDGE, by_exit_code_alone)
-        .needing((2, 1, 0), NO_EVENT)
-        .waiting_for(UNBUILT),
-    Scenario::new("failing-tests-masked-with-cut-output", JUDGE, by_file).waiting_for(UNBUILT),
+        .needing((2, 1, 0), NO_EVENT),
+    Scenario::new("failing-tests-masked-with-cut-output", JUDGE, by_file),
 ];
 
 /// A test that fails, after it has printed this many lines.

@@ -69,7 +69,8 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         .map(|command| (purpose_of(command, configured), command))
         .collect();
     let strongest = commands.iter().map(|(purpose, _)| *purpose).min_by_key(rank)?;
-    let shows = commands.iter().any(|(purpose, command)| *purpose == Purpose::Shows && shows_text(command));
+    let shows =
+        commands.iter().any(|(purpose, command)| *purpose == Purpose::Shows && shows_text(command));
     if rank(&strongest) > rank(&Purpose::May) || (strongest == Purpose::May && shows) {
         return None;
     }
@@ -88,13 +89,15 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
     let first = commands.iter().position(|(purpose, _)| is_test(purpose)).unwrap_or_default();
     let last = commands.iter().rposition(|(purpose, _)| is_test(purpose)).unwrap_or_default();
     let rival = |(purpose, command): &(Purpose, &Command)| {
-        !is_test(purpose) && decides(command) && can_fail(command) && !is_around(command, &commands, first)
+        !is_test(purpose)
+            && decides(command)
+            && can_fail(command)
+            && !is_around(command, &commands, first)
     };
     Some(Invocation {
         purpose,
-        exit_tells: tests().all(|(purpose, _)| {
-            matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)
-        }),
+        exit_tells: tests()
+            .all(|(purpose, _)| matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)),
         all_decide: tests().all(|(_, command)| decides(command)),
         any_decides: tests().any(|(_, command)| decides(command)),
         rival_before: commands.iter().take(first).any(rival),
@@ -115,7 +118,8 @@ fn rank(purpose: &Purpose) -> u8 {
 
 fn purpose_of(command: &Command, configured: &[String]) -> Purpose {
     let Some(program) = command.program.known() else { return Purpose::May };
-    let args: Vec<&str> = command.args.iter().map(|word| word.known().unwrap_or("\u{fffc}")).collect();
+    let args: Vec<&str> =
+        command.args.iter().map(|word| word.known().unwrap_or("\u{fffc}")).collect();
     let typed = || std::iter::once(program).chain(args.iter().copied());
     let own = configured.iter().any(|own| {
         let mut words = own.split_whitespace().peekable();
@@ -141,10 +145,35 @@ fn can_fail(command: &Command) -> bool {
     !command.program.known().is_some_and(|program| {
         matches!(
             program,
-            "cd" | "echo" | "printf" | "export" | "set" | "unset" | "source" | "." | ":" | "true"
-                | "pwd" | "sleep" | "mkdir" | "date" | "ls" | "pushd" | "popd" | "ulimit" | "umask"
-                | "rm" | "touch" | "clear" | "wait" | "shopt" | "alias" | "exit" | "cat" | "tail"
-                | "head" | "tee"
+            "cd" | "echo"
+                | "printf"
+                | "export"
+                | "set"
+                | "unset"
+                | "source"
+                | "."
+                | ":"
+                | "true"
+                | "pwd"
+                | "sleep"
+                | "mkdir"
+                | "date"
+                | "ls"
+                | "pushd"
+                | "popd"
+                | "ulimit"
+                | "umask"
+                | "rm"
+                | "touch"
+                | "clear"
+                | "wait"
+                | "shopt"
+                | "alias"
+                | "exit"
+                | "cat"
+                | "tail"
+                | "head"
+                | "tee"
         )
     })
 }

@@ -7,10 +7,42 @@ const NO_TESTS: &[&str] =
 
 /// Words that turn a name into something other than a test run.
 const OTHER_PURPOSE: &[&str] = &[
-    "lint", "build", "compile", "install", "typecheck", "types", "clean", "list", "help", "deps",
-    "setup", "fmt", "format", "prepare", "generate", "gen", "docs", "doc", "fixtures", "data",
-    "report", "logs", "log", "clear", "reset", "down", "up", "init", "seed", "server",
-    "serve", "deploy", "publish", "image", "codegen", "env",
+    "lint",
+    "build",
+    "compile",
+    "install",
+    "typecheck",
+    "types",
+    "clean",
+    "list",
+    "help",
+    "deps",
+    "setup",
+    "fmt",
+    "format",
+    "prepare",
+    "generate",
+    "gen",
+    "docs",
+    "doc",
+    "fixtures",
+    "data",
+    "report",
+    "logs",
+    "log",
+    "clear",
+    "reset",
+    "down",
+    "up",
+    "init",
+    "seed",
+    "server",
+    "serve",
+    "deploy",
+    "publish",
+    "image",
+    "codegen",
+    "env",
 ];
 
 /// Splits at everything but letters and digits, and at capitals: `testDebugUnitTest`.
@@ -35,11 +67,40 @@ fn is_test_word(word: &str) -> bool {
     let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
     matches!(
         plain,
-        "test" | "tests" | "spec" | "specs" | "e" | "testing" | "testall" | "selftest" | "tst"
-            | "pytest" | "jest" | "vitest" | "mocha" | "rspec" | "phpunit" | "cypress" | "playwright"
-            | "unittest" | "unittests" | "runtest" | "runtests" | "karma" | "smoke" | "unit"
-            | "integration" | "acceptance" | "regression" | "conformance" | "bdd" | "features"
-            | "ctest" | "eunit" | "installcheck" | "distcheck"
+        "test"
+            | "tests"
+            | "spec"
+            | "specs"
+            | "e"
+            | "testing"
+            | "testall"
+            | "selftest"
+            | "tst"
+            | "pytest"
+            | "jest"
+            | "vitest"
+            | "mocha"
+            | "rspec"
+            | "phpunit"
+            | "cypress"
+            | "playwright"
+            | "unittest"
+            | "unittests"
+            | "runtest"
+            | "runtests"
+            | "karma"
+            | "smoke"
+            | "unit"
+            | "integration"
+            | "acceptance"
+            | "regression"
+            | "conformance"
+            | "bdd"
+            | "features"
+            | "ctest"
+            | "eunit"
+            | "installcheck"
+            | "distcheck"
     ) && (plain != "e" || word == "e2")
         || (plain.starts_with("test") && !plain.starts_with("testa") && !plain.starts_with("testb"))
         || ((plain.ends_with("test") || plain.ends_with("tests")) && !NO_TESTS.contains(&plain))
@@ -60,8 +121,21 @@ pub(crate) fn may_test(name: &str) -> bool {
         is_test_word(word)
             || matches!(
                 word.as_str(),
-                "check" | "checks" | "ci" | "verify" | "validate" | "qa" | "all" | "default" | "cov"
-                    | "coverage" | "precommit" | "prepush" | "commit" | "quality" | "release"
+                "check"
+                    | "checks"
+                    | "ci"
+                    | "verify"
+                    | "validate"
+                    | "qa"
+                    | "all"
+                    | "default"
+                    | "cov"
+                    | "coverage"
+                    | "precommit"
+                    | "prepush"
+                    | "commit"
+                    | "quality"
+                    | "release"
             )
     })
 }
@@ -87,20 +161,53 @@ mod tests {
 
     #[test]
     fn names_of_test_targets() {
-        for name in ["test", "test:unit", "tests", "testDebugUnitTest", "unit-tests", "test_all",
-            "e2e", ":app:test", "test-py311", "runtests", "integrationTest", "spec", "pytest"] {
+        for name in [
+            "test",
+            "test:unit",
+            "tests",
+            "testDebugUnitTest",
+            "unit-tests",
+            "test_all",
+            "e2e",
+            ":app:test",
+            "test-py311",
+            "runtests",
+            "integrationTest",
+            "spec",
+            "pytest",
+        ] {
             assert!(is_test_name(name), "{name}");
         }
-        for name in ["build", "latest", "lint:test", "build-tests", "install-test-deps", "contest",
-            "start", "attest", "testbed"] {
+        for name in [
+            "build",
+            "latest",
+            "lint:test",
+            "build-tests",
+            "install-test-deps",
+            "contest",
+            "start",
+            "attest",
+            "testbed",
+        ] {
             assert!(!is_test_name(name), "{name}");
         }
     }
 
     #[test]
     fn names_of_test_files() {
-        for name in ["./run_tests.sh", "test.js", "calc_test.rb", "t/basic.t", "./t", "./spec",
-            "tests/x.py", "calc.test.mjs", "build/calc_test", "test_calc.py", "CalcTest"] {
+        for name in [
+            "./run_tests.sh",
+            "test.js",
+            "calc_test.rb",
+            "t/basic.t",
+            "./t",
+            "./spec",
+            "tests/x.py",
+            "calc.test.mjs",
+            "build/calc_test",
+            "test_calc.py",
+            "CalcTest",
+        ] {
             assert!(is_test_file(name), "{name}");
         }
         for name in ["fake.js", "server.js", "report.py", "manage.py", "./deploy.sh", "latest.py"] {

@@ -13,9 +13,29 @@ use super::names::{is_test_file, is_test_name};
 
 /// Options of build tools and package managers that take the next word as their value.
 const WITH_VALUE: &[&str] = &[
-    "-C", "-F", "-f", "-p", "-w", "-Z", "--prefix", "--manifest-path", "--dir", "--filter",
-    "--cwd", "--workspace", "--directory", "--file", "--makefile", "--project", "--package",
-    "--target-dir", "--config", "--chdir", "--project-dir", "--project-root", "--root",
+    "-C",
+    "-F",
+    "-f",
+    "-p",
+    "-w",
+    "-Z",
+    "--prefix",
+    "--manifest-path",
+    "--dir",
+    "--filter",
+    "--cwd",
+    "--workspace",
+    "--directory",
+    "--file",
+    "--makefile",
+    "--project",
+    "--package",
+    "--target-dir",
+    "--config",
+    "--chdir",
+    "--project-dir",
+    "--project-root",
+    "--root",
 ];
 
 /// Whether `program` with `args` is what `pattern` describes.
@@ -33,7 +53,9 @@ pub(crate) fn matches(pattern: &str, program: &str, args: &[&str]) -> bool {
         } else if let Some(text) = word.strip_prefix('*') {
             args.iter().any(|arg| arg.contains(text))
         } else if word.starts_with('-') {
-            args.iter().any(|arg| arg.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+            args.iter().any(|arg| {
+                arg.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            })
         } else {
             positionals.next() == Some(word)
         }

@@ -74,10 +74,27 @@ fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let lists = |arg: &&str| {
         matches!(
             *arg,
-            "--list" | "--listTests" | "--list-tests" | "--collect-only" | "--co" | "--no-run"
-                | "--dry-run" | "--dryrun" | "--dry" | "--gtest_list_tests" | "-list" | "--show-only"
-                | "--list-test-names-only" | "--list-only" | "--list-suites" | "--list-tags"
-                | "--test-case-list" | "-ltc" | "--list_content" | "--count-tests" | "--listtests"
+            "--list"
+                | "--listTests"
+                | "--list-tests"
+                | "--collect-only"
+                | "--co"
+                | "--no-run"
+                | "--dry-run"
+                | "--dryrun"
+                | "--dry"
+                | "--gtest_list_tests"
+                | "-list"
+                | "--show-only"
+                | "--list-test-names-only"
+                | "--list-only"
+                | "--list-suites"
+                | "--list-tags"
+                | "--test-case-list"
+                | "-ltc"
+                | "--list_content"
+                | "--count-tests"
+                | "--listtests"
         )
     };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");
@@ -100,11 +117,16 @@ fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
     let mut words = positionals(args).filter(|word| !word.contains('='));
     match name {
         "make" | "ninja" | "samu" | "scons" | "waf" | "mage" | "doit" | "grunt" | "gulp" | "b2" => {
-            if args.iter().any(|arg| matches!(*arg, "-n" | "--just-print" | "--dry-run" | "--version")) {
+            if args
+                .iter()
+                .any(|arg| matches!(*arg, "-n" | "--just-print" | "--dry-run" | "--version"))
+            {
                 return Some(Purpose::Other);
             }
-            let check = |word: &str| matches!(word, "check" | "check-all" | "checkall") && name != "grunt";
-            let tests = words.any(|word| is_test_name(word) || check(word) || word.starts_with("check-"));
+            let check =
+                |word: &str| matches!(word, "check" | "check-all" | "checkall") && name != "grunt";
+            let tests =
+                words.any(|word| is_test_name(word) || check(word) || word.starts_with("check-"));
             Some(if tests { Purpose::Runs(None) } else { Purpose::May })
         }
         "npm" | "pnpm" | "yarn" | "bun" | "cnpm" | "ied" => Some(of_package_script(name, args)),
@@ -140,7 +162,12 @@ fn of_target(name: &str, args: &[&str]) -> Purpose {
     let target_value = args.windows(2).any(|pair| {
         matches!(pair, ["--target" | "-t", target] if is_test_name(target) || *target == "check")
     });
-    let installs = matches!(targets.first(), Some(&"install" | &"add" | &"update" | &"require" | &"remove" | &"build" | &"lock" | &"sync"));
+    let installs = matches!(
+        targets.first(),
+        Some(
+            &"install" | &"add" | &"update" | &"require" | &"remove" | &"build" | &"lock" | &"sync"
+        )
+    );
     if name == "cmake" {
         return if target_value { Purpose::Runs(None) } else { Purpose::Other };
     }
@@ -186,7 +213,9 @@ fn of_package_script(name: &str, args: &[&str]) -> Purpose {
             return Purpose::May;
         }
     }
-    if named && !matches!(script, "build" | "start" | "dev" | "lint" | "format" | "typecheck" | "serve") {
+    if named
+        && !matches!(script, "build" | "start" | "dev" | "lint" | "format" | "typecheck" | "serve")
+    {
         return Purpose::May;
     }
     if matches!(script, "publish" | "version" | "pack") { Purpose::May } else { Purpose::Other }
@@ -195,39 +224,38 @@ fn of_package_script(name: &str, args: &[&str]) -> Purpose {
 /// Programs that are known not to run tests.
 fn of_tool(name: &str, args: &[&str]) -> Option<Purpose> {
     match name {
-        "cat" | "tac" | "less" | "more" | "head" | "tail" | "grep" | "egrep" | "fgrep" | "rg" | "ag"
-        | "ack" | "awk" | "gawk" | "mawk" | "sed" | "jq" | "yq" | "bat" | "batcat" | "nl" | "cut"
-        | "tr" | "sort" | "uniq" | "diff" | "cmp" | "colordiff" | "delta" | "strings" | "xxd" | "od"
-        | "column" | "paste" | "gh" | "glab" | "journalctl" | "dmesg" | "curl" | "wget" | "http"
-        | "zcat" | "zgrep" | "find" | "tree" | "kubectl" | "docker" | "podman" | "docker-compose"
-        | "ssh" | "aws" | "gcloud" | "az" | "xmllint" | "history" | "man" | "comm" | "join" => {
-            Some(Purpose::Shows)
-        }
+        "cat" | "tac" | "less" | "more" | "head" | "tail" | "grep" | "egrep" | "fgrep" | "rg"
+        | "ag" | "ack" | "awk" | "gawk" | "mawk" | "sed" | "jq" | "yq" | "bat" | "batcat"
+        | "nl" | "cut" | "tr" | "sort" | "uniq" | "diff" | "cmp" | "colordiff" | "delta"
+        | "strings" | "xxd" | "od" | "column" | "paste" | "gh" | "glab" | "journalctl"
+        | "dmesg" | "curl" | "wget" | "http" | "zcat" | "zgrep" | "find" | "tree" | "kubectl"
+        | "docker" | "podman" | "docker-compose" | "ssh" | "aws" | "gcloud" | "az" | "xmllint"
+        | "history" | "man" | "comm" | "join" => Some(Purpose::Shows),
         "echo" | "printf" | "ls" | "cd" | "pushd" | "popd" | "pwd" | "export" | "set" | "unset"
-        | "source" | "." | ":" | "true" | "false" | "test" | "[" | "[[" | "which" | "type" | "exit"
-        | "return" | "read" | "local" | "declare" | "alias" | "wc" | "tee" | "touch" | "mkdir"
-        | "rm" | "rmdir" | "cp" | "mv" | "ln" | "chmod" | "chown" | "stat" | "file" | "du" | "df"
-        | "date" | "sleep" | "kill" | "pkill" | "killall" | "ps" | "top" | "wait" | "jobs" | "trap"
-        | "basename" | "dirname" | "realpath" | "readlink" | "seq" | "yes" | "tar" | "zip" | "unzip"
-        | "gzip" | "ping" | "nc" | "ss" | "lsof" | "id" | "whoami" | "uname" | "hostname" | "env"
-        | "xargs" | "pip" | "pip3" | "pipx" | "apt" | "apt-get" | "brew" | "yum" | "dnf" | "apk"
-        | "systemctl" | "service" | "gcc" | "g++" | "clang" | "clang++" | "cc" | "c++" | "rustc"
-        | "javac" | "kotlinc" | "ghc" | "tsc" | "vue-tsc" | "swiftc" | "as" | "ld" | "ar" | "eslint"
-        | "prettier" | "stylelint" | "biome" | "mypy" | "pyright" | "ruff" | "flake8" | "black"
-        | "isort" | "pylint" | "bandit" | "shellcheck" | "shfmt" | "hadolint" | "rubocop" | "phpstan"
-        | "psalm" | "phpcs" | "php-cs-fixer" | "golangci-lint" | "gofmt" | "goimports" | "rustfmt"
-        | "clang-format" | "clang-tidy" | "cppcheck" | "ktlint" | "detekt" | "checkstyle" | "credo"
-        | "dialyzer" | "slither" | "webpack" | "rollup" | "esbuild" | "vite" | "parcel" | "next"
-        | "nuxt" | "pre-commit" | "lefthook" | "husky" | "coverage" | "lcov" | "gcov" | "genhtml"
-        | "terraform" | "tofu" | "ansible" | "ansible-playbook" | "helm" | "claude" | "code" | "vim"
-        | "nano" | "open" | "psql" | "mysql" | "sqlite3" | "redis-cli" | "mongosh" | "ls-lint"
-        | "gdb" | "lldb" | "nm" | "objdump" | "ldd" | "base64" | "md5sum" | "sha256sum" | "mktemp"
-        | "flutter" | "dart" | "mix" | "rebar3" | "stack" | "cabal" | "dub" | "zig" | "crystal"
-        | "swift" | "xcodebuild" | "deno" | "forge" | "nx" | "turbo" | "lerna" | "uv" | "conda"
-        | "bundle" | "gem" | "meson" | "autoreconf" | "mvn" | "gradle" | "sbt" | "dotnet" | "msbuild"
-        | "playwright" | "cypress" | "karma" | "go" | "gleam" | "dune" | "opam" | "luarocks" => {
-            Some(Purpose::Other)
-        }
+        | "source" | "." | ":" | "true" | "false" | "test" | "[" | "[[" | "which" | "type"
+        | "exit" | "return" | "read" | "local" | "declare" | "alias" | "wc" | "tee" | "touch"
+        | "mkdir" | "rm" | "rmdir" | "cp" | "mv" | "ln" | "chmod" | "chown" | "stat" | "file"
+        | "du" | "df" | "date" | "sleep" | "kill" | "pkill" | "killall" | "ps" | "top" | "wait"
+        | "jobs" | "trap" | "basename" | "dirname" | "realpath" | "readlink" | "seq" | "yes"
+        | "tar" | "zip" | "unzip" | "gzip" | "ping" | "nc" | "ss" | "lsof" | "id" | "whoami"
+        | "uname" | "hostname" | "env" | "xargs" | "pip" | "pip3" | "pipx" | "apt" | "apt-get"
+        | "brew" | "yum" | "dnf" | "apk" | "systemctl" | "service" | "gcc" | "g++" | "clang"
+        | "clang++" | "cc" | "c++" | "rustc" | "javac" | "kotlinc" | "ghc" | "tsc" | "vue-tsc"
+        | "swiftc" | "as" | "ld" | "ar" | "eslint" | "prettier" | "stylelint" | "biome"
+        | "mypy" | "pyright" | "ruff" | "flake8" | "black" | "isort" | "pylint" | "bandit"
+        | "shellcheck" | "shfmt" | "hadolint" | "rubocop" | "phpstan" | "psalm" | "phpcs"
+        | "php-cs-fixer" | "golangci-lint" | "gofmt" | "goimports" | "rustfmt" | "clang-format"
+        | "clang-tidy" | "cppcheck" | "ktlint" | "detekt" | "checkstyle" | "credo" | "dialyzer"
+        | "slither" | "webpack" | "rollup" | "esbuild" | "vite" | "parcel" | "next" | "nuxt"
+        | "pre-commit" | "lefthook" | "husky" | "coverage" | "lcov" | "gcov" | "genhtml"
+        | "terraform" | "tofu" | "ansible" | "ansible-playbook" | "helm" | "claude" | "code"
+        | "vim" | "nano" | "open" | "psql" | "mysql" | "sqlite3" | "redis-cli" | "mongosh"
+        | "ls-lint" | "gdb" | "lldb" | "nm" | "objdump" | "ldd" | "base64" | "md5sum"
+        | "sha256sum" | "mktemp" | "flutter" | "dart" | "mix" | "rebar3" | "stack" | "cabal"
+        | "dub" | "zig" | "crystal" | "swift" | "xcodebuild" | "deno" | "forge" | "nx"
+        | "turbo" | "lerna" | "uv" | "conda" | "bundle" | "gem" | "meson" | "autoreconf"
+        | "mvn" | "gradle" | "sbt" | "dotnet" | "msbuild" | "playwright" | "cypress" | "karma"
+        | "go" | "gleam" | "dune" | "opam" | "luarocks" => Some(Purpose::Other),
         "configure" if args.len() < 40 => Some(Purpose::Other),
         _ => None,
     }
@@ -237,17 +265,68 @@ fn of_tool(name: &str, args: &[&str]) -> Option<Purpose> {
 fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     if !matches!(
         name,
-        "python" | "node" | "ruby" | "php" | "perl" | "lua" | "luajit" | "bash" | "sh" | "zsh"
-            | "dash" | "ksh" | "fish" | "tsx" | "ts-node" | "bun" | "sbcl" | "Rscript" | "julia"
-            | "java" | "groovy" | "racket" | "guile" | "tclsh" | "swipl" | "emacs" | "octave"
-            | "escript" | "elixir" | "erl" | "pwsh" | "powershell" | "nim" | "osascript" | "scala"
-            | "kotlin" | "coffee" | "babel-node" | "esr" | "jiti" | "wasmtime" | "qemu" | "R"
-            | "clojure" | "lein" | "ocaml" | "runghc" | "runhaskell" | "stap" | "gjs" | "raku"
+        "python"
+            | "node"
+            | "ruby"
+            | "php"
+            | "perl"
+            | "lua"
+            | "luajit"
+            | "bash"
+            | "sh"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "fish"
+            | "tsx"
+            | "ts-node"
+            | "bun"
+            | "sbcl"
+            | "Rscript"
+            | "julia"
+            | "java"
+            | "groovy"
+            | "racket"
+            | "guile"
+            | "tclsh"
+            | "swipl"
+            | "emacs"
+            | "octave"
+            | "escript"
+            | "elixir"
+            | "erl"
+            | "pwsh"
+            | "powershell"
+            | "nim"
+            | "osascript"
+            | "scala"
+            | "kotlin"
+            | "coffee"
+            | "babel-node"
+            | "esr"
+            | "jiti"
+            | "wasmtime"
+            | "qemu"
+            | "R"
+            | "clojure"
+            | "lein"
+            | "ocaml"
+            | "runghc"
+            | "runhaskell"
+            | "stap"
+            | "gjs"
+            | "raku"
     ) {
         return None;
     }
-    let inline = |arg: &&str| matches!(*arg, "-c" | "-e" | "-p" | "-l" | "-n" | "--eval" | "--check" | "--print" | "-pe" | "-ne");
-    let compiles = name == "nim" && args.first().is_some_and(|arg| matches!(*arg, "c" | "r" | "cpp"));
+    let inline = |arg: &&str| {
+        matches!(
+            *arg,
+            "-c" | "-e" | "-p" | "-l" | "-n" | "--eval" | "--check" | "--print" | "-pe" | "-ne"
+        )
+    };
+    let compiles =
+        name == "nim" && args.first().is_some_and(|arg| matches!(*arg, "c" | "r" | "cpp"));
     let mut scripts = args.iter().copied().filter(|arg| !arg.starts_with('-'));
     let script = if compiles { scripts.nth(1) } else { scripts.next() };
     let before_script = args.iter().take_while(|arg| Some(**arg) != script);
@@ -274,12 +353,28 @@ fn of_script(name: &str, script: &str, rest: &[&str], args: &[&str]) -> Purpose 
         return of_row(row, file, rest);
     }
     let package = script.split_once("node_modules/").map(|(_, inside)| inside);
-    if let Some(package) = package.and_then(|inside| inside.trim_start_matches(".bin/").split('/').next()) {
+    if let Some(package) =
+        package.and_then(|inside| inside.trim_start_matches(".bin/").split('/').next())
+    {
         return row(package, rest).map_or(Purpose::May, |row| of_row(row, package, rest));
     }
     let sub = rest.first().is_some_and(|word| is_test_name(word))
-        && matches!(file, "setup.py" | "manage.py" | "artisan" | "console" | "rails" | "tasks.py" | "Build" | "run.py" | "dev.py");
-    let loaded = matches!(name, "java" | "emacs" | "sbcl" | "swipl" | "ruby" | "julia" | "racket" | "guile")
-        && args.iter().any(|arg| !arg.starts_with('-') && !arg.contains(':') && is_test_file(arg));
+        && matches!(
+            file,
+            "setup.py"
+                | "manage.py"
+                | "artisan"
+                | "console"
+                | "rails"
+                | "tasks.py"
+                | "Build"
+                | "run.py"
+                | "dev.py"
+        );
+    let loaded =
+        matches!(name, "java" | "emacs" | "sbcl" | "swipl" | "ruby" | "julia" | "racket" | "guile")
+            && args
+                .iter()
+                .any(|arg| !arg.starts_with('-') && !arg.contains(':') && is_test_file(arg));
     if is_test_file(script) || sub || loaded { Purpose::Runs(None) } else { Purpose::May }
 }

@@ -99,12 +99,52 @@ const WRAPPERS: &[Wrapper] = &[
 
 /// Options of wrappers that take the next word as their value.
 const WITH_VALUE: &[&str] = &[
-    "-u", "--user", "-n", "--name", "-e", "--env", "-w", "--workdir", "-v", "--volume", "-f",
-    "--file", "-p", "--project", "--project-name", "--with", "--extra", "--group", "--python",
-    "--package", "--directory", "--env-file", "-k", "-s", "-P", "-I", "-L", "--network",
-    "--entrypoint", "--profile", "--index", "-c", "--rcfile", "--source", "--include", "--omit",
-    "--data-file", "--context", "--namespace", "--reporter", "-r", "--only", "--platform",
-    "--mount", "--max-args", "-a",
+    "-u",
+    "--user",
+    "-n",
+    "--name",
+    "-e",
+    "--env",
+    "-w",
+    "--workdir",
+    "-v",
+    "--volume",
+    "-f",
+    "--file",
+    "-p",
+    "--project",
+    "--project-name",
+    "--with",
+    "--extra",
+    "--group",
+    "--python",
+    "--package",
+    "--directory",
+    "--env-file",
+    "-k",
+    "-s",
+    "-P",
+    "-I",
+    "-L",
+    "--network",
+    "--entrypoint",
+    "--profile",
+    "--index",
+    "-c",
+    "--rcfile",
+    "--source",
+    "--include",
+    "--omit",
+    "--data-file",
+    "--context",
+    "--namespace",
+    "--reporter",
+    "-r",
+    "--only",
+    "--platform",
+    "--mount",
+    "--max-args",
+    "-a",
 ];
 
 /// The innermost program and its arguments.
@@ -167,7 +207,8 @@ pub(crate) fn base_name(program: &str) -> &str {
         .find_map(|ending| file.strip_suffix(ending))
         .unwrap_or(file);
     // `npx jest@29`
-    let file = file.split_once('@').map_or(file, |(name, _)| if name.is_empty() { file } else { name });
+    let file =
+        file.split_once('@').map_or(file, |(name, _)| if name.is_empty() { file } else { name });
     match file {
         "gradlew" => "gradle",
         "mvnw" => "mvn",

@@ -61,10 +61,7 @@ fn skip_title(body: &str) -> &str {
     let end = body.bytes().take(LONGEST_SEQUENCE).position(|byte| byte == 0x07 || byte == 0x1b);
     let Some(end) = end else { return body };
     let behind = body.get(end..).unwrap_or_default();
-    behind
-        .strip_prefix('\u{7}')
-        .or_else(|| behind.strip_prefix("\u{1b}\\"))
-        .unwrap_or(behind)
+    behind.strip_prefix('\u{7}').or_else(|| behind.strip_prefix("\u{1b}\\")).unwrap_or(behind)
 }
 
 #[cfg(test)]

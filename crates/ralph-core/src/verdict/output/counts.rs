@@ -141,15 +141,24 @@ impl Tally {
 
     /// Whether it says that nothing failed, without saying that anything ran.
     pub(crate) fn is_clean(&self) -> bool {
-        !self.is_bad() && self.tests.good().is_none() && self.tests.failed.or(self.tests.errored).is_some()
+        !self.is_bad()
+            && self.tests.good().is_none()
+            && self.tests.failed.or(self.tests.errored).is_some()
     }
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Token<'a> {
     /// A whole number; `of` is the second one in `3/4`.
-    Number { value: u64, of: Option<u64> },
-    Word { text: &'a str, meaning: Meaning, colon: bool },
+    Number {
+        value: u64,
+        of: Option<u64>,
+    },
+    Word {
+        text: &'a str,
+        meaning: Meaning,
+        colon: bool,
+    },
     /// Punctuation that ends a phrase.
     Break,
     /// A bracket, which ends a phrase as well.
@@ -165,9 +174,10 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
     }
     let lower = line.to_lowercase();
     let tokens = tokens(&lower)?;
-    if tokens.iter().any(|token| {
-        matches!(token, Token::Word { meaning: Meaning::Announcement, .. })
-    }) {
+    if tokens
+        .iter()
+        .any(|token| matches!(token, Token::Word { meaning: Meaning::Announcement, .. }))
+    {
         return None;
     }
     let tally = bind(&tokens);
@@ -247,7 +257,8 @@ fn number(text: &str) -> (Option<Token<'static>>, usize) {
         return (None, digits + length + letters);
     }
     if behind.starts_with(|c: char| c.is_alphabetic() || c == '%' || c == 'µ') {
-        let length = behind.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(behind.len());
+        let length =
+            behind.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(behind.len());
         return (None, digits + length);
     }
     (Some(Token::Number { value, of: None }), digits)
@@ -268,13 +279,16 @@ impl Phrase {
             let Token::Word { meaning, text, .. } = token else { break };
             match meaning {
                 Meaning::Outcome(found) => {
-                    let found = if negated && *found == Outcome::Total { Outcome::Skipped } else { *found };
+                    let found =
+                        if negated && *found == Outcome::Total { Outcome::Skipped } else { *found };
                     if outcome.is_none() || outcome == Some(Outcome::Total) {
                         outcome = Some(found);
                     }
                 }
                 // `test suites` are suites, `test cases` are tests.
-                Meaning::Unit(found) if unit.is_none() || *found != Unit::Test => unit = Some(*found),
+                Meaning::Unit(found) if unit.is_none() || *found != Unit::Test => {
+                    unit = Some(*found)
+                }
                 Meaning::Expected => expected = true,
                 Meaning::Unexpected => unexpected = true,
                 Meaning::Filler if *text == "not" => negated = true,
@@ -333,7 +347,9 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
         }
     }
     // `error: no test modules found` tells of no tests, not of an outcome.
-    let none = [tally.tests, tally.suites].iter().any(|numbers| numbers.good() == Some(0) && numbers.bad() == 0);
+    let none = [tally.tests, tally.suites]
+        .iter()
+        .any(|numbers| numbers.good() == Some(0) && numbers.bad() == 0);
     tally.word = lone_outcome(tokens).filter(|word| !none || *word == Outcome::Passed);
     tally.named |= tokens.iter().any(|token| {
         matches!(token, Token::Word { meaning: Meaning::Unit(_), .. })
@@ -358,11 +374,9 @@ fn is_second_of(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 fn words_from<'a>(tokens: &'a [Token<'a>], from: usize) -> impl Iterator<Item = &'a Token<'a>> {
-    tokens
-        .get(from..)
-        .unwrap_or_default()
-        .iter()
-        .take_while(|token| matches!(token, Token::Word { meaning, .. } if *meaning != Meaning::Zero))
+    tokens.get(from..).unwrap_or_default().iter().take_while(
+        |token| matches!(token, Token::Word { meaning, .. } if *meaning != Meaning::Zero),
+    )
 }
 
 /// What stands behind the number: `3 passed`, `1 of 3 tests failed`.
@@ -387,7 +401,11 @@ fn ahead<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
         return Phrase::default();
     }
     let phrase = Phrase::of(words);
-    if whole > 1 && phrase.outcome.is_none() { Phrase { outcome: None, unit: None } } else { phrase }
+    if whole > 1 && phrase.outcome.is_none() {
+        Phrase { outcome: None, unit: None }
+    } else {
+        phrase
+    }
 }
 
 /// What stands before the number: `Failures: 1`, `# of unexpected failures 1`.
@@ -397,7 +415,9 @@ fn behind<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
     for (index, token) in before.iter().enumerate().rev() {
         match token {
             Token::Gap if start == before.len() => start = index,
-            Token::Word { colon: true, .. } if start < before.len() && !is_gap_only(before, start) => {
+            Token::Word { colon: true, .. }
+                if start < before.len() && !is_gap_only(before, start) =>
+            {
                 break;
             }
             Token::Word { .. } => start = index,

@@ -98,7 +98,10 @@ impl Evidence {
     fn only_files_failed(&self) -> bool {
         self.signs.unloadable
             && !self.shows_passed()
-            && self.failing.iter().all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
+            && self
+                .failing
+                .iter()
+                .all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.
@@ -108,7 +111,9 @@ impl Evidence {
                 && numbers.failed.unwrap_or(0) == 0
                 && numbers.good().unwrap_or(0) == 0
         };
-        self.blocks.iter().any(|block| errors_only(&block.tests) && block.tests.total.unwrap_or(0) == 0)
+        self.blocks
+            .iter()
+            .any(|block| errors_only(&block.tests) && block.tests.total.unwrap_or(0) == 0)
             && self.blocks.iter().all(|block| !block.is_bad() || errors_only(&block.tests))
     }
 

@@ -80,7 +80,9 @@ impl Names {
         let Some(last) = self.found.last_mut() else { return };
         let words = text.split(['(', ')', ' ', '[', ']', '\'']).take(12);
         if let Some((file, line)) = words.filter_map(location).next() {
-            if last.line.is_none() && last.file.as_ref().is_none_or(|known| file.ends_with(known.as_str())) {
+            if last.line.is_none()
+                && last.file.as_ref().is_none_or(|known| file.ends_with(known.as_str()))
+            {
                 last.file = Some(file.trim_start_matches("./").to_owned());
                 last.line = Some(line);
             }
@@ -129,7 +131,8 @@ fn by_prefix(text: &str) -> Option<(&str, Option<&str>)> {
         let (name, class) = rest.split_once(" (").unwrap_or((rest, ")"));
         return (class.ends_with(')') && !name.contains(' ')).then_some((name, None));
     }
-    if let Some(rest) = text.strip_prefix("[  FAILED  ] ").or_else(|| text.strip_prefix("[FAIL] ")) {
+    if let Some(rest) = text.strip_prefix("[  FAILED  ] ").or_else(|| text.strip_prefix("[FAIL] "))
+    {
         let test = rest.split([' ', ',']).next()?;
         return test.contains(|c: char| !c.is_ascii_digit()).then_some((test, None));
     }
@@ -174,7 +177,8 @@ fn by_suffix(text: &str) -> Option<(&str, Option<&str>)> {
     if let Some(test) = text.strip_prefix("test ") {
         return Some((test.strip_suffix(" ... FAILED")?, None));
     }
-    if let Some((test, _)) = text.split_once(" FAILED [").or_else(|| text.split_once(" (FAILED - ")) {
+    if let Some((test, _)) = text.split_once(" FAILED [").or_else(|| text.split_once(" (FAILED - "))
+    {
         let file = test.split_once("::").map(|(file, _)| file);
         return Some((test, file));
     }
@@ -187,7 +191,8 @@ fn by_suffix(text: &str) -> Option<(&str, Option<&str>)> {
         })
     });
     let (_, rest) = numbered?;
-    let name = rest.split_once(" FAIL ").or_else(|| rest.split_once("...FAIL")).map(|(name, _)| name);
+    let name =
+        rest.split_once(" FAIL ").or_else(|| rest.split_once("...FAIL")).map(|(name, _)| name);
     let name = name.or_else(|| {
         let (name, _) = rest.split_once("***Failed")?;
         Some(name.split_once(": ").map_or(name, |(_, name)| name).trim_end_matches(['.', ' ']))
@@ -204,9 +209,9 @@ fn clean(name: &str) -> &str {
         duration.then_some(before)
     });
     let name = without.unwrap_or(name).trim_end();
-    let timed = name.rsplit_once(' ').filter(|(_, last)| {
-        last.ends_with("ms") && last.starts_with(|c: char| c.is_ascii_digit())
-    });
+    let timed = name
+        .rsplit_once(' ')
+        .filter(|(_, last)| last.ends_with("ms") && last.starts_with(|c: char| c.is_ascii_digit()));
     timed.map_or(name, |(before, _)| before.trim_end())
 }
 
@@ -224,8 +229,11 @@ fn location(word: &str) -> Option<(&str, u32)> {
     let line = rest.split(':').next()?.parse().ok()?;
     let name = file.rsplit('/').next()?;
     let (stem, extension) = name.rsplit_once('.')?;
-    let plausible = !stem.is_empty() && (1..=5).contains(&extension.len())
+    let plausible = !stem.is_empty()
+        && (1..=5).contains(&extension.len())
         && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && !file.starts_with("node") && !file.contains("node_modules") && !file.contains("://");
+        && !file.starts_with("node")
+        && !file.contains("node_modules")
+        && !file.contains("://");
     plausible.then_some((file, line))
 }

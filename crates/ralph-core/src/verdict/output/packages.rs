@@ -31,7 +31,8 @@ impl Packages {
             (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => self.broken += 1,
             (Some("FAIL"), Some(_), _) => {
                 self.failed += 1;
-                self.tests_failed += u64::from(std::mem::take(&mut self.ran) && self.tests_failed == 0);
+                self.tests_failed +=
+                    u64::from(std::mem::take(&mut self.ran) && self.tests_failed == 0);
             }
             (Some(text), None, _) => {
                 self.ran |= text == "FAIL" || text.starts_with("panic: ");

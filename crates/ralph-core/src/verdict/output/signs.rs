@@ -302,19 +302,21 @@ fn is_broken(text: &str) -> bool {
 
 /// `file.c:6:27: error: …`, `Calc.java:5: error: …`, `calc.nim(3, 5) Error: …`
 fn is_compiler_message(text: &str) -> bool {
-    [": error: ", ": error[", ") Error: ", ": Error: ", ": error ", ": Error ", "- error: "].iter().any(|mark| {
-        text.find(mark).is_some_and(|at| {
-            let place = text.get(..at).unwrap_or_default();
-            let numbered = place
-                .rsplit([':', ',', '(', '.', '-'])
-                .next()
-                .map(|number| number.trim_matches([' ', ')']))
-                .is_some_and(|number| {
-                    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-                });
-            numbered && !place.contains(' ') || numbered && place.contains("(")
+    [": error: ", ": error[", ") Error: ", ": Error: ", ": error ", ": Error ", "- error: "]
+        .iter()
+        .any(|mark| {
+            text.find(mark).is_some_and(|at| {
+                let place = text.get(..at).unwrap_or_default();
+                let numbered = place
+                    .rsplit([':', ',', '(', '.', '-'])
+                    .next()
+                    .map(|number| number.trim_matches([' ', ')']))
+                    .is_some_and(|number| {
+                        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+                    });
+                numbered && !place.contains(' ') || numbered && place.contains("(")
+            })
         })
-    })
 }
 
 /// `No tests found`, `no test modules found`, `Ran 0 tests`; but `no tests failed` is good news.
@@ -326,14 +328,16 @@ fn is_no_tests(lower: &str) -> bool {
         });
         let rest = lower.get(at + 3..).unwrap_or_default();
         let behind = nouns.iter().find_map(|noun| rest.strip_prefix(noun));
-        starts_word && behind.is_some_and(|behind| !behind.contains("fail") && !behind.contains("error"))
+        starts_word
+            && behind.is_some_and(|behind| !behind.contains("fail") && !behind.contains("error"))
     });
-    let zero = ["collected", "running", "ran", "found", "executed", "discovered"].iter().any(|verb| {
-        lower.strip_prefix(verb).is_some_and(|rest| {
-            let rest = rest.trim_start_matches([':', ' ']);
-            ["0 test", "0 item", "0 spec", "0 of 0"].iter().any(|none| rest.starts_with(none))
-        })
-    });
+    let zero =
+        ["collected", "running", "ran", "found", "executed", "discovered"].iter().any(|verb| {
+            lower.strip_prefix(verb).is_some_and(|rest| {
+                let rest = rest.trim_start_matches([':', ' ']);
+                ["0 test", "0 item", "0 spec", "0 of 0"].iter().any(|none| rest.starts_with(none))
+            })
+        });
     none || zero || NO_TESTS.iter().any(|phrase| lower.contains(phrase))
 }
 
@@ -357,8 +361,18 @@ fn is_error(lower: &str) -> bool {
     const STARTS: &[&str] =
         &["error", "fatal", "exception", "traceback", "panic", "uncaught", "unhandled", "e: "];
     const PARTS: &[&str] = &[
-        " error in ", "error:", "not found", "could not ", "cannot ", "can't ", "unable to ",
-        "undefined ", "unresolved ", "no such ", "expected near", "unexpected ",
+        " error in ",
+        "error:",
+        "not found",
+        "could not ",
+        "cannot ",
+        "can't ",
+        "unable to ",
+        "undefined ",
+        "unresolved ",
+        "no such ",
+        "expected near",
+        "unexpected ",
     ];
     !lower.contains("assert")
         && !lower.contains("expectation")

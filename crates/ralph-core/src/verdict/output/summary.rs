@@ -57,7 +57,8 @@ impl Blocks {
         let joins = self.lines_since <= GAP && !self.blocks.is_empty();
         self.lines_since = 0;
         // "All tests passed" never follows failures of the same run.
-        let closes = tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
+        let closes =
+            tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
         if !joins || ran || closes {
             self.blocks.push(Block::default());
         }
@@ -175,13 +176,19 @@ fn table_header(line: &str) -> Option<Vec<Outcome>> {
             _ => None,
         })
         .collect();
-    let is_table = named.contains("test") || named.contains("summary") || columns.len() >= 3
+    let is_table = named.contains("test")
+        || named.contains("summary")
+        || columns.len() >= 3
         || (line.contains('│') && columns.len() >= 2);
     let words = cells(line).count();
     let good = |outcome: &Outcome| matches!(outcome, Outcome::Passed | Outcome::Failed);
     let spaced = line.contains("  ") || line.contains(['|', '│', '\t']);
     let plain = spaced && !line.contains(". ") && !line.ends_with(['.', '!', ':']);
-    (columns.len() >= 2 && words <= columns.len() + 4 && columns.iter().any(good) && is_table && plain)
+    (columns.len() >= 2
+        && words <= columns.len() + 4
+        && columns.iter().any(good)
+        && is_table
+        && plain)
         .then_some(columns)
 }
 

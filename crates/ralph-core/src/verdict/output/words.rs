@@ -50,8 +50,8 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         }
         "failed" | "fail" | "fails" | "failing" | "failure" | "failures" | "broken" | "crashed"
         | "crashes" | "crashing" | "crash" | "timeout" | "timeouts" | "timedout" | "nok"
-        | "unsuccessful" | "issue" | "issues" | "interrupted" | "mismatched" | "oops" | "killed"
-        | "failings" | "defects" => M::Outcome(O::Failed),
+        | "unsuccessful" | "issue" | "issues" | "interrupted" | "mismatched" | "oops"
+        | "killed" | "failings" | "defects" => M::Outcome(O::Failed),
         "error" | "errors" | "errored" | "exception" | "exceptions" | "erroneous" => {
             M::Outcome(O::Errored)
         }
@@ -74,9 +74,7 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         "tests" | "test" | "examples" | "example" | "specs" | "spec" | "scenarios" | "scenario"
         | "cases" | "case" | "testcases" | "testcase" | "items" | "item" | "checks" | "check"
         | "subtests" | "subtest" | "runs" | "tcs" | "doctests" | "doctest" | "unittests"
-        | "properties" | "property" | "facts" | "its" | "methods" => {
-            M::Unit(Unit::Test)
-        }
+        | "properties" | "property" | "facts" | "its" | "methods" => M::Unit(Unit::Test),
         "suites" | "suite" | "files" | "file" | "features" | "feature" | "containers"
         | "container" | "classes" | "class" | "modules" | "module" | "fixtures" | "fixture"
         | "charts" | "chart" | "testsuites" | "testsuite" | "packages" | "package" | "targets"
@@ -85,7 +83,9 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
             M::Unit(Unit::Suite)
         }
         "assertions" | "assertion" | "steps" | "step" | "expectations" | "expectation"
-        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requests" | "request" => M::Unit(Unit::Assertion),
+        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requests" | "request" => {
+            M::Unit(Unit::Assertion)
+        }
         "expected" | "expectedly" | "known" => M::Expected,
         "unexpected" | "unexpectedly" => M::Unexpected,
         "no" | "none" => M::Zero,
@@ -99,14 +99,13 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         | "estimated" | "done" | "wallclock" | "usr" | "sys" | "cusr" | "csys" | "cpu"
         | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "run's" | "overall"
         | "synthesis" | "containing" | "occurred" | "outside" | "detected" | "count" | "counts"
-        | "number" | "locally" | "remotely" | "cached" | "public" | "private" | "but" | "testing"
-        | "final" | "finally" | "seed" | "randomized" | "across" | "n" | "not" | "matched"
-        | "real-time" | "wall" | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which"
-        | "did't" | "per" | "rate" | "took:" | "these" | "following" | "on" | "average" | "avg"
-        | "code" | "exit" | "it" | "you" | "report" | "end" | "yet" | "be" | "entire" | "full"
-        | "its'" | "slow" | "slowest" | "type" | "unit" | "integration" | "e" | "outcome" => {
-            M::Filler
-        }
+        | "number" | "locally" | "remotely" | "cached" | "public" | "private" | "but"
+        | "testing" | "final" | "finally" | "seed" | "randomized" | "across" | "n" | "not"
+        | "matched" | "real-time" | "wall" | "clock" | "hours" | "hour" | "h" | "d" | "them"
+        | "which" | "did't" | "per" | "rate" | "took:" | "these" | "following" | "on"
+        | "average" | "avg" | "code" | "exit" | "it" | "you" | "report" | "end" | "yet" | "be"
+        | "entire" | "full" | "its'" | "slow" | "slowest" | "type" | "unit" | "integration"
+        | "e" | "outcome" => M::Filler,
         _ => return None,
     })
 }

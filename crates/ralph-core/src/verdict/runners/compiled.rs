@@ -5,9 +5,28 @@ use super::Runner;
 
 pub(super) const ROWS: &[Runner] = &[
     // 4: no tests to run; 100: tests failed; 101: the build failed; 104: no list of tests.
-    Runner::new("cargo nextest", &["cargo nextest run", "cargo nextest r", "cargo nextest", "cargo-nextest"])
-        .exits(&[(4, NoTests), (100, Failed), (101, Errored), (104, Errored)]),
-    Runner::new("cargo test", &["cargo test", "cargo t", "cargo careful test", "cargo miri test", "cargo tarpaulin", "cargo llvm-cov", "cross test", "cargo insta test", "cargo hack test", "cargo kcov", "cargo wasi test", "cargo watch ~test"]),
+    Runner::new(
+        "cargo nextest",
+        &["cargo nextest run", "cargo nextest r", "cargo nextest", "cargo-nextest"],
+    )
+    .exits(&[(4, NoTests), (100, Failed), (101, Errored), (104, Errored)]),
+    Runner::new(
+        "cargo test",
+        &[
+            "cargo test",
+            "cargo t",
+            "cargo careful test",
+            "cargo miri test",
+            "cargo tarpaulin",
+            "cargo llvm-cov",
+            "cross test",
+            "cargo insta test",
+            "cargo hack test",
+            "cargo kcov",
+            "cargo wasi test",
+            "cargo watch ~test",
+        ],
+    ),
     Runner::new("cargo mutants", &["cargo mutants"]).exits(&[(4, Errored)]),
     Runner::new("wasm-pack test", &["wasm-pack test"]),
     Runner::new("go test", &["go test", "richgo test"]),
@@ -26,7 +45,17 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new("pants test", &["pants test", "please test", "plz test"]),
     Runner::new("xmake test", &["xmake test"]),
     Runner::new("swift test", &["swift test"]),
-    Runner::new("xcodebuild", &["xcodebuild ~test", "xctest", "xcrun xctest", "fastlane ~test", "fastlane scan", "xctool ~test"]),
+    Runner::new(
+        "xcodebuild",
+        &[
+            "xcodebuild ~test",
+            "xctest",
+            "xcrun xctest",
+            "fastlane ~test",
+            "fastlane scan",
+            "xctool ~test",
+        ],
+    ),
     Runner::new("zig test", &["zig test", "zig build ~test"]),
     Runner::new("dub test", &["dub test"]),
     Runner::new("testament", &["testament", "nimble test"]),

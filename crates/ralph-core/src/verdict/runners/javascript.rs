@@ -40,7 +40,17 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new("artillery", &["artillery run"]),
     Runner::new("storybook", &["test-storybook"]),
     Runner::new("ember test", &["ember test"]),
-    Runner::new("nx test", &["nx test", "nx run-many -t ~test", "nx affected -t ~test", "nx run ~test", "nx e2e", "nx affected:test"]),
+    Runner::new(
+        "nx test",
+        &[
+            "nx test",
+            "nx run-many -t ~test",
+            "nx affected -t ~test",
+            "nx run ~test",
+            "nx e2e",
+            "nx affected:test",
+        ],
+    ),
     Runner::new("turbo test", &["turbo ~test", "turbo run ~test"]),
     Runner::new("lerna test", &["lerna run ~test"]),
     Runner::new("hardhat", &["hardhat test", "hardhat coverage"]),

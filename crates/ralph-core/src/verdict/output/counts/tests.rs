@@ -21,7 +21,10 @@ fn numbers_before_words() {
     check("===== 1 failed, 4 passed, 2 skipped in 1.20s (0:00:01) =====", "4 1 - 2 -");
     check("Tests:       1 failed, 3 passed, 4 total", "3 1 - - 4");
     check("      Tests  1 failed | 3 passed (4)", "3 1 - - -");
-    check("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s", "2 1 - 0 -");
+    check(
+        "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+        "2 1 - 0 -",
+    );
     check("3 examples, 1 failure, 1 pending", "- 1 - 1 3");
     check("[==========] 3 tests from 1 test suite ran. (0 ms total)", "- - - - 3");
     check("3 runs, 3 assertions, 1 failures, 0 errors, 0 skips", "- 1 0 0 3");
@@ -39,14 +42,20 @@ fn numbers_before_words() {
 fn words_before_numbers() {
     check("Tests run: 2,  Failures: 1", "- 1 - - 2");
     check("Tests: 3, Assertions: 3, Failures: 1.", "- 1 - - 3");
-    check("Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 15 ms", "2 1 - 0 3");
+    check(
+        "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 15 ms",
+        "2 1 - 0 3",
+    );
     check("# fail 1", "- 1 - - -");
     check("Fail:               1", "- 1 - - -");
     check("Expected Fail:      1", "- - - - -");
     check("# of unexpected failures\t1", "- 1 - - -");
     check("[ FAIL 1 | WARN 0 | SKIP 0 | PASS 2 ]", "2 1 - 0 -");
     check("Tests: succeeded 2, failed 1, canceled 0, ignored 0, pending 0", "2 1 - 0 -");
-    check("FAILED: Cases: 2 Tried: 2 Errors: 0 Failures: 1 Skip: 0 Todo: 0 Timeouts: 0.", "- 1 0 0 2");
+    check(
+        "FAILED: Cases: 2 Tried: 2 Errors: 0 Failures: 1 Skip: 0 Todo: 0 Timeouts: 0.",
+        "- 1 0 0 2",
+    );
     check("FAILED (failures=1, errors=2)", "- 1 2 - -");
     check("** TESTS=3 PASS=2 FAIL=1 SKIP=0", "2 1 - 0 3");
     check("PASS 2 FAIL 1 SKIP 0", "2 1 - 0 -");

@@ -1,0 +1,77 @@
+//! What a guard needs to know about the place: paths without links, the plan's files, the scope.
+//!
+//! Gathered from disk here, so that [`crate::guard`] itself stays pure.
+//!
+//! ```
+//! use ralph_core::{env::Env, guard, project::Project, surroundings};
+//!
+//! let env = Env::of([("RALPH_ROOT", "/srv/app")]);
+//! let project = Project::locate(&env, "/srv/app".into());
+//! let facts = surroundings::of_command(&project, &env, "/srv/app".into(), "git push");
+//! assert!(guard::check("git push", &facts, &guard::Settings::default()).is_some());
+//! ```
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::config::Config;
+use crate::env::Env;
+use crate::git::{Checkpoint, Git};
+use crate::guard::{Edit, Facts};
+use crate::known_files::resolved;
+use crate::project::Project;
+use crate::state::{Id, PROJECT_MARKER};
+
+/// What is known about the place where a command line would run.
+pub fn of_command(project: &Project, env: &Env, cwd: &Utf8Path, command: &str) -> Facts {
+    Facts {
+        root: resolved(project.root()),
+        cwd: resolved(cwd),
+        temp: resolved(&env.temp_dir()),
+        home: env.home().unwrap_or_default(),
+        // Only asked when it matters, because it means to start git.
+        head_is_newer: command.contains("--amend") && head_is_newer(project),
+        plan_files: if command.contains(PROJECT_MARKER) { plan_files(project) } else { Vec::new() },
+    }
+}
+
+/// What is known about an edit, but for whether the file was read.
+pub fn of_edit(
+    project: &Project,
+    env: &Env,
+    path: &Utf8Path,
+    story: Option<&Id>,
+    config: &Config,
+) -> Edit {
+    Edit {
+        path: resolved(path),
+        root: resolved(project.root()),
+        temp: resolved(&env.temp_dir()),
+        plan_files: plan_files(project),
+        scope: scope_of(story, config),
+        exists: path.exists(),
+        known: false,
+    }
+}
+
+/// The globs in force: those of the story, else those of the project.
+pub fn scope_of(story: Option<&Id>, config: &Config) -> Vec<String> {
+    let own = story.and_then(|id| config.scope.stories.get(id.as_str()));
+    own.unwrap_or(&config.scope.paths).clone()
+}
+
+/// The files under the state folder that belong to the plan, and so to the agent's work.
+fn plan_files(project: &Project) -> Vec<Utf8PathBuf> {
+    let state = project.own_state();
+    let numbered = state.prd_numbers();
+    let mut files: Vec<Utf8PathBuf> =
+        numbered.iter().flat_map(|n| [state.plan(*n), state.progress(*n)]).collect();
+    files.extend(state.other_plans().into_iter().filter(|plan| plan.starts_with(state.root())));
+    files.iter().map(|file| resolved(file)).collect()
+}
+
+/// Whether the last commit was made after the checkpoint, by the agent itself.
+fn head_is_newer(project: &Project) -> bool {
+    let Ok(Some(checkpoint)) = Checkpoint::load(project.own_state()) else { return false };
+    let head = Git::at(project.root().as_std_path()).line(&["rev-parse", "--verify", "HEAD"]);
+    head.is_ok_and(|head| Some(head) != checkpoint.commit)
+}

@@ -1,0 +1,36 @@
+//! The output of a command, as far as the client hands it on.
+
+use ralph_core::hook::BashResult;
+use ralph_core::state::last_lines;
+
+/// How much of the end of a file with all of the output is read.
+const END: u64 = 64 * 1024;
+
+/// What stands where the client cut the output of a command that failed.
+const CUT: &str = " characters truncated] ...";
+
+/// What is known beyond the inline output.
+pub(super) struct Output {
+    /// The end of all of the output, where the client wrote a file.
+    pub(super) end: Option<String>,
+    /// Whether a part is missing that no file has.
+    pub(super) cut: bool,
+}
+
+/// Looks for the rest of an output that was cut.
+pub(super) fn gather(result: &BashResult) -> Output {
+    let end = result.output_file.as_ref().and_then(|file| {
+        let lines = last_lines(file, usize::MAX, END).ok()?;
+        Some(String::from_utf8_lossy(&lines.join(&b'\n')).into_owned())
+    });
+    let file_lost = result.output_file.is_some() && end.is_none();
+    Output { cut: file_lost || result.output.contains(CUT), end }
+}
+
+impl Output {
+    /// What to keep for people and for the next prompt: the end, where the failures are, if the
+    /// beginning was cut off from it.
+    pub(super) fn text<'a>(&'a self, result: &'a BashResult) -> &'a str {
+        self.end.as_deref().unwrap_or(&result.output)
+    }
+}

@@ -1,0 +1,47 @@
+//! A commit while files outside of the story's scope are changed: it would take them along.
+
+use ralph_core::git::{Repo, Status};
+use ralph_core::guard::{self, Denial, Edit, Facts};
+use ralph_core::surroundings;
+
+use crate::call::Call;
+
+/// How many files are named.
+const MOST_NAMED: usize = 10;
+
+/// Forbids a commit that would reach beyond the scope. Without a scope git is not even asked.
+pub(super) fn check(call: &Call<'_>, facts: &Facts, command: &str) -> Option<Denial> {
+    let config = call.config();
+    let scope = surroundings::scope_of(call.story().as_ref(), config);
+    if scope.is_empty() || !config.guard.in_force("scope", true) || !guard::commits(command, facts)
+    {
+        return None;
+    }
+    let repo = Repo::open(call.project().root()).ok()?;
+    let status = Status::read(&repo).ok()?;
+    let edit = Edit {
+        root: facts.root.clone(),
+        temp: facts.temp.clone(),
+        scope: scope.clone(),
+        ..Edit::default()
+    };
+    let outside: Vec<String> = status
+        .changed
+        .iter()
+        .filter(|path| !repo.is_untouched(path))
+        .filter_map(|path| camino::Utf8PathBuf::from_path_buf(repo.top().join(path)).ok())
+        .filter(|path| !guard::is_in_scope(path, &edit))
+        .map(|path| path.strip_prefix(&facts.root).unwrap_or(&path).to_string())
+        .take(MOST_NAMED)
+        .collect();
+    let named = outside.join(", ");
+    (!outside.is_empty()).then(|| Denial {
+        rule: "scope".to_owned(),
+        found: "git commit".to_owned(),
+        reason: format!(
+            "this story may only touch {}, but changed are also {named}",
+            scope.join(", ")
+        ),
+        instead: "take your changes to these files back with an edit, then commit".to_owned(),
+    })
+}

@@ -1,0 +1,272 @@
+//! What happens when a test run ends, with real repositories.
+
+use ralph_core::git::{Checkpoint, Repo, discarded, undo};
+use ralph_core::state::StateDir;
+use serde_json::json;
+use test_support::{Fingerprint, TestRepo};
+
+use crate::client::{Client, POST_TOOL};
+
+const PYTEST_FAILED: &str = "\
+============================= test session starts ==============================
+collected 3 items
+
+test_app.py .F.                                                          [100%]
+
+=================================== FAILURES ===================================
+__________________________________ test_login __________________________________
+
+    def test_login():
+>       assert login() == 1
+E       assert 0 == 1
+
+test_app.py:12: AssertionError
+=========================== short test summary info ============================
+FAILED test_app.py::test_login - assert 0 == 1
+========================= 1 failed, 2 passed in 0.02s ==========================
+";
+
+const PYTEST_PASSED: &str = "test_app.py ...\n========== 3 passed in 0.02s ==========\n";
+
+/// A repository with the user's dirty, staged, untracked, ignored and stashed work, and a
+/// checkpoint.
+fn at_a_checkpoint(after_failures: u64) -> (TestRepo, Client, Fingerprint) {
+    let test = TestRepo::new();
+    test.write("stashed.txt", "stashed");
+    test.git(["stash", "push", "-u", "-q", "--", "stashed.txt"]);
+    test.write("a.txt", "dirty");
+    test.write("staged.txt", "staged");
+    test.git(["add", "staged.txt"]);
+    test.write("untracked.txt", "untracked");
+    test.write("ignored.log", "ignored");
+    test.write(".ralph/config.toml", format!("[rollback]\nafter_failures = {after_failures}\n"));
+    test.write(".ralph/current-story", "US-001\n");
+    StateDir::of_project(test.root()).prepare().unwrap();
+    let repo = Repo::open(test.root()).unwrap();
+    Checkpoint::create(&repo, &StateDir::of_project(test.root()), "checkpoint").unwrap();
+    let before = without_state(&test);
+    let client = Client::in_repo(&test);
+    (test, client, before)
+}
+
+/// The state folder is ours and goes on.
+fn without_state(test: &TestRepo) -> Fingerprint {
+    let mut print = test.fingerprint();
+    print.files.retain(|path, _| !path.starts_with(".ralph"));
+    let entries = print.status.split('\0').filter(|entry| !entry.contains(".ralph/"));
+    print.status = entries.collect::<Vec<_>>().join("\n");
+    print
+}
+
+fn break_something(test: &TestRepo) {
+    test.write("src/lib.rs", "broken");
+    test.write("a.txt", "agent");
+    test.write("new/file.txt", "agent");
+    test.remove("untracked.txt");
+}
+
+#[test]
+fn a_failing_run_is_taken_back_byte_for_byte_and_undo_brings_it_back() {
+    let (test, client, before) = at_a_checkpoint(1);
+    break_something(&test);
+    test.git(["commit", "-qam", "agent"]);
+    let attempt = without_state(&test);
+    let told = client.bash_ended("pytest -q", 1, PYTEST_FAILED).unwrap();
+    assert_eq!(without_state(&test), before);
+
+    assert!(told.starts_with("Tests failed: 1 failed, 2 passed (pytest)."), "{told}");
+    assert!(told.contains("test_app.py::test_login"), "{told}");
+    assert!(told.contains("refs/ralph/discarded/") && told.contains("ralph-loop undo"), "{told}");
+    assert!(told.contains(".ralph/failure-context.log"), "{told}");
+
+    let repo = Repo::open(test.root()).unwrap();
+    let kept = discarded(&repo).unwrap();
+    assert_eq!(kept.len(), 1);
+    assert!(kept[0].id.ends_with("-US-001"), "{}", kept[0].id);
+    undo(&repo, &StateDir::of_project(test.root()), &kept[0].id).unwrap();
+    assert_eq!(without_state(&test), attempt);
+
+    let rolled_back = &client.events("rolled_back")[0];
+    assert_eq!(rolled_back["saved_as"], kept[0].name.as_str());
+    assert_eq!(rolled_back["story"], "US-001");
+    let verdict = &client.events("verdict")[0];
+    assert_eq!(verdict["verdict"], "failed");
+    assert_eq!(verdict["tests"], json!(["test_app.py::test_login"]));
+}
+
+#[test]
+fn strikes_are_counted_and_a_passing_run_wipes_them_out() {
+    let (test, client, before) = at_a_checkpoint(3);
+    break_something(&test);
+    let fail = || client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(fail().contains("2 more failing runs"));
+    assert!(fail().contains("1 more failing run and"));
+    assert_eq!(client.bash_ended("pytest", 0, PYTEST_PASSED), None);
+    assert!(fail().contains("2 more failing runs"));
+    assert!(fail().contains("1 more failing run and"));
+    assert!(fail().contains("rolled back"));
+    assert_eq!(without_state(&test), before);
+}
+
+#[test]
+fn masked_exit_codes_do_not_hide_a_failure() {
+    let (test, client, before) = at_a_checkpoint(1);
+    break_something(&test);
+    assert!(client.bash_ended("pytest 2>&1 | tail -20", 0, PYTEST_FAILED).is_some());
+    assert_eq!(without_state(&test), before);
+}
+
+#[test]
+fn output_that_was_cut_is_read_from_its_file() {
+    let (test, client, before) = at_a_checkpoint(1);
+    break_something(&test);
+    let file = client.home.file("all.txt", format!("{}{PYTEST_FAILED}", "noise\n".repeat(90_000)));
+    let answer = client.send(
+        POST_TOOL,
+        json!({
+            "hook_event_name": "PostToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": "pytest -v || true"},
+            "tool_response": {
+                "stdout": "noise\n".repeat(5_000),
+                "persistedOutputPath": file,
+                "persistedOutputSize": 540_000,
+            },
+        }),
+    );
+    assert!(answer.unwrap()["reason"].as_str().unwrap().contains("test_login"));
+    assert_eq!(without_state(&test), before);
+    let log = fs_err::read_to_string(test.root().join(".ralph/failure-context.log")).unwrap();
+    assert!(log.starts_with("=== Test Failure "), "{log}");
+}
+
+#[test]
+fn tests_that_are_written_first_may_fail() {
+    let (test, client, _) = at_a_checkpoint(1);
+    test.write("tests/test_new.py", "def test_new(): assert False\n");
+    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(told.contains("Now make it pass"), "{told}");
+    assert!(test.root().join("tests/test_new.py").exists());
+}
+
+#[test]
+fn what_failed_before_the_attempt_is_not_held_against_it() {
+    let (test, client, _) = at_a_checkpoint(1);
+    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(told.contains("failed before you began"), "{told}");
+    break_something(&test);
+    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(told.contains("failed before you changed anything"), "{told}");
+    let another = PYTEST_FAILED.replace("test_login", "test_logout");
+    assert!(client.bash_ended("pytest", 1, &another).unwrap().contains("rolled back"));
+}
+
+#[test]
+fn compile_errors_and_commands_that_are_no_tests_take_nothing_back() {
+    let (test, client, _) = at_a_checkpoint(1);
+    break_something(&test);
+    let broken = without_state(&test);
+    assert_eq!(client.bash_ended("cat pytest.log", 0, PYTEST_FAILED), None);
+    assert_eq!(client.bash_ended("grep -r FAILED .", 1, "1 failed"), None);
+    let error = "error[E0425]: cannot find value `x` in this scope\n --> src/lib.rs:1:1\n\n\
+                 error: could not compile `app` (lib test) due to 1 previous error\n";
+    assert_eq!(client.bash_ended("cargo test", 101, error), None);
+    assert_eq!(client.events("verdict").last().unwrap()["verdict"], "errored");
+    assert_eq!(without_state(&test), broken);
+}
+
+#[test]
+fn a_bare_commit_id_of_another_loop_counts_at_the_first_failure() {
+    let test = TestRepo::new();
+    test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
+    let client = Client::in_repo(&test);
+    test.write("src/lib.rs", "broken");
+    assert!(client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("rolled back"));
+    let text = fs_err::read_to_string(test.root().join("src/lib.rs")).unwrap();
+    assert_eq!(text, "pub fn answer() -> u32 { 42 }\n");
+}
+
+#[test]
+fn without_a_checkpoint_the_failure_is_recorded_and_said() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "");
+    test.write("a.txt", "mine");
+    let client = Client::in_repo(&test);
+    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(told.contains("no checkpoint") && told.contains("nothing was rolled back"), "{told}");
+    assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
+    let (test, client, before) = at_a_checkpoint(1);
+    let repo = Repo::open(test.root()).unwrap();
+    let state = StateDir::of_project(test.root());
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1")).unwrap();
+    break_something(&test);
+    let work = without_state(&test);
+    assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
+    assert_eq!(without_state(&test), work);
+    let agent = client.with("RALPH_RUN", "run-1");
+    assert!(agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("rolled back"));
+    assert_eq!(without_state(&test), before);
+}
+
+#[test]
+fn later_and_never_take_nothing_back() {
+    for on in ["story-end", "never"] {
+        let (test, client, _) = at_a_checkpoint(1);
+        test.write(
+            ".ralph/config.toml",
+            format!("[rollback]\non = \"{on}\"\nafter_failures = 1\n"),
+        );
+        break_something(&test);
+        let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+        assert!(told.contains("Mend these tests"), "{told}");
+        assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
+    }
+}
+
+#[test]
+fn two_failing_runs_at_once_make_one_rollback_and_lose_no_line() {
+    let (test, client, before) = at_a_checkpoint(1);
+    break_something(&test);
+    let told: Vec<Option<String>> = std::thread::scope(|scope| {
+        let run = || client.bash_ended("pytest", 1, PYTEST_FAILED);
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(told.iter().all(Option::is_some));
+    assert_eq!(without_state(&test), before);
+    assert_eq!(discarded(&Repo::open(test.root()).unwrap()).unwrap().len(), 1);
+    assert_eq!(client.events("verdict").len(), 4);
+    assert_eq!(client.events("rolled_back").len(), 1);
+    let log = fs_err::read_to_string(test.root().join(".ralph/failure-context.log")).unwrap();
+    assert_eq!(log.matches("=== Test Failure ").count(), 4);
+    test.git(["fsck", "--strict"]);
+    // A run of the attempt that is gone has taught nothing about the checkpoint.
+    break_something(&test);
+    assert!(client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("rolled back"));
+}
+
+#[test]
+fn one_lesson_for_each_cause() {
+    let (test, client, _) = at_a_checkpoint(1);
+    for _ in 0..2 {
+        break_something(&test);
+        client.bash_ended("pytest", 1, PYTEST_FAILED);
+    }
+    let lessons = fs_err::read_to_string(test.root().join(".ralph/guardrails.md")).unwrap();
+    assert_eq!(lessons.matches("test_login").count(), 1, "{lessons}");
+}
+
+#[test]
+fn a_repository_in_the_middle_of_a_merge_is_left_alone_and_the_failure_recorded() {
+    let (test, client, _) = at_a_checkpoint(1);
+    break_something(&test);
+    fs_err::write(test.root().join(".git/MERGE_HEAD"), format!("{}\n", test.head())).unwrap();
+    assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
+    assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
+    let error = fs_err::read_to_string(test.root().join(".ralph/.hook-error.json")).unwrap();
+    assert!(error.contains("merge is under way"), "{error}");
+}

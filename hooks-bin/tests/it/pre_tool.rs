@@ -1,0 +1,243 @@
+//! What ralph-pre-tool refuses, as the client would see it.
+
+use serde_json::json;
+use test_support::{Scratch, TestRepo};
+
+use crate::client::Client;
+
+fn project() -> (Scratch, Client) {
+    let scratch = Scratch::new();
+    scratch.dir(".ralph/PRD-1");
+    scratch.file(".ralph/PRD-1/plan.md", "- [ ] US-001: x\n");
+    scratch.file("a.rs", "fn a() {}\n");
+    let client = Client::in_project(scratch.root());
+    (scratch, client)
+}
+
+#[test]
+fn a_denial_says_what_which_rule_and_what_instead() {
+    let (_scratch, client) = project();
+    let reason = client.bash_denied("cargo test && git push origin main").unwrap();
+    assert!(reason.contains("`git push origin main`"), "{reason}");
+    assert!(reason.contains("git-push") && reason.contains("ralph-loop request-merge"), "{reason}");
+    let denied = client.events("denied");
+    assert_eq!(denied.len(), 1);
+    assert_eq!(denied[0]["rule"], "git-push");
+    assert_eq!(denied[0]["tool"], "Bash");
+    assert_eq!(denied[0]["target"], "git push origin main");
+    assert_eq!(denied[0]["session"], client.session.as_str());
+}
+
+#[test]
+fn harmless_commands_get_no_answer_at_all() {
+    let (_scratch, client) = project();
+    for command in ["git status", "git commit -m 'do not git push'", "echo git push", "cargo test"]
+    {
+        assert_eq!(client.bash_denied(command), None, "{command}");
+    }
+    assert!(client.journal().is_empty());
+}
+
+#[test]
+fn an_edit_needs_a_read_by_tool_or_by_command() {
+    let (scratch, client) = project();
+    scratch.file("b.rs", "b");
+    scratch.file("c.rs", "c");
+    let reason = client.edit_denied("Edit", "a.rs").unwrap();
+    assert!(
+        reason.contains("read-before-edit") && reason.contains("read the file first"),
+        "{reason}"
+    );
+    assert!(client.edit_denied("Write", "a.rs").is_some());
+    assert!(client.edit_denied("MultiEdit", "a.rs").is_some());
+    client.tool_ended("Read", "a.rs");
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
+    client.bash_ended("sed -n 1,20p b.rs", 0, "b");
+    assert_eq!(client.edit_denied("Edit", "b.rs"), None);
+    assert!(client.edit_denied("Edit", "c.rs").is_some());
+    let log = scratch.read(&format!(".ralph/state/{}/session.log", client.session));
+    assert!(log.contains(&format!("Read: {}\n", scratch.path("a.rs"))), "{log}");
+}
+
+#[test]
+fn pre_tool_alone_is_enough() {
+    let (scratch, client) = project();
+    scratch.file("b.rs", "b");
+    assert_eq!(client.edit_denied("Read", "a.rs"), None);
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
+    assert_eq!(client.bash_denied("cat b.rs | head"), None);
+    assert_eq!(client.edit_denied("Edit", "b.rs"), None);
+}
+
+#[test]
+fn a_file_that_the_agent_makes_is_known() {
+    let (scratch, client) = project();
+    assert_eq!(client.edit_denied("Write", "new.rs"), None);
+    scratch.file("new.rs", "x");
+    assert_eq!(client.edit_denied("Edit", "new.rs"), None);
+    client.bash_ended("echo hello > made.txt", 0, "");
+    scratch.file("made.txt", "hello");
+    client.bash_ended("echo hello > made.txt", 0, "");
+    assert_eq!(client.edit_denied("Edit", "made.txt"), None);
+}
+
+#[test]
+fn an_edit_of_a_file_that_is_not_there_gets_no_opinion() {
+    let (_scratch, client) = project();
+    assert_eq!(client.edit_denied("Edit", "missing.rs"), None);
+}
+
+#[test]
+fn another_session_must_read_for_itself() {
+    let (_scratch, mut client) = project();
+    client.tool_ended("Read", "a.rs");
+    client.session = "another".to_owned();
+    assert!(client.edit_denied("Edit", "a.rs").is_some());
+}
+
+#[test]
+fn reads_of_other_tools_are_honoured() {
+    let (scratch, client) = project();
+    scratch.file(".ralph/session.log", format!("Read: {}\n", scratch.path("a.rs")));
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
+}
+
+#[test]
+fn without_any_record_the_transcript_is_searched() {
+    let (scratch, client) = project();
+    scratch.file("b.rs", "b");
+    let line = |name: &str, input: serde_json::Value| {
+        json!({"type": "assistant", "message": {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t1", "name": name, "input": input}]}})
+        .to_string()
+    };
+    let read = line("Read", json!({"file_path": scratch.path("a.rs")}));
+    let cat = line("Bash", json!({"command": "cat b.rs"}));
+    client.home.file("transcript.jsonl", format!("{{\"type\":\"junk\"}}\n{read}\n{cat}\n{{torn"));
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
+    assert_eq!(client.edit_denied("Edit", "b.rs"), None);
+    scratch.file("c.rs", "c");
+    assert!(client.edit_denied("Edit", "c.rs").is_some());
+}
+
+#[test]
+fn a_session_id_that_leads_elsewhere_is_not_followed() {
+    let (scratch, mut client) = project();
+    client.session = "../../escape".to_owned();
+    client.tool_ended("Read", "a.rs");
+    assert!(client.edit_denied("Edit", "a.rs").is_some());
+    assert!(!scratch.path("escape").exists() && !scratch.path(".ralph/state").exists());
+}
+
+#[test]
+fn protected_files_stay_protected_behind_links_and_dots() {
+    let (scratch, client) = project();
+    scratch.file(".git/config", "x");
+    scratch.file(".claude/settings.json", "{}");
+    scratch.file(".ralph/config.toml", "");
+    fs_err::os::unix::fs::symlink(scratch.path(".git"), scratch.path("harmless")).unwrap();
+    for file in [
+        ".git/config",
+        "src/../.git/config",
+        "harmless/config",
+        ".ralph/config.toml",
+        ".claude/settings.json",
+    ] {
+        scratch.dir("src");
+        client.tool_ended("Read", file);
+        let reason = client.edit_denied("Edit", file).unwrap();
+        assert!(reason.contains("protected-path"), "{file}: {reason}");
+    }
+    client.tool_ended("Read", ".ralph/PRD-1/plan.md");
+    assert_eq!(client.edit_denied("Edit", ".ralph/PRD-1/plan.md"), None);
+}
+
+#[test]
+fn users_rules_switches_and_exceptions_count() {
+    let (scratch, client) = project();
+    scratch.file(
+        ".ralph/config.toml",
+        "[guard]\ndisable = [\"read-before-edit\"]\nallow = [\"git push origin docs\"]\n\
+         protect = [\"migrations/**\"]\n[[guard.rules]]\nname = \"no-deploy\"\nprogram = \"make\"\n\
+         args = [\"deploy\"]\nreason = \"deploying is for people\"\n",
+    );
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
+    assert_eq!(client.bash_denied("git push origin docs"), None);
+    assert!(client.bash_denied("git push origin main").is_some());
+    let reason = client.bash_denied("cd x; make -j4 deploy").unwrap();
+    assert!(reason.contains("no-deploy") && reason.contains("deploying is for people"), "{reason}");
+    scratch.file("migrations/1.sql", "x");
+    assert!(client.edit_denied("Edit", "migrations/1.sql").unwrap().contains("protected-path"));
+}
+
+#[test]
+fn a_broken_configuration_does_not_disarm_the_guard() {
+    let (scratch, client) = project();
+    scratch.file(".ralph/config.toml", "[guard]\ndisabel = [\"git-push\"]\n");
+    assert!(client.bash_denied("git push").is_some());
+    let error = scratch.read(".ralph/.hook-error.json");
+    assert!(error.contains("disabel") && error.contains("disable"), "{error}");
+}
+
+#[test]
+fn a_scope_holds_edits_and_commits() {
+    let test = TestRepo::new();
+    test.write(
+        ".ralph/config.toml",
+        "[scope]\npaths = [\"src/**\"]\n[scope.stories]\nUS-002 = [\"docs/**\"]\n",
+    );
+    test.write("docs/x.md", "x");
+    test.commit_all("scope");
+    let client = Client::in_repo(&test);
+    client.tool_ended("Read", "a.txt");
+    client.tool_ended("Read", "src/lib.rs");
+    client.tool_ended("Read", "docs/x.md");
+    assert!(client.edit_denied("Edit", "a.txt").unwrap().contains("src/**"));
+    assert_eq!(client.edit_denied("Edit", "src/lib.rs"), None);
+    assert_eq!(client.bash_denied("git commit -am x"), None);
+    test.write("a.txt", "changed by a command");
+    test.write("src/lib.rs", "changed");
+    let reason = client.bash_denied("git add -A && git commit -m x").unwrap();
+    assert!(reason.contains("a.txt") && !reason.contains("lib.rs"), "{reason}");
+    test.write(".ralph/current-story", "US-002\n");
+    assert!(client.edit_denied("Edit", "src/lib.rs").unwrap().contains("docs/**"));
+    assert_eq!(client.edit_denied("Edit", "docs/x.md"), None);
+}
+
+#[test]
+fn amending_is_for_commits_newer_than_the_checkpoint() {
+    let test = TestRepo::new();
+    test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
+    let client = Client::in_repo(&test);
+    assert!(client.bash_denied("git commit --amend --no-edit").unwrap().contains("git-history"));
+    test.write("a.txt", "agent");
+    test.git(["commit", "-qam", "agent"]);
+    assert_eq!(client.bash_denied("git commit --amend --no-edit"), None);
+}
+
+#[test]
+fn a_project_without_state_is_guarded_and_left_as_it_is() {
+    let scratch = Scratch::new();
+    scratch.file("a.rs", "x");
+    let client = Client::in_project(scratch.root());
+    assert!(client.bash_denied("git push").is_some());
+    assert!(client.edit_denied("Edit", "a.rs").is_some());
+    client.tool_ended("Read", "a.rs");
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
+    assert!(!scratch.path(".ralph").exists());
+    assert!(client.home.read(".ralph/events.jsonl").contains("git-push"));
+}
+
+#[test]
+fn a_full_disk_does_not_open_the_guard() {
+    let (_scratch, client) = project();
+    let input = json!({
+        "hook_event_name": "PreToolUse", "session_id": "s", "cwd": client.project,
+        "tool_name": "Bash", "tool_input": {"command": "git push"},
+    });
+    let mut shell = test_support::program("sh", client.home.root());
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\"", crate::client::PRE_TOOL]);
+    shell.env("CLAUDE_PROJECT_DIR", &client.project);
+    let output = test_support::run_with_input(&mut shell, input.to_string().as_bytes());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("deny"));
+}

@@ -1,0 +1,146 @@
+//! `ralph-loop explain`: how a command or an edit is read, and which rule would speak.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::{Arg, ArgGroup, ArgMatches, Command};
+use ralph_core::config::Config;
+use ralph_core::env::Env;
+use ralph_core::guard::{self, Denial};
+use ralph_core::project::Project;
+use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
+use ralph_core::surroundings;
+use ralph_core::verdict::{self, Run};
+
+use crate::exit::Failure;
+use crate::terminal::say;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// A command line.
+    Command(String),
+    /// An edit of a file.
+    File(Utf8PathBuf),
+}
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("explain")
+        .about("Tell how a command or an edit is read, and which rule would speak")
+        .arg(Arg::new("command").value_name("COMMAND").help("A command line, as one argument"))
+        .arg(Arg::new("file").long("file").value_name("PATH").help("A file that would be edited"))
+        .group(ArgGroup::new("what").args(["command", "file"]).required(true))
+}
+
+impl Request {
+    /// From the command line.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        match matches.get_one::<String>("file") {
+            Some(file) => Self::File(file.into()),
+            None => {
+                Self::Command(matches.get_one::<String>("command").cloned().unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(env: &Env, here: &Utf8Path, request: &Request) -> Result<(), Failure> {
+    let project = Project::locate(env, here);
+    let config = Config::load(&project.own_state().config(), env, &[])?;
+    let denial = match request {
+        Request::Command(command) => {
+            show_commands(command);
+            let facts = surroundings::of_command(&project, env, here, command);
+            guard::check(command, &facts, &config.guard)
+        }
+        Request::File(file) => {
+            let mut edit = surroundings::of_edit(&project, env, &here.join(file), None, &config);
+            say(format!("file      {}", edit.path));
+            say(format!("project   {}", edit.root));
+            // Whether an agent has read it depends on its session; suppose that it has.
+            edit.known = true;
+            guard::check_edit(&edit, &config.guard)
+        }
+    };
+    show_denial(denial.as_ref());
+    Ok(())
+}
+
+fn show_commands(command: &str) {
+    let script = shell::read(command);
+    for one in &script.commands {
+        let words: Vec<String> =
+            std::iter::once(&one.program).chain(&one.args).map(shown).collect();
+        say(format!("runs      {}", words.join(" ")));
+        for (name, value) in &one.assignments {
+            say(format!("  with    {name}={}", shown(value)));
+        }
+        for redirect in &one.redirects {
+            say(format!("  redirect {}", shown_redirect(redirect)));
+        }
+        if let Some(directory) = &one.directory {
+            say(format!("  in      {}", shown(directory)));
+        }
+        if !one.reached.is_empty() {
+            let steps: Vec<String> = one.reached.iter().map(shown_step).collect();
+            say(format!("  through {}", steps.join(", then ")));
+        }
+        if one.fate == Fate::Masked {
+            say("  its exit code does not reach the line's own");
+        }
+    }
+    if !script.complete {
+        say("note      not all of the line could be read");
+    }
+    let run = Run { command, exit_code: Some(1), ..Run::default() };
+    let kind = verdict::judge(&run).kind;
+    let tests = if kind == verdict::Kind::NotATest { "no" } else { "yes" };
+    say(format!("test run  {tests}"));
+}
+
+fn show_denial(denial: Option<&Denial>) {
+    match denial {
+        None => say("guard     no rule speaks; your own permission settings decide"),
+        Some(denial) => {
+            say(format!("guard     denied by {}", denial.rule));
+            say(format!("  found   {}", denial.found));
+            say(format!("  reason  {}", denial.reason));
+            say(format!("  instead {}", denial.instead));
+        }
+    }
+}
+
+fn shown(word: &Word) -> String {
+    let text = word.text().replace(UNKNOWN, "<unknown>");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,<>".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("{text:?}") }
+}
+
+fn shown_redirect(redirect: &Redirect) -> String {
+    let sign = match redirect.kind {
+        RedirectKind::Read => "<",
+        RedirectKind::Write => ">",
+        RedirectKind::Append => ">>",
+        RedirectKind::ReadWrite => "<>",
+        RedirectKind::Duplicate => ">&",
+        RedirectKind::HereDocument => "<<",
+        RedirectKind::HereString => "<<<",
+    };
+    format!("{}{sign} {}", redirect.descriptor, shown(&redirect.target))
+}
+
+fn shown_step(step: &Reach) -> String {
+    match step {
+        Reach::Pipe { last: true } => "the end of a pipe".to_owned(),
+        Reach::Pipe { last: false } => "a pipe".to_owned(),
+        Reach::Group => "a group".to_owned(),
+        Reach::Function(name) => format!("the function {name}"),
+        Reach::Substitution => "a substitution".to_owned(),
+        Reach::ShellText(shell) => format!("{shell} -c"),
+        Reach::HereDocument => "a here-document".to_owned(),
+        Reach::Eval => "eval".to_owned(),
+        Reach::Template(name) | Reach::Wrapper(name) => name.clone(),
+        Reach::Background => "the background".to_owned(),
+        Reach::Conditional => "a condition or loop".to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! `ralph-loop undo`, by a person who has just lost something.
+
+use ralph_core::git::{Checkpoint, Repo, rollback};
+use ralph_core::state::{Id, StateDir};
+use test_support::TestRepo;
+
+use crate::ralph_loop;
+
+#[test]
+fn what_was_discarded_is_listed_shown_and_brought_back_and_that_can_be_undone() {
+    let test = TestRepo::new();
+    let state = StateDir::of_project(test.root());
+    state.prepare().unwrap();
+    let repo = Repo::open(test.root()).unwrap();
+    let (code, out, _) = ralph_loop(test.root(), &["undo"]);
+    assert_eq!((code, out.as_str()), (0, "Nothing was discarded.\n"));
+
+    Checkpoint::create(&repo, &state, "checkpoint").unwrap();
+    test.write("a.txt", "an attempt\n");
+    let story = Id::parse("US-001").unwrap();
+    rollback(&repo, &state, Some(&story), "2 tests failed").unwrap();
+
+    let (code, out, _) = ralph_loop(test.root(), &["undo"]);
+    let id = out.split_whitespace().next().unwrap().to_owned();
+    assert!(code == 0 && id.ends_with("-US-001") && out.contains("2 tests failed"), "{out}");
+
+    let (code, out, _) = ralph_loop(test.root(), &["undo", &id, "--show"]);
+    assert!(code == 0 && out.contains("+an attempt"), "{out}");
+    let text = || fs_err::read_to_string(test.root().join("a.txt")).unwrap();
+    assert_eq!(text(), "a\n");
+
+    let (code, out, _) = ralph_loop(test.root(), &["undo", &id]);
+    assert!(code == 0 && out.contains("1 files changed"), "{out}");
+    assert_eq!(text(), "an attempt\n");
+    let back = out.rsplit(' ').next().unwrap().trim();
+    let (code, _, _) = ralph_loop(test.root(), &["undo", back]);
+    assert_eq!((code, text().as_str()), (0, "a\n"));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let test = TestRepo::new();
+    let (code, _, err) = ralph_loop(test.root(), &["undo", "nonsense"]);
+    assert!(code == 1 && err.contains("`ralph-loop undo` lists them"), "{err}");
+    let (code, _, err) = ralph_loop(test.root(), &["undo", "--shw"]);
+    assert!(code == 2 && err.contains("--show"), "{err}");
+    let plain = test.scratch().dir("plain");
+    let (code, _, err) = ralph_loop(&plain, &["undo"]);
+    assert!(code == 1 && err.contains("not in a git work tree"), "{err}");
+}
+
+#[test]
+fn variables_that_point_git_elsewhere_do_not_mislead_us() {
+    let test = TestRepo::new();
+    let other = TestRepo::new();
+    let output = test_support::program(crate::BINARY, test.root())
+        .args(["undo"])
+        .current_dir(test.root())
+        .env("GIT_DIR", other.root().join(".git"))
+        .env("GIT_WORK_TREE", other.root())
+        .env("GIT_INDEX_FILE", "/nonexistent")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
