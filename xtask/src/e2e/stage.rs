@@ -27,13 +27,15 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// A repository with one commit, `.ralph/` and the hooks installed and committed.
+    /// A repository with two commits, `.ralph/` and the hooks installed. Binaries built for
+    /// debugging are large, so git is told to pass them over.
     pub(super) fn new(
         name: &'static str,
         client: &'a Client,
         binaries: &'a Utf8PathBuf,
     ) -> Result<Self> {
         let repo = TestRepo::new();
+        repo.write(".gitignore", "*.log\n/.claude/hooks/\n");
         let state = StateDir::of_project(repo.root());
         state.prepare()?;
         let stage = Self { name, client, binaries, repo, state, sessions: 0 };
