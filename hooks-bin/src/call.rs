@@ -68,7 +68,8 @@ impl<'a> Call<'a> {
 
     /// Records the files that a command line shows to the agent or writes.
     pub fn record_command(&self, command: &str) -> std::io::Result<()> {
-        let facts = surroundings::of_command(self.project(), self.env, &self.cwd(), "");
+        let facts =
+            surroundings::of_command(self.project(), self.env, self.config(), &self.cwd(), "");
         let script = guard::read(command, &facts);
         let known = self.known_files();
         for path in guard::reads(&script, &facts).iter().filter(|path| path.is_file()) {

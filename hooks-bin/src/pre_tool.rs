@@ -42,7 +42,8 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 }
 
 fn command(call: &Call<'_>, command: &str) -> Decision {
-    let facts = surroundings::of_command(call.project(), call.env, &call.cwd(), command);
+    let facts =
+        surroundings::of_command(call.project(), call.env, call.config(), &call.cwd(), command);
     let settings = &call.config().guard;
     let denial =
         guard::check(command, &facts, settings).or_else(|| commit::check(call, &facts, command));

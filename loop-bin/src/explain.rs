@@ -50,7 +50,7 @@ pub(crate) fn run(env: &Env, here: &Utf8Path, request: &Request) -> Result<(), F
     let denial = match request {
         Request::Command(command) => {
             show_commands(command);
-            let facts = surroundings::of_command(&project, env, here, command);
+            let facts = surroundings::of_command(&project, env, &config, here, command);
             guard::check(command, &facts, &config.guard)
         }
         Request::File(file) => {

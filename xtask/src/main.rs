@@ -8,6 +8,8 @@
 mod ci;
 mod dist;
 mod e2e;
+mod fuzz_guard;
+mod guard;
 mod install;
 mod run;
 #[cfg(test)]
@@ -33,6 +35,17 @@ enum Task {
     E2e(e2e::E2e),
     /// Build the hooks and register them with the client.
     Install(install::Install),
+    /// How well the guard judges the labelled commands.
+    Guard,
+    /// Random and mutated commands: none may crash the guard or take long.
+    FuzzGuard {
+        /// How many.
+        #[arg(long, default_value_t = 1_000_000)]
+        cases: u64,
+        /// Where the randomness begins; the same seed gives the same commands.
+        #[arg(long, default_value_t = 20_260_101)]
+        seed: u64,
+    },
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
     /// Take the registrations and the binaries out again.
@@ -45,6 +58,8 @@ fn main() -> anyhow::Result<()> {
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),
+        Task::Guard => guard::run(&run::root()),
+        Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
         Task::Uninstall(target) => install::uninstall(&target),
     }

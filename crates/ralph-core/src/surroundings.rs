@@ -3,12 +3,13 @@
 //! Gathered from disk here, so that [`crate::guard`] itself stays pure.
 //!
 //! ```
-//! use ralph_core::{env::Env, guard, project::Project, surroundings};
+//! use ralph_core::{config::Config, env::Env, guard, project::Project, surroundings};
 //!
 //! let env = Env::of([("RALPH_ROOT", "/srv/app")]);
 //! let project = Project::locate(&env, "/srv/app".into());
-//! let facts = surroundings::of_command(&project, &env, "/srv/app".into(), "git push");
-//! assert!(guard::check("git push", &facts, &guard::Settings::default()).is_some());
+//! let config = Config::default();
+//! let facts = surroundings::of_command(&project, &env, &config, "/srv/app".into(), "git push");
+//! assert!(guard::check("git push", &facts, &config.guard).is_some());
 //! ```
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -19,10 +20,16 @@ use crate::git::{Checkpoint, Git};
 use crate::guard::{Edit, Facts};
 use crate::known_files::resolved;
 use crate::project::Project;
-use crate::state::{Id, PROJECT_MARKER};
+use crate::state::Id;
 
 /// What is known about the place where a command line would run.
-pub fn of_command(project: &Project, env: &Env, cwd: &Utf8Path, command: &str) -> Facts {
+pub fn of_command(
+    project: &Project,
+    env: &Env,
+    config: &Config,
+    cwd: &Utf8Path,
+    command: &str,
+) -> Facts {
     Facts {
         root: resolved(project.root()),
         cwd: resolved(cwd),
@@ -30,7 +37,7 @@ pub fn of_command(project: &Project, env: &Env, cwd: &Utf8Path, command: &str) -
         home: env.home().unwrap_or_default(),
         // Only asked when it matters, because it means to start git.
         head_is_newer: command.contains("--amend") && head_is_newer(project),
-        plan_files: if command.contains(PROJECT_MARKER) { plan_files(project) } else { Vec::new() },
+        plan_files: plan_files(project, config),
     }
 }
 
@@ -46,7 +53,7 @@ pub fn of_edit(
         path: resolved(path),
         root: resolved(project.root()),
         temp: resolved(&env.temp_dir()),
-        plan_files: plan_files(project),
+        plan_files: plan_files(project, config),
         scope: scope_of(story, config),
         exists: path.exists(),
         known: false,
@@ -59,14 +66,11 @@ pub fn scope_of(story: Option<&Id>, config: &Config) -> Vec<String> {
     own.unwrap_or(&config.scope.paths).clone()
 }
 
-/// The files under the state folder that belong to the plan, and so to the agent's work.
-fn plan_files(project: &Project) -> Vec<Utf8PathBuf> {
-    let state = project.own_state();
-    let numbered = state.prd_numbers();
-    let mut files: Vec<Utf8PathBuf> =
-        numbered.iter().flat_map(|n| [state.plan(*n), state.progress(*n)]).collect();
-    files.extend(state.other_plans().into_iter().filter(|plan| plan.starts_with(state.root())));
-    files.iter().map(|file| resolved(file)).collect()
+/// The plan and its progress, where the user has put them at a place of their own.
+fn plan_files(project: &Project, config: &Config) -> Vec<Utf8PathBuf> {
+    let set = [&config.run.plan, &config.run.progress];
+    let set = set.into_iter().filter(|path| !path.is_empty());
+    set.map(|path| resolved(&project.root().join(path))).collect()
 }
 
 /// Whether the last commit was made after the checkpoint, by the agent itself.

@@ -184,6 +184,11 @@ impl Score {
         self.pairs.iter().filter(|((label, _), _)| label == kind).map(|(_, count)| count).sum()
     }
 
+    /// How many verdicts fit.
+    pub fn right(&self) -> usize {
+        self.total() - self.misses.len()
+    }
+
     /// How many cases there are.
     pub fn total(&self) -> usize {
         self.pairs.values().sum()

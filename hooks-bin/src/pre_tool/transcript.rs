@@ -65,7 +65,13 @@ fn is_sight(call: &Call<'_>, block: &Block, path: &Utf8Path) -> bool {
         }
         "Bash" => {
             let command = &block.input.command;
-            let facts = surroundings::of_command(call.project(), call.env, &call.cwd(), command);
+            let facts = surroundings::of_command(
+                call.project(),
+                call.env,
+                call.config(),
+                &call.cwd(),
+                command,
+            );
             let script = shell::read(command);
             guard::reads(&script, &facts).iter().any(|read| resolved(read) == resolved(path))
         }

@@ -4,5 +4,6 @@
 mod client;
 mod disk_trouble;
 mod failure_policy;
+mod killed;
 mod post_tool;
 mod pre_tool;

@@ -241,3 +241,28 @@ fn a_full_disk_does_not_open_the_guard() {
     let output = test_support::run_with_input(&mut shell, input.to_string().as_bytes());
     assert!(String::from_utf8_lossy(&output.stdout).contains("deny"));
 }
+
+#[test]
+fn sixty_four_hooks_at_once_lose_no_line_and_no_read() {
+    let (scratch, client) = project();
+    for n in 0..64 {
+        scratch.file(&format!("f{n}.rs"), "x");
+    }
+    std::thread::scope(|scope| {
+        for n in 0..64 {
+            let client = &client;
+            scope.spawn(move || {
+                assert!(client.bash_denied(&format!("git push origin b{n}")).is_some());
+                client.tool_ended("Read", &format!("f{n}.rs"));
+            });
+        }
+    });
+    let mut targets: Vec<String> =
+        client.events("denied").iter().map(|line| line["target"].to_string()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    assert_eq!(targets.len(), 64);
+    for n in 0..64 {
+        assert_eq!(client.edit_denied("Edit", &format!("f{n}.rs")), None);
+    }
+}

@@ -12,13 +12,15 @@ pub(super) struct Act<'a> {
     pub(super) git: Option<GitCall<'a>>,
     pub(super) facts: &'a Facts,
     pub(super) settings: &'a Settings,
-    /// All commands of the line, for rules that look at the company it is in.
-    pub(super) all: &'a [Command],
+    /// The program's name, empty if unknown.
+    pub(super) name: &'a str,
+    /// Whether the line fetches or decodes text that something else on it may run.
+    pub(super) line_fetches: bool,
 }
 
 impl<'a> Act<'a> {
     pub(super) fn name(&self) -> &'a str {
-        self.command.name().unwrap_or_default()
+        self.name
     }
 
     pub(super) fn args(&self) -> impl Iterator<Item = &'a str> {

@@ -6,7 +6,7 @@ use super::act::Act;
 use super::git::{self, GitCall};
 use super::rules::RULES;
 use super::settings::Settings;
-use super::{inline, user};
+use super::{inline, system, user};
 use crate::shell::{self, Command, Script};
 
 /// The longest piece of a command that an answer repeats.
@@ -67,9 +67,10 @@ pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial
     let mut commands = read(command, facts).commands;
     inline::add_commands(&mut commands, facts, settings);
     git::add_aliased(&mut commands, facts);
-    let all = commands.as_slice();
-    all.iter().find_map(|one| {
-        let act = Act { command: one, git: GitCall::of(one), facts, settings, all };
+    let line_fetches = commands.iter().any(system::fetches_text);
+    commands.iter().find_map(|one| {
+        let name = one.name().unwrap_or_default();
+        let act = Act { command: one, git: GitCall::of(one), facts, settings, name, line_fetches };
         if user::is_allowed(&act) {
             return None;
         }

@@ -1,17 +1,14 @@
 //! Forbids edits: of protected files, outside of the story's scope, and of files nobody looked at.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use super::check::Denial;
+use super::protected::{Owner, globs, owner};
 use super::settings::Settings;
+use crate::state::PROJECT_MARKER;
 
 /// The rules for edits; switched off by name like the others.
 pub const EDIT_RULES: [&str; 3] = ["protected-path", "scope", "read-before-edit"];
-
-/// Files that no agent may edit, relative to the project: the repository itself, the loop's state
-/// and the settings that register the hooks.
-const PROTECTED: [&str; 4] = [".git/**", "**/.git/**", ".ralph/**", ".claude/settings*.json"];
 
 /// An edit that is about to happen; paths are absolute and free of links and `..`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,24 +71,17 @@ pub fn is_in_scope(path: &Utf8Path, edit: &Edit) -> bool {
         return true;
     }
     match path.strip_prefix(&edit.root) {
-        Ok(relative) => globs(&edit.scope).is_match(relative),
+        // The plan is part of every story.
+        Ok(inside) if inside.starts_with(PROJECT_MARKER) => true,
+        Ok(inside) => globs(&edit.scope).is_match(inside),
         Err(_) => path.starts_with(&edit.temp) && !edit.temp.as_str().is_empty(),
     }
 }
 
 fn is_protected(edit: &Edit, settings: &Settings) -> bool {
-    let Ok(relative) = edit.path.strip_prefix(&edit.root) else { return false };
-    let ours = globs(&PROTECTED.map(str::to_owned)).is_match(relative);
-    (ours && !edit.plan_files.contains(&edit.path)) || globs(&settings.protect).is_match(relative)
-}
-
-/// A glob that cannot be read is passed over here; the configuration's reader names it.
-fn globs(patterns: &[String]) -> GlobSet {
-    let mut builder = GlobSetBuilder::new();
-    for glob in patterns.iter().filter_map(|pattern| Glob::new(pattern).ok()) {
-        builder.add(glob);
-    }
-    builder.build().unwrap_or_default()
+    let Ok(inside) = edit.path.strip_prefix(&edit.root) else { return false };
+    let ours = owner(inside.as_str()) != Owner::Work && !edit.plan_files.contains(&edit.path);
+    ours || globs(&settings.protect).is_match(inside)
 }
 
 fn shown(edit: &Edit) -> &Utf8Path {
@@ -107,7 +97,7 @@ mod tests {
             path: path.into(),
             root: "/p".into(),
             temp: "/tmp".into(),
-            plan_files: vec!["/p/.ralph/PRD-1/plan.md".into()],
+            plan_files: vec!["/p/.ralph/my-plan.md".into()],
             exists: true,
             known: true,
             ..Edit::default()
@@ -123,7 +113,6 @@ mod tests {
     fn state_settings_and_repository_are_protected() {
         for path in [
             "/p/.git/config",
-            "/p/vendor/lib/.git/HEAD",
             "/p/.ralph/config.toml",
             "/p/.ralph/.checkpoint",
             "/p/.claude/settings.json",
@@ -131,9 +120,13 @@ mod tests {
         ] {
             check(&edit(path), Some("protected-path"));
         }
-        for path in
-            ["/p/.ralph/PRD-1/plan.md", "/p/.claude/agents/x.md", "/p/.gitignore", "/q/.git/x"]
-        {
+        for path in [
+            "/p/.ralph/PRD-1/plan.md",
+            "/p/.ralph/my-plan.md",
+            "/p/.claude/agents/x.md",
+            "/p/.gitignore",
+            "/q/.git/x",
+        ] {
             check(&edit(path), None);
         }
     }

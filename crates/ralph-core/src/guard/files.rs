@@ -1,9 +1,8 @@
 //! `rm-outside` and `ralph-state`: what is deleted, and what is written where it must not be.
 
-use globset::Glob;
-
 use super::act::Act;
 use super::paths::{self, Place};
+use super::protected::{Owner, globs, owner};
 use super::writes;
 use crate::shell::{Reach, Word};
 
@@ -63,7 +62,10 @@ pub(super) fn may_delete(path: &str, act: &Act) -> bool {
         Some("") => false,
         Some(inside) => {
             // A clone's own history inside the project is not the project's.
-            !matches!(inside.split('/').next(), Some(".ralph" | ".git"))
+            !matches!(
+                owner(inside.split('/').next().unwrap_or_default()),
+                Owner::State | Owner::Git
+            )
         }
         None => paths::is_temporary(path, act.facts) && !is_temp_root(path, act),
     }
@@ -81,6 +83,10 @@ fn find_deletes(act: &Act) -> bool {
     });
     if !removes {
         return false;
+    }
+    let vital = act.args().any(|arg| matches!(owner(arg), Owner::State | Owner::Git));
+    if vital && !act.args().any(|arg| matches!(arg, "-prune" | "-not" | "!")) {
+        return true;
     }
     let starts: Vec<&Word> = act
         .command
@@ -145,30 +151,19 @@ fn is_protected(path: &str, act: &Act) -> bool {
     if act.facts.plan_files.iter().any(|plan| plan == path || plan == inside) {
         return false;
     }
-    let parts: Vec<&str> = inside.split('/').collect();
-    let built_in = match parts.as_slice() {
-        [".ralph", folder, ..] if folder.starts_with("PRD-") => false,
-        [".ralph", "fix_plan.md" | "merge-requests"] => false,
-        [".ralph", "merge-requests", _] => false,
-        [".ralph", ..] => true,
-        [".claude"] => true,
-        [".claude", file] => file.starts_with("settings") && file.ends_with(".json"),
-        parts => in_git_folder(parts, act),
+    let built_in = match owner(inside) {
+        Owner::State | Owner::Settings => true,
+        Owner::Git => is_gits_own(inside, act),
+        Owner::Work => false,
     };
-    built_in
-        || act.settings.protect.iter().any(|pattern| {
-            Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(inside))
-        })
+    built_in || globs(&act.settings.protect).is_match(inside)
 }
 
-/// Whether a path lies in the project's git folder; a few files there are for everybody.
-fn in_git_folder(parts: &[&str], act: &Act) -> bool {
-    match parts {
-        [".git", "info", "exclude"] | [".git", "COMMIT_EDITMSG" | "COMMIT_MSG" | "MERGE_MSG"] => {
-            false
-        }
-        [".git", "index.lock" | "HEAD.lock" | "config.lock"] => act.switch("git-lock"),
-        [".git", ..] => true,
-        _ => false,
+/// Whether a path in the git folder is git's alone; a few files there are for everybody.
+fn is_gits_own(inside: &str, act: &Act) -> bool {
+    match inside.strip_prefix(".git/").unwrap_or_default() {
+        "info/exclude" | "COMMIT_EDITMSG" | "COMMIT_MSG" | "MERGE_MSG" => false,
+        "index.lock" | "HEAD.lock" | "config.lock" => act.switch("git-lock"),
+        _ => true,
     }
 }

@@ -48,6 +48,10 @@ const TOOLS: &[(&str, &[&str])] = &[
 ];
 
 fn by_other_tool(act: &Act) -> bool {
+    let name = act.name();
+    if name != "az" && !TOOLS.iter().any(|(tool, _)| *tool == name) {
+        return false;
+    }
     let operands: Vec<&str> = skip_values(act).collect();
     let listed =
         TOOLS.iter().any(|(name, words)| act.name() == *name && operands.starts_with(words));

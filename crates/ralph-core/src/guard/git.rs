@@ -102,6 +102,9 @@ impl<'a> GitCall<'a> {
 
 /// `GIT_CONFIG_KEY_0=… GIT_CONFIG_VALUE_0=…` before the command.
 fn environment_config(command: &Command) -> Vec<(&str, &str)> {
+    if !command.assignments.iter().any(|(name, _)| name.starts_with("GIT_CONFIG_KEY")) {
+        return Vec::new();
+    }
     let value = |wanted: &str| {
         let found = command.assignments.iter().find(|(name, _)| name == wanted)?;
         Some(found.1.text())

@@ -41,6 +41,11 @@ const RUNS: &[&str] = &[
     "create_subprocess_exec",
     "create_subprocess_shell",
 ];
+/// What a program mentions that talks to git without starting it.
+const LIBRARIES: &[&str] =
+    &["import git", "from git", "pygit2", "simple-git", "simpleGit", "isomorphic-git", "nodegit"];
+/// Calls that mean something only together with one of these.
+const OF_LIBRARIES: &[&str] = &["push", "merge", "git"];
 /// Calls that delete a whole folder.
 const DELETES: &[&str] =
     &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "remove_dir_all", "rimraf", "removeSync"];
@@ -92,13 +97,11 @@ fn programs(name: &str, command: &Command) -> Vec<String> {
     let base = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
     let options: &[&str] = match base {
         "python" | "pypy" => &["-c"],
-        "node" | "bun" | "tsx" | "ts-node" => &["-e", "-p", "-pe", "--eval", "--print"],
+        "node" | "bun" | "tsx" | "ts-node" => &["-e", "-p", "--eval", "--print"],
         "deno" => &["eval"],
-        "perl" => &["-e", "-E", "-ne", "-pe", "-ie", "-le", "-lne"],
-        "ruby" => &["-e"],
+        "perl" => &["-e", "-E"],
+        "ruby" | "lua" | "luajit" | "osascript" => &["-e"],
         "php" => &["-r"],
-        "lua" | "luajit" => &["-e"],
-        "osascript" => &["-e"],
         "awk" | "gawk" | "mawk" => {
             let script = command.args.iter().find(|arg| !arg.text().starts_with('-'));
             return script.map(|word| word.text().to_owned()).into_iter().collect();
@@ -108,7 +111,7 @@ fn programs(name: &str, command: &Command) -> Vec<String> {
     let mut found = Vec::new();
     let mut args = command.args.iter();
     while let Some(arg) = args.next() {
-        if options.contains(&arg.text()) {
+        if options.iter().any(|option| gives_text(arg.text(), option)) {
             found.extend(args.next().map(|word| word.text().to_owned()));
         }
     }
@@ -122,6 +125,12 @@ fn programs(name: &str, command: &Command) -> Vec<String> {
     found
 }
 
+/// Whether an option is this one, also at the end of a cluster such as `-we`.
+fn gives_text(arg: &str, option: &str) -> bool {
+    let cluster = option.len() == 2 && arg.starts_with('-') && !arg.starts_with("--");
+    arg == option || (cluster && arg.ends_with(option.trim_start_matches('-')))
+}
+
 /// The shell commands that an inline program amounts to.
 fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
     let mut lines = Vec::new();
@@ -129,6 +138,14 @@ fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
         let literals = literals(arguments);
         if RUNS.contains(&name) {
             lines.extend(command_of(&literals));
+        }
+        if matches!(name, "push" | "merge")
+            && LIBRARIES.iter().any(|library| text.contains(library))
+        {
+            lines.push(format!("git {name}"));
+        }
+        if name == "git" {
+            lines.extend(command_of(&literals).map(|words| format!("git {words}")));
         }
         if !settings.switch("inline-writes") {
             continue;
@@ -146,7 +163,7 @@ fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
     }
     if matches!(language, "ruby" | "perl" | "php") {
         lines.extend(text.split('`').skip(1).step_by(2).map(str::to_owned));
-        for opening in ["%x(", "%x{", "%x[", "qx(", "qx{", "qx/"] {
+        for opening in ["%x(", "%x{", "%x[", "qx(", "qx{", "qx/", "system qw(", "exec qw("] {
             let inner = text
                 .split(opening)
                 .skip(1)
@@ -154,35 +171,68 @@ fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
             lines.extend(inner.map(str::to_owned));
         }
     }
+    if language == "osascript" {
+        lines.extend(literals(text));
+    }
     if language.ends_with("awk") {
-        // `print | "command"` and `"command" | getline`.
-        let piped = text.contains('|');
-        lines.extend(literals(text).into_iter().filter(|_| piped));
+        // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
+        let runs = text.contains('|') || text.contains("system(");
+        lines.extend(literals(text).into_iter().filter(|_| runs));
     }
     lines
 }
 
-/// Names followed by an opening parenthesis or, as in Ruby and Perl, by a quote.
+/// Names followed by an opening parenthesis or, as in Ruby and Perl, by a quote; what stands in
+/// quotes itself is text, not program.
 fn calls(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
-    let mut start = None;
-    for (at, character) in text.char_indices() {
-        if character.is_ascii_alphanumeric() || character == '_' {
-            start = start.or(Some(at));
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let length = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+        if length == 0 {
+            at += literal_length(rest)
+                .unwrap_or_else(|| rest.chars().next().map_or(1, char::len_utf8));
             continue;
         }
-        let Some(from) = start.take() else { continue };
-        let (Some(name), Some(rest)) = (text.get(from..at), text.get(at..)) else { continue };
-        let known = RUNS.contains(&name) || DELETES.contains(&name) || WRITES.contains(&name);
-        let opens = rest.trim_start().starts_with(['(', '"', '\'', '[', '`']);
+        let (name, behind) = rest.split_at(length);
+        at += length;
+        let opens = if OF_LIBRARIES.contains(&name) {
+            behind.starts_with('(')
+        } else {
+            behind.trim_start().starts_with(['(', '"', '\'', '[', '`'])
+        };
+        let known = [RUNS, DELETES, WRITES, OF_LIBRARIES].iter().any(|calls| calls.contains(&name));
         if known && opens {
-            found.push((name, arguments(rest)));
+            found.push((name, arguments(behind)));
             if found.len() >= MAX_CALLS {
                 break;
             }
         }
     }
     found
+}
+
+/// The length of the text in quotes that begins here; a quote without a partner on its line is an
+/// apostrophe.
+fn literal_length(rest: &str) -> Option<usize> {
+    for triple in ["\"\"\"", "'''"] {
+        if let Some(behind) = rest.strip_prefix(triple) {
+            return behind.find(triple).map(|length| length + 2 * triple.len());
+        }
+    }
+    let quote = rest.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;
+    let mut escaped = false;
+    for (at, letter) in rest.char_indices().skip(1).take(MAX_CALL) {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '\n' if quote != '`' => return None,
+            _ if letter == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The text up to the parenthesis that closes the call, or to the end of the statement.
@@ -229,6 +279,11 @@ fn literals(text: &str) -> Vec<String> {
 
 /// A text with blanks is a command line, single words are its words.
 fn command_of(literals: &[String]) -> Option<String> {
+    // `execvp("git", ["git", "push"])` names the program twice.
+    let literals = match literals {
+        [program, name, ..] if program == name => literals.get(1..)?,
+        _ => literals,
+    };
     let first = literals.first()?;
     if first.contains(' ') {
         return Some(first.clone());
@@ -261,6 +316,9 @@ mod tests {
         );
         check("python3", "import os; os.system(\"git push\")", &["git push"]);
         check("python3", "print('git push is blocked')", &[]);
+        check("python3", "s = s.replace(\"os.system('git push')\", 'pass')", &[]);
+        check("python3", "# don't\nos.system('git push')", &["git push"]);
+        check("python3", "\"\"\"run('git push')\"\"\"", &[]);
         check("python3", "import shutil; shutil.rmtree('/x')", &["rm -r -- '/x'"]);
         check("python3", "open('a').read(); open('b', 'w')", &[": > 'b'"]);
         check("node", "require('child_process').spawnSync('git', ['push'])", &["'git' 'push'"]);

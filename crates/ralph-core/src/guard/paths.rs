@@ -1,6 +1,7 @@
 //! Where a path of the command line lies, found in the text alone.
 
 use super::check::Facts;
+use super::protected::{Owner, owner};
 use crate::shell::{UNKNOWN, Word};
 
 /// Where a path lies.
@@ -118,9 +119,8 @@ pub(super) fn in_project<'p>(path: &'p str, facts: &Facts) -> Option<&'p str> {
 /// Whether `path` is one of the client's own settings files in the home folder.
 pub(super) fn in_home_settings(path: &str, facts: &Facts) -> bool {
     let home = facts.home.as_str().trim_end_matches('/');
-    let inside = path.strip_prefix(home).and_then(|rest| rest.strip_prefix("/.claude/"));
-    !home.is_empty()
-        && inside.is_some_and(|file| file.starts_with("settings") && file.ends_with(".json"))
+    let inside = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/'));
+    !home.is_empty() && inside.is_some_and(|inside| owner(inside) == Owner::Settings)
 }
 
 #[cfg(test)]

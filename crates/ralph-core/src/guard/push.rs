@@ -54,6 +54,10 @@ const TOOLS: &[(&str, &[&str])] = &[
 ];
 
 fn by_other_tool(act: &Act) -> bool {
+    let name = act.name();
+    if name != "gh" && !TOOLS.iter().any(|(tool, _)| *tool == name) {
+        return false;
+    }
     let operands: Vec<&str> = act.operands().iter().map(|word| word.text()).collect();
     let help = act.args().any(|arg| arg == "--help" || arg == "-h");
     let listed =

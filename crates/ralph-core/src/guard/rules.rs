@@ -1,5 +1,7 @@
-//! The rules, one row each. To add one: write a function that looks at an [`Act`] and says whether
-//! it is forbidden, and put a row here; `docs/guard.md` has a test that asks for its name.
+//! The rules, one row each.
+//!
+//! To add one, write a function that looks at an [`Act`] and says whether it is forbidden, put a
+//! row here and a line into `docs/guard.md`; a test asks for both.
 
 use super::act::Act;
 use super::{discard, files, forge, history, push, system};

@@ -29,8 +29,6 @@ pub(super) fn wrecks_disk(act: &Act) -> bool {
         return false;
     }
     let name = act.name();
-    let lists =
-        act.has(&["-l", "--list", "--help", "--version"]) || act.args().next() == Some("list");
     let tool = name.starts_with("mkfs")
         || matches!(
             name,
@@ -48,7 +46,9 @@ pub(super) fn wrecks_disk(act: &Act) -> bool {
         || (name == "diskutil"
             && act.args().any(|arg| arg.starts_with("erase") || arg.starts_with("partition")))
         || (name == "hdparm" && act.args().any(|arg| arg.starts_with("--security-erase")));
-    (tool && !lists) || overwrites_system(act) || opens_everything(act)
+    let lists =
+        || act.has(&["-l", "--list", "--help", "--version"]) || act.args().next() == Some("list");
+    (tool && !lists()) || overwrites_system(act) || opens_everything(act)
 }
 
 fn overwrites_system(act: &Act) -> bool {
@@ -68,8 +68,8 @@ fn is_system(path: &str, act: &Act) -> bool {
 
 /// `chmod -R 777 /`, `chown -R root ~`: recursive changes outside the project.
 fn opens_everything(act: &Act) -> bool {
-    let recursive = act.has(&["-R", "--recursive"]);
-    if !matches!(act.name(), "chmod" | "chown" | "chgrp" | "setfacl") || !recursive {
+    let changes = matches!(act.name(), "chmod" | "chown" | "chgrp" | "setfacl");
+    if !changes || !act.has(&["-R", "--recursive"]) {
         return false;
     }
     act.operands().iter().skip(1).any(|word| match act.place(word) {
@@ -95,18 +95,20 @@ const SOURCES: [&str; 14] = [
     "openssl", "rev", "tr",
 ];
 
+/// Whether a command feeds fetched or decoded text to another one.
+pub(super) fn fetches_text(command: &Command) -> bool {
+    command.name().is_some_and(|name| SOURCES.contains(&name))
+        && command
+            .reached
+            .iter()
+            .any(|step| matches!(step, Reach::Pipe { .. } | Reach::Substitution))
+}
+
 /// Whether a shell runs text that was fetched or decoded on the same line.
 pub(super) fn runs_unread_text(act: &Act) -> bool {
-    if !act.command.hidden || !act.switch("opaque-scripts") {
+    if !act.command.hidden || !act.line_fetches || !act.switch("opaque-scripts") {
         return false;
     }
-    let fed = |other: &&Command| {
-        other.reached.iter().any(|step| matches!(step, Reach::Pipe { .. } | Reach::Substitution))
-            && other.name().is_some_and(|name| SOURCES.contains(&name))
-            && other.span.start <= act.command.span.end
-    };
-    let from_variable = act.command.args.iter().any(|arg| arg.text() == UNKNOWN.to_string());
     let piped = act.command.reached.iter().any(|step| matches!(step, Reach::Pipe { .. }));
-    let substituted = act.command.args.iter().any(|arg| arg.text().contains(UNKNOWN));
-    (piped || substituted || from_variable) && act.all.iter().any(|other| fed(&other))
+    piped || act.command.args.iter().any(|arg| arg.text().contains(UNKNOWN))
 }

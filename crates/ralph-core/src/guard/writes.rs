@@ -59,12 +59,12 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
 
 /// What a command removes or moves away.
 pub(super) fn removed(command: &Command) -> Vec<Word> {
-    let operands = operands(&command.args);
+    let operands = || operands(&command.args);
     match command.name().unwrap_or_default() {
         "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" => {
-            operands.into_iter().cloned().collect()
+            operands().into_iter().cloned().collect()
         }
-        "mv" => operands
+        "mv" => operands()
             .split_last()
             .map(|(_, sources)| sources.iter().map(|word| (*word).clone()).collect())
             .unwrap_or_default(),

@@ -14,6 +14,14 @@ enum Atom<'w> {
     Part(&'w Part),
 }
 
+/// What looking for braces costs: nested ones are looked at again and again.
+pub(super) fn cost(word: &RawWord) -> usize {
+    let braces =
+        word.parts.iter().filter(|part| matches!(part, Part::Plain(text) if text.contains('{')));
+    let length: usize = braces.map(|part| part.literal().len()).sum();
+    if length > MAX_LENGTH { 0 } else { length * length / 128 }
+}
+
 /// The words that `word` stands for; `None` if it has no braces to expand.
 pub(super) fn expand(word: &RawWord) -> Option<Vec<RawWord>> {
     let plain = |part: &&Part| matches!(part, Part::Plain(_));

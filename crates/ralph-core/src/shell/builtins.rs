@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::call::Call;
-use super::state::Value;
+use super::state::{MAX_PATH, Value};
 use super::walk::{Context, Input, Walker};
 use super::{Fate, Reach, Word, output};
 
@@ -87,7 +87,8 @@ fn change_directory(walker: &mut Walker, call: &Call) {
     // `$PWD` follows only as far as the text goes; `..` stays in it.
     let now = match walker.state.variable("PWD") {
         Some(Value::Scalar(before)) if !target.text().starts_with(['/', '~', super::UNKNOWN]) => {
-            Word::from(format!("{}/{}", before.text(), target.text()))
+            let joined = format!("{}/{}", before.text(), target.text());
+            if joined.len() > MAX_PATH { Word::unknown() } else { Word::from(joined) }
         }
         Some(_) => target,
         None => return,

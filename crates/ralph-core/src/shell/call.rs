@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::script::UNKNOWN;
 use super::state::Value;
 use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
 use super::walk::{Context, Input, MAX_DEPTH, Walker, is_text};
@@ -13,6 +14,9 @@ use super::{
 
 /// A function that calls itself is followed this often; its body does not change.
 const MAX_RECURSION: usize = 2;
+
+/// Elements of an array that are set one by one beyond this are not remembered.
+const MAX_ELEMENTS: usize = 64;
 
 /// A simple command after expansion.
 #[derive(Debug, Clone)]
@@ -35,7 +39,12 @@ impl Call {
 
     /// The same surroundings with other words.
     pub(super) fn with_words(&self, words: Vec<Word>) -> Self {
-        Self { words, ..self.clone() }
+        Self {
+            words,
+            assignments: self.assignments.clone(),
+            redirects: self.redirects.clone(),
+            span: self.span.clone(),
+        }
     }
 }
 
@@ -63,7 +72,7 @@ impl Walker {
         }
         let call =
             Call { words: fields, assignments: scalars, redirects, span: stage.span.clone() };
-        let place = self.emit(&call, context);
+        let Some(place) = self.emit(&call, context) else { return };
         let masked = context.with_fate(Fate::Masked);
         self.visit_assignments(assignments, &masked);
         self.visit(words, &masked);
@@ -75,26 +84,31 @@ impl Walker {
         self.remember_written(stage, &call, context);
         self.current = place;
         self.follow(&call, context, true);
+        if matches!(call.name(), Some("declare" | "local" | "typeset" | "export" | "readonly")) {
+            self.assign(assignments);
+        }
     }
 
-    /// Writes a command down and says where.
-    pub(super) fn emit(&mut self, call: &Call, context: &Context) -> usize {
+    /// Writes a command down and says where; nothing when the line has cost enough.
+    pub(super) fn emit(&mut self, call: &Call, context: &Context) -> Option<usize> {
         let length: usize = call.words.iter().map(|word| word.text().len()).sum::<usize>()
             + call.redirects.iter().map(|redirect| redirect.target.text().len()).sum::<usize>();
-        if self.session.spend(2 + length / 64) {
-            self.commands.push(Command {
-                program: call.words.first().cloned().unwrap_or_else(|| Word::from("")),
-                args: call.args().to_vec(),
-                assignments: call.assignments.clone(),
-                redirects: call.redirects.clone(),
-                reached: context.reached.clone(),
-                fate: context.fate,
-                span: call.span.clone(),
-                directory: self.state.directory.clone(),
-                hidden: false,
-            });
+        let cost = 2 + call.words.len() / 2 + length / 64 + context.reached.len() / 4;
+        if !self.session.spend(cost) {
+            return None;
         }
-        self.commands.len().saturating_sub(1)
+        self.commands.push(Command {
+            program: call.words.first().cloned().unwrap_or_else(|| Word::from("")),
+            args: call.args().to_vec(),
+            assignments: call.assignments.clone(),
+            redirects: call.redirects.clone(),
+            reached: context.reached.to_vec(),
+            fate: context.fate,
+            span: call.span.clone(),
+            directory: self.state.directory.clone(),
+            hidden: false,
+        });
+        Some(self.commands.len() - 1)
     }
 
     pub(super) fn emit_keyword(&mut self, word: &str, pipeline: &Pipeline, context: &Context) {
@@ -108,7 +122,8 @@ impl Walker {
         if call.words.is_empty() || context.depth >= MAX_DEPTH {
             return;
         }
-        self.current = self.emit(call, context);
+        let Some(place) = self.emit(call, context) else { return };
+        self.current = place;
         let deeper = Context { depth: context.depth + 1, ..context.clone() };
         self.follow(call, &deeper, functions);
     }
@@ -164,6 +179,9 @@ impl Walker {
     fn alias(&mut self, stage: &Stage, words: &[RawWord], context: &Context) -> bool {
         let Some(name) = words.first().and_then(RawWord::plain) else { return false };
         let Some(text) = self.state.alias(name) else { return false };
+        if !self.session.spend(1 + text.len() / 4) {
+            return true;
+        }
         let (mut list, _) = parser::parse(&text, Some(stage.span.clone()));
         if let Some(last) = last_simple(&mut list) {
             last.extend(words.iter().skip(1).cloned());
@@ -193,7 +211,10 @@ impl Walker {
                 AssignedValue::Array(words) => {
                     Value::Array(words.iter().flat_map(|word| expander.fields(word)).collect())
                 }
-                AssignedValue::Element(_) => Value::Scalar(Word::unknown()),
+                AssignedValue::Element { key, word } => {
+                    let before = self.state.variable(&assignment.name);
+                    with_element(before, *key, expander.value(word))
+                }
             };
             let value = match self.state.variable(&assignment.name) {
                 Some(before) if assignment.append => appended(before, value),
@@ -206,7 +227,7 @@ impl Walker {
     fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context) {
         for assignment in assignments {
             match &assignment.value {
-                AssignedValue::Scalar(word) | AssignedValue::Element(word) => {
+                AssignedValue::Scalar(word) | AssignedValue::Element { word, .. } => {
                     self.visit(std::slice::from_ref(word), context);
                 }
                 AssignedValue::Array(words) => self.visit(words, context),
@@ -226,8 +247,8 @@ impl Walker {
         let paths: Vec<(&str, bool)> = by_redirect
             .into_iter()
             .chain(tee.map(|path| (path, false)))
-            .filter_map(|(path, append)| Some((path.known()?, append)))
-            .filter(|(path, _)| !path.starts_with("/dev/"))
+            .map(|(path, append)| (path.text(), append))
+            .filter(|(path, _)| !path.starts_with("/dev/") && !path.starts_with(UNKNOWN))
             .collect();
         if paths.is_empty() {
             return;
@@ -250,12 +271,31 @@ impl Walker {
         }
         let file = call.redirects.iter().rev().find(|redirect| redirect.kind == RedirectKind::Read);
         if let Some(redirect) = file {
-            return match redirect.target.known().and_then(|path| self.session.file(path)) {
+            return match self.session.file(redirect.target.text()) {
                 Some(text) => Input::Known(text.into()),
                 None => Input::Inherited,
             };
         }
         context.input.clone()
+    }
+}
+
+/// An array with one element set; unknown if the key is.
+fn with_element(before: Option<&Value>, key: Option<usize>, value: Word) -> Value {
+    let mut words = match before {
+        Some(Value::Array(words)) => words.clone(),
+        Some(Value::Scalar(word)) => vec![word.clone()],
+        None => Vec::new(),
+    };
+    match key.filter(|key| *key < MAX_ELEMENTS) {
+        Some(key) => {
+            words.resize(words.len().max(key + 1), Word::from(""));
+            if let Some(slot) = words.get_mut(key) {
+                *slot = value;
+            }
+            Value::Array(words)
+        }
+        None => Value::Scalar(Word::unknown()),
     }
 }
 

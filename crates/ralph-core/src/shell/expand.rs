@@ -56,6 +56,9 @@ impl<'s> Expander<'s> {
 
     /// The words that one written word becomes: none, one or several.
     pub(super) fn fields(&self, word: &RawWord) -> Vec<Word> {
+        if !self.session.spend(braces::cost(word)) {
+            return vec![Word::unknown()];
+        }
         match braces::expand(word) {
             Some(words) => words.iter().flat_map(|word| self.unbraced_fields(word)).collect(),
             None => self.unbraced_fields(word),
@@ -207,6 +210,10 @@ impl<'s> Expander<'s> {
         let parameters = &self.state.parameters;
         match variable.name.as_str() {
             "@" | "*" => Some(parameters.iter().skip(1).cloned().collect()),
+            // Where the shell lies is unknown, that it is one is not.
+            "SHELL" | "BASH" if self.state.variable(&variable.name).is_none() => {
+                Some(vec![Word::from(format!("{UNKNOWN}/bash"))])
+            }
             "IFS" if self.state.variable("IFS").is_none() => Some(vec![Word::from(" \t\n")]),
             "#" => Some(vec![Word::from(parameters.len().saturating_sub(1).to_string())]),
             name if name.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => {

@@ -222,16 +222,18 @@ impl Parser<'_> {
             return true;
         }
         let before = self.position;
-        let mut word = self.word();
+        let word = self.word();
         if self.position == before {
             return false;
         }
-        if self.peek() == Some(b'(') && word.plain().is_some_and(|text| text.ends_with('=')) {
-            // `declare -a list=(a b)`: the elements matter only for the substitutions in them.
+        // `declare -a list=(a b)`: the program is known by then to be a declaration.
+        if self.peek() == Some(b'(')
+            && let Some(name) =
+                word.plain().and_then(|text| text.strip_suffix('=')).map(str::to_owned)
+        {
             self.position += 1;
-            for element in self.array() {
-                word.parts.extend(element.parts);
-            }
+            let value = AssignedValue::Array(self.array());
+            gathered.assignments.push(Assignment { name, append: false, value });
         }
         gathered.words.push(word);
         true
@@ -258,9 +260,13 @@ impl Parser<'_> {
         let behind = behind.strip_prefix("+=").or_else(|| behind.strip_prefix('='))?;
         self.position += rest.len() - behind.len();
         let value = if indexed {
-            let mut parts = self.nested(key, |inner| inner.arithmetic(key.len()));
+            let number = key.parse().ok();
+            let mut parts = match number {
+                Some(_) => Vec::new(),
+                None => self.nested(key, |inner| inner.arithmetic(key.len())),
+            };
             parts.extend(self.word().parts);
-            AssignedValue::Element(RawWord { parts })
+            AssignedValue::Element { key: number, word: RawWord { parts } }
         } else if self.eat("(") {
             AssignedValue::Array(self.array())
         } else {

@@ -14,7 +14,7 @@ pub fn read(command: &str) -> Script {
 
 /// Reads a command line in which some variables of the environment are known, such as `HOME`.
 pub fn read_with(command: &str, variables: &[(&str, &str)]) -> Script {
-    let mut walker = Walker::new();
+    let mut walker = Walker::new(command.len());
     for (name, value) in variables {
         walker.state.set(name, Value::Scalar((*value).into()), &walker.session);
     }

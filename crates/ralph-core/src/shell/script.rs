@@ -78,7 +78,9 @@ impl Word {
 
     /// What follows the last `/`, without `.exe`, if that much is known.
     pub fn base_name(&self) -> Option<&str> {
-        let name = self.text().rsplit(['/', '\\']).next()?;
+        let text = self.text();
+        let start = text.bytes().rposition(|byte| byte == b'/' || byte == b'\\');
+        let name = text.get(start.map_or(0, |at| at + 1)..)?;
         let name = name.strip_suffix(".exe").unwrap_or(name);
         (!name.contains(UNKNOWN)).then_some(name)
     }

@@ -53,7 +53,7 @@ fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
             walker.child(text.text(), Reach::ShellText(name.to_owned()), call, context);
         }
         Source::File(path) => {
-            if let Some(text) = path.known().and_then(|path| walker.session.file(path)) {
+            if let Some(text) = walker.session.file(path.text()) {
                 walker.child(&text, Reach::ShellText(name.to_owned()), call, context);
             } else if path.text().starts_with("/dev/fd/") || path.known().is_none() {
                 walker.mark_hidden();

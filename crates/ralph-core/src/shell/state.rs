@@ -11,8 +11,12 @@ use super::tree::Stage;
 const MAX_NAMES: usize = 200;
 /// Longer values are not remembered: `a=$a$a` again and again would grow without end.
 const MAX_VALUE: usize = 16 * 1024;
-/// How much work one command line may cause, in parts of words and commands.
-const BUDGET: usize = 100_000;
+/// A longer path is not remembered: `cd x` a thousand times would make every command carry it.
+pub(super) const MAX_PATH: usize = 1024;
+/// How much work one command line may cause beyond its own length, in parts of words and commands.
+const BUDGET: usize = 30_000;
+/// How much of its length counts; a longer line is read as far as that lasts.
+const MAX_CREDIT: usize = 60_000;
 
 /// What the shell knows at one point of the line.
 #[derive(Debug, Clone, Default)]
@@ -107,7 +111,7 @@ impl State {
             _ => target.clone(),
         };
         self.directory =
-            Some(if joined.text().len() > MAX_VALUE { Word::unknown() } else { joined });
+            Some(if joined.text().len() > MAX_PATH { Word::unknown() } else { joined });
     }
 
     /// Forgets what differs in `other`, the state after the road not taken.
@@ -151,8 +155,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new() -> Self {
-        Self { left: Cell::new(BUDGET), complete: Cell::new(true), files: RefCell::default() }
+    /// For a line of this length: what is written out may cost more than what is repeated.
+    pub(super) fn new(length: usize) -> Self {
+        let left = Cell::new(BUDGET + length.min(MAX_CREDIT));
+        Self { left, complete: Cell::new(true), files: RefCell::default() }
     }
 
     /// Pays for work; false when the line has used up what one line may cost.

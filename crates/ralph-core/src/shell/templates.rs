@@ -81,12 +81,18 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
         (None, input) => {
             let mut words = args.to_vec();
             match input {
-                Input::Known(text) => words.extend(text.split_whitespace().map(Word::from)),
+                Input::Known(text) => words.extend(items(&text).map(Word::from)),
                 _ => words.push(Word::unknown()),
             }
             walker.run(&call.with_words(words), &context, false);
         }
     }
+}
+
+/// What `xargs` takes from its input, whether blanks or NULs separate it.
+fn items(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| character.is_whitespace() || character == '\0')
+        .filter(|item| !item.is_empty())
 }
 
 /// The words of a template with each `mark` replaced.

@@ -1,7 +1,5 @@
 //! What is read out of command lines, as tables: words, fates, ways, limits.
 
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
 
 use super::{Fate, Reach, RedirectKind, Script, UNKNOWN, read, read_with};
@@ -279,17 +277,10 @@ fn broken_text_is_read_as_far_as_it_goes() {
     check_broken("echo ${x:-$(git push)", &["echo ?", "git push"]);
 }
 
-/// Reads something hostile and says whether it was understood, within a second even unoptimized.
+/// Reads something hostile: that it ends at all is the test; `cargo xtask fuzz-guard` measures how
+/// long it takes.
 fn survives(command: &str) -> Script {
-    let started = Instant::now();
-    let script = read(command);
-    assert!(
-        started.elapsed() < Duration::from_secs(4),
-        "{:.40} took {:?}",
-        command,
-        started.elapsed()
-    );
-    script
+    read(command)
 }
 
 #[test]
@@ -311,6 +302,10 @@ fn hostile_text_ends_in_an_answer() {
         "[[ ",
         "!",
         "f(){ ",
+        "sudo ",
+        "xargs ",
+        "find . -exec ",
+        "@(",
     ] {
         let text = format!("{}git push", open.repeat(10_000));
         let _ = survives(&text);
@@ -343,6 +338,7 @@ fn a_megabyte_ends_in_an_answer() {
         "a;",
         "a|",
         "x=$x$x;",
+        "cd x;",
         "if a;then x=1;fi;",
         "{a,",
         "'a' ",
@@ -354,6 +350,8 @@ fn a_megabyte_ends_in_an_answer() {
     ] {
         let _ = survives(&piece.repeat((1 << 20) / piece.len()));
     }
+    let script = read(&format!("{}git push", "echo one two three;".repeat(2000)));
+    assert_eq!(script.commands.len(), 2001);
     let quoted = format!("git commit -m '{}'", "x".repeat(1 << 19));
     assert!(survives(&quoted).complete);
 }

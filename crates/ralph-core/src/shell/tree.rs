@@ -94,8 +94,12 @@ pub(super) struct Assignment {
 pub(super) enum AssignedValue {
     Scalar(RawWord),
     Array(Vec<RawWord>),
-    /// `NAME[key]=value`: the word is kept for the substitutions in it.
-    Element(RawWord),
+    /// `NAME[key]=value`: the key is known if it is a number; the substitutions in another one are
+    /// put before the value.
+    Element {
+        key: Option<usize>,
+        word: RawWord,
+    },
 }
 
 /// A redirection whose target is not expanded yet.

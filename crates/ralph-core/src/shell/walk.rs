@@ -33,8 +33,9 @@ pub(super) struct Context {
     pub(super) exit_fate: Fate,
     /// What becomes of the status that the function around this returns.
     pub(super) return_fate: Fate,
-    pub(super) reached: Vec<Reach>,
-    pub(super) redirects: Vec<Redirect>,
+    // Shared, because a context is handed on far more often than it changes.
+    pub(super) reached: Rc<Vec<Reach>>,
+    pub(super) redirects: Rc<Vec<Redirect>>,
     pub(super) input: Input,
     pub(super) depth: usize,
 }
@@ -56,8 +57,8 @@ impl Context {
             fate: Fate::Decides,
             exit_fate: Fate::Decides,
             return_fate: Fate::Decides,
-            reached: Vec::new(),
-            redirects: Vec::new(),
+            reached: Rc::default(),
+            redirects: Rc::default(),
             input: Input::Inherited,
             depth: 0,
         }
@@ -65,7 +66,7 @@ impl Context {
 
     pub(super) fn via(&self, reach: Reach) -> Self {
         let mut inner = self.clone();
-        inner.reached.push(reach);
+        Rc::make_mut(&mut inner.reached).push(reach);
         inner
     }
 
@@ -91,8 +92,14 @@ impl Context {
 }
 
 impl Walker {
-    pub(super) fn new() -> Self {
-        Self { session: Session::new(), state: State::default(), commands: Vec::new(), current: 0 }
+    /// For a line of this length.
+    pub(super) fn new(length: usize) -> Self {
+        Self {
+            session: Session::new(length),
+            state: State::default(),
+            commands: Vec::new(),
+            current: 0,
+        }
     }
 
     /// Reads the whole line.
@@ -104,8 +111,8 @@ impl Walker {
 
     /// Parses a text and follows it in the current state.
     pub(super) fn run_text(&mut self, text: &str, place: Option<Range<usize>>, context: &Context) {
-        // The budget covers texts in texts: each level is read once more.
-        if !self.session.spend(1 + text.len() / 64) {
+        // The line itself is read once; texts in it may be read again and again.
+        if place.is_some() && !self.session.spend(1 + text.len() / 4) {
             return;
         }
         let (list, complete) = parser::parse(text, place);
@@ -122,6 +129,9 @@ impl Walker {
     pub(super) fn list(&mut self, list: &List, context: &Context) {
         if context.depth >= MAX_DEPTH {
             self.session.note_incomplete();
+            return;
+        }
+        if !self.session.spend(1 + context.reached.len() / 4) {
             return;
         }
         let context = Context { depth: context.depth + 1, ..context.clone() };
@@ -170,7 +180,7 @@ impl Walker {
         }
         if pipeline.timed {
             self.emit_keyword("time", pipeline, &context);
-            context.reached.push(Reach::Wrapper("time".to_owned()));
+            context = context.via(Reach::Wrapper("time".to_owned()));
         }
         let [stage] = pipeline.stages.as_slice() else {
             self.stages(&pipeline.stages, visible, &context);
@@ -225,8 +235,11 @@ impl Walker {
             context.input = Input::Known(text.target.text().into());
         }
         own.retain(|redirect| !is_text(redirect));
-        context.redirects.splice(0..0, own);
-        context.redirects.truncate(MAX_INHERITED);
+        if !own.is_empty() {
+            own.extend(context.redirects.iter().cloned());
+            own.truncate(MAX_INHERITED);
+            context.redirects = Rc::new(own);
+        }
         self.compound(stage, &context);
     }
 
@@ -361,7 +374,7 @@ impl Walker {
                     }
                     inner = inner.in_child();
                     inner.input = Input::Inherited;
-                    inner.redirects.clear();
+                    inner.redirects = Rc::default();
                     let before = self.state.clone();
                     self.list(body, &inner);
                     self.state = before;

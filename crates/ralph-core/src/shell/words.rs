@@ -5,8 +5,10 @@ use std::rc::Rc;
 use super::parser::Parser;
 use super::tree::{Index, Operation, Part, RawWord, Variable};
 
-/// An arithmetic expression or extended pattern longer than this is not looked for.
+/// An arithmetic expression longer than this is not looked for.
 const MAX_LOOKAHEAD: usize = 4096;
+/// Nor is an extended pattern longer than this.
+const MAX_PATTERN: usize = 256;
 
 /// Collects parts, joining neighbours of the same kind.
 #[derive(Default)]
@@ -91,7 +93,7 @@ impl Parser<'_> {
             return None;
         }
         let mut depth = 0_usize;
-        for (offset, byte) in self.rest().bytes().take(MAX_LOOKAHEAD).enumerate() {
+        for (offset, byte) in self.rest().bytes().take(MAX_PATTERN).enumerate() {
             match byte {
                 b'(' => depth += 1,
                 b')' if depth == 1 => return Some(offset + 1),

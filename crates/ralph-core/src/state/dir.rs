@@ -8,9 +8,12 @@ use super::write;
 /// The folder whose presence makes a folder a project of ours.
 pub const PROJECT_MARKER: &str = ".ralph";
 
+/// The client's own folder in a project.
+pub const CLIENT_FOLDER: &str = ".claude";
+
 /// Folders, relative to the project root, that never count as changed and are never rolled back:
 /// our own state and the client's settings must survive what happens to the work.
-pub const UNTOUCHED: [&str; 2] = [PROJECT_MARKER, ".claude"];
+pub const UNTOUCHED: [&str; 2] = [PROJECT_MARKER, CLIENT_FOLDER];
 
 /// Where another loop of this kind keeps its lifecycle scripts; honoured when ours has none.
 pub const FOREIGN_LIFECYCLE_DIR: &str = ".fresher/hooks";
@@ -40,6 +43,23 @@ session.log
 sessions.log
 state/
 ";
+
+/// Whether a path, relative to a state folder, belongs to a plan and so to the agent's work: the
+/// plan, its progress, and what is left for the user; not the prompt, which is the user's.
+pub fn belongs_to_a_plan(inside: &str) -> bool {
+    match inside.split_once('/') {
+        Some((folder, file)) if folder.starts_with("PRD-") => file != PROMPT,
+        Some((folder, _)) => folder == MERGE_REQUESTS,
+        None => {
+            inside.starts_with("PRD-") || [FIX_PLAN, PRD_JSON, MERGE_REQUESTS].contains(&inside)
+        }
+    }
+}
+
+const PROMPT: &str = "prompt.md";
+const FIX_PLAN: &str = "fix_plan.md";
+const PRD_JSON: &str = "prd.json";
+const MERGE_REQUESTS: &str = "merge-requests";
 
 /// A `.ralph/` folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,17 +116,17 @@ impl StateDir {
 
     /// The prompt template, optional.
     pub fn prompt(&self, number: u32) -> Utf8PathBuf {
-        self.prd(number).join("prompt.md")
+        self.prd(number).join(PROMPT)
     }
 
     /// Where a plan may be, besides the numbered folders, in the order in which they are tried.
     pub fn other_plans(&self) -> Vec<Utf8PathBuf> {
         let project = self.root.parent().unwrap_or(Utf8Path::new("."));
         vec![
-            self.root.join("fix_plan.md"),
+            self.root.join(FIX_PLAN),
             project.join("IMPLEMENTATION_PLAN.md"),
-            project.join("prd.json"),
-            self.root.join("prd.json"),
+            project.join(PRD_JSON),
+            self.root.join(PRD_JSON),
             project.join("scripts/ralph/prd.json"),
         ]
     }
@@ -173,7 +193,7 @@ impl StateDir {
 
     /// Merge requests left for the user.
     pub fn merge_requests(&self) -> Utf8PathBuf {
-        self.root.join("merge-requests")
+        self.root.join(MERGE_REQUESTS)
     }
 
     /// Held by the loop for as long as it lives.

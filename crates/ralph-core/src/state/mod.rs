@@ -29,7 +29,8 @@ mod tail;
 mod write;
 
 pub use dir::{
-    FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, RESTORE_NOTE, SessionDir, StateDir, UNTOUCHED,
+    CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, RESTORE_NOTE, SessionDir, StateDir,
+    UNTOUCHED, belongs_to_a_plan,
 };
 pub use event::{Event, HookFailure, Record};
 pub use id::{BadId, Id};

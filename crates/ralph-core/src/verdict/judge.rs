@@ -1,8 +1,9 @@
 //! The judgement itself: what was run, how it ended and what it printed, weighed in this order.
 
 use super::command::{self, Ended, Invocation, Purpose};
-use super::kind::{Kind, Verdict};
+use super::kind::{Counts, Kind, Verdict};
 use super::output::{Evidence, Text};
+use super::runners::Runner;
 use crate::shell;
 
 /// A finished command, as the client reports it.
@@ -30,13 +31,13 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     };
     let text = Text::new(run.output, run.end);
     let evidence = Evidence::gather(&text);
-    if std::env::var("DBG").is_ok() {
-        eprintln!("{invocation:?} {evidence:?}");
-    }
     let ended = match invocation.ended(run.exit_code) {
-        Ended::Unknown => echoed_exit_code(run.command, &text).map_or(Ended::Unknown, |code| {
-            if code == 0 { Ended::Well } else { Ended::Badly(code) }
-        }),
+        // Behind a pipe, `$?` is the code of the last command in it.
+        Ended::Unknown if !invocation.piped => match echoed_exit_code(run.command, &text) {
+            Some(0) if !evidence.is_bad() => Ended::Well,
+            Some(code) if code != 0 => Ended::Badly(code),
+            _ => Ended::Unknown,
+        },
         known => known,
     };
     let kind = match invocation.purpose {
@@ -47,9 +48,21 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     if kind == Kind::NotATest {
         return Verdict::not_a_test();
     }
-    let counts = if run.cut { Default::default() } else { evidence.counts() };
+    let sum = invocation.runner().is_none_or(|row| row.one_summary_per_part);
+    let counts = if run.cut { Counts::default() } else { evidence.counts(sum) };
     let failing = if kind == Kind::Failed { evidence.failing } else { Vec::new() };
-    Verdict { kind, runner: invocation.runner().map(|row| row.name), counts, failing }
+    let runner = invocation.runner().or_else(|| echoed_runner(&text));
+    Verdict { kind, runner: runner.map(|row| row.name), counts, failing }
+}
+
+/// Package managers and task runners print the command that they start: `> jest --ci`.
+fn echoed_runner(text: &Text) -> Option<&'static Runner> {
+    let echoed =
+        |line: &&str| line.len() < 200 && (line.starts_with("> ") || line.starts_with("$ "));
+    text.lines().take(60).filter(echoed).take(8).find_map(|line| {
+        let script = shell::read(line.get(2..)?);
+        command::find(&script, &[])?.runner()
+    })
 }
 
 /// For commands that do run tests.
@@ -79,13 +92,20 @@ fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence, cut: bool)
             }
         }
         // Nothing is known where neither exit code nor output speak.
-        Ended::Unknown => by_summary(evidence).unwrap_or(Kind::NotATest),
+        Ended::Unknown => by_summary(evidence, invocation.one_summary).unwrap_or_else(|| {
+            let signs = evidence.signs;
+            match (signs.success, signs.error) {
+                (true, false) => Kind::Passed,
+                (false, true) => Kind::Errored,
+                _ => Kind::NotATest,
+            }
+        }),
     }
 }
 
 fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut: bool) -> Kind {
     let special = invocation.runner().and_then(|row| row.exit(code));
-    let failed_tests = evidence.counts().failed > 0;
+    let failed_tests = evidence.counts_failures();
     match special {
         Some(Kind::Errored) if failed_tests => return Kind::Failed,
         Some(kind) => return kind,
@@ -97,6 +117,9 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
     }
     if evidence.is_broken() {
         return Kind::Errored;
+    }
+    if !cut && evidence.complains_of_none() && !evidence.signs.broken {
+        return Kind::NoTests;
     }
     if evidence.is_bad() || evidence.names_failures() {
         return Kind::Failed;
@@ -119,10 +142,11 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
 }
 
 /// What the summary alone says.
-fn by_summary(evidence: &Evidence) -> Option<Kind> {
+fn by_summary(evidence: &Evidence, one_summary: bool) -> Option<Kind> {
+    let bad = evidence.is_bad_in_the_end(one_summary);
     if evidence.is_broken() {
         Some(Kind::Errored)
-    } else if evidence.is_bad() || (evidence.signs.policy && evidence.is_good()) {
+    } else if bad || (evidence.signs.policy && evidence.is_good()) {
         Some(Kind::Failed)
     } else if evidence.is_good() {
         Some(Kind::Passed)
@@ -131,7 +155,7 @@ fn by_summary(evidence: &Evidence) -> Option<Kind> {
     } else if evidence.is_none() {
         Some(Kind::NoTests)
     } else {
-        (!evidence.failing.is_empty()).then_some(Kind::Failed)
+        evidence.names_failures().then_some(Kind::Failed)
     }
 }
 
@@ -141,23 +165,111 @@ fn decide_listing(ended: Ended, evidence: &Evidence) -> Kind {
     if failed && evidence.signs.broken { Kind::Errored } else { Kind::NoTests }
 }
 
-/// For commands that may run tests: the output must say so, and the exit code must agree.
+/// For commands that may run tests: the output must say so plainly, and the exit code must agree.
 fn decide_perhaps(ended: Ended, evidence: &Evidence) -> Kind {
-    let kind = match ended {
-        Ended::Well if evidence.shows_passed() && !evidence.ends_badly() => Some(Kind::Passed),
-        Ended::Well => None,
-        Ended::Badly(_) | Ended::Unclear { .. } => by_summary(evidence),
-        Ended::Unknown => by_summary(evidence)
-            .filter(|kind| *kind != Kind::Failed || !evidence.failing.is_empty()),
-    };
-    let shown = evidence.is_bad() || evidence.shows_passed();
-    kind.filter(|_| shown).unwrap_or(Kind::NotATest)
+    let passed = evidence.shows_passed() && !evidence.ends_badly();
+    match ended {
+        Ended::Well if passed => Kind::Passed,
+        Ended::Well => Kind::NotATest,
+        _ if evidence.is_plainly_bad() => by_summary(evidence, false).unwrap_or(Kind::NotATest),
+        _ if passed => Kind::Passed,
+        _ => Kind::NotATest,
+    }
 }
 
 /// `pytest; echo "exit: $?"` prints the code that the line itself hides.
 fn echoed_exit_code(command: &str, text: &Text) -> Option<i32> {
-    let echoes = command.contains("$?") || command.contains("PIPESTATUS");
-    let last = text.lines().rev().find(|line| !line.is_empty()).filter(|_| echoes)?;
+    let last = text.lines().rev().find(|line| !line.is_empty());
+    let last = last.filter(|_| command.contains("$?"))?;
     let number = last.rsplit(|c: char| !c.is_ascii_digit()).next().filter(|_| last.len() < 60)?;
     number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, exit_code: Option<i32>, output: &str, expected: Kind) {
+        let run = Run { command, exit_code, output, ..Run::default() };
+        assert_eq!(judge(&run).kind, expected, "{command}\n{output}");
+    }
+
+    #[test]
+    fn an_exit_code_of_its_own_outweighs_what_was_printed() {
+        check("pytest -q", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Passed);
+        check("pytest -q 2>/dev/null", Some(1), "", Kind::Failed);
+        check("pytest -q", Some(5), "", Kind::NoTests);
+    }
+
+    #[test]
+    fn a_masked_exit_code_leaves_it_to_the_summary() {
+        check("pytest -q | tail -1", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Failed);
+        check("pytest -q || true", Some(0), "3 passed in 0.1s\n", Kind::Passed);
+        check("pytest -q | tail -1", Some(0), "", Kind::NotATest);
+        check("pytest -qq --tb=no; echo $?", Some(0), "1\n", Kind::Failed);
+        check("pytest -q | tail -1; echo $?", Some(0), "1 failed in 0.1s\n0\n", Kind::Failed);
+        check("npx jest", None, "Tests:       1 failed, 4 total\n", Kind::Failed);
+    }
+
+    #[test]
+    fn the_blame_is_shared_between_commands_that_can_fail() {
+        check("make build && make test", Some(2), "cc: fatal error: x.c\n", Kind::Errored);
+        check("npm test && ./deploy.sh", Some(1), "  3 passing (8ms)\n", Kind::Passed);
+        check("cd app && npm test", Some(1), "", Kind::Failed);
+    }
+
+    #[test]
+    fn a_failed_script_is_not_an_error_because_its_package_manager_says_so() {
+        let notes = "npm error Lifecycle script `test` failed with error:\nnpm error code 1\n";
+        check("npm test", Some(1), notes, Kind::Failed);
+        check("just test", Some(1), "error: recipe `test` failed with exit code 1\n", Kind::Failed);
+        check("npm test", Some(1), "Error: expected 3, got 4\n", Kind::Failed);
+        check("npm test", Some(1), "Error: connect ECONNREFUSED\n", Kind::Errored);
+    }
+
+    #[test]
+    fn a_cut_output_is_no_proof_that_there_were_no_tests() {
+        let run = Run {
+            command: "cargo test",
+            exit_code: Some(101),
+            output: "running 0 tests\n",
+            ..Run::default()
+        };
+        assert_eq!(judge(&Run { cut: true, ..run }).kind, Kind::Failed);
+        assert_eq!(judge(&run).kind, Kind::NoTests);
+    }
+
+    #[test]
+    fn the_runner_behind_a_script_is_read_from_its_echo() {
+        let output = "\n> demo@1.0.0 test\n> vitest run --coverage\n\n";
+        let run = Run { command: "npm test", exit_code: Some(0), output, ..Run::default() };
+        assert_eq!(judge(&run).runner, Some("vitest"));
+    }
+
+    #[test]
+    fn failing_tests_come_with_their_place() {
+        let output = "FAILED tests/test_calc.py::test_add - assert 1\n1 failed in 0.1s\n";
+        let run = Run { command: "pytest", exit_code: Some(1), output, ..Run::default() };
+        let failing = judge(&run).failing;
+        assert_eq!(failing.len(), 1);
+        assert_eq!(failing[0].name, "tests/test_calc.py::test_add");
+        assert_eq!(failing[0].file.as_deref(), Some("tests/test_calc.py"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_command_and_any_output_get_a_verdict(
+            command in ".{0,80}",
+            output in "(\\PC|\n|\x1b|\r| |[0-9]|FAILED|passed|ok|not ok){0,200}",
+            exit_code in proptest::option::of(0..256_i32),
+            cut: bool,
+        ) {
+            let run = Run { command: &command, output: &output, exit_code, cut, ..Run::default() };
+            judge(&run);
+            judge(&Run { command: "./run_tests.sh", ..run });
+        }
+    }
 }

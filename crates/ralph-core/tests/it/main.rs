@@ -13,3 +13,4 @@ mod git_rollback;
 mod guard;
 mod shell;
 mod shell_second_parser;
+mod verdicts;

@@ -16,7 +16,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("failing-tests-masked-by-a-pipe", JUDGE, by_summary),
     Scenario::new("failing-tests-with-cut-output", JUDGE, by_exit_code_alone)
         .needing((2, 1, 0), NO_EVENT),
-    Scenario::new("failing-tests-masked-with-cut-output", JUDGE, by_file),
+    Scenario::new("failing-tests-masked-with-cut-output", JUDGE, by_file)
+        .needing((2, 1, 45), "output that was cut away is kept nowhere"),
 ];
 
 /// A test that fails, after it has printed this many lines.
@@ -48,7 +49,7 @@ fn field(line: &Value, name: &str) -> Value {
 
 fn by_exit_code(stage: &mut Stage<'_>) -> Result<()> {
     let verdict = check(stage, 0, "node --test")?;
-    expect::same("failed tests", &field(&verdict, "failed"), &Value::from(1))?;
+    // No count: some clients send the output of a failing command twice.
     expect::contains(&field(&verdict, "tests").to_string(), "adds up")
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::runners::Runner;
 use super::purpose::{self, Purpose};
+use super::tasks::is_task;
 use crate::shell::{Command, Fate, Reach, Script};
 
 /// What a command line does about tests.
@@ -11,6 +12,10 @@ pub(crate) struct Invocation {
     pub(crate) purpose: Purpose,
     /// Whether exit code 0 proves that no test failed.
     pub(crate) exit_tells: bool,
+    /// Whether only one summary is to be expected, so that of several the last is the true one.
+    pub(crate) one_summary: bool,
+    /// Whether another command reads their output, and ends after them.
+    pub(crate) piped: bool,
     all_decide: bool,
     any_decides: bool,
     /// Another command that could have failed before the first test command, or after the last.
@@ -98,6 +103,9 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         purpose,
         exit_tells: tests()
             .all(|(purpose, _)| matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)),
+        one_summary: is_one_run(&tests().map(|(_, command)| *command).collect::<Vec<_>>())
+            && row.is_none_or(|row| !row.one_summary_per_part),
+        piped: tests().any(|(_, command)| command.reached.contains(&Reach::Pipe { last: false })),
         all_decide: tests().all(|(_, command)| decides(command)),
         any_decides: tests().any(|(_, command)| decides(command)),
         rival_before: commands.iter().take(first).any(rival),
@@ -176,6 +184,16 @@ fn can_fail(command: &Command) -> bool {
                 | "tee"
         )
     })
+}
+
+/// Whether the commands are one and the same, perhaps behind a wrapper, and no task runner.
+fn is_one_run(tests: &[&Command]) -> bool {
+    let (Some(first), Some(last)) = (tests.first(), tests.last()) else { return false };
+    let one = tests.len() == 1 || (tests.len() < 4 && first.span.end >= last.span.end);
+    let looped =
+        last.reached.iter().any(|reach| matches!(reach, Reach::Conditional | Reach::Template(_)));
+    let task = last.program.known().is_some_and(is_task);
+    one && !looped && !task
 }
 
 /// Whether `command` is the wrapper around the test command, read as a command of its own.

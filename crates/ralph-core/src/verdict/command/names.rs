@@ -6,44 +6,20 @@ const NO_TESTS: &[&str] =
     &["latest", "contest", "greatest", "fastest", "attest", "protest", "detest", "newest"];
 
 /// Words that turn a name into something other than a test run.
-const OTHER_PURPOSE: &[&str] = &[
-    "lint",
-    "build",
-    "compile",
-    "install",
-    "typecheck",
-    "types",
-    "clean",
-    "list",
-    "help",
-    "deps",
-    "setup",
-    "fmt",
-    "format",
-    "prepare",
-    "generate",
-    "gen",
-    "docs",
-    "doc",
-    "fixtures",
-    "data",
-    "report",
-    "logs",
-    "log",
-    "clear",
-    "reset",
-    "down",
-    "up",
-    "init",
-    "seed",
-    "server",
-    "serve",
-    "deploy",
-    "publish",
-    "image",
-    "codegen",
-    "env",
-];
+const OTHER_PURPOSE: &str = "\
+    lint build compile install typecheck types clean list help deps setup fmt format prepare \
+    generate gen docs doc fixtures data report logs log clear reset down up init seed server \
+    serve deploy publish image codegen env";
+
+/// Names of targets that often run tests among other things.
+const MIXED_TARGETS: &str = "\
+    check checks ci verify validate qa all default cov coverage precommit prepush commit quality \
+    release";
+
+/// Whether `word` is one of `words`, which are separated by blanks.
+pub(super) fn is_listed(words: &str, word: &str) -> bool {
+    words.split(' ').any(|listed| listed == word)
+}
 
 /// Splits at everything but letters and digits, and at capitals: `testDebugUnitTest`.
 fn words(name: &str) -> Vec<String> {
@@ -63,81 +39,36 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// Names of targets that run tests without saying so.
+const TEST_TARGETS: &str = "\
+    mocha rspec phpunit cypress playwright karma smoke unit integration acceptance regression \
+    conformance bdd eunit installcheck distcheck";
+
+/// `test`, `tests`, `testing`, `test2`, `pytest`, `runtests`, `spec`, `e2e`
 fn is_test_word(word: &str) -> bool {
     let plain = word.trim_end_matches(|c: char| c.is_ascii_digit());
-    matches!(
-        plain,
-        "test"
-            | "tests"
-            | "spec"
-            | "specs"
-            | "e"
-            | "testing"
-            | "testall"
-            | "selftest"
-            | "tst"
-            | "pytest"
-            | "jest"
-            | "vitest"
-            | "mocha"
-            | "rspec"
-            | "phpunit"
-            | "cypress"
-            | "playwright"
-            | "unittest"
-            | "unittests"
-            | "runtest"
-            | "runtests"
-            | "karma"
-            | "smoke"
-            | "unit"
-            | "integration"
-            | "acceptance"
-            | "regression"
-            | "conformance"
-            | "bdd"
-            | "features"
-            | "ctest"
-            | "eunit"
-            | "installcheck"
-            | "distcheck"
-    ) && (plain != "e" || word == "e2")
-        || (plain.starts_with("test") && !plain.starts_with("testa") && !plain.starts_with("testb"))
-        || ((plain.ends_with("test") || plain.ends_with("tests")) && !NO_TESTS.contains(&plain))
+    let starts =
+        plain.strip_prefix("test").is_some_and(|rest| !rest.starts_with(['a', 'b', 'i', 'o']));
+    let ends = plain.ends_with("test") || plain.ends_with("tests");
+    matches!(plain, "spec" | "specs" | "testing" | "testall" | "tst")
         || word == "e2e"
+        || starts
+        || (ends && !NO_TESTS.contains(&plain))
 }
 
 /// Whether a target or script of this name runs tests.
 pub(crate) fn is_test_name(name: &str) -> bool {
     let words = words(name);
-    words.iter().any(|word| is_test_word(word))
-        && !words.iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()))
+    words.iter().any(|word| is_test_word(word) || is_listed(TEST_TARGETS, word))
+        && !words.iter().any(|word| is_listed(OTHER_PURPOSE, word))
 }
 
 /// Whether a target of this name may well run tests among other things.
 pub(crate) fn may_test(name: &str) -> bool {
-    let words = words(name);
-    words.iter().any(|word| {
-        is_test_word(word)
-            || matches!(
-                word.as_str(),
-                "check"
-                    | "checks"
-                    | "ci"
-                    | "verify"
-                    | "validate"
-                    | "qa"
-                    | "all"
-                    | "default"
-                    | "cov"
-                    | "coverage"
-                    | "precommit"
-                    | "prepush"
-                    | "commit"
-                    | "quality"
-                    | "release"
-            )
-    })
+    let listed = |word: &String| {
+        is_test_word(word) || is_listed(TEST_TARGETS, word) || is_listed(MIXED_TARGETS, word)
+    };
+    words(name).iter().any(listed)
 }
 
 /// Whether a script or program file of this name is a test.
@@ -146,8 +77,11 @@ pub(crate) fn is_test_file(path: &str) -> bool {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = file.split('.').next().unwrap_or(file);
     let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
-    is_test_name(file)
-        || matches!(stem, "t" | "spec" | "check" | "checks")
+    let words = words(file);
+    let named = words.iter().any(|word| is_test_word(word))
+        && !words.iter().any(|word| is_listed(OTHER_PURPOSE, word));
+    named
+        || matches!(stem, "t" | "spec")
         || matches!(extension, "t" | "bats" | "test")
         || (file.starts_with("t_") || file.starts_with("T_"))
         || path.rsplit(['/', '\\']).nth(1).is_some_and(|folder| {

@@ -9,34 +9,13 @@
 //! | `=text` | exactly this argument, anywhere |
 //! | `*text` | an argument that holds this text, anywhere |
 
-use super::names::{is_test_file, is_test_name};
+use super::names::{is_listed, is_test_file, is_test_name};
 
 /// Options of build tools and package managers that take the next word as their value.
-const WITH_VALUE: &[&str] = &[
-    "-C",
-    "-F",
-    "-f",
-    "-p",
-    "-w",
-    "-Z",
-    "--prefix",
-    "--manifest-path",
-    "--dir",
-    "--filter",
-    "--cwd",
-    "--workspace",
-    "--directory",
-    "--file",
-    "--makefile",
-    "--project",
-    "--package",
-    "--target-dir",
-    "--config",
-    "--chdir",
-    "--project-dir",
-    "--project-root",
-    "--root",
-];
+const WITH_VALUE: &str = "\
+    -C -F -f -p -w -Z --prefix --manifest-path --dir --filter --cwd --workspace --directory \
+    --file --makefile --project --package --target-dir --config --chdir --project-dir \
+    --project-root --root";
 
 /// Whether `program` with `args` is what `pattern` describes.
 pub(crate) fn matches(pattern: &str, program: &str, args: &[&str]) -> bool {
@@ -69,7 +48,7 @@ pub(crate) fn positionals<'a>(args: &'a [&'a str]) -> impl Iterator<Item = &'a s
         if std::mem::take(&mut value) {
             return false;
         }
-        value = WITH_VALUE.contains(arg);
+        value = is_listed(WITH_VALUE, arg);
         !arg.starts_with('-') && !arg.starts_with('+')
     })
 }

@@ -1,6 +1,8 @@
 //! Finds the program that a wrapper starts: `npx`, `poetry run`, `docker compose exec web` and the
 //! like. Shell constructs are the shell reader's matter, not this file's.
 
+use super::names::is_listed;
+
 /// A program that starts another one.
 struct Wrapper {
     program: &'static str,
@@ -98,54 +100,11 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Options of wrappers that take the next word as their value.
-const WITH_VALUE: &[&str] = &[
-    "-u",
-    "--user",
-    "-n",
-    "--name",
-    "-e",
-    "--env",
-    "-w",
-    "--workdir",
-    "-v",
-    "--volume",
-    "-f",
-    "--file",
-    "-p",
-    "--project",
-    "--project-name",
-    "--with",
-    "--extra",
-    "--group",
-    "--python",
-    "--package",
-    "--directory",
-    "--env-file",
-    "-k",
-    "-s",
-    "-P",
-    "-I",
-    "-L",
-    "--network",
-    "--entrypoint",
-    "--profile",
-    "--index",
-    "-c",
-    "--rcfile",
-    "--source",
-    "--include",
-    "--omit",
-    "--data-file",
-    "--context",
-    "--namespace",
-    "--reporter",
-    "-r",
-    "--only",
-    "--platform",
-    "--mount",
-    "--max-args",
-    "-a",
-];
+const WITH_VALUE: &str = "\
+    -u --user -n --name -e --env -w --workdir -v --volume -f --file -p --project --project-name \
+    --with --extra --group --python --package --directory --env-file -k -s -P -I -L --network \
+    --entrypoint --profile --index -c --rcfile --source --include --omit --data-file --context \
+    --namespace --reporter -r --only --platform --mount --max-args -a";
 
 /// The innermost program and its arguments.
 pub(crate) fn unwrap<'a>(program: &'a str, args: &'a [&'a str]) -> (&'a str, &'a [&'a str]) {
@@ -193,7 +152,7 @@ fn skip_options<'a>(args: &'a [&'a str]) -> &'a [&'a str] {
         if !first.starts_with('-') && !assignment {
             break;
         }
-        let with_value = WITH_VALUE.contains(first) && behind.len() > 1;
+        let with_value = is_listed(WITH_VALUE, first) && behind.len() > 1;
         rest = if with_value { behind.get(1..).unwrap_or_default() } else { behind };
     }
     rest

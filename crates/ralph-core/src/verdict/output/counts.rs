@@ -7,165 +7,12 @@
 #[cfg(test)]
 mod tests;
 
-use super::words::{Meaning, Outcome, Unit, meaning};
+use super::tally::Tally;
+use super::tokens::{Token, tokens};
+use super::words::{Meaning, Outcome, Unit};
 
 /// A summary line is never longer than this.
 const LONGEST_LINE: usize = 240;
-
-/// The numbers for one unit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Numbers {
-    pub(crate) passed: Option<u64>,
-    pub(crate) failed: Option<u64>,
-    pub(crate) errored: Option<u64>,
-    pub(crate) skipped: Option<u64>,
-    pub(crate) neutral: Option<u64>,
-    pub(crate) total: Option<u64>,
-}
-
-impl Numbers {
-    pub(crate) fn add(&mut self, outcome: Outcome, number: u64) {
-        let slot = match outcome {
-            Outcome::Passed => &mut self.passed,
-            Outcome::Failed => &mut self.failed,
-            Outcome::Errored => &mut self.errored,
-            Outcome::Skipped => &mut self.skipped,
-            Outcome::Neutral => &mut self.neutral,
-            // A total may be told twice ("Ran 3 tests", "3 total"); the larger one is the whole.
-            Outcome::Total => {
-                self.total = Some(self.total.unwrap_or_default().max(number));
-                return;
-            }
-        };
-        *slot = Some(slot.unwrap_or_default().saturating_add(number));
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let pairs = [
-            (Outcome::Passed, other.passed),
-            (Outcome::Failed, other.failed),
-            (Outcome::Errored, other.errored),
-            (Outcome::Skipped, other.skipped),
-            (Outcome::Neutral, other.neutral),
-            (Outcome::Total, other.total),
-        ];
-        for (outcome, number) in pairs {
-            if let Some(number) = number {
-                self.add(outcome, number);
-            }
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Failed or ended with an error.
-    pub(crate) fn bad(&self) -> u64 {
-        self.failed.unwrap_or_default().saturating_add(self.errored.unwrap_or_default())
-    }
-
-    /// Passed as printed, else what the total leaves when the others are taken away.
-    pub(crate) fn good(&self) -> Option<u64> {
-        self.passed.or_else(|| {
-            let total = self.total?;
-            Some(total.saturating_sub(self.bad()).saturating_sub(self.skipped.unwrap_or_default()))
-        })
-    }
-}
-
-/// What one line says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) tests: Numbers,
-    pub(crate) suites: Numbers,
-    pub(crate) assertions: Numbers,
-    /// An outcome without a number: `FAILED`, `All tests passed`.
-    pub(crate) word: Option<Outcome>,
-    /// Whether something is named that is counted or judged (`tests`, `result`), rather than a bare
-    /// outcome word on a line of its own.
-    pub(crate) named: bool,
-}
-
-impl Tally {
-    pub(crate) fn numbers_mut(&mut self, unit: Unit) -> &mut Numbers {
-        match unit {
-            Unit::Test => &mut self.tests,
-            Unit::Suite => &mut self.suites,
-            Unit::Assertion => &mut self.assertions,
-        }
-    }
-
-    pub(crate) fn has_numbers(&self) -> bool {
-        !(self.tests.is_empty() && self.suites.is_empty() && self.assertions.is_empty())
-    }
-
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.tests.merge(&other.tests);
-        self.suites.merge(&other.suites);
-        self.assertions.merge(&other.assertions);
-        self.named |= other.named;
-        // One bad word outweighs good ones in the same summary.
-        if self.word != Some(Outcome::Failed) {
-            self.word = other.word.or(self.word);
-        }
-    }
-
-    /// Whether any number or word in it is bad.
-    pub(crate) fn is_bad(&self) -> bool {
-        self.tests.bad() > 0
-            || self.suites.bad() > 0
-            || self.assertions.bad() > 0
-            || (self.word == Some(Outcome::Failed) && !self.has_bad_zero())
-    }
-
-    /// `FAILED` above `0 failed` is a heading, not an outcome.
-    fn has_bad_zero(&self) -> bool {
-        self.tests.failed == Some(0) && self.tests.bad() == 0 && self.tests.good() > Some(0)
-    }
-
-    /// Whether it says that something passed.
-    pub(crate) fn is_good(&self) -> bool {
-        !self.is_bad()
-            && (self.tests.good() > Some(0)
-                || (self.tests.is_empty()
-                    && (self.suites.good() > Some(0) || self.assertions.good() > Some(0)))
-                || (self.word == Some(Outcome::Passed) && !self.is_none()))
-    }
-
-    /// Whether it says that nothing ran: zero passed, or all of them skipped.
-    pub(crate) fn is_none(&self) -> bool {
-        let all_skipped = self.tests.good().is_none() && self.tests.skipped > Some(0);
-        self.tests.bad() == 0 && (self.tests.good() == Some(0) || all_skipped)
-    }
-
-    /// Whether it says that nothing failed, without saying that anything ran.
-    pub(crate) fn is_clean(&self) -> bool {
-        !self.is_bad()
-            && self.tests.good().is_none()
-            && self.tests.failed.or(self.tests.errored).is_some()
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Token<'a> {
-    /// A whole number; `of` is the second one in `3/4`.
-    Number {
-        value: u64,
-        of: Option<u64>,
-    },
-    Word {
-        text: &'a str,
-        meaning: Meaning,
-        colon: bool,
-    },
-    /// Punctuation that ends a phrase.
-    Break,
-    /// A bracket, which ends a phrase as well.
-    Open,
-    /// A tab or several blanks: ends a phrase where keys come first.
-    Gap,
-}
 
 /// Reads `line` as a summary; `None` if it has a word too many or says nothing.
 pub(crate) fn read(line: &str) -> Option<Tally> {
@@ -174,94 +21,26 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
     }
     let lower = line.to_lowercase();
     let tokens = tokens(&lower)?;
-    if tokens
-        .iter()
-        .any(|token| matches!(token, Token::Word { meaning: Meaning::Announcement, .. }))
-    {
+    let first = tokens.iter().find_map(|token| match token {
+        Token::Word { text, .. } => Some(*text),
+        _ => None,
+    });
+    let announces = matches!(first, Some("found" | "collected" | "discovered"));
+    let announced =
+        |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Announcement, .. });
+    if announces || tokens.iter().any(announced) {
+        return None;
+    }
+    let words = tokens.iter().filter(|token| matches!(token, Token::Word { .. })).count();
+    let numbers = tokens.iter().filter(|token| matches!(token, Token::Number { .. })).count();
+    // `TOTAL    13    1    92%` is the end of a coverage table.
+    if words == 1 && numbers > 1 {
         return None;
     }
     let tally = bind(&tokens);
-    (tally.has_numbers() || tally.word.is_some()).then_some(tally)
-}
-
-/// Splits a line; `None` if a word is not in the vocabulary.
-fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
-    let mut found = Vec::new();
-    let mut rest = line;
-    while let Some(first) = rest.chars().next() {
-        let length = if first.is_ascii_digit() {
-            let (token, length) = number(rest);
-            found.extend(token);
-            length
-        } else if first.is_alphabetic() {
-            let end = rest.find(|c: char| !(c.is_alphabetic() || c == '\'')).unwrap_or(rest.len());
-            let (text, behind) = rest.split_at(end);
-            // `test(s)`, `success(es)`
-            let plural = ["(s)", "(es)"].iter().find(|plural| behind.starts_with(**plural));
-            let behind = behind.get(plural.map_or(0, |plural| plural.len())..).unwrap_or_default();
-            if behind.starts_with(|c: char| c == '_' || c.is_ascii_digit()) {
-                return None;
-            }
-            let colon = behind.starts_with([':', '=']) || is_spaced_colon(behind);
-            found.push(Token::Word { text, meaning: meaning(text)?, colon });
-            rest.len() - behind.len()
-        } else if first == '"' {
-            // A quoted name may hold anything.
-            rest.get(1..).and_then(|inner| inner.find('"')).map_or(1, |end| end + 2)
-        } else if first == ' ' || first == '\t' {
-            let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-            found.extend((blanks > 1 || first == '\t').then_some(Token::Gap));
-            blanks
-        } else {
-            let token = match first {
-                '(' | '[' => Some(Token::Open),
-                ',' | ';' | '|' | ')' | ']' | '.' | '/' | '│' | '!' | '-' => Some(Token::Break),
-                _ => None,
-            };
-            found.extend(token);
-            first.len_utf8()
-        };
-        rest = rest.get(length..)?;
-    }
-    Some(found)
-}
-
-/// `PASSED : 3`, but not `0 pending : 0.01 seconds`.
-fn is_spaced_colon(behind: &str) -> bool {
-    let Some(value) = behind.trim_start_matches(' ').strip_prefix([':', '=']) else { return false };
-    let value = value.trim_start_matches(' ');
-    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-    digits > 0 && !value.get(digits..).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// A number at the start of `text`: whole ones count, durations, percentages, decimals and dates
-/// do not. Returns the token and how much of the text it takes.
-fn number(text: &str) -> (Option<Token<'static>>, usize) {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (figure, behind) = text.split_at(digits);
-    let value = figure.parse().unwrap_or(u64::MAX);
-    if let Some(other) = behind.strip_prefix('/') {
-        let length = other.find(|c: char| !c.is_ascii_digit()).unwrap_or(other.len());
-        if let Some(of) = other.get(..length).and_then(|of| of.parse().ok()) {
-            return (Some(Token::Number { value, of: Some(of) }), digits + 1 + length);
-        }
-    }
-    let decimal = |c: char| c.is_ascii_digit() || c == '.' || c == ':';
-    let continues = behind
-        .strip_prefix(['.', ':'])
-        .is_some_and(|fraction| fraction.starts_with(|c: char| c.is_ascii_digit()));
-    if continues {
-        let length = behind.find(|c: char| !decimal(c)).unwrap_or(behind.len());
-        let unit = behind.get(length..).unwrap_or_default();
-        let letters = unit.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(unit.len());
-        return (None, digits + length + letters);
-    }
-    if behind.starts_with(|c: char| c.is_alphabetic() || c == '%' || c == 'µ') {
-        let length =
-            behind.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(behind.len());
-        return (None, digits + length);
-    }
-    (Some(Token::Number { value, of: None }), digits)
+    // A bare word is an outcome only as a banner: `FAILED`, `OK`, but not `broken`.
+    let banner = tally.named || !line.contains(char::is_lowercase);
+    (tally.has_numbers() || (tally.word.is_some() && banner)).then_some(tally)
 }
 
 /// The phrase on one side of a number, boiled down.
@@ -277,6 +56,10 @@ impl Phrase {
         let mut negated = false;
         for token in words {
             let Token::Word { meaning, text, .. } = token else { break };
+            // `Total time: 2 s` counts seconds.
+            if matches!(*text, "time" | "duration" | "elapsed" | "took") {
+                return Self::default();
+            }
             match meaning {
                 Meaning::Outcome(found) => {
                     let found =
@@ -300,7 +83,8 @@ impl Phrase {
             Some(Outcome::Passed) if unexpected => Some(Outcome::Neutral),
             Some(Outcome::Passed | Outcome::Failed) if negated => Some(Outcome::Failed),
             None if unexpected => Some(Outcome::Failed),
-            None if expected => Some(Outcome::Passed),
+            // `expected: 4` belongs to an assertion.
+            None if expected => None,
             None if unit.is_some() => Some(Outcome::Total),
             other => other,
         };
@@ -325,6 +109,8 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             _ => continue,
         };
         if is_second_of(tokens, at) {
+            let unit = inherited.unwrap_or(Unit::Test);
+            tally.numbers_mut(unit).add(Outcome::Total, value);
             continue;
         }
         let ahead = ahead(tokens, at);
@@ -333,6 +119,10 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             (None, None) => continue,
             (None, _) => behind,
             (Some(_), Some(_)) if keys_first(tokens, at) => behind,
+            // `Failed 1 tests`
+            (Some(Outcome::Total), Some(outcome)) if follows_outcome(tokens, at) => {
+                Phrase { outcome: Some(outcome), ..ahead }
+            }
             _ => ahead,
         };
         let Some(outcome) = phrase.outcome else { continue };
@@ -414,7 +204,7 @@ fn behind<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
     let mut start = before.len();
     for (index, token) in before.iter().enumerate().rev() {
         match token {
-            Token::Gap if start == before.len() => start = index,
+            Token::Gap if is_gap_only(before, start) => start = index,
             Token::Word { colon: true, .. }
                 if start < before.len() && !is_gap_only(before, start) =>
             {
@@ -435,6 +225,10 @@ fn is_gap_only(tokens: &[Token<'_>], from: usize) -> bool {
 /// Whether this number belongs to the word before it although a fitting word follows:
 /// `Errors: 0 Failures: 1`, `PASS 2 FAIL 1`.
 fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_number = |token: &Token<'_>| matches!(token, Token::Number { .. });
+    if tokens.first().is_some_and(is_number) {
+        return false;
+    }
     let follows_key = at
         .checked_sub(1)
         .and_then(|index| tokens.get(index))
@@ -442,6 +236,19 @@ fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
     follows_key
         && matches!(tokens.get(at + 1), Some(Token::Word { .. }))
         && matches!(tokens.get(at + 2), Some(Token::Number { .. }))
+}
+
+/// Whether an outcome stands right before the number.
+fn follows_outcome(tokens: &[Token<'_>], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|index| tokens.get(index));
+    matches!(
+        before,
+        Some(Token::Word {
+            meaning: Meaning::Outcome(Outcome::Passed | Outcome::Failed | Outcome::Skipped),
+            colon: false,
+            ..
+        })
+    )
 }
 
 /// `3 scenarios (1 failed, 2 passed)`: what is in the bracket are scenarios.
@@ -454,6 +261,12 @@ fn opens_bracket(tokens: &[Token<'_>], at: usize) -> bool {
 
 /// An outcome that no number stands beside: `FAILED`, `All tests passed`, `Result: FAIL`.
 fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
+    // `test failed as expected`
+    let expected =
+        |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Expected, .. });
+    if tokens.iter().any(expected) {
+        return None;
+    }
     let mut lone = None;
     for (at, token) in tokens.iter().enumerate() {
         let Token::Word { meaning: Meaning::Outcome(outcome), .. } = token else { continue };

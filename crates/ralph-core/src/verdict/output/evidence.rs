@@ -1,13 +1,13 @@
 //! All that an output says about tests, gathered in one pass over its lines.
 
 use super::super::kind::{Counts, FailingTest};
-use super::counts::{Numbers, Tally};
 use super::lines::Text;
 use super::names::Names;
 use super::packages::Packages;
 use super::report::Report;
 use super::signs::Signs;
 use super::summary::Blocks;
+use super::tally::{Numbers, Tally};
 use super::tap::Tap;
 
 /// What was found.
@@ -20,8 +20,10 @@ pub(crate) struct Evidence {
     /// Progress signs such as `..F.  [100%]`: whether one was bad.
     progress: Option<bool>,
     not_run: u64,
+    skipped: u64,
     pub(crate) signs: Signs,
     pub(crate) failing: Vec<FailingTest>,
+    names_certain: bool,
 }
 
 impl Evidence {
@@ -32,7 +34,7 @@ impl Evidence {
         let mut packages = Packages::default();
         let mut signs = Signs::default();
         let mut names = Names::default();
-        let (mut progress, mut not_run) = (None, 0);
+        let (mut progress, mut not_run, mut skipped) = (None, 0, 0);
         for line in text.lines().filter(|line| !line.is_empty()) {
             blocks.push(line);
             tap.push(line);
@@ -40,6 +42,7 @@ impl Evidence {
             signs.push(line);
             names.push(line);
             not_run += u64::from(line.contains("***Not Run") || is_unloaded(line));
+            skipped += u64::from(line.contains("***Skipped"));
             if let Some(bad) = progress_line(line) {
                 progress = Some(progress.unwrap_or_default() || bad);
             }
@@ -47,18 +50,44 @@ impl Evidence {
         Self {
             blocks: blocks.finish(),
             report: Report::read(text.as_str()),
-            failing: names.finish(),
+            names_certain: names.is_certain(),
+            failing: names.finish(Report::failing_tests(text.as_str())),
             tap,
             packages,
             signs,
             progress,
             not_run,
+            skipped,
         }
     }
 
     /// Some summary says that tests failed.
     pub(crate) fn is_bad(&self) -> bool {
         self.has_bad_summary() || self.signs.failing || self.progress == Some(true)
+    }
+
+    /// Some summary says that tests failed, and where the run prints only one, it is the last.
+    pub(crate) fn is_bad_in_the_end(&self, one_summary: bool) -> bool {
+        let tells = |block: &&Tally| {
+            (block.is_good() || block.is_bad()) && (!block.tests.is_empty() || block.word.is_some())
+        };
+        let last = self.blocks.iter().rfind(tells);
+        match last {
+            Some(last) if one_summary && last.is_good() => self.packages.is_bad(),
+            _ => self.is_bad(),
+        }
+    }
+
+    /// So plainly that even a command which need not run tests is believed to have done so.
+    pub(crate) fn is_plainly_bad(&self) -> bool {
+        let counted = |block: &Tally| {
+            block.tests.bad() > 0 && block.tests.passed.or(block.tests.total).is_some()
+        };
+        self.blocks.iter().any(counted)
+            || self.tap.is_bad()
+            || self.packages.is_bad()
+            || self.report.is_bad()
+            || (self.is_bad() && self.names_certain)
     }
 
     /// The last summary says that tests failed: for runners whose exit code cannot be relied on.
@@ -88,6 +117,7 @@ impl Evidence {
             || (!self.has_bad_tests() && self.blocks.iter().any(only_suites_failed))
             || self.only_files_failed()
             || self.only_errors()
+            || self.only_said_to_fail()
     }
 
     fn has_bad_tests(&self) -> bool {
@@ -102,6 +132,19 @@ impl Evidence {
                 .failing
                 .iter()
                 .all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
+    }
+
+    /// `Tests failed.` without a count or a name, below a compile error.
+    fn only_said_to_fail(&self) -> bool {
+        let mut bad = self.blocks.iter().filter(|block| block.is_bad()).peekable();
+        self.signs.broken
+            && bad.peek().is_some()
+            && bad.all(|block| !block.has_numbers())
+            && !self.shows_passed()
+            && !self.names_certain
+            && !self.tap.is_bad()
+            && !self.packages.is_bad()
+            && !self.report.is_bad()
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.
@@ -119,7 +162,7 @@ impl Evidence {
 
     /// Single failing tests are named, whatever a summary says.
     pub(crate) fn names_failures(&self) -> bool {
-        !self.failing.is_empty()
+        self.names_certain
     }
 
     /// Some summary says that tests passed, or at least that none failed.
@@ -137,37 +180,69 @@ impl Evidence {
             || self.progress == Some(false)
     }
 
-    /// The output says that no test ran.
-    pub(crate) fn is_none(&self) -> bool {
-        !self.is_good()
-            && (self.blocks.iter().any(Tally::is_none)
-                || self.tap.is_none()
-                || self.packages.is_none()
-                || self.report.is_none()
-                || self.signs.no_tests)
+    /// The runner says outright that it found no test, and no more than that one complaint.
+    pub(crate) fn complains_of_none(&self) -> bool {
+        let failed: u64 = self.blocks.iter().map(|block| block.tests.bad()).max().unwrap_or(0);
+        self.signs.no_tests
+            && !self.shows_passed()
+            && !self.packages.is_bad()
+            && !self.report.is_bad()
+            && self.blocks.iter().all(|block| block.tests.passed.unwrap_or(0) == 0)
+            && failed.max(self.tap.failed) <= 1
+            && self.failing.len() <= 1
     }
 
-    /// The counts of all summaries together.
-    pub(crate) fn counts(&self) -> Counts {
-        let mut sum = Counts::default();
-        for block in &self.blocks {
-            let numbers = [block.tests, block.suites, block.assertions];
-            let numbers = numbers.iter().find(|numbers| !numbers.is_empty()).copied();
-            add(&mut sum, &numbers.unwrap_or_default());
-        }
-        if sum != Counts::default() {
-            return sum;
-        }
-        if !self.report.numbers.is_empty() {
-            add(&mut sum, &self.report.numbers);
+    /// Every test of `ctest` was skipped, which it reports as passed.
+    fn all_skipped(&self) -> bool {
+        self.skipped > 0 && self.blocks.iter().any(|block| block.tests.total == Some(self.skipped))
+    }
+
+    /// The output says that no test ran.
+    pub(crate) fn is_none(&self) -> bool {
+        self.all_skipped()
+            || !self.is_good()
+                && (self.blocks.iter().any(Tally::is_none)
+                    || self.tap.is_none()
+                    || self.packages.is_none()
+                    || self.report.is_none()
+                    || self.signs.no_tests)
+    }
+
+    /// Whether any summary counts failed tests.
+    pub(crate) fn counts_failures(&self) -> bool {
+        self.blocks.iter().any(|block| block.tests.failed > Some(0))
+    }
+
+    /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
+    /// runs that print one for every part.
+    pub(crate) fn counts(&self, sum: bool) -> Counts {
+        let numbers = |block: &Tally| {
+            let units = [block.tests, block.suites, block.assertions];
+            units.into_iter().find(|numbers| !numbers.is_empty()).unwrap_or_default()
+        };
+        let mut counts = Counts::default();
+        let tells =
+            |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
+        let last = self.blocks.iter().rev().map(numbers).find(tells);
+        let last = last.or_else(|| self.blocks.last().map(numbers));
+        if let Some(last) = last.filter(|last| !last.is_empty()) {
+            let parts = self.blocks.iter().map(numbers).filter(|part| part.has_form_of(&last));
+            parts.skip_while(|part| !sum && *part != last).for_each(|part| {
+                if !sum {
+                    counts = Counts::default();
+                }
+                add(&mut counts, &part);
+            });
+        } else if !self.report.numbers.is_empty() {
+            add(&mut counts, &self.report.numbers);
         } else if self.tap.is_tap() {
-            let (passed, failed, skipped) = (self.tap.passed, self.tap.failed, self.tap.skipped);
-            sum = Counts { passed, failed, skipped, errored: 0 };
+            let Tap { passed, failed, skipped, .. } = self.tap;
+            counts = Counts { passed, failed, skipped, errored: 0 };
         } else {
             let (passed, failed, skipped) = self.packages.counts();
-            sum = Counts { passed, failed, skipped, errored: 0 };
+            counts = Counts { passed, failed, skipped, errored: 0 };
         }
-        sum
+        counts
     }
 }
 

@@ -6,9 +6,9 @@
 use super::ansi;
 
 /// How much of the beginning is looked at.
-const HEAD: usize = 256 * 1024;
+const HEAD: usize = 64 * 1024;
 /// How much of the end is looked at.
-const TAIL: usize = 768 * 1024;
+const TAIL: usize = 192 * 1024;
 
 /// The text of an output, colours removed.
 #[derive(Debug)]

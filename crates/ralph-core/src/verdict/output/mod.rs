@@ -4,12 +4,16 @@ mod ansi;
 mod counts;
 mod evidence;
 mod lines;
+mod messages;
+mod name_forms;
 mod names;
 mod packages;
 mod report;
 mod signs;
 mod summary;
+mod tally;
 mod tap;
+mod tokens;
 mod words;
 
 pub(crate) use evidence::Evidence;

@@ -1,9 +1,8 @@
-//! The names of failing tests, from the lines in which runners print them one by one.
-//!
-//! A name is decoration: no verdict is built on it alone unless the runner prints nothing else.
+//! The names of failing tests, from the lines in which runners print them one by one, and from
+//! the few lines around them that say more.
 
 use super::super::kind::FailingTest;
-use super::tap;
+use super::name_forms::{self, Found, without_duration};
 
 /// More names help nobody, and a hostile output could hold any number.
 const MOST_NAMES: usize = 50;
@@ -14,62 +13,153 @@ const LONGEST_NAME: usize = 300;
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     found: Vec<FailingTest>,
-    /// Numbered entries (`1) name`) count only below a heading such as `Failures:`.
+    /// How many of them stand on a line that says by itself that a test failed.
+    certain: usize,
+    /// Whether a heading such as `Failures:` was the last one.
     in_failures: bool,
-    /// The entry that a location on one of the next lines belongs to.
+    in_pending: bool,
+    /// The last entry may still get a location from the lines below it.
     open: bool,
+    /// The last entry is `1) Suite`, and its test may stand on the next line, further to the right.
+    unfinished: Option<usize>,
+    previous: String,
+    candidate: String,
 }
 
 impl Names {
     /// Looks at the next line.
     pub(crate) fn push(&mut self, line: &str) {
-        if line.len() > LONGEST_NAME * 4 {
+        if line.len() > LONGEST_NAME * 2 || self.found.len() >= MOST_NAMES {
             return;
         }
         let text = line.trim();
-        if is_failure_heading(text) {
-            self.in_failures = true;
-        } else if is_other_heading(text) {
-            self.in_failures = false;
+        self.push_heading(text);
+        if self.push_continued(line, text) || self.push_by_context(text) {
+            return;
         }
-        match name(line).or_else(|| self.numbered(text)) {
-            Some((name, file)) => self.add(name, file),
-            None => self.locate(text),
+        if let Some(Found { name, place }) = name_forms::read(line) {
+            self.certain += 1;
+            self.add(name, place);
+        } else if let Some(name) = self.numbered(text) {
+            self.add(name, None);
+            let indent = line.len() - line.trim_start().len();
+            self.unfinished = (!text.ends_with(':')).then_some(indent);
+        } else {
+            self.locate(text);
         }
+        self.previous.clear();
+        self.previous.push_str(text);
+    }
+
+    /// Whether a line by itself said that a test failed.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.certain > 0
     }
 
     /// The names, each once; a group is left out where its own tests are named.
-    pub(crate) fn finish(self) -> Vec<FailingTest> {
-        let names: Vec<String> = self.found.iter().map(|test| format!("{}/", test.name)).collect();
+    pub(crate) fn finish(mut self, reported: Vec<FailingTest>) -> Vec<FailingTest> {
+        self.found.extend(reported.into_iter().take(MOST_NAMES));
+        let groups: Vec<String> = self.found.iter().map(|test| format!("{}/", test.name)).collect();
         let mut kept: Vec<FailingTest> = Vec::new();
-        for (test, as_group) in self.found.iter().zip(&names) {
-            let group = self.found.iter().any(|other| other.name.starts_with(as_group.as_str()));
-            if !group && !kept.iter().any(|other| other.name == test.name) {
-                kept.push(test.clone());
+        for (test, group) in self.found.iter().zip(&groups) {
+            let is_group = self.found.iter().any(|other| other.name.starts_with(group.as_str()));
+            match kept.iter_mut().find(|other| other.name == test.name) {
+                Some(known) if known.line.is_none() => {
+                    known.line = test.line;
+                    known.file = test.file.clone().or(known.file.take());
+                }
+                Some(_) => {}
+                None if is_group => {}
+                None => kept.push(test.clone()),
             }
         }
         kept
     }
 
-    fn add(&mut self, name: &str, file: Option<&str>) {
-        let name = clean(name);
+    fn push_heading(&mut self, text: &str) {
+        if is_failure_heading(text) {
+            (self.in_failures, self.in_pending) = (true, false);
+        } else if matches!(text, "Pending:" | "Skipped:" | "PASSES")
+            || text.starts_with("Pending: (")
+        {
+            (self.in_failures, self.in_pending) = (false, true);
+        }
+    }
+
+    /// `1) Suite` is followed by its test, further to the right and with a colon at its end.
+    fn push_continued(&mut self, line: &str, text: &str) -> bool {
+        let Some(indent) = self.unfinished.take() else { return false };
+        let deeper = line.len() - line.trim_start().len() > indent + 2;
+        let continues =
+            deeper && text.ends_with(':') && !text.contains(": ") && !text.contains("Error");
+        if let (true, Some(last)) = (continues, self.found.last_mut()) {
+            last.name = format!("{} {}", last.name, text.trim_end_matches(':'));
+        }
+        continues
+    }
+
+    /// Forms in which another line says what this one is.
+    fn push_by_context(&mut self, text: &str) -> bool {
+        let previous = std::mem::take(&mut self.previous);
+        // busted: `Failure -> spec/calc_spec.lua @ 3`, then the name
+        let announced = previous.starts_with("Failure -> ") || previous.starts_with("Failure → ");
+        // doctest: `File "calc.py", line 6, in calc.add`, then `Failed example:`
+        let example = (text == "Failed example:").then(|| previous.rsplit_once(", in ")).flatten();
+        // Catch2: the name between two rules, then `test.cpp:7: FAILED:`
+        let is_rule = |line: &str| line.len() > 40 && line.bytes().all(|byte| byte == b'-');
+        if is_rule(text) && !previous.is_empty() && !is_rule(&previous) {
+            self.candidate.clone_from(&previous);
+        }
+        let catch = text.ends_with(": FAILED:") && !self.candidate.is_empty();
+        // pytest: `______ test_add_negative ______`
+        let banner = text.starts_with("___") && text.ends_with("___");
+        let banner = banner
+            .then(|| text.trim_matches('_').trim())
+            .filter(|name| !name.starts_with("ERROR coll"));
+        // minitest: `CalcTest#test_negatives [test/calc_test.rb:14]:`
+        let method = text.strip_suffix("]:").and_then(|rest| rest.split_once(" ["));
+        let method = method.filter(|(name, _)| name.contains('#') && !name.contains(' '));
+        if announced {
+            self.add(text, None);
+        } else if let Some((_, name)) = example {
+            let name = name.to_owned();
+            self.add(&name, None);
+        } else if catch {
+            let name = std::mem::take(&mut self.candidate);
+            self.add(&name, Some(text.trim_end_matches(": FAILED:")));
+        } else if let Some(name) =
+            banner.filter(|name| name.starts_with("test") && !name.contains(' '))
+        {
+            self.add(name, None);
+        } else if let Some((name, place)) = method {
+            self.add(name, Some(place));
+        } else {
+            self.previous = previous;
+            return false;
+        }
+        self.certain += 1;
+        true
+    }
+
+    fn add(&mut self, name: &str, place: Option<&str>) {
+        let name = without_duration(name.trim().trim_end_matches(':')).trim_end_matches(['─', ' ']);
         if name.is_empty() || name.len() > LONGEST_NAME || self.found.len() >= MOST_NAMES {
             return;
         }
-        let (file, line) = file.map_or((None, None), split_location);
+        let (file, line) = place.map_or((None, None), split_location);
         self.found.push(FailingTest { name: name.to_owned(), file, line });
         self.open = true;
     }
 
-    /// `1) adds negatives`, `● adds negatives`, below a heading.
-    fn numbered<'a>(&self, text: &'a str) -> Option<(&'a str, Option<&'a str>)> {
-        if !self.in_failures {
-            return None;
-        }
+    /// `1) adds negatives`, or `features/login.feature:8  Failed login` below a heading.
+    fn numbered<'a>(&self, text: &'a str) -> Option<&'a str> {
         let digits = text.find(|c: char| !c.is_ascii_digit())?;
         let rest = text.get(digits..)?;
-        let rest = rest.strip_prefix(") ").or_else(|| rest.strip_prefix(". "))?;
-        (digits > 0).then(|| (rest.trim_end_matches(':'), None))
+        if let Some(name) = rest.strip_prefix(") ").filter(|_| digits > 0 && !self.in_pending) {
+            return Some(name);
+        }
+        let (place, name) = text.split_once("  ").filter(|_| self.in_failures)?;
+        location(place).is_some().then(|| name.trim())
     }
 
     /// The first `file:line` below an entry is where it failed.
@@ -80,9 +170,8 @@ impl Names {
         let Some(last) = self.found.last_mut() else { return };
         let words = text.split(['(', ')', ' ', '[', ']', '\'']).take(12);
         if let Some((file, line)) = words.filter_map(location).next() {
-            if last.line.is_none()
-                && last.file.as_ref().is_none_or(|known| file.ends_with(known.as_str()))
-            {
+            let same = last.file.as_ref().is_none_or(|known| file.ends_with(known.as_str()));
+            if last.line.is_none() && same {
                 last.file = Some(file.trim_start_matches("./").to_owned());
                 last.line = Some(line);
             }
@@ -92,133 +181,28 @@ impl Names {
 }
 
 fn is_failure_heading(text: &str) -> bool {
+    if text.len() > 60 {
+        return false;
+    }
     let text = text.to_ascii_lowercase();
     matches!(
         text.trim_end_matches(':'),
-        "failures" | "failed tests" | "failed examples" | "failing tests" | "failed scenarios"
+        "failures"
+            | "failed tests"
+            | "failed examples"
+            | "failing tests"
+            | "failed scenarios"
+            | "failing scenarios"
+            | "errored scenarios"
     ) || text.ends_with(" failing")
         || (text.starts_with("there w") && (text.contains("failure") || text.contains("error")))
         || text.starts_with("failures (")
-        || text.starts_with("--- failed")
 }
 
-fn is_other_heading(text: &str) -> bool {
-    matches!(text, "Pending:" | "Skipped:" | "PASSES") || text.starts_with("Pending: (")
-}
-
-/// A failing test named on a line of its own; the second part is its file where that is printed.
-fn name(line: &str) -> Option<(&str, Option<&str>)> {
-    let text = line.trim();
-    if let Some(point) = tap::point(text) {
-        return (!point.ok && !point.excused).then_some((point.name, None));
-    }
-    by_prefix(text).or_else(|| by_mark(text)).or_else(|| by_suffix(text))
-}
-
-fn by_prefix(text: &str) -> Option<(&str, Option<&str>)> {
-    if let Some(rest) = text.strip_prefix("--- FAIL: ") {
-        return Some((rest.split(" (").next()?, None));
-    }
-    if let Some(rest) = text.strip_prefix("FAILED ").or_else(|| text.strip_prefix("ERROR ")) {
-        let test = rest.split(" - ").next()?.trim();
-        return test.contains("::").then(|| (test, test.split("::").next()));
-    }
-    if let Some(rest) = text.strip_prefix("FAIL: ") {
-        return Some((rest.split(" (").next()?, None));
-    }
-    if let Some(rest) = text.strip_prefix("ERROR: ") {
-        // `test_login (test_calc.TestCalc)` and `two.sh`, but no message.
-        let (name, class) = rest.split_once(" (").unwrap_or((rest, ")"));
-        return (class.ends_with(')') && !name.contains(' ')).then_some((name, None));
-    }
-    if let Some(rest) = text.strip_prefix("[  FAILED  ] ").or_else(|| text.strip_prefix("[FAIL] "))
-    {
-        let test = rest.split([' ', ',']).next()?;
-        return test.contains(|c: char| !c.is_ascii_digit()).then_some((test, None));
-    }
-    if let Some(rest) = text.strip_prefix("[FAILED] ").or_else(|| text.strip_prefix("● ")) {
-        let message = rest.starts_with("Test suite failed") || rest.starts_with("Validation ");
-        return (!message).then_some((rest, None));
-    }
-    if let Some(rest) = text.strip_prefix("rspec ./") {
-        let (place, name) = rest.split_once(" # ")?;
-        return Some((name, Some(place)));
-    }
-    if let Some(rest) = text.strip_prefix("FAIL ") {
-        // vitest: `FAIL  calc.test.js > adds`; nextest: `FAIL [ 0.007s] (1/3) calc tests::adds`
-        let rest = rest.trim_start();
-        if let Some(timed) = rest.strip_prefix('[') {
-            let name = timed.split_once(']')?.1.trim();
-            return Some((name.split_once(") ").map_or(name, |(_, name)| name), None));
-        }
-        let (file, name) = rest.split_once(" > ")?;
-        return Some((name, Some(file)));
-    }
-    None
-}
-
-/// `✕ adds negatives (2 ms)`, `├─ negatives() ✘ expected …`
-fn by_mark(text: &str) -> Option<(&str, Option<&str>)> {
-    let marks = ['✕', '✗', '✘', '✖', '×', '❌', '𐄂'];
-    let text = text.trim_start_matches(['├', '└', '│', '─', ' ', '|', '`', '-']);
-    if let Some(rest) = text.strip_prefix(marks) {
-        let rest = rest.trim_start_matches(['\u{fe0f}', ' ']);
-        let heading = rest.ends_with(':')
-            || rest.starts_with(|c: char| c.is_ascii_digit())
-            || rest.starts_with("No ");
-        return (!heading).then_some((rest, None));
-    }
-    let (name, _) = text.split_once(" ✘")?;
-    Some((name, None))
-}
-
-/// `test a::b ... FAILED`, `CalcTest > adds() FAILED`, `2/2 negatives FAIL  0.01s`
-fn by_suffix(text: &str) -> Option<(&str, Option<&str>)> {
-    if let Some(test) = text.strip_prefix("test ") {
-        return Some((test.strip_suffix(" ... FAILED")?, None));
-    }
-    if let Some((test, _)) = text.split_once(" FAILED [").or_else(|| text.split_once(" (FAILED - "))
-    {
-        let file = test.split_once("::").map(|(file, _)| file);
-        return Some((test, file));
-    }
-    if let Some(test) = text.strip_suffix(" FAILED") {
-        return test.contains(" > ").then_some((test, None));
-    }
-    let numbered = text.split_once(' ').filter(|(number, _)| {
-        number.split_once('/').is_some_and(|(one, all)| {
-            !one.is_empty() && one.bytes().chain(all.bytes()).all(|byte| byte.is_ascii_digit())
-        })
-    });
-    let (_, rest) = numbered?;
-    let name =
-        rest.split_once(" FAIL ").or_else(|| rest.split_once("...FAIL")).map(|(name, _)| name);
-    let name = name.or_else(|| {
-        let (name, _) = rest.split_once("***Failed")?;
-        Some(name.split_once(": ").map_or(name, |(_, name)| name).trim_end_matches(['.', ' ']))
-    });
-    name.map(|name| (name, None))
-}
-
-/// Takes durations and other decoration off the end of a name.
-fn clean(name: &str) -> &str {
-    let name = name.trim().trim_end_matches(':');
-    let without = name.strip_suffix(')').and_then(|open| {
-        let (before, inside) = open.rsplit_once(" (")?;
-        let duration = inside.ends_with('s') && inside.starts_with(|c: char| c.is_ascii_digit());
-        duration.then_some(before)
-    });
-    let name = without.unwrap_or(name).trim_end();
-    let timed = name
-        .rsplit_once(' ')
-        .filter(|(_, last)| last.ends_with("ms") && last.starts_with(|c: char| c.is_ascii_digit()));
-    timed.map_or(name, |(before, _)| before.trim_end())
-}
-
-fn split_location(file: &str) -> (Option<String>, Option<u32>) {
-    match location(file) {
+fn split_location(place: &str) -> (Option<String>, Option<u32>) {
+    match location(place) {
         Some((file, line)) => (Some(file.to_owned()), Some(line)),
-        None => (Some(file.trim().to_owned()), None),
+        None => (Some(place.trim().to_owned()), None),
     }
 }
 
@@ -230,10 +214,9 @@ fn location(word: &str) -> Option<(&str, u32)> {
     let name = file.rsplit('/').next()?;
     let (stem, extension) = name.rsplit_once('.')?;
     let plausible = !stem.is_empty()
-        && (1..=5).contains(&extension.len())
+        && (1..=7).contains(&extension.len())
         && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && !file.starts_with("node")
-        && !file.contains("node_modules")
-        && !file.contains("://");
+        && !["node_modules", "://"].iter().any(|part| file.contains(part))
+        && !file.starts_with("node");
     plausible.then_some((file, line))
 }

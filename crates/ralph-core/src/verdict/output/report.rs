@@ -2,7 +2,8 @@
 //! runners. Only the few fields that decide are looked for; nothing is parsed in full, because the
 //! text may be cut anywhere.
 
-use super::counts::Numbers;
+use super::super::kind::FailingTest;
+use super::tally::Numbers;
 use super::words::Outcome;
 
 /// What a report in the output says, if there is one.
@@ -36,6 +37,58 @@ impl Report {
 
     pub(crate) fn is_none(&self) -> bool {
         self.seen && !self.is_bad() && self.numbers.good() == Some(0)
+    }
+
+    /// The failing tests that a report names.
+    pub(crate) fn failing_tests(text: &str) -> Vec<FailingTest> {
+        let mut names = Vec::new();
+        if text.contains("<testcase ") || text.contains("<TestCase ") {
+            names.extend(
+                text.split("<testcase ")
+                    .skip(1)
+                    .chain(text.split("<TestCase ").skip(1))
+                    .filter_map(|case| {
+                        let failed = case.contains("<failure")
+                            || case.contains("<error")
+                            || case.contains("success=\"false\"");
+                        let name = case
+                            .split_once("name=\"")
+                            .filter(|(before, _)| !before.ends_with("class"))
+                            .or_else(|| case.split_once(" name=\""));
+                        failed.then(|| name?.1.split('"').next()).flatten()
+                    }),
+            );
+        }
+        if text.contains("\"Action\":\"fail\"") {
+            names.extend(
+                text.lines()
+                    .filter(|line| line.contains("\"Action\":\"fail\""))
+                    .filter_map(|line| line.split_once("\"Test\":\"")?.1.split('"').next()),
+            );
+        }
+        for status in ["\"status\":\"failed\"", "\"status\": \"failed\""] {
+            names.extend(
+                text.match_indices(status)
+                    .filter_map(|(at, _)| {
+                        let before =
+                            text.get(text.floor_char_boundary(at.saturating_sub(2000))..at)?;
+                        let name = before.rsplit_once("\"fullName\":\"")?.1;
+                        name.split('"').next()
+                    })
+                    .take(50),
+            );
+        }
+        if let Some((_, failures)) =
+            text.split_once("\"failures\": [").filter(|_| text.contains("\"fullTitle\""))
+        {
+            let list = failures.split("\n  ]").next().unwrap_or_default();
+            names.extend(
+                list.split("\"fullTitle\": \"").skip(1).filter_map(|rest| rest.split('"').next()),
+            );
+        }
+        let test =
+            |name: &str| FailingTest { name: name.trim().to_owned(), file: None, line: None };
+        names.into_iter().take(50).map(test).collect()
     }
 
     fn read_xml(&mut self, text: &str) {

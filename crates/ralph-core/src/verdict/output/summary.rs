@@ -1,6 +1,7 @@
 //! Puts summary lines together to blocks: what one run of one runner printed at its end.
 
-use super::counts::{self, Numbers, Tally};
+use super::counts;
+use super::tally::{Numbers, Tally};
 use super::words::{Meaning, Outcome, Unit, meaning};
 
 /// So many other lines may stand between two lines of one summary.
@@ -54,16 +55,31 @@ impl Blocks {
     fn push_tally(&mut self, line: &str, tally: Tally) {
         let judges = starts_with_outcome(line);
         let ran = line.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
-        let joins = self.lines_since <= GAP && !self.blocks.is_empty();
+        // Good news apart from bad news is another summary: a test may have printed the first.
+        let contradicts = self.lines_since > 0
+            && tally.is_good()
+            && self.blocks.last().is_some_and(|block| block.tally.is_bad());
+        let joins = self.lines_since <= GAP && !self.blocks.is_empty() && !contradicts;
         self.lines_since = 0;
         // "All tests passed" never follows failures of the same run.
         let closes =
             tally.word == Some(Outcome::Passed) && line.to_ascii_lowercase().starts_with("all ");
-        if !joins || ran || closes {
+        // Most begin with `Ran 3 tests`; bun ends with it.
+        let counted = self
+            .blocks
+            .last()
+            .is_some_and(|block| !block.ran && !block.judged && block.tally.tests.passed.is_some());
+        if !joins || (ran && !counted) || closes {
             self.blocks.push(Block::default());
         }
         let Some(block) = self.blocks.last_mut() else { return };
         if block.ran && block.judged && judges {
+            return;
+        }
+        // `1 FAILED TEST` below the counts says nothing new.
+        let known = block.tally.tests;
+        let repeats = tally.tests == (Numbers { failed: known.failed, ..Numbers::default() });
+        if repeats && known.failed.is_some() && known.passed.is_some() {
             return;
         }
         block.ran |= ran;
@@ -93,8 +109,29 @@ fn behind_task(line: &str) -> Option<&str> {
     if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
         return Some(rest);
     }
-    let (task, rest) = line.split_once(": ")?;
-    (task.len() < 60 && task.ends_with("test")).then_some(rest)
+    if let Some(rest) = behind_name(line) {
+        return Some(rest);
+    }
+    let (label, rest) = line.split_once(": ").filter(|(label, _)| label.len() < 60)?;
+    // `Summary for all V _test.v files: 1 failed, 2 passed`
+    let lower = label.to_lowercase();
+    let summary = ["summary", "result", "total"].iter().any(|word| lower.contains(word));
+    (summary || label.ends_with("test")).then_some(rest)
+}
+
+/// Counts of three kinds or more are a summary even behind a name or a time:
+/// `[10:00 INF] 2 tests run for calc – 1 passed, 0 ignored, 1 failed`.
+fn behind_name(line: &str) -> Option<&str> {
+    if line.len() > 300 || !line.contains(',') {
+        return None;
+    }
+    [" – ", " - ", ": ", "! ", "  "].iter().find_map(|separator| {
+        let (at, _) = line.match_indices(separator).last()?;
+        let rest = line.get(at + separator.len()..)?;
+        let tests = counts::read(rest)?.tests;
+        let kinds = [tests.passed, tests.failed, tests.errored, tests.skipped];
+        (kinds.iter().flatten().count() >= 3).then_some(rest)
+    })
 }
 
 /// Lines of one repeated sign, as in `=====`.
@@ -114,7 +151,7 @@ fn starts_with_outcome(line: &str) -> bool {
 fn rewrite(line: &str) -> Option<String> {
     if let Some((level, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let level = level.trim().to_lowercase();
-        if matches!(level.as_str(), "error" | "info" | "warning" | "warn" | "debug" | "doctest") {
+        if is_level(&level) {
             return Some(rest.trim().to_owned());
         }
         // `[  PASSED  ] 2 tests.`
@@ -129,19 +166,27 @@ fn rewrite(line: &str) -> Option<String> {
         return Some(rewritten);
     }
     // `Failed!  - Failed:     1, Passed:     2, … Duration: 15 ms - calc.dll (net8.0)`
-    if line.starts_with("Failed!  - ") || line.starts_with("Passed!  - ") {
-        let end = line.rfind(" - ").filter(|end| *end > 10).unwrap_or(line.len());
+    if line.contains("! ") && line.contains("- Failed:") {
+        let end = line.rfind(" - ").filter(|end| *end > 20).unwrap_or(line.len());
         return line.get(..end).map(str::to_owned);
     }
-    // `Chrome Headless 120 (Linux): Executed 3 of 3 (1 FAILED)`, `Summary for all files: …`
+    // CppUnit: `OK (3)`
+    if let Some(count) = line.strip_prefix("OK (").and_then(|rest| rest.strip_suffix(')')) {
+        return count.parse::<u64>().is_ok().then(|| format!("{count} tests passed"));
+    }
+    // `Chrome Headless 120 (Linux): Executed 3 of 3 (1 FAILED)`
     if let Some(at) = line.find(": Executed ") {
         return line.get(at + 2..).map(str::to_owned);
     }
-    let (label, rest) = line.split_once(": ")?;
-    let label = label.to_lowercase();
-    let labelled = ["summary", "result", "total"].iter().any(|word| label.contains(word));
-    (labelled && label.len() < 60 && rest.contains(|c: char| c.is_ascii_digit()))
-        .then(|| rest.to_owned())
+    None
+}
+
+/// What build tools put before the lines of a runner.
+fn is_level(tag: &str) -> bool {
+    matches!(
+        tag,
+        "error" | "info" | "warning" | "warn" | "debug" | "doctest" | "junit" | "testng" | "java"
+    )
 }
 
 /// `00:01 +2 -1: Some tests failed.` as dart and flutter print it.

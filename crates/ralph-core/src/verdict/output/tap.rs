@@ -79,10 +79,11 @@ pub(crate) fn point(text: &str) -> Option<Point<'_>> {
     };
     let rest = rest.strip_prefix(' ')?.trim_start();
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    if digits == 0 {
+    if digits == 0 && !rest.starts_with("- ") {
         return None;
     }
     let rest = rest.get(digits..)?;
+    let rest = if digits == 0 { rest.get(1..)? } else { rest };
     if !(rest.is_empty() || rest.starts_with(' ')) {
         return None;
     }
@@ -107,6 +108,7 @@ mod tests {
         assert_eq!(read("not ok 2 adds # time=3ms {"), Some((false, false, "adds")));
         assert_eq!(read("not ok 4 - later # TODO known"), Some((false, true, "later")));
         assert_eq!(read("ok 1 # skip no db"), Some((true, true, "")));
+        assert_eq!(read("not ok - adds"), Some((false, false, "adds")));
         assert_eq!(read("ok"), None);
         assert_eq!(read("okay 1"), None);
     }

@@ -51,41 +51,41 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         "failed" | "fail" | "fails" | "failing" | "failure" | "failures" | "broken" | "crashed"
         | "crashes" | "crashing" | "crash" | "timeout" | "timeouts" | "timedout" | "nok"
         | "unsuccessful" | "issue" | "issues" | "interrupted" | "mismatched" | "oops"
-        | "killed" | "failings" | "defects" => M::Outcome(O::Failed),
+        | "killed" | "failings" | "defects" | "undefined" => M::Outcome(O::Failed),
         "error" | "errors" | "errored" | "exception" | "exceptions" | "erroneous" => {
             M::Outcome(O::Errored)
         }
         "skipped" | "skip" | "skips" | "pending" | "pendings" | "ignored" | "ignore" | "todo"
         | "todos" | "disabled" | "deselected" | "inconclusive" | "notrun" | "cancelled"
-        | "canceled" | "cancel" | "undefined" | "omitted" | "omissions" | "omission"
-        | "unimplemented" | "inactive" | "incomplete" | "risky" | "blacklisted" | "aborted"
-        | "unsupported" | "untested" | "unresolved" | "excluded" | "assumption" | "interrupt"
-        | "suspended" => M::Outcome(O::Skipped),
+        | "canceled" | "cancel" | "omitted" | "omissions" | "omission" | "unimplemented"
+        | "inactive" | "incomplete" | "risky" | "blacklisted" | "aborted" | "unsupported"
+        | "untested" | "unresolved" | "excluded" | "assumption" | "interrupt" | "suspended" => {
+            M::Outcome(O::Skipped)
+        }
         "xfail" | "xfailed" | "xfails" | "xpass" | "xpassed" | "xpasses" | "warn" | "warning"
         | "warnings" | "deprecations" | "deprecation" | "notices" | "notice" | "notifications"
         | "notification" | "flaky" | "rerun" | "reruns" | "retries" | "obsolete" | "written"
         | "updated" | "measured" | "snapshots" | "snapshot" | "missed" | "inserted" => {
             M::Outcome(O::Neutral)
         }
-        "total" | "totals" | "ran" | "run" | "executed" | "completed" | "tested" | "tried"
-        | "started" | "found" | "selected" | "collected" | "discovered" | "did" => {
-            M::Outcome(O::Total)
-        }
+        "total" | "totals" | "ran" | "run" | "executed" | "completed" | "complete" | "tested"
+        | "tried" | "started" | "count" | "counts" | "encountered" | "found" | "selected"
+        | "collected" | "discovered" | "did" => M::Outcome(O::Total),
         "tests" | "test" | "examples" | "example" | "specs" | "spec" | "scenarios" | "scenario"
         | "cases" | "case" | "testcases" | "testcase" | "items" | "item" | "checks" | "check"
         | "subtests" | "subtest" | "runs" | "tcs" | "doctests" | "doctest" | "unittests"
-        | "properties" | "property" | "facts" | "its" | "methods" => M::Unit(Unit::Test),
+        | "properties" | "property" | "specifications" | "specification" | "facts" | "its"
+        | "methods" => M::Unit(Unit::Test),
         "suites" | "suite" | "files" | "file" | "features" | "feature" | "containers"
         | "container" | "classes" | "class" | "modules" | "module" | "fixtures" | "fixture"
         | "charts" | "chart" | "testsuites" | "testsuite" | "packages" | "package" | "targets"
         | "target" | "binaries" | "binary" | "contracts" | "groups" | "group" | "platforms"
-        | "platform" | "rules" | "rule" | "specfiles" | "sessions" | "session" | "jobs" => {
+        | "platform" | "rules" | "rule" | "specfiles" | "sessions" | "session" | "jobs" | "job" => {
             M::Unit(Unit::Suite)
         }
         "assertions" | "assertion" | "steps" | "step" | "expectations" | "expectation"
-        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requests" | "request" => {
-            M::Unit(Unit::Assertion)
-        }
+        | "asserts" | "assert" | "expects" | "expect" | "conditions" | "requirements"
+        | "requirement" | "requests" | "request" => M::Unit(Unit::Assertion),
         "expected" | "expectedly" | "known" => M::Expected,
         "unexpected" | "unexpectedly" => M::Unexpected,
         "no" | "none" => M::Zero,
@@ -97,15 +97,14 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         | "all" | "some" | "the" | "were" | "was" | "been" | "have" | "has" | "had" | "there"
         | "by" | "from" | "to" | "at" | "for" | "listed" | "below" | "filtered" | "real"
         | "estimated" | "done" | "wallclock" | "usr" | "sys" | "cusr" | "csys" | "cpu"
-        | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "run's" | "overall"
-        | "synthesis" | "containing" | "occurred" | "outside" | "detected" | "count" | "counts"
-        | "number" | "locally" | "remotely" | "cached" | "public" | "private" | "but"
-        | "testing" | "final" | "finally" | "seed" | "randomized" | "across" | "n" | "not"
-        | "matched" | "real-time" | "wall" | "clock" | "hours" | "hour" | "h" | "d" | "them"
-        | "which" | "did't" | "per" | "rate" | "took:" | "these" | "following" | "on"
-        | "average" | "avg" | "code" | "exit" | "it" | "you" | "report" | "end" | "yet" | "be"
-        | "entire" | "full" | "its'" | "slow" | "slowest" | "type" | "unit" | "integration"
-        | "e" | "outcome" => M::Filler,
+        | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "overall" | "synthesis"
+        | "containing" | "occurred" | "outside" | "detected" | "number" | "locally"
+        | "remotely" | "cached" | "public" | "private" | "but" | "testing" | "final"
+        | "finally" | "seed" | "randomized" | "across" | "n" | "not" | "matched" | "wall"
+        | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which" | "calls" | "per" | "rate"
+        | "these" | "following" | "on" | "average" | "avg" | "code" | "exit" | "it" | "you"
+        | "report" | "end" | "yet" | "be" | "entire" | "full" | "slow" | "slowest" | "type"
+        | "unit" | "integration" | "e" | "outcome" => M::Filler,
         _ => return None,
     })
 }

@@ -34,7 +34,8 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new(
         "cabal test",
         &["cabal test", "cabal v2-test", "cabal new-test", "cabal run ~test"],
-    ),
+    )
+    .one_summary_per_part(),
     Runner::new(
         "hspec",
         &["hspec", "runghc ~spec", "runhaskell ~spec", "runghc ~test", "runhaskell ~test"],
@@ -62,7 +63,9 @@ pub(super) const ROWS: &[Runner] = &[
         "ert",
         &["emacs *ert-run-tests", "eask test", "cask exec ert-runner", "ert-runner"],
     ),
-    Runner::new("buttercup", &["buttercup", "emacs *buttercup", "eldev test", "ecukes"]),
+    Runner::new("buttercup", &["buttercup", "emacs *buttercup"]),
+    Runner::new("eldev test", &["eldev test"]),
+    Runner::new("ecukes", &["ecukes"]),
     Runner::new(
         "lisp test",
         &[
@@ -110,7 +113,10 @@ pub(super) const ROWS: &[Runner] = &[
     Runner::new("matlab", &["matlab *runtests", "matlab *runTests", "matlab *assertSuccess"])
         .exit_is_silent(),
     Runner::new("wolframscript", &["wolframscript *TestReport"]).exit_is_silent(),
-    Runner::new("roc test", &["roc test", "koka ~test", "idris2 ~test", "unison ~test"]),
+    Runner::new("roc test", &["roc test"]),
+    Runner::new("koka", &["koka ~test"]),
+    Runner::new("idris2", &["idris2 ~test"]),
+    Runner::new("unison", &["unison ~test"]),
     Runner::new("lake test", &["lake test", "lake exe ~test"]),
     Runner::new("lune", &["lune run ~test"]),
 ];

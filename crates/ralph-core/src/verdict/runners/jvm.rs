@@ -17,7 +17,8 @@ pub(super) const ROWS: &[Runner] = &[
             "mvnd ~test",
             "mvnd verify",
         ],
-    ),
+    )
+    .one_summary_per_part(),
     Runner::new(
         "gradle",
         &[
@@ -28,13 +29,17 @@ pub(super) const ROWS: &[Runner] = &[
             "gradle connectedCheck",
             "gradle allTests",
         ],
-    ),
-    Runner::new("sbt", &["sbt ~test", "sbt testOnly", "sbt testQuick"]),
+    )
+    .one_summary_per_part(),
+    Runner::new("sbt", &["sbt ~test", "sbt testOnly", "sbt testQuick"]).one_summary_per_part(),
     Runner::new("mill", &["mill ~test", "mill __.test"]),
     Runner::new("scala-cli test", &["scala-cli test", "scala test"]),
-    Runner::new("bleep test", &["bleep test", "bloop test"]),
+    Runner::new("bleep test", &["bleep test"]),
+    Runner::new("bloop test", &["bloop test"]),
     Runner::new("ant", &["ant ~test"]),
-    Runner::new("amper test", &["amper test", "kobalt test", "bld test"]),
+    Runner::new("amper test", &["amper test"]),
+    Runner::new("kobalt test", &["kobalt test"]),
+    Runner::new("bld test", &["bld test"]),
     Runner::new(
         "junit",
         &[
@@ -64,18 +69,11 @@ pub(super) const ROWS: &[Runner] = &[
             "dotnet fake ~test",
             "dotnet stryker",
         ],
-    ),
-    Runner::new(
-        "vstest",
-        &[
-            "vstest.console",
-            "vstest.console.exe",
-            "mstest",
-            "nunit3-console",
-            "nunit-console",
-            "xunit.console",
-            "xunit.console.exe",
-        ],
-    ),
+    )
+    .one_summary_per_part(),
+    Runner::new("vstest", &["vstest.console", "vstest.console.exe"]),
+    Runner::new("mstest", &["mstest"]),
+    Runner::new("nunit", &["nunit3-console", "nunit-console"]),
+    Runner::new("xunit", &["xunit.console", "xunit.console.exe"]),
     Runner::new("fake", &["fake run ~test", "build.cmd ~test"]),
 ];

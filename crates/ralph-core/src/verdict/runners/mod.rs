@@ -25,11 +25,13 @@ pub(crate) struct Runner {
     pub(crate) exits: &'static [(i32, Kind)],
     /// Whether exit code 0 proves that no test failed.
     pub(crate) exit_tells: bool,
+    /// Whether it prints a summary for every crate, project or module, so that they are summed up.
+    pub(crate) one_summary_per_part: bool,
 }
 
 impl Runner {
     const fn new(name: &'static str, invoked: &'static [&'static str]) -> Self {
-        Self { name, invoked, exits: &[], exit_tells: true }
+        Self { name, invoked, exits: &[], exit_tells: true, one_summary_per_part: false }
     }
 
     const fn exits(mut self, exits: &'static [(i32, Kind)]) -> Self {
@@ -40,6 +42,11 @@ impl Runner {
     /// Ends with 0 whatever happened to its tests, so that only its summary tells.
     const fn exit_is_silent(mut self) -> Self {
         self.exit_tells = false;
+        self
+    }
+
+    const fn one_summary_per_part(mut self) -> Self {
+        self.one_summary_per_part = true;
         self
     }
 

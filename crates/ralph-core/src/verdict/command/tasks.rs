@@ -1,0 +1,121 @@
+//! Task runners and package managers: the name of the target or script tells what they do.
+
+use super::names::{is_test_name, may_test};
+use super::pattern::positionals;
+use super::purpose::{Purpose, of_row, row};
+use super::unwrap::base_name;
+
+/// What a task runner or package manager is started for; `None` for other programs.
+pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
+    let mut words = positionals(args).filter(|word| !word.contains('='));
+    match name {
+        "make" | "ninja" | "samu" | "scons" | "waf" | "mage" | "doit" | "grunt" | "gulp" | "b2" => {
+            if args
+                .iter()
+                .any(|arg| matches!(*arg, "-n" | "--just-print" | "--dry-run" | "--version"))
+            {
+                return Some(Purpose::Other);
+            }
+            let check =
+                |word: &str| matches!(word, "check" | "check-all" | "checkall") && name != "grunt";
+            let tests =
+                words.any(|word| is_test_name(word) || check(word) || word.starts_with("check-"));
+            Some(if tests { Purpose::Runs(None) } else { Purpose::May })
+        }
+        "npm" | "pnpm" | "yarn" | "bun" | "cnpm" | "ied" => Some(of_package_script(name, args)),
+        "rake" | "mspec" if words.next().is_none() => Some(Purpose::Runs(None)),
+        "just" | "task" | "go-task" | "rake" | "invoke" | "inv" | "poe" | "composer" | "thor"
+        | "mask" | "mise" | "hatch" | "cmake" | "moon" | "earthly" | "dagger" | "fab" | "lage"
+        | "rush" | "wireit" | "run-s" | "run-p" | "npm-run-all" | "concurrently" | "babashka"
+        | "bb" | "nbb" | "nimble" | "pdm" | "poetry" | "pixi" | "tusk" | "xc" | "runme" | "nps" => {
+            Some(of_target(name, args))
+        }
+        "cargo" => {
+            let mut words = positionals(args);
+            let task = matches!(words.next(), Some("make" | "xtask" | "run-script" | "cmd"));
+            let tests = task && words.any(|word| is_test_name(word) || word == "ci");
+            Some(if tests { Purpose::Runs(None) } else { Purpose::Other })
+        }
+        "git" => Some(match positionals(args).find(|word| !word.contains('=')) {
+            Some("commit" | "push") => Purpose::May,
+            _ => Purpose::Shows,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a program runs tasks, of which several may be test runs.
+pub(crate) fn is_task(program: &str) -> bool {
+    let name = base_name(program);
+    !matches!(name, "git" | "cargo") && of_task(name, &["test"]).is_some()
+}
+
+fn of_target(name: &str, args: &[&str]) -> Purpose {
+    let targets: Vec<&str> = positionals(args)
+        .filter(|word| !word.contains('=') && !matches!(*word, "run" | "run-script" | "r" | "exec"))
+        .collect();
+    let builds_target = args.iter().any(|arg| matches!(*arg, "--target" | "-t" | "--build"));
+    if name == "cmake" && !builds_target {
+        return Purpose::Other;
+    }
+    let target_value = args.windows(2).any(|pair| {
+        matches!(pair, ["--target" | "-t", target] if is_test_name(target) || *target == "check")
+    });
+    let installs = matches!(
+        targets.first(),
+        Some(
+            &"install" | &"add" | &"update" | &"require" | &"remove" | &"build" | &"lock" | &"sync"
+        )
+    );
+    if name == "cmake" {
+        return if target_value { Purpose::Runs(None) } else { Purpose::Other };
+    }
+    if installs {
+        Purpose::Other
+    } else if targets.iter().any(|target| is_test_name(target)) || target_value {
+        Purpose::Runs(None)
+    } else {
+        Purpose::May
+    }
+}
+
+/// `npm test`, `npm run test:unit`, `yarn workspace app test`, `pnpm -r test`, `yarn jest`
+fn of_package_script(name: &str, args: &[&str]) -> Purpose {
+    let own: Vec<&str> = args.iter().take_while(|arg| **arg != "--").copied().collect();
+    let mut words = positionals(&own).peekable();
+    let mut named = false;
+    while let Some(word) = words.peek().copied() {
+        match word {
+            "run" | "run-script" | "rum" | "workspaces" | "foreach" => {
+                named = true;
+                words.next();
+            }
+            "workspace" => {
+                words.next();
+                words.next();
+            }
+            _ => break,
+        }
+    }
+    let Some(script) = words.next() else { return Purpose::Other };
+    if matches!(script, "t" | "tst") && !named || is_test_name(script) {
+        return Purpose::Runs(None);
+    }
+    // Without `run`, yarn, pnpm and bun start programs of the project as well.
+    if name != "npm" || named {
+        let at = own.iter().position(|arg| *arg == script).map_or(own.len(), |at| at + 1);
+        let rest = own.get(at..).unwrap_or_default();
+        if let Some(row) = row(base_name(script), rest) {
+            return of_row(row, script, rest);
+        }
+        if may_test(script) && script != "ci" || (named && script == "ci") {
+            return Purpose::May;
+        }
+    }
+    if named
+        && !matches!(script, "build" | "start" | "dev" | "lint" | "format" | "typecheck" | "serve")
+    {
+        return Purpose::May;
+    }
+    if matches!(script, "publish" | "version" | "pack") { Purpose::May } else { Purpose::Other }
+}

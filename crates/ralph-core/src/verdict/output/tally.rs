@@ -1,0 +1,158 @@
+//! The numbers that summaries give, by unit, and what they come down to.
+
+use super::words::{Outcome, Unit};
+
+/// The numbers for one unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    pub(crate) passed: Option<u64>,
+    pub(crate) failed: Option<u64>,
+    pub(crate) errored: Option<u64>,
+    pub(crate) skipped: Option<u64>,
+    pub(crate) neutral: Option<u64>,
+    pub(crate) total: Option<u64>,
+}
+
+impl Numbers {
+    pub(crate) fn add(&mut self, outcome: Outcome, number: u64) {
+        let slot = match outcome {
+            Outcome::Passed => &mut self.passed,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Errored => &mut self.errored,
+            Outcome::Skipped => &mut self.skipped,
+            Outcome::Neutral => &mut self.neutral,
+            // A total may be told twice ("Ran 3 tests", "3 total"); the larger one is the whole.
+            Outcome::Total => {
+                self.total = Some(self.total.unwrap_or_default().max(number));
+                return;
+            }
+        };
+        *slot = Some(slot.unwrap_or_default().saturating_add(number));
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let pairs = [
+            (Outcome::Passed, other.passed),
+            (Outcome::Failed, other.failed),
+            (Outcome::Errored, other.errored),
+            (Outcome::Skipped, other.skipped),
+            (Outcome::Neutral, other.neutral),
+            (Outcome::Total, other.total),
+        ];
+        for (outcome, number) in pairs {
+            if let Some(number) = number {
+                self.add(outcome, number);
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the same things are counted.
+    pub(crate) fn has_form_of(&self, other: &Self) -> bool {
+        let form = |numbers: &Self| {
+            [numbers.passed, numbers.failed, numbers.errored, numbers.skipped, numbers.total]
+                .map(|number| number.is_some())
+        };
+        form(self) == form(other)
+    }
+
+    /// Failed or ended with an error.
+    pub(crate) fn bad(&self) -> u64 {
+        self.failed.unwrap_or_default().saturating_add(self.errored.unwrap_or_default())
+    }
+
+    /// Passed as printed, else what the total leaves when the others are taken away.
+    pub(crate) fn good(&self) -> Option<u64> {
+        self.passed.or_else(|| {
+            let total = self.total?;
+            Some(total.saturating_sub(self.bad()).saturating_sub(self.skipped.unwrap_or_default()))
+        })
+    }
+}
+
+/// What one line says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) tests: Numbers,
+    pub(crate) suites: Numbers,
+    pub(crate) assertions: Numbers,
+    /// An outcome without a number: `FAILED`, `All tests passed`.
+    pub(crate) word: Option<Outcome>,
+    /// Whether something is named that is counted or judged (`tests`, `result`), rather than a bare
+    /// outcome word on a line of its own.
+    pub(crate) named: bool,
+}
+
+impl Tally {
+    pub(crate) fn numbers_mut(&mut self, unit: Unit) -> &mut Numbers {
+        match unit {
+            Unit::Test => &mut self.tests,
+            Unit::Suite => &mut self.suites,
+            Unit::Assertion => &mut self.assertions,
+        }
+    }
+
+    pub(crate) fn has_numbers(&self) -> bool {
+        !(self.tests.is_empty() && self.suites.is_empty() && self.assertions.is_empty())
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.tests.merge(&other.tests);
+        self.suites.merge(&other.suites);
+        self.assertions.merge(&other.assertions);
+        self.named |= other.named;
+        // One bad word outweighs good ones in the same summary.
+        if self.word != Some(Outcome::Failed) {
+            self.word = other.word.or(self.word);
+        }
+    }
+
+    /// Whether any number or word in it is bad.
+    pub(crate) fn is_bad(&self) -> bool {
+        self.tests.bad() > 0
+            || self.suites.bad() > 0
+            || self.assertions.bad() > 0
+            || (self.word == Some(Outcome::Failed) && !self.has_bad_zero())
+            || self.misses_some()
+    }
+
+    /// Fewer passed than ran, and the rest is not accounted for: `Total: 3`, `Passed: 2`.
+    fn misses_some(&self) -> bool {
+        let Numbers { passed: Some(passed), failed: None, errored: None, .. } = self.tests else {
+            return false;
+        };
+        let others =
+            self.tests.skipped.unwrap_or(0).saturating_add(self.tests.neutral.unwrap_or(0));
+        self.word != Some(Outcome::Passed) && self.tests.total > Some(passed.saturating_add(others))
+    }
+
+    /// `FAILED` above `0 failed` is a heading, not an outcome.
+    fn has_bad_zero(&self) -> bool {
+        self.tests.failed == Some(0) && self.tests.bad() == 0 && self.tests.good() > Some(0)
+    }
+
+    /// Whether it says that something passed.
+    pub(crate) fn is_good(&self) -> bool {
+        !self.is_bad()
+            && (self.tests.good() > Some(0)
+                || (self.tests.is_empty()
+                    && (self.suites.good() > Some(0) || self.assertions.good() > Some(0)))
+                || (self.word == Some(Outcome::Passed) && !self.is_none()))
+    }
+
+    /// Whether it says that nothing ran: zero passed, or all of them skipped.
+    pub(crate) fn is_none(&self) -> bool {
+        let all_skipped = self.tests.good().is_none() && self.tests.skipped > Some(0);
+        self.tests.bad() == 0 && (self.tests.good() == Some(0) || all_skipped)
+    }
+
+    /// Whether it says that nothing failed, without saying that anything ran.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.is_bad()
+            && self.tests.good().is_none()
+            && self.tests.failed.or(self.tests.errored).is_some()
+    }
+}

@@ -1,0 +1,133 @@
+//! Splits a line into the numbers and words of a summary, and rejects it at the first other word.
+
+use super::words::{Meaning, meaning};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Token<'a> {
+    /// A whole number; `of` is the second one in `3/4`.
+    Number {
+        value: u64,
+        of: Option<u64>,
+    },
+    Word {
+        text: &'a str,
+        meaning: Meaning,
+        colon: bool,
+    },
+    /// Punctuation that ends a phrase.
+    Break,
+    /// A bracket, which ends a phrase as well.
+    Open,
+    /// A tab or several blanks: ends a phrase where keys come first.
+    Gap,
+}
+
+/// Splits a line; `None` if a word is not in the vocabulary.
+pub(crate) fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let length = if first.is_ascii_digit() {
+            let (token, length) = number(rest);
+            found.extend(token);
+            length
+        } else if first.is_alphabetic() && first != 'ℹ' {
+            let end = rest.find(|c: char| !(c.is_alphabetic() || c == '\'')).unwrap_or(rest.len());
+            let (text, behind) = rest.split_at(end);
+            // `test(s)`, `success(es)`
+            let plural = ["(s)", "(es)"].iter().find(|plural| behind.starts_with(**plural));
+            let behind = behind.get(plural.map_or(0, |plural| plural.len())..).unwrap_or_default();
+            if behind.starts_with(|c: char| c == '_' || c.is_ascii_digit()) {
+                return None;
+            }
+            if is_time_unit(text) && matches!(found.last(), Some(Token::Number { .. })) {
+                found.pop();
+            }
+            let colon = behind.starts_with([':', '=']) || is_spaced_colon(behind);
+            found.push(Token::Word { text, meaning: meaning(text)?, colon });
+            rest.len() - behind.len()
+        } else if let Some(length) = percentage(rest) {
+            length
+        } else if first == '"' {
+            // A quoted name may hold anything.
+            rest.get(1..).and_then(|inner| inner.find('"')).map_or(1, |end| end + 2)
+        } else if first == ' ' || first == '\t' {
+            let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            found.extend((blanks > 1 || first == '\t').then_some(Token::Gap));
+            blanks
+        } else {
+            let token = match first {
+                '(' | '[' => Some(Token::Open),
+                ',' | ';' | '|' | ')' | ']' | '.' | '/' | '│' | '!' | '-' => Some(Token::Break),
+                _ => None,
+            };
+            found.extend(token);
+            first.len_utf8()
+        };
+        rest = rest.get(length..)?;
+    }
+    Some(found)
+}
+
+/// `(50%)`, which may stand between a number and what it counts.
+fn percentage(rest: &str) -> Option<usize> {
+    let inside = rest.strip_prefix('(')?;
+    let end = inside.find(')').filter(|end| *end < 10)?;
+    let number = inside.get(..end)?.trim().strip_suffix('%')?;
+    number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then_some(end + 2)
+}
+
+fn is_time_unit(word: &str) -> bool {
+    matches!(
+        word,
+        "ms" | "s"
+            | "sec"
+            | "secs"
+            | "second"
+            | "seconds"
+            | "m"
+            | "min"
+            | "mins"
+            | "minutes"
+            | "us"
+            | "ns"
+    )
+}
+
+/// `PASSED : 3`, but not `0 pending : 0.01 seconds`.
+fn is_spaced_colon(behind: &str) -> bool {
+    let Some(value) = behind.trim_start_matches(' ').strip_prefix([':', '=']) else { return false };
+    let value = value.trim_start_matches(' ');
+    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    digits > 0 && !value.get(digits..).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A number at the start of `text`: whole ones count, durations, percentages, decimals and dates
+/// do not. Returns the token and how much of the text it takes.
+fn number(text: &str) -> (Option<Token<'static>>, usize) {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (figure, behind) = text.split_at(digits);
+    let value = figure.parse().unwrap_or(u64::MAX);
+    if let Some(other) = behind.strip_prefix('/') {
+        let length = other.find(|c: char| !c.is_ascii_digit()).unwrap_or(other.len());
+        if let Some(of) = other.get(..length).and_then(|of| of.parse().ok()) {
+            return (Some(Token::Number { value, of: Some(of) }), digits + 1 + length);
+        }
+    }
+    let decimal = |c: char| c.is_ascii_digit() || c == '.' || c == ':';
+    let continues = behind
+        .strip_prefix(['.', ':'])
+        .is_some_and(|fraction| fraction.starts_with(|c: char| c.is_ascii_digit()));
+    if continues {
+        let length = behind.find(|c: char| !decimal(c)).unwrap_or(behind.len());
+        let unit = behind.get(length..).unwrap_or_default();
+        let letters = unit.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(unit.len());
+        return (None, digits + length + letters);
+    }
+    if behind.starts_with(|c: char| c.is_alphabetic() || c == '%' || c == 'µ') {
+        let length =
+            behind.find(|c: char| !(c.is_alphanumeric() || c == '%')).unwrap_or(behind.len());
+        return (None, digits + length);
+    }
+    (Some(Token::Number { value, of: None }), digits)
+}

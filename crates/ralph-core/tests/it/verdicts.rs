@@ -1,0 +1,126 @@
+//! Verdicts against the recorded and the written test runs: the bars that must hold.
+
+use std::io;
+
+use ralph_core::verdict::{Kind, Run, Verdict, judge};
+use test_support::test_runs::{self, Case, Score, cut_by_client};
+
+fn recorded() -> io::Result<Vec<Case>> {
+    test_runs::load(&test_runs::recorded())
+}
+
+fn written() -> io::Result<Vec<Case>> {
+    test_runs::load(&test_runs::written())
+}
+
+fn run_of<'a>(case: &'a Case, command: &'a str) -> Run<'a> {
+    Run { command, exit_code: Some(case.exit_code), output: &case.output, ..Run::default() }
+}
+
+fn verdict_on(case: &Case) -> Verdict {
+    judge(&run_of(case, &case.command))
+}
+
+fn score(cases: &[Case]) -> Score {
+    let mut score = Score::default();
+    for case in cases {
+        score.add(case, verdict_on(case).kind.name());
+    }
+    score
+}
+
+#[test]
+fn recorded_runs_reach_the_bars() -> io::Result<()> {
+    let score = score(&recorded()?);
+    assert!(score.total() > 500, "only {} cases found", score.total());
+    assert!(score.recall("failed") >= 0.97, "{:?}", score.misses);
+    assert!(score.precision("failed") >= 0.985, "{:?}", score.misses);
+    for kind in ["passed", "errored", "no-tests"] {
+        assert!(score.recall(kind) >= 0.95, "{kind}: {:?}", score.misses);
+    }
+    Ok(())
+}
+
+#[test]
+fn written_runs_reach_the_bars() -> io::Result<()> {
+    let score = score(&written()?);
+    assert!(score.total() > 150, "only {} cases found", score.total());
+    assert!(score.recall("failed") >= 0.93, "{:?}", score.misses);
+    assert!(score.precision("failed") >= 0.97, "{:?}", score.misses);
+    Ok(())
+}
+
+#[test]
+fn nothing_but_test_runs_raises_an_alarm() -> io::Result<()> {
+    for case in recorded()?.into_iter().chain(written()?).filter(|case| case.group == "nontest") {
+        assert_ne!(verdict_on(&case).kind, Kind::Failed, "{}", case.name);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_cut_of_the_client_changes_no_verdict() -> io::Result<()> {
+    for case in recorded()?.into_iter().chain(written()?) {
+        let (output, end, cut) = cut_by_client(&case);
+        let run = Run { output: &output, end: end.as_deref(), cut, ..run_of(&case, &case.command) };
+        assert_eq!(judge(&run).kind, verdict_on(&case).kind, "{}", case.name);
+    }
+    Ok(())
+}
+
+/// Puts so much harmless output before a run that the client's cut loses the summary.
+fn behind_a_long_log(case: &Case) -> Case {
+    let log = "2026-01-10 10:00:00 request served\n".repeat(1_000);
+    Case { output: format!("{log}{}", case.output), ..case.clone() }
+}
+
+#[test]
+fn a_long_passing_run_is_judged_by_the_end_of_its_file() -> io::Result<()> {
+    for case in recorded()?.iter().filter(|case| case.exit_code == 0 && case.label == "failed") {
+        let long = behind_a_long_log(case);
+        let (output, end, cut) = cut_by_client(&long);
+        let run = Run { output: &output, end: end.as_deref(), cut, ..run_of(case, &case.command) };
+        assert_eq!(judge(&run).kind, verdict_on(case).kind, "{}", case.name);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_long_failing_run_is_judged_by_its_exit_code() -> io::Result<()> {
+    let cases = recorded()?;
+    let failing = cases.iter().filter(|case| case.exit_code != 0 && case.label == "failed");
+    let (mut kept, mut all) = (0, 0);
+    for case in failing {
+        let long = behind_a_long_log(case);
+        let (output, end, cut) = cut_by_client(&long);
+        assert!(cut && end.is_none(), "{}", case.name);
+        let run = Run { output: &output, cut, ..run_of(case, &case.command) };
+        all += 1;
+        kept += usize::from(judge(&run).kind == Kind::Failed);
+    }
+    // A script whose name does not speak of tests, or a commit hook, says nothing by its exit code.
+    assert!(kept * 100 >= all * 97, "{kept} of {all}");
+    Ok(())
+}
+
+#[test]
+fn colours_do_not_matter() -> io::Result<()> {
+    for case in recorded()?.iter().filter(|case| case.group != "nontest") {
+        let coloured: String = case
+            .output
+            .split_inclusive('\n')
+            .map(|line| format!("\u{1b}[1;31m{}\u{1b}[0m\n", line.trim_end_matches('\n')))
+            .collect();
+        let run = Run { output: &coloured, ..run_of(case, &case.command) };
+        assert_eq!(judge(&run).kind, verdict_on(case).kind, "{}", case.name);
+    }
+    Ok(())
+}
+
+#[test]
+fn configured_commands_are_test_runs() {
+    let own = ["./verify --fast".to_owned()];
+    let run = Run { command: "cd app && ./verify --fast -x", exit_code: Some(1), ..Run::default() };
+    assert_eq!(judge(&run).kind, Kind::NotATest);
+    assert_eq!(judge(&Run { test_commands: &own, ..run }).kind, Kind::Failed);
+}

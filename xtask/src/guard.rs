@@ -1,0 +1,104 @@
+//! `cargo xtask guard`: how well the guard judges the labelled commands, by category.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, ensure};
+use camino::Utf8Path;
+use ralph_core::guard::{self, Facts, Settings};
+
+/// The share of right answers below which the task fails, for rows that are no matter of taste.
+const BAR: f64 = 1.0;
+
+/// Right answers and all rows of one category.
+#[derive(Default)]
+struct Score {
+    right: usize,
+    all: usize,
+    false_alarms: usize,
+}
+
+/// Measures the guard on the tables under `fixtures/` and prints what it gets wrong.
+///
+/// # Errors
+/// When a table cannot be read, or when an answer is wrong that should be right.
+pub(crate) fn run(project: &Utf8Path) -> anyhow::Result<()> {
+    let mut certain = Score::default();
+    for file in ["commands.tsv", "commands-extra.tsv"] {
+        let path = project.join("fixtures").join(file);
+        let table = fs_err::read_to_string(&path)?;
+        let mut categories: BTreeMap<(&str, &str), Score> = BTreeMap::new();
+        println!("{file}");
+        for (number, line) in table.lines().enumerate().skip(1) {
+            let row = || format!("{path}:{}: five columns are needed", number + 1);
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [expected, category, command, _, tier] = fields.as_slice() else {
+                anyhow::bail!(row());
+            };
+            let command = unescaped(command);
+            let denial = guard::check(&command, &facts(), &Settings::default());
+            let score = categories.entry((tier, category)).or_default();
+            let right = denial.is_some() == (*expected == "block");
+            count(score, right, denial.is_some());
+            if *tier != "contested" {
+                count(&mut certain, right, denial.is_some());
+            }
+            if !right {
+                let rule = denial.map_or("nothing", |denial| {
+                    guard::RULES
+                        .iter()
+                        .find(|rule| rule.name == denial.rule)
+                        .map_or("own rule", |rule| rule.name)
+                });
+                println!("  wrong: {tier} {category} {command:?} (found {rule})");
+            }
+        }
+        for ((tier, category), score) in &categories {
+            println!("  {tier:<11} {category:<12} {}/{}", score.right, score.all);
+        }
+    }
+    println!("{}/{} right, {} false alarms", certain.right, certain.all, certain.false_alarms);
+    ensure!(certain.all > 0, "the tables are empty");
+    ensure!(certain.share() >= BAR, "the guard is below the bar of {BAR}");
+    Ok(())
+}
+
+impl Score {
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand rows")]
+    fn share(&self) -> f64 {
+        self.right as f64 / self.all as f64
+    }
+}
+
+fn count(score: &mut Score, right: bool, denied: bool) {
+    score.all += 1;
+    score.right += usize::from(right);
+    score.false_alarms += usize::from(!right && denied);
+}
+
+/// The place that the labels have in mind.
+pub(crate) fn facts() -> Facts {
+    Facts {
+        root: "/home/dev/project".into(),
+        cwd: "/home/dev/project".into(),
+        temp: "/tmp".into(),
+        home: "/home/dev".into(),
+        ..Facts::default()
+    }
+}
+
+/// The commands of a table, for other tasks.
+///
+/// # Errors
+/// When the table cannot be read.
+pub(crate) fn commands(path: &Utf8Path) -> anyhow::Result<Vec<String>> {
+    let table = fs_err::read_to_string(path)?;
+    table
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').nth(2).map(unescaped).context("a row without a command"))
+        .collect()
+}
+
+fn unescaped(field: &str) -> String {
+    field.replace("\\\\", "\u{0}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{0}', "\\")
+}
