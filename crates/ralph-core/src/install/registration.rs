@@ -138,6 +138,31 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_table_is_this_one() {
+        let path = test_support::fixtures().join("../docs/install.md");
+        let document = fs_err::read_to_string(path).unwrap();
+        let documented: Vec<(&str, &str, &str, &str)> = document
+            .lines()
+            .filter_map(|line| {
+                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+                let [_, event, since, hook, _, seconds, _, _] = cells.as_slice() else {
+                    return None;
+                };
+                let event = event.strip_prefix('`')?.strip_suffix('`')?;
+                Some((event, *since, hook.trim_matches('`'), *seconds))
+            })
+            .collect();
+        let rows: Vec<(String, String)> =
+            TABLE.iter().map(|row| (row.since.to_string(), row.timeout.to_string())).collect();
+        let expected: Vec<(&str, &str, &str, &str)> = TABLE
+            .iter()
+            .zip(&rows)
+            .map(|(row, (since, timeout))| (row.event, since.as_str(), row.hook, timeout.as_str()))
+            .collect();
+        assert_eq!(documented, expected);
+    }
+
+    #[test]
     fn only_the_guard_is_made_strict() {
         let registrations = Registrations::of(ClientVersion::new(2, 1, 325), "hooks", true);
         let strict: Vec<&str> = registrations
