@@ -39,6 +39,9 @@ pub(crate) struct E2e {
     /// Make this hook do nothing; every scenario that proves it must go red.
     #[arg(long, value_name = "HOOK", value_parser = HOOK_NAMES)]
     mutate: Option<String>,
+    /// Install the hooks from this folder, target/dist for instance, instead of building them.
+    #[arg(long, value_name = "DIR")]
+    binaries: Option<Utf8PathBuf>,
     /// Run with each of these versions and print a table.
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',', conflicts_with = "client_version")]
     versions: Vec<String>,
@@ -59,7 +62,7 @@ pub(crate) fn run(arguments: &E2e) -> Result<()> {
         several => several.to_vec(),
     };
     let chosen = chosen(arguments)?;
-    let hooks = build()?;
+    let hooks = arguments.binaries.clone().map_or_else(build, Ok)?;
     let mut results = Vec::new();
     for version in &versions {
         let client = client::install(version)?;

@@ -115,3 +115,35 @@ fn installed_client() -> Result<ClientVersion> {
     let Ok(printed) = printed else { bail!("`claude --version` does not run here: {hint}") };
     printed.parse().with_context(|| hint.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::install::HOOK_NAMES;
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_described_by_its_difference_and_its_files() {
+        let scratch = Scratch::new();
+        for name in HOOK_NAMES {
+            scratch.script(&format!("built/{name}"), "#!/bin/sh\n");
+        }
+        scratch.file("app/.claude/settings.json", "{\n  \"model\": \"opus\"\n}\n");
+        let place = Place::project(&scratch.path("app"));
+        let client = ClientVersion::new(2, 1, 325);
+        let change = plan_install(&place, &scratch.path("built"), client, false).unwrap();
+        let text = described(&change);
+        let settings = &place.settings;
+        let header = format!("--- {settings}\n+++ {settings}\n@@ ");
+        assert!(text.starts_with(&header), "{text}");
+        let added = "\n-  \"model\": \"opus\"\n+  \"model\": \"opus\",\n+  \"hooks\": {\n";
+        assert!(text.contains(added), "{text}");
+        assert!(text.contains(&format!("\nwrite {}/ralph-on-stop\n", place.hooks)), "{text}");
+        change.apply().unwrap();
+        let again = plan_install(&place, &scratch.path("built"), client, false).unwrap();
+        assert_eq!(described(&again), format!("{settings}: nothing to change\n"));
+        let out = described(&plan_uninstall(&place).unwrap());
+        assert!(out.contains(&format!("\nremove {}/ralph-on-stop\n", place.hooks)), "{out}");
+    }
+}

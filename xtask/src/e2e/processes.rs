@@ -22,3 +22,23 @@ pub(super) fn end_all_of(home: &Utf8Path) -> usize {
     }
     ended
 }
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn only_processes_of_that_home_are_ended() {
+        let (ours, other) = (Scratch::new(), Scratch::new());
+        let start = |home: &Scratch| {
+            run::command("sleep").arg("1000").env("HOME", home.root()).spawn().unwrap()
+        };
+        let (mut left_behind, mut stranger) = (start(&ours), start(&other));
+        assert_eq!(end_all_of(ours.root()), 1);
+        assert!(!left_behind.wait().unwrap().success());
+        assert_eq!(end_all_of(other.root()), 1, "the other one was still there");
+        assert!(!stranger.wait().unwrap().success());
+    }
+}

@@ -24,10 +24,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 fn failed_gate(stage: &Stage<'_>) -> Result<()> {
     let state = stage.session_state()?;
     fs_err::create_dir_all(state.root())?;
-    let gate = json!({"passed": false, "stages": [
-        {"name": "lint", "passed": false, "details": "two warnings"},
-        {"name": "build", "passed": true},
-    ]});
+    let gate = json!({"last_result": "failed", "stages": {
+        "lint": {"status": "failed", "details": "two warnings"},
+        "build": {"status": "passed"},
+    }});
     Ok(fs_err::write(state.quality_gate(), gate.to_string())?)
 }
 
