@@ -2,7 +2,8 @@
 //! when one of them goes red, a new client behaves differently.
 
 use anyhow::Result;
-use scripted_model::{Answer, Script};
+use scripted_model::{Answer, Request, Script, Tokens};
+use serde_json::json;
 
 use crate::e2e::expect;
 use crate::e2e::scenario::Scenario;
@@ -13,6 +14,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("client-reports-failing-commands", &[], failing_command)
         .needing((2, 1, 0), "a failing command fires no event"),
     Scenario::new("client-goes-on-after-a-blocked-stop", &[], blocked_stop),
+    Scenario::new("client-goes-on-after-a-blocked-subagent", &[], blocked_subagent),
+    Scenario::new("client-writes-its-transcript-soon-after-a-stop", &[], transcript),
     Scenario::new("client-blocks-when-a-strict-guard-fails", &[], strict)
         .needing((2, 1, 325), "`onFailure` is not known"),
 ];
@@ -55,6 +58,38 @@ fn blocked_stop(stage: &mut Stage<'_>) -> Result<()> {
     run.succeeded()?;
     run.had_turns(2)?;
     expect::contains(&run.told(1)?, "one thing more")
+}
+
+fn blocked_subagent(stage: &mut Stage<'_>) -> Result<()> {
+    let once = r#"input=$(cat)
+case "$input" in *'"stop_hook_active":true'*) exit;; *'"hook_event_name":"SubagentStop"'*) ;; *) exit;; esac
+echo '{"decision":"block","reason":"count again"}'"#;
+    stage.stand_in("ralph-on-stop", once)?;
+    let passage = "count the files of the project";
+    let input =
+        json!({"description": "count", "prompt": passage, "subagent_type": "general-purpose"});
+    let script = Script::of([Answer::tool("Task", input), Answer::text("counted")])
+        .with_conversation(passage, [Answer::text("three"), Answer::text("four")]);
+    let run = stage.run("count", script)?;
+    run.succeeded()?;
+    let of_subagent = |request: &&Request| request.first_message().contains(passage);
+    let turns: Vec<&Request> = run.requests.iter().filter(of_subagent).collect();
+    expect::same("the subagent's turns", &turns.len(), &2)?;
+    expect::contains(&turns.last().map(|request| request.told()).unwrap_or_default(), "count again")
+}
+
+/// The use of the context is read from the transcript when the agent stops. The client writes its
+/// last answer there some ten milliseconds after it has called the hook.
+fn transcript(stage: &mut Stage<'_>) -> Result<()> {
+    let path = r#""$(sed -n 's/.*"transcript_path":"\([^"]*\)".*/\1/p')""#;
+    let waits = format!("path={path}; sleep 1; cp \"$path\" \"$CLAUDE_PROJECT_DIR\"/seen.log");
+    stage.stand_in("ralph-on-stop", &waits)?;
+    let tokens = Tokens { cache_read: 155_000, ..Tokens::default() };
+    let last = Answer::text("the last words").using(tokens);
+    stage.run("begin", Script::of([Answer::bash("true"), last]))?.succeeded()?;
+    let seen = stage.read("seen.log");
+    expect::contains(&seen, "the last words")?;
+    expect::contains(&seen, r#""cache_read_input_tokens":155000"#)
 }
 
 fn strict(stage: &mut Stage<'_>) -> Result<()> {

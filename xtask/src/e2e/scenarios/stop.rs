@@ -10,13 +10,16 @@ use crate::e2e::stage::Stage;
 
 const STOP: &[&str] = &["ralph-on-stop"];
 const UNBUILT: &str = "gates and continuation in ralph-on-stop";
+const STALE: &str = "a stop hook that waits for the client to write its last answer down";
+const ITSELF: &str = "a stop hook that does not take the stopping subagent for background work";
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("gate-holds-a-stop-once", STOP, gate).waiting_for(UNBUILT),
     Scenario::new("continuation-over-three-features", STOP, continuation).waiting_for(UNBUILT),
     Scenario::new("idle-continuation-ends", STOP, idle).waiting_for(UNBUILT),
     Scenario::new("handoff-at-the-context-limit", STOP, handoff).waiting_for(UNBUILT),
-    Scenario::new("subagent-held-back", STOP, subagent).waiting_for(UNBUILT),
+    Scenario::new("handoff-by-the-last-answer-alone", STOP, sudden_handoff).waiting_for(STALE),
+    Scenario::new("subagent-held-back", STOP, subagent).waiting_for(ITSELF),
     Scenario::new("own-session-left-alone", STOP, own_session).waiting_for(UNBUILT),
 ];
 
@@ -93,10 +96,21 @@ fn idle(stage: &mut Stage<'_>) -> Result<()> {
 }
 
 fn handoff(stage: &mut Stage<'_>) -> Result<()> {
+    check_handoff(stage, FULL)
+}
+
+fn sudden_handoff(stage: &mut Stage<'_>) -> Result<()> {
+    check_handoff(stage, Tokens { input: 1000, cache_creation: 0, cache_read: 0, output: 20 })
+}
+
+/// More than 80 % of 200,000.
+const FULL: Tokens =
+    Tokens { input: 10_000, cache_creation: 1_000, cache_read: 155_000, output: 500 };
+
+fn check_handoff(stage: &mut Stage<'_>, first: Tokens) -> Result<()> {
     let folder = feature_list(stage, 0);
     stage.configure("[session]\ncontext_window = 200000\ncontext_limit = 0.8\n")?;
-    let full = Tokens { input: 10_000, cache_creation: 1_000, cache_read: 155_000, output: 500 };
-    let script = Script::of([tick(1), Answer::text("that one is done").using(full)]);
+    let script = Script::of([tick(1).using(first), Answer::text("one is done").using(FULL)]);
     let run = stage.run_with("begin", script, &[("RALPH_LOOP_DIR", &folder)])?;
     run.succeeded()?;
     run.had_turns(2)?;
