@@ -7,6 +7,9 @@ use crate::{dist, run};
 /// Random cases for the rollback properties: more than an ordinary test run takes the time for.
 const CASES: &str = "1000";
 
+/// Random commands for the guard: a slice of the long run.
+const FUZZED: &str = "200000";
+
 /// Runs every check.
 pub(crate) fn run() -> Result<()> {
     run::cargo(&["fmt", "--all", "--check"])?;
@@ -22,6 +25,10 @@ pub(crate) fn run() -> Result<()> {
             .env("RALPH_INTERNAL__CASES", CASES)
             .env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1"),
     )?;
+    for task in [&["guard"][..], &["fuzz-guard", "--cases", FUZZED], &["verdicts"]] {
+        let measured = ["run", "--quiet", "--profile", "measure", "--package", "xtask", "--"];
+        run::cargo(&[&measured[..], task].concat())?;
+    }
     static_binaries()
 }
 

@@ -14,6 +14,7 @@ mod install;
 mod run;
 #[cfg(test)]
 mod tidy;
+mod verdicts;
 
 use clap::{Parser, Subcommand};
 
@@ -50,6 +51,8 @@ enum Task {
     Tidy,
     /// Take the registrations and the binaries out again.
     Uninstall(install::Target),
+    /// How well finished commands are judged, by runner.
+    Verdicts,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -60,6 +63,7 @@ fn main() -> anyhow::Result<()> {
         Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(&run::root()),
         Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
+        Task::Verdicts => verdicts::run(),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
         Task::Uninstall(target) => install::uninstall(&target),
     }

@@ -59,6 +59,7 @@ impl Names {
     /// The names, each once; a group is left out where its own tests are named.
     pub(crate) fn finish(mut self, reported: Vec<FailingTest>) -> Vec<FailingTest> {
         self.found.extend(reported.into_iter().take(MOST_NAMES));
+        self.merge_short_names();
         let groups: Vec<String> = self.found.iter().map(|test| format!("{}/", test.name)).collect();
         let mut kept: Vec<FailingTest> = Vec::new();
         for (test, group) in self.found.iter().zip(&groups) {
@@ -74,6 +75,32 @@ impl Names {
             }
         }
         kept
+    }
+
+    /// pytest names a test twice: `TestCalc.test_add` above its traceback, and in full, with the
+    /// file before it, in the summary. The full name gets the place that the short one has.
+    fn merge_short_names(&mut self) {
+        let mut full: Vec<FailingTest> =
+            self.found.iter().filter(|test| test.name.contains("::")).cloned().collect();
+        if full.is_empty() {
+            return;
+        }
+        self.found.retain(|test| {
+            let end = format!("::{}", test.name.replace('.', "::"));
+            let Some(same) = full.iter_mut().find(|other| other.name.ends_with(&end)) else {
+                return true;
+            };
+            if same.line.is_none() && test.line.is_some() {
+                same.line = test.line;
+                same.file.clone_from(&test.file);
+            }
+            false
+        });
+        for test in &mut self.found {
+            if let Some(known) = full.iter().find(|other| other.name == test.name) {
+                test.clone_from(known);
+            }
+        }
     }
 
     fn push_heading(&mut self, text: &str) {
