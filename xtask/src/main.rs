@@ -7,8 +7,10 @@
 
 mod ci;
 mod dist;
+mod e2e;
 mod fuzz_guard;
 mod guard;
+mod install;
 mod run;
 #[cfg(test)]
 mod tidy;
@@ -30,6 +32,10 @@ enum Task {
     Ci,
     /// The five release binaries, statically linked, in target/dist.
     Dist,
+    /// The real client with our hooks against a scripted model; needs node, npm and the registry.
+    E2e(e2e::E2e),
+    /// Build the hooks and register them with the client.
+    Install(install::Install),
     /// How well the guard judges the labelled commands.
     Guard,
     /// Random and mutated commands: none may crash the guard or take long.
@@ -43,6 +49,8 @@ enum Task {
     },
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
+    /// Take the registrations and the binaries out again.
+    Uninstall(install::Target),
     /// How well finished commands are judged, by runner.
     Verdicts,
 }
@@ -51,9 +59,12 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Ci => ci::run(),
         Task::Dist => dist::run().map(drop),
+        Task::E2e(arguments) => e2e::run(&arguments),
+        Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(&run::root()),
         Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
         Task::Verdicts => verdicts::run(),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
+        Task::Uninstall(target) => install::uninstall(&target),
     }
 }

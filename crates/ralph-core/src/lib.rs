@@ -12,6 +12,7 @@
 //! | [`git`] | how is a work tree saved, and returned to a saved state without losing anything? |
 //! | [`guard`] | is this a command or an edit that an unattended agent must not make? |
 //! | [`hook`] | what does the client send to a hook, and what does it obey? |
+//! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`known_files`] | has the agent seen this file in its session? |
 //! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
@@ -32,6 +33,7 @@ pub mod gate;
 pub mod git;
 pub mod guard;
 pub mod hook;
+pub mod install;
 pub mod known_files;
 pub mod leftovers;
 pub mod plan;

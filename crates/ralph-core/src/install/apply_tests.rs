@@ -1,0 +1,148 @@
+//! Installing into scratch folders and out of them again.
+
+use std::os::unix::fs::PermissionsExt;
+
+use camino::Utf8PathBuf;
+use test_support::Scratch;
+
+use super::{Change, ClientVersion, HOOK_NAMES, InstallError, Place, plan_install, plan_uninstall};
+
+const NEWEST: ClientVersion = ClientVersion::new(2, 1, 325);
+
+struct Machine {
+    scratch: Scratch,
+    place: Place,
+    binaries: Utf8PathBuf,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let place = Place::project(&scratch.dir("a project"));
+        let binaries = scratch.dir("built");
+        for name in HOOK_NAMES {
+            scratch.script(&format!("built/{name}"), "#!/bin/sh\n");
+        }
+        Self { scratch, place, binaries }
+    }
+
+    fn with_settings(text: &str) -> Self {
+        let machine = Self::new();
+        machine.scratch.file("a project/.claude/settings.json", text);
+        machine
+    }
+
+    fn plan(&self) -> Change {
+        plan_install(&self.place, &self.binaries, NEWEST, false).unwrap()
+    }
+
+    fn install(&self) {
+        self.plan().apply().unwrap();
+    }
+
+    fn uninstall(&self) {
+        plan_uninstall(&self.place).unwrap().apply().unwrap();
+    }
+
+    fn settings(&self) -> String {
+        fs_err::read_to_string(&self.place.settings).unwrap()
+    }
+}
+
+#[test]
+fn installing_twice_changes_nothing() {
+    let machine = Machine::new();
+    assert!(!machine.plan().is_empty());
+    machine.install();
+    assert!(machine.plan().is_empty());
+    for name in HOOK_NAMES {
+        let mode = fs_err::metadata(machine.place.hooks.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+    }
+    assert!(!machine.place.backup().exists(), "there was nothing to keep");
+}
+
+#[test]
+fn without_settings_of_their_own_nothing_remains() {
+    let machine = Machine::new();
+    machine.install();
+    machine.uninstall();
+    assert!(!machine.scratch.path("a project/.claude").exists());
+    assert!(plan_uninstall(&machine.place).unwrap().is_empty());
+}
+
+#[test]
+fn uninstalling_brings_back_even_what_was_empty() {
+    for text in ["{\n  \"hooks\": {\n  }\n}\n", "{\"hooks\":{\"Stop\":[]}}", "{ }", "{}\n", " \n"] {
+        let machine = Machine::with_settings(text);
+        machine.install();
+        assert_eq!(fs_err::read_to_string(machine.place.backup()).unwrap(), text);
+        machine.uninstall();
+        assert_eq!(machine.settings(), text);
+        assert!(!machine.place.backup().exists());
+    }
+}
+
+#[test]
+fn what_changed_since_the_installation_survives_its_removal() {
+    let machine = Machine::with_settings("{\n  \"model\": \"opus\"\n}\n");
+    machine.install();
+    let changed = machine.settings().replace("opus", "sonnet");
+    fs_err::write(&machine.place.settings, &changed).unwrap();
+    machine.install();
+    assert_eq!(machine.settings(), changed);
+    machine.uninstall();
+    assert_eq!(machine.settings(), "{\n  \"model\": \"sonnet\"\n}\n");
+}
+
+#[test]
+fn broken_settings_are_left_as_they_are() {
+    let machine = Machine::with_settings("{\n  broken\n}\n");
+    let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("settings.json: line 2, column 3: key must be"), "{message}");
+    assert!(plan_uninstall(&machine.place).is_err());
+    assert_eq!(machine.settings(), "{\n  broken\n}\n");
+    assert!(!machine.place.hooks.exists());
+}
+
+#[test]
+fn a_link_and_its_mode_stay() {
+    let machine = Machine::new();
+    let real = machine.scratch.file("elsewhere/settings.json", "{}\n");
+    fs_err::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+    machine.scratch.dir("a project/.claude");
+    fs_err::os::unix::fs::symlink(&real, &machine.place.settings).unwrap();
+    machine.install();
+    assert!(machine.place.settings.is_symlink());
+    assert!(machine.scratch.read("elsewhere/settings.json").contains("ralph-pre-tool"));
+    assert_eq!(fs_err::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn binaries_stay_while_the_other_settings_file_uses_them() {
+    let machine = Machine::new();
+    machine.install();
+    let local = Place::project_local(&machine.scratch.path("a project"));
+    plan_install(&local, &machine.binaries, NEWEST, true).unwrap().apply().unwrap();
+    machine.uninstall();
+    assert!(machine.place.hooks.join("ralph-pre-tool").exists());
+    plan_uninstall(&local).unwrap().apply().unwrap();
+    assert!(!machine.place.hooks.exists());
+}
+
+#[test]
+fn a_missing_binary_is_named() {
+    let machine = Machine::new();
+    fs_err::remove_file(machine.binaries.join("ralph-on-stop")).unwrap();
+    let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
+    assert!(matches!(error, InstallError::NoBinary(path) if path.ends_with("ralph-on-stop")));
+}
+
+#[test]
+fn user_wide_hooks_are_found_from_every_project() {
+    let scratch = Scratch::new();
+    let place = Place::user(scratch.root());
+    assert_eq!(place.settings, scratch.path(".claude/settings.json"));
+    assert_eq!(place.in_shell, r#""$HOME"/.claude/hooks"#);
+}

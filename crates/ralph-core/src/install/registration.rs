@@ -1,0 +1,176 @@
+//! Which hook is registered for which event, and since when the client knows it.
+
+use serde::Serialize;
+
+use super::version::ClientVersion;
+
+/// The hook binaries.
+pub const HOOK_NAMES: [&str; 4] =
+    ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
+
+/// One line of the table.
+struct Row {
+    event: &'static str,
+    /// The first client that accepts the event's name in a settings file. Clients before 2.1.325
+    /// silently switch off every hook of a file that names an event they do not know.
+    since: ClientVersion,
+    hook: &'static str,
+    matcher: Option<&'static str>,
+    /// Seconds. Those of the stop events leave room for the user's own verify commands.
+    timeout: u32,
+}
+
+const fn row(
+    event: &'static str,
+    since: (u32, u32, u32),
+    hook: &'static str,
+    matcher: Option<&'static str>,
+    timeout: u32,
+) -> Row {
+    Row { event, since: ClientVersion::new(since.0, since.1, since.2), hook, matcher, timeout }
+}
+
+const GUARDED: Option<&str> = Some("Bash|Edit|MultiEdit|Write|NotebookEdit");
+const RECORDED: Option<&str> = Some("Bash|Read|Edit|MultiEdit|Write|NotebookEdit");
+
+/// The versions were found by comparing the event lists of the packages on the registry.
+const TABLE: [Row; 10] = [
+    row("UserPromptSubmit", (1, 0, 53), "ralph-pre-prompt", None, 10),
+    row("PreToolUse", (1, 0, 23), "ralph-pre-tool", GUARDED, 10),
+    row("PostToolUse", (1, 0, 23), "ralph-post-tool", RECORDED, 120),
+    row("PostToolUseFailure", (2, 0, 56), "ralph-post-tool", Some("Bash"), 120),
+    row("Stop", (1, 0, 31), "ralph-on-stop", None, 1800),
+    row("SubagentStop", (1, 0, 41), "ralph-on-stop", None, 1800),
+    row("StopFailure", (2, 1, 78), "ralph-on-stop", None, 10),
+    row("SessionEnd", (1, 0, 85), "ralph-on-stop", None, 10),
+    row("TaskCompleted", (2, 1, 33), "ralph-on-stop", None, 60),
+    row("TeammateIdle", (2, 1, 33), "ralph-on-stop", None, 60),
+];
+
+/// An event that the client does not know, so that its hook is not registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The event.
+    pub event: &'static str,
+    /// The first client that knows it.
+    pub since: ClientVersion,
+}
+
+/// What belongs into a settings file.
+#[derive(Debug, Clone)]
+pub struct Registrations {
+    pub(super) groups: Vec<(&'static str, Group)>,
+    left_out: Vec<LeftOut>,
+}
+
+/// Hooks that share a matcher, as the client writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Group {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) matcher: Option<&'static str>,
+    pub(super) hooks: [Entry; 1],
+}
+
+/// One hook of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Entry {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    command: String,
+    timeout: u32,
+    #[serde(rename = "onFailure", skip_serializing_if = "Option::is_none")]
+    on_failure: Option<&'static str>,
+}
+
+impl Registrations {
+    /// For this client, with the hooks in `folder` as a shell would write it. `strict` makes the
+    /// client block when the guard itself fails.
+    pub fn of(client: ClientVersion, folder: &str, strict: bool) -> Self {
+        let (known, unknown): (Vec<&Row>, Vec<&Row>) =
+            TABLE.iter().partition(|row| row.since <= client);
+        let group = |row: &Row| Group {
+            matcher: row.matcher,
+            hooks: [Entry {
+                kind: "command",
+                command: format!("{folder}/{}", row.hook),
+                timeout: row.timeout,
+                on_failure: (strict && row.event == "PreToolUse").then_some("block"),
+            }],
+        };
+        Self {
+            groups: known.into_iter().map(|row| (row.event, group(row))).collect(),
+            left_out: unknown
+                .into_iter()
+                .map(|row| LeftOut { event: row.event, since: row.since })
+                .collect(),
+        }
+    }
+
+    /// The events that are registered.
+    pub fn events(&self) -> Vec<&'static str> {
+        self.groups.iter().map(|(event, _)| *event).collect()
+    }
+
+    /// The events that this client does not know.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(client: &str, left_out: &[&str]) {
+        let registrations = Registrations::of(client.parse().unwrap(), "hooks", false);
+        let names: Vec<&str> = registrations.left_out().iter().map(|out| out.event).collect();
+        assert_eq!(names, left_out, "{client}");
+        assert_eq!(registrations.events().len() + left_out.len(), TABLE.len());
+    }
+
+    #[test]
+    fn events_that_the_client_does_not_know_are_left_out() {
+        check("2.1.325", &[]);
+        check("2.1.78", &[]);
+        check("2.1.63", &["StopFailure"]);
+        check("2.0.77", &["StopFailure", "TaskCompleted", "TeammateIdle"]);
+        check("2.0.55", &["PostToolUseFailure", "StopFailure", "TaskCompleted", "TeammateIdle"]);
+    }
+
+    #[test]
+    fn the_documented_table_is_this_one() {
+        let path = test_support::fixtures().join("../docs/install.md");
+        let document = fs_err::read_to_string(path).unwrap();
+        let documented: Vec<(&str, &str, &str, &str)> = document
+            .lines()
+            .filter_map(|line| {
+                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+                let [_, event, since, hook, _, seconds, _, _] = cells.as_slice() else {
+                    return None;
+                };
+                let event = event.strip_prefix('`')?.strip_suffix('`')?;
+                Some((event, *since, hook.trim_matches('`'), *seconds))
+            })
+            .collect();
+        let rows: Vec<(String, String)> =
+            TABLE.iter().map(|row| (row.since.to_string(), row.timeout.to_string())).collect();
+        let expected: Vec<(&str, &str, &str, &str)> = TABLE
+            .iter()
+            .zip(&rows)
+            .map(|(row, (since, timeout))| (row.event, since.as_str(), row.hook, timeout.as_str()))
+            .collect();
+        assert_eq!(documented, expected);
+    }
+
+    #[test]
+    fn only_the_guard_is_made_strict() {
+        let registrations = Registrations::of(ClientVersion::new(2, 1, 325), "hooks", true);
+        let strict: Vec<&str> = registrations
+            .groups
+            .iter()
+            .filter(|(_, group)| group.hooks[0].on_failure.is_some())
+            .map(|(event, _)| *event)
+            .collect();
+        assert_eq!(strict, ["PreToolUse"]);
+    }
+}

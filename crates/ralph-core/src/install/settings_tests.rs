@@ -1,0 +1,195 @@
+//! Settings files of every shape, with ours merged in and taken out.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::{Registrations, hooks_are_off, is_registered, merge, remove};
+
+const FOLDER: &str = r#""$CLAUDE_PROJECT_DIR"/.claude/hooks"#;
+
+fn newest(strict: bool) -> Registrations {
+    Registrations::of("2.1.325".parse().unwrap(), FOLDER, strict)
+}
+
+/// A client that knows few events, for short expectations.
+fn oldest() -> Registrations {
+    Registrations::of("1.0.31".parse().unwrap(), "h", false)
+}
+
+const PRE: &str = r#"{
+        "matcher": "Bash|Edit|MultiEdit|Write|NotebookEdit",
+        "hooks": [
+          {
+            "type": "command",
+            "command": "h/ralph-pre-tool",
+            "timeout": 10
+          }
+        ]
+      }"#;
+
+#[test]
+fn a_new_file_is_indented_by_two() {
+    let text = merge("", &oldest()).unwrap();
+    let start = format!("{{\n  \"hooks\": {{\n    \"PreToolUse\": [\n      {PRE}\n    ],\n");
+    assert!(text.starts_with(&start), "{text}");
+    assert!(text.ends_with("\n    ]\n  }\n}\n"), "{text}");
+    assert_eq!(remove(&text).unwrap(), "{}\n");
+}
+
+#[test]
+fn commands_are_quoted_for_paths_with_spaces() {
+    let text = merge("", &newest(false)).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        value["hooks"]["Stop"][0]["hooks"][0]["command"],
+        r#""$CLAUDE_PROJECT_DIR"/.claude/hooks/ralph-on-stop"#
+    );
+}
+
+/// Files as people have them: ours go in, what was there stays, and out again to the byte.
+const FILES: [&str; 12] = [
+    "{}\n",
+    "{}",
+    "{\n  \"model\": \"opus\"\n}\n",
+    "{\n\t\"model\": \"opus\",\n\t\"env\": {\n\t\t\"A\": \"1\"\n\t}\n}",
+    "{\r\n    \"b\": 1,\r\n    \"a\": 2\r\n}\r\n",
+    "\u{feff}{\n  \"a\": 1\n}\n",
+    "{\"permissions\":{\"allow\":[\"Bash(ls:*)\"]},\"z\":null}",
+    "{ \"a\" : 1 , \"b\" : [ 1,2 ] }\n",
+    "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"mine\"}]}]},\"x\":1}",
+    "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \
+     \"hooks\": [{ \"type\": \"command\", \"command\": \"./mine.sh ralph-pre-tool\" }]\n      }\n    \
+     ]\n  },\n  \"model\": \"opus\"\n}\n",
+    "{\n  \"hooks\": {\n    \"Notification\": [{\"hooks\": []}],\n    \"OfANewerClient\": []\n  }\n}\n",
+    "{\n  \"text\": \"a { \\\" [ trap, \\u007b\",\n  \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \
+     \"prompt\", \"prompt\": \"ralph-on-stop\"}]}]}\n}",
+];
+
+#[test]
+fn what_was_there_survives_and_comes_back_to_the_byte() {
+    for file in FILES {
+        let merged = merge(file, &newest(true)).unwrap();
+        let value: Value = serde_json::from_str(merged.trim_start_matches('\u{feff}')).unwrap();
+        let before: Value = serde_json::from_str(file.trim_start_matches('\u{feff}')).unwrap();
+        for (key, old) in before.as_object().unwrap().iter().filter(|(key, _)| *key != "hooks") {
+            assert_eq!(&value[key], old, "{file}");
+        }
+        for (event, old) in before["hooks"].as_object().into_iter().flatten() {
+            let groups = value["hooks"][event].as_array().unwrap();
+            assert!(groups.starts_with(old.as_array().unwrap()), "{merged}");
+        }
+        assert_eq!(merge(&merged, &newest(true)).unwrap(), merged, "twice changes nothing");
+        assert_eq!(remove(&merged).unwrap(), file);
+        assert_eq!(remove(file).unwrap(), file, "nothing of ours, nothing to remove");
+        assert!(is_registered(&merged).unwrap() && !is_registered(file).unwrap());
+    }
+}
+
+#[test]
+fn what_is_added_looks_like_the_rest() {
+    let tabs = merge(FILES[3], &newest(false)).unwrap();
+    assert!(tabs.contains("\n\t\t\"Stop\": [\n\t\t\t{\n\t\t\t\t\"hooks\": ["), "{tabs}");
+    let windows = merge(FILES[4], &newest(false)).unwrap();
+    assert_eq!(windows.matches('\n').count(), windows.matches("\r\n").count(), "{windows}");
+    assert!(windows.contains("\r\n        \"Stop\": [\r\n            {"), "{windows}");
+    let one_line = merge(FILES[6], &newest(false)).unwrap();
+    assert!(!one_line.contains('\n'), "{one_line}");
+}
+
+#[test]
+fn an_older_installation_is_updated_where_it_stands() {
+    let theirs = r#"{"hooks": [{"type": "command", "command": "theirs"}]}"#;
+    let old =
+        r#"{"matcher": "Bash", "hooks": [{"type": "command", "command": "/old/ralph-pre-tool"}]}"#;
+    let twice = format!(
+        "{{\n  \"hooks\": {{\n    \"PreToolUse\": [\n      {old},\n      {theirs},\n      {old}\n    ]\n  }}\n}}\n"
+    );
+    let updated = merge(&twice, &oldest()).unwrap();
+    let start = format!(
+        "{{\n  \"hooks\": {{\n    \"PreToolUse\": [\n      {PRE},\n      {theirs}\n    ],\n"
+    );
+    assert!(updated.starts_with(&start), "{updated}");
+}
+
+#[test]
+fn in_a_shared_group_only_our_entry_changes() {
+    let group = |ours: &str| {
+        format!(
+            "{{\n  \"hooks\": {{\n    \"Stop\": [\n      {{\n        \"hooks\": [\n          \
+             {{\"type\": \"command\", \"command\": \"theirs\"}},\n          {ours}\n        ]\n      \
+             }}\n    ]\n  }}\n}}\n"
+        )
+    };
+    let old = group(r#"{"type": "command", "command": "/old/ralph-on-stop"}"#);
+    let new = "{\n            \"type\": \"command\",\n            \"command\": \"h/ralph-on-stop\",\n            \"timeout\": 1800\n          }";
+    let updated = merge(&old, &oldest()).unwrap();
+    assert!(updated.starts_with(group(new).trim_end_matches("\n  }\n}\n")), "{updated}");
+    let removed = remove(&updated).unwrap();
+    assert!(removed.contains("theirs") && !removed.contains("ralph"), "{removed}");
+}
+
+#[test]
+fn events_that_an_older_client_does_not_know_are_taken_out() {
+    let text = merge("{\n  \"a\": 1\n}\n", &newest(false)).unwrap();
+    let older = merge(&text, &Registrations::of("2.0.77".parse().unwrap(), FOLDER, false)).unwrap();
+    assert!(!older.contains("TeammateIdle") && !older.contains("StopFailure"), "{older}");
+    assert!(older.contains("PostToolUseFailure"));
+}
+
+fn check_refused(text: &str, message: &str) {
+    for result in [merge(text, &newest(false)), remove(text)] {
+        assert_eq!(result.unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused_with_its_place() {
+    let hint = "correct it by hand first, nothing was changed";
+    check_refused(
+        "{\n  \"a\": 1,\n  // words\n}",
+        &format!("line 3, column 3: key must be a string; {hint}"),
+    );
+    check_refused("{\"a\": 1", &format!("line 1, column 7: EOF while parsing an object; {hint}"));
+    check_refused("[]", &format!("line 1: the file is not an object; {hint}"));
+    check_refused("{\n\"hooks\": []}", &format!("line 2: `hooks` is not an object; {hint}"));
+    check_refused(
+        "{\"hooks\": {\n\n\"Stop\": {}}}",
+        &format!("line 3: `hooks.Stop` is not an array; {hint}"),
+    );
+}
+
+#[test]
+fn a_switch_that_silences_all_hooks_is_noticed() {
+    assert!(hooks_are_off("{\"disableAllHooks\": true}"));
+    assert!(!hooks_are_off("{\"disableAllHooks\": false}"));
+}
+
+/// Any JSON object as a settings file, in one of two layouts.
+fn any_settings() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[a-z\"\\\\{}\\[\\], ]{0,8}".prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-z]{1,4}", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    });
+    let object = prop::collection::btree_map("[a-z\"{ ]{1,6}", value, 0..5);
+    (object, any::<bool>()).prop_map(|(map, pretty)| {
+        let value = Value::Object(map.into_iter().filter(|(key, _)| key != "hooks").collect());
+        if pretty { format!("{value:#}\n") } else { value.to_string() }
+    })
+}
+
+proptest! {
+    #[test]
+    fn removing_takes_back_what_merging_did(text in any_settings()) {
+        let merged = merge(&text, &newest(false)).unwrap();
+        prop_assert_eq!(merge(&merged, &newest(false)).unwrap(), merged.clone());
+        prop_assert_eq!(remove(&merged).unwrap(), text);
+    }
+}

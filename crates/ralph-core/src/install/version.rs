@@ -1,0 +1,66 @@
+//! The client's version, which decides about the events that it knows.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A version of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClientVersion {
+    major: u32,
+    minor: u32,
+    patch: u32,
+}
+
+/// The text has no version in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a version of the client; give one such as 2.1.325")]
+pub struct NotAVersion(String);
+
+impl ClientVersion {
+    /// A version of these three numbers.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self { major, minor, patch }
+    }
+}
+
+impl FromStr for ClientVersion {
+    type Err = NotAVersion;
+
+    /// Reads `2.1.325` as well as what `claude --version` prints: `2.1.325 (Claude Code)`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refused = || NotAVersion(text.trim().to_owned());
+        let first = text.split_whitespace().next().ok_or_else(refused)?;
+        let numbers: Result<Vec<u32>, _> = first.split('.').map(str::parse).collect();
+        match numbers.as_deref() {
+            Ok([major, minor, patch]) => Ok(Self::new(*major, *minor, *patch)),
+            _ => Err(refused()),
+        }
+    }
+}
+
+impl fmt::Display for ClientVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_the_client_prints_them() {
+        for text in ["2.1.325", "2.1.325 (Claude Code)\n", "  2.1.325"] {
+            assert_eq!(text.parse(), Ok(ClientVersion::new(2, 1, 325)), "{text:?}");
+        }
+        for text in ["", "claude", "2.1", "2.1.x", "2.1.3.4", "-2.1.3"] {
+            assert!(text.parse::<ClientVersion>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(ClientVersion::new(2, 1, 9) < ClientVersion::new(2, 1, 10));
+        assert!(ClientVersion::new(2, 0, 77) < ClientVersion::new(2, 1, 0));
+    }
+}

@@ -1,0 +1,119 @@
+//! What the model was asked, and how to look into it.
+
+use serde_json::Value;
+
+/// One request of the client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The path, query included.
+    pub path: String,
+    /// The body; null if there was none or it was not JSON.
+    pub body: Value,
+}
+
+/// The result of a tool call, as the model sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// What the tool or a hook said.
+    pub text: String,
+    /// Whether the call failed or was refused.
+    pub is_error: bool,
+}
+
+impl Request {
+    /// A request with this body.
+    pub fn new(path: &str, body: Value) -> Self {
+        Self { path: path.to_owned(), body }
+    }
+
+    /// Whether an agent asks, main or sub: its tools contain the shell. Others are side questions,
+    /// and so are the warm-up calls of older clients.
+    pub fn is_conversation(&self) -> bool {
+        let tools = self.body.get("tools").and_then(Value::as_array);
+        let shell = |tool: &Value| tool.get("name").and_then(Value::as_str) == Some("Bash");
+        let warm_up = self.first_message().trim_start().starts_with("Warmup");
+        tools.is_some_and(|tools| tools.iter().any(shell)) && !warm_up
+    }
+
+    /// The first message, where the prompt is.
+    pub fn first_message(&self) -> String {
+        self.messages().first().map(text_of).unwrap_or_default()
+    }
+
+    /// What the model was told since its last turn: results, hooks' words, reminders.
+    pub fn told(&self) -> String {
+        let parts: Vec<String> = self.news().iter().map(text_of).collect();
+        parts.join("\n")
+    }
+
+    /// The results of the tools that its last turn called.
+    pub fn tool_results(&self) -> Vec<ToolResult> {
+        let contents = self.news().iter().filter_map(|message| message.get("content")?.as_array());
+        let results = contents.flatten().filter(|block| kind_of(block) == "tool_result");
+        results
+            .map(|block| ToolResult {
+                text: text_of(block),
+                is_error: block.get("is_error").and_then(Value::as_bool).unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    fn messages(&self) -> &[Value] {
+        let messages = self.body.get("messages").and_then(Value::as_array);
+        messages.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The messages since the model's last turn.
+    fn news(&self) -> &[Value] {
+        let is_turn =
+            |message: &Value| message.get("role").and_then(Value::as_str) == Some("assistant");
+        let messages = self.messages();
+        let last = messages.iter().rposition(is_turn).map_or(0, |position| position + 1);
+        messages.get(last..).unwrap_or_default()
+    }
+}
+
+fn kind_of(block: &Value) -> &str {
+    block.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The words in a message or block, however deep they are.
+fn text_of(value: &Value) -> String {
+    if let Some(text) = value.get("text").and_then(Value::as_str) {
+        return text.to_owned();
+    }
+    match value.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(blocks)) => blocks.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_told_begins_after_the_last_turn() {
+        let request = Request::new(
+            "/v1/messages",
+            json!({"messages": [
+                {"role": "user", "content": "the prompt"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "1"}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "is_error": true, "content": [
+                        {"type": "text", "text": "refused"}]},
+                    {"type": "tool_result", "content": "fine"},
+                    {"type": "text", "text": "a reminder"},
+                ]},
+            ]}),
+        );
+        assert_eq!(request.first_message(), "the prompt");
+        assert_eq!(request.told(), "refused\nfine\na reminder");
+        let results = [("refused", true), ("fine", false)]
+            .map(|(text, is_error)| ToolResult { text: text.to_owned(), is_error });
+        assert_eq!(request.tool_results(), results);
+    }
+}

@@ -1,0 +1,80 @@
+//! What the model will say: one list of turns for each conversation.
+
+use std::collections::VecDeque;
+
+use crate::answer::Answer;
+use crate::request::Request;
+
+/// What is said when a list is used up, and to side questions.
+const NOTHING_LEFT: &str = "Done.";
+
+/// What the model will say.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    main: VecDeque<Answer>,
+    others: Vec<(String, VecDeque<Answer>)>,
+}
+
+impl Script {
+    /// A script whose main conversation has these turns.
+    pub fn of(turns: impl IntoIterator<Item = Answer>) -> Self {
+        Self { main: turns.into_iter().collect(), others: Vec::new() }
+    }
+
+    /// Adds a conversation of its own, a subagent's or another session's: it is told by a passage
+    /// of its first message.
+    #[must_use]
+    pub fn with_conversation(
+        mut self,
+        passage: &str,
+        turns: impl IntoIterator<Item = Answer>,
+    ) -> Self {
+        self.others.push((passage.to_owned(), turns.into_iter().collect()));
+        self
+    }
+
+    /// The answer to this request. A refused request comes again and gets the next turn.
+    pub(crate) fn next(&mut self, request: &Request) -> Answer {
+        let nothing = || Answer::text(NOTHING_LEFT);
+        if !request.is_conversation() {
+            return nothing();
+        }
+        let first = request.first_message();
+        let other = self.others.iter_mut().find(|(passage, _)| first.contains(passage.as_str()));
+        let turns = other.map_or(&mut self.main, |(_, turns)| turns);
+        turns.pop_front().unwrap_or_else(nothing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn request(tool: &str, first: &str) -> Request {
+        let body = json!({
+            "tools": [{"name": tool}],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": first}]}],
+        });
+        Request::new("/v1/messages", body)
+    }
+
+    #[test]
+    fn conversations_are_told_apart_by_their_first_message() {
+        let mut script = Script::of([Answer::text("main")])
+            .with_conversation("count the files", [Answer::text("sub")]);
+        assert_eq!(script.next(&request("Bash", "please count the files")), Answer::text("sub"));
+        assert_eq!(script.next(&request("Bash", "build it")), Answer::text("main"));
+        assert_eq!(script.next(&request("Bash", "build it")), Answer::text("Done."));
+    }
+
+    #[test]
+    fn side_questions_use_up_no_turn() {
+        let mut script = Script::of([Answer::text("main")]);
+        assert_eq!(script.next(&request("WebSearch", "a title?")), Answer::text("Done."));
+        assert_eq!(script.next(&Request::new("/", Value::Null)), Answer::text("Done."));
+        assert_eq!(script.next(&request("Bash", "Warmup")), Answer::text("Done."));
+        assert_eq!(script.next(&request("Bash", "build it")), Answer::text("main"));
+    }
+}

@@ -1,0 +1,138 @@
+//! The server: one thread that accepts, one for each connection, all gone when it is dropped.
+
+use std::io::{self, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::events;
+use crate::http::{Received, Response, receive, respond};
+use crate::request::Request;
+use crate::script::Script;
+
+/// A scripted model that listens on loopback for as long as this value lives.
+#[derive(Debug)]
+pub struct Model {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    closed: AtomicBool,
+    play: Mutex<Play>,
+}
+
+/// The script and what was asked so far, changed together.
+#[derive(Debug)]
+struct Play {
+    script: Script,
+    requests: Vec<Request>,
+}
+
+impl Model {
+    /// Starts on a free port.
+    pub fn start(script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let play = Mutex::new(Play { script, requests: Vec::new() });
+        let shared = Arc::new(Shared { closed: AtomicBool::new(false), play });
+        let accepting = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        });
+        Ok(Self { address, shared, accepting: Some(accepting) })
+    }
+
+    /// What belongs into `ANTHROPIC_BASE_URL`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Every request so far, side questions included.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.play().requests.clone()
+    }
+
+    /// The requests of agents, main and sub.
+    pub fn conversation(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(Request::is_conversation).collect()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::SeqCst);
+        // The accepting thread sleeps in the kernel; a connection wakes it.
+        let _ = TcpStream::connect(self.address);
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+    }
+}
+
+impl Shared {
+    /// A test that failed while it held the lock must not hide what the others see.
+    fn play(&self) -> MutexGuard<'_, Play> {
+        self.play.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        if shared.closed.load(Ordering::SeqCst) {
+            return;
+        }
+        let Ok(stream) = stream else { continue };
+        let shared = Arc::clone(shared);
+        // A client that hangs up in the middle is part of what is tested.
+        std::thread::spawn(move || drop(serve(stream, &shared)));
+    }
+}
+
+fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    let mut writer = stream.try_clone()?;
+    let Some(received) = receive(&mut BufReader::new(stream))? else { return Ok(()) };
+    let json = "application/json";
+    if received.method != "POST" || !received.path.starts_with("/v1/messages") {
+        let body = r#"{"type":"error","error":{"type":"not_found_error","message":"not here"}}"#;
+        let response = Response { status: 404, content_type: json, headers: &[], body };
+        return respond(&mut writer, &response);
+    }
+    if received.path.starts_with("/v1/messages/count_tokens") {
+        let body = r#"{"input_tokens":1000}"#;
+        let response = Response { status: 200, content_type: json, headers: &[], body };
+        return respond(&mut writer, &response);
+    }
+    let (answer, serial, request) = take_turn(&received, shared);
+    std::thread::sleep(answer.delay);
+    if let Some(refusal) = &answer.refusal {
+        let body = events::error(refusal);
+        let headers = &refusal.headers;
+        let response =
+            Response { status: refusal.status, content_type: json, headers, body: &body };
+        return respond(&mut writer, &response);
+    }
+    let field = |name: &str| request.body.get(name).cloned().unwrap_or_default();
+    let model = field("model").as_str().unwrap_or("scripted").to_owned();
+    let (content_type, body) = if field("stream") == Value::Bool(true) {
+        ("text/event-stream", events::stream(&answer, serial, &model))
+    } else {
+        (json, events::whole(&answer, serial, &model))
+    };
+    respond(&mut writer, &Response { status: 200, content_type, headers: &[], body: &body })
+}
+
+fn take_turn(received: &Received, shared: &Shared) -> (Answer, usize, Request) {
+    let body = serde_json::from_slice(&received.body).unwrap_or_default();
+    let request = Request::new(&received.path, body);
+    let mut play = shared.play();
+    let answer = play.script.next(&request);
+    play.requests.push(request.clone());
+    (answer, play.requests.len(), request)
+}

@@ -1,0 +1,44 @@
+//! Ends what a session left running: the client's tools have process groups of their own, so they
+//! are found by the home folder in their environment.
+
+use camino::Utf8Path;
+
+use crate::run;
+
+/// Ends every process whose home is this scratch folder, and returns how many there were.
+pub(super) fn end_all_of(home: &Utf8Path) -> usize {
+    let wanted = format!("HOME={home}");
+    let Ok(entries) = fs_err::read_dir("/proc") else { return 0 };
+    let mut ended = 0;
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_process = name.bytes().all(|byte| byte.is_ascii_digit());
+        let Ok(variables) = fs_err::read(entry.path().join("environ")) else { continue };
+        let ours = variables.split(|byte| *byte == 0).any(|part| part == wanted.as_bytes());
+        if is_process && ours {
+            let _ = run::command("kill").args(["-KILL", &name]).status();
+            ended += 1;
+        }
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn only_processes_of_that_home_are_ended() {
+        let (ours, other) = (Scratch::new(), Scratch::new());
+        let start = |home: &Scratch| {
+            run::command("sleep").arg("1000").env("HOME", home.root()).spawn().unwrap()
+        };
+        let (mut left_behind, mut stranger) = (start(&ours), start(&other));
+        assert_eq!(end_all_of(ours.root()), 1);
+        assert!(!left_behind.wait().unwrap().success());
+        assert_eq!(end_all_of(other.root()), 1, "the other one was still there");
+        assert!(!stranger.wait().unwrap().success());
+    }
+}

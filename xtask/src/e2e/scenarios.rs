@@ -1,0 +1,27 @@
+//! All scenarios, by what they prove.
+
+mod client_facts;
+mod guard;
+mod installation;
+mod prompt;
+mod rollback;
+mod stop;
+mod test_runs;
+
+use super::scenario::Scenario;
+
+/// All scenarios, those that wait for something included.
+pub(super) fn all() -> Vec<&'static Scenario> {
+    [
+        client_facts::SCENARIOS,
+        guard::SCENARIOS,
+        test_runs::SCENARIOS,
+        rollback::SCENARIOS,
+        stop::SCENARIOS,
+        prompt::SCENARIOS,
+        installation::SCENARIOS,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
