@@ -2,7 +2,9 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-const FOLDER: &str = ".claude";
+use crate::state::CLIENT_FOLDER;
+
+const FOLDER: &str = CLIENT_FOLDER;
 const SHARED: &str = "settings.json";
 const LOCAL: &str = "settings.local.json";
 
