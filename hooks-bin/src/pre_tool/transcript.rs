@@ -1,5 +1,8 @@
 //! Looks for a read in the session's transcript, for sessions that began before the hook was
 //! installed.
+//!
+//! Only reads count: an edit that stands there may have been refused, and the one that is asked
+//! about stands there already.
 
 use camino::Utf8Path;
 use ralph_core::guard;
@@ -36,12 +39,11 @@ struct Block {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Input {
-    #[serde(alias = "notebook_path")]
     file_path: String,
     command: String,
 }
 
-/// Whether the transcript shows that the file was read or written.
+/// Whether the transcript shows that the file was read.
 pub(super) fn shows(call: &Call<'_>, path: &Utf8Path) -> bool {
     let Some(transcript) = &call.input.transcript_path else { return false };
     let Ok(lines) = last_lines(transcript, usize::MAX, SEARCHED) else { return false };
@@ -60,9 +62,7 @@ pub(super) fn shows(call: &Call<'_>, path: &Utf8Path) -> bool {
 
 fn is_sight(call: &Call<'_>, block: &Block, path: &Utf8Path) -> bool {
     match block.name.as_str() {
-        "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => {
-            resolved(&call.absolute(block.input.file_path.as_str().into())) == resolved(path)
-        }
+        "Read" => resolved(&call.absolute(block.input.file_path.as_str().into())) == resolved(path),
         "Bash" => {
             let command = &block.input.command;
             let facts = surroundings::of_command(

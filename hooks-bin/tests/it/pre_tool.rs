@@ -113,7 +113,9 @@ fn without_any_record_the_transcript_is_searched() {
     };
     let read = line("Read", json!({"file_path": scratch.path("a.rs")}));
     let cat = line("Bash", json!({"command": "cat b.rs"}));
-    client.home.file("transcript.jsonl", format!("{{\"type\":\"junk\"}}\n{read}\n{cat}\n{{torn"));
+    let edit = line("Edit", json!({"file_path": scratch.path("c.rs")}));
+    let lines = format!("{{\"type\":\"junk\"}}\n{read}\n{cat}\n{edit}\n{{torn");
+    client.home.file("transcript.jsonl", lines);
     assert_eq!(client.edit_denied("Edit", "a.rs"), None);
     assert_eq!(client.edit_denied("Edit", "b.rs"), None);
     scratch.file("c.rs", "c");
