@@ -65,6 +65,30 @@ fn after_the_commit_is_made() {
     assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2);
 }
 
+/// The journal tells how far the run has come; each start is killed a little later than the last.
+#[test]
+fn at_many_moments_of_one_plan() {
+    let plan: String = (1..=6).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect();
+    let stage = Stage::new("works", &plan);
+    for moment in 1..=10 {
+        let before = stage.events().len();
+        let mut child = stage.start(&["--verify", "true"]);
+        until("the run goes on", || {
+            stage.events().len() >= before + moment || !is_alive(&child.id().to_string())
+        });
+        signal("KILL", child.id());
+        child.wait().unwrap();
+    }
+    stage.run(&["--verify", "true"]).ended(0);
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
+    let mut subjects = stage.subjects();
+    subjects.sort();
+    subjects.dedup();
+    assert_eq!((subjects.len(), stage.subjects().len()), (7, 7), "each story once");
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 6);
+    stage.is_clean();
+}
+
 #[test]
 fn with_the_users_work_kept_aside() {
     let mut stage = Stage::new("hangs", TWO);
