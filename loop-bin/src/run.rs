@@ -9,6 +9,7 @@ mod recover;
 mod scripts;
 mod session;
 mod stage;
+mod unfinished;
 mod work;
 
 use ralph_core::config::{Flag, Mode};

@@ -54,7 +54,10 @@ pub(crate) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
         template(plan)?;
     }
     let repo = Repo::open(project.root())?;
-    repo.refuse_if_busy()?;
+    // What an attempt of ours left under way is ours to give up.
+    if !project.own_state().attempt().exists() {
+        repo.refuse_if_busy()?;
+    }
     let program = agent::program_of(&config.agent.command);
     let path = env.get("PATH").unwrap_or_default();
     if let Some(program) =

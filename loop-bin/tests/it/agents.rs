@@ -221,6 +221,24 @@ fn stories_settled_in_the_agents_session_are_not_done_again() {
 }
 
 #[test]
+fn a_merge_that_the_agent_leaves_is_taken_back() {
+    let mut stage = Stage::new("leaves-merge", ONE);
+    stage.run(&["--max-iterations", "1"]).ended(0).says("the agent left a merge under way");
+    assert_eq!((stage.read("a.txt").as_str(), stage.subjects().len()), ("a\n", 1));
+    stage.is_clean();
+    stage.agent("works");
+    stage.run(&[]).ended(0);
+}
+
+#[test]
+fn a_lock_of_a_git_that_was_killed_does_not_end_the_run() {
+    let stage = Stage::new("leaves-lock", ONE);
+    let ran = stage.run(&["--timeout", "1", "--attempts", "1"]);
+    ran.ended(1).says("index.lock, whose holder was ended").says("US-001 is set aside");
+    stage.is_clean();
+}
+
+#[test]
 fn line_endings_stay() {
     let plan = "# Plan\r\n\r\n- [ ] US-001: First\r\n";
     let stage = Stage::new("works", plan);
