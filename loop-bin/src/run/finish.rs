@@ -53,12 +53,23 @@ impl Stage {
         Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
         let ended = self.end_attempt(finish);
         self.tell(ended);
+        let counted = self.finish_loop_progress(counters.iteration, finish);
+        self.tell(counted);
         let back = self.bring_back();
         self.tell(back);
         self.attempt = None;
         self.note(&state::Event::LoopFinished { finish_type: finish.word().to_owned() });
         self.receipts(state, finish);
         Event::Finished
+    }
+
+    fn finish_loop_progress(&self, iteration: u64, finish: &Finish) -> Result<(), Failure> {
+        let status = match finish {
+            Finish::Complete => "COMPLETE",
+            Finish::MaxIterations => "REACHED_LIMIT",
+            _ => "STOPPED",
+        };
+        self.update_loop_progress(&self.load_plan()?, iteration, status)
     }
 
     fn tell(&self, result: Result<(), Failure>) {

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::progress::{Entry, Status};
-use ralph_core::plan::{self, Next, Options, Plan};
+use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Options, Plan};
 use ralph_core::settle::{self, Attempt, Check, Report};
-use ralph_core::state::{self, Id};
+use ralph_core::state::{self, Id, StateDir};
 
 use super::stage::Stage;
 use crate::exit::Failure;
@@ -59,9 +59,29 @@ impl Stage {
         self.view.line(format!("iteration {iteration}: {story} {}", found.title));
         self.attempt = Some(attempt);
         self.report = Report::default();
+        self.update_loop_progress(&plan, iteration, "IN_PROGRESS")?;
         let number = u32::try_from(iteration).unwrap_or(u32::MAX);
         self.note(&state::Event::IterationStarted { iteration: number });
         Ok(Event::Begun)
+    }
+
+    /// Keeps the `progress.txt` of a feature list up to date, where somebody uses one.
+    pub(super) fn update_loop_progress(
+        &self,
+        plan: &Plan,
+        iteration: u64,
+        status: &str,
+    ) -> Result<(), Failure> {
+        let path = StateDir::loop_progress_beside(plan.path());
+        if plan.format() != Format::FeatureList || !path.is_file() {
+            return Ok(());
+        }
+        let old = fs_err::read(&path)?;
+        let limit = self.config.run.max_iterations.to_string();
+        let new = LoopProgress::set(&old, LoopField::Iteration, &iteration.to_string());
+        let new = LoopProgress::set(&new, LoopField::MaxIterations, &limit);
+        let new = LoopProgress::set(&new, LoopField::Status, status);
+        Ok(state::replace(&path, &new)?)
     }
 
     fn current(&self) -> Result<Attempt, Failure> {

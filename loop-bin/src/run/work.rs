@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use ralph_core::config::{KEYS, Key};
+use ralph_core::config::{KEYS, Key, Kind};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
@@ -107,12 +107,17 @@ impl Stage {
             ("RALPH_RUN".to_owned(), self.run.clone()),
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
         ];
-        for Key { name, env, .. } in KEYS {
+        for Key { name, env, kind, .. } in KEYS {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
-            let values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
-            if let (Some(env), false) = (env, values.is_empty()) {
-                vars.push(((*env).to_owned(), values.join("\n")));
+            let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
+            let (Some(env), false) = (env, values.is_empty()) else { continue };
+            if *kind == Kind::List {
+                // The newline at the end keeps commas inside an item.
+                values.push("");
+            } else {
+                values.drain(..values.len() - 1);
             }
+            vars.push(((*env).to_owned(), values.join("\n")));
         }
         vars
     }

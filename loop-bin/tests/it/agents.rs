@@ -193,10 +193,11 @@ fn a_story_that_the_agent_calls_blocked_waits_for_a_person() {
 fn the_agent_gets_a_prompt_and_a_clean_environment() {
     let stage =
         Stage::new("shows-surroundings", "### US-001: First\n\n- [ ] Greet\n  - Where: a.txt\n");
-    stage.run(&["--verify", "true", "--verify", "echo a,b"]).ended(0);
+    stage.run(&["--verify", "true", "--verify", "echo a,b", "--attempts", "2"]).ended(0);
     let environment = stage.note("environment");
     assert!(!environment.contains("CLAUDECODE") && environment.contains("RALPH_RUN="));
-    assert!(environment.contains("RALPH_VERIFY=true\necho a,b"), "{environment}");
+    assert!(environment.contains("RALPH_VERIFY=true\necho a,b\n"), "{environment}");
+    assert!(environment.contains("RALPH_ATTEMPTS_PER_STORY=2\n"), "{environment}");
     let prompt = stage.note("prompt");
     for part in ["# US-001: First", "Where: a.txt", "- `true`", "iteration 1 of 50"] {
         assert!(prompt.contains(part), "{prompt}");
@@ -264,6 +265,22 @@ fn a_repository_without_commits_gets_its_first() {
     let stage = Stage::with(TestRepo::empty(), "works", ONE);
     stage.run(&[]).ended(0);
     assert_eq!(stage.subjects(), ["feat(US-001): First"]);
+}
+
+#[test]
+fn a_feature_list_and_its_counter_are_kept_up() {
+    let stage = Stage::new("works", ONE);
+    let list = r#"{"total_features":1,"features":[{"id":1,"description":"Greet","steps":[],"passes":false}]}"#;
+    stage.repo.write("work/feature_list.json", list);
+    stage.repo.write("work/progress.txt", "- Iteration: 0\n- Max Iterations: 9\n- Status: x\n");
+    stage.repo.remove(".ralph");
+    stage.repo.commit_all("a list");
+    let mut command = stage.command(&[]);
+    let folder = stage.repo.root().join("work");
+    crate::stage::Ran::from(command.env("RALPH_LOOP_DIR", folder).output().unwrap()).ended(0);
+    assert_eq!(stage.read("work/feature_list.json"), list.replace("false", "true"));
+    let counter = "- Iteration: 1\n- Max Iterations: 50\n- Status: COMPLETE\n";
+    assert_eq!(stage.read("work/progress.txt"), counter);
 }
 
 #[test]
