@@ -25,7 +25,10 @@ impl Stage {
     /// Waits until the usage limit is reset.
     pub(super) fn wait(&mut self, reset: Option<i64>) -> Event {
         let pause = pause(reset, Timestamp::now().as_second(), self.quota_streak);
-        let until = Instant::now() + pause;
+        // No longer than the run may take; then the choice of the next story ends it.
+        let left = self.config.limits.max_duration.limit();
+        let left = left.map(|limit| limit.saturating_sub(self.elapsed()));
+        let until = Instant::now() + left.map_or(pause, |left| pause.min(left));
         self.view.line(format!("the usage limit is reached; waiting for {}", clock(pause)));
         while let left @ 1.. = until.saturating_duration_since(Instant::now()).as_millis() {
             if let Some(signal) = self.interrupts.signal() {

@@ -275,9 +275,14 @@ fn a_feature_list_and_its_counter_are_kept_up() {
     stage.repo.write("work/progress.txt", "- Iteration: 0\n- Max Iterations: 9\n- Status: x\n");
     stage.repo.remove(".ralph");
     stage.repo.commit_all("a list");
-    let mut command = stage.command(&[]);
     let folder = stage.repo.root().join("work");
-    crate::stage::Ran::from(command.env("RALPH_LOOP_DIR", folder).output().unwrap()).ended(0);
+    let run = |args: &[&str]| {
+        let mut command = stage.command(args);
+        crate::stage::Ran::from(command.env("RALPH_LOOP_DIR", &folder).output().unwrap())
+    };
+    run(&["--agent", "true"]).ended(4);
+    assert_eq!(stage.read("work/feature_list.json"), list, "the counter is no work");
+    run(&[]).ended(0);
     assert_eq!(stage.read("work/feature_list.json"), list.replace("false", "true"));
     let counter = "- Iteration: 1\n- Max Iterations: 50\n- Status: COMPLETE\n";
     assert_eq!(stage.read("work/progress.txt"), counter);

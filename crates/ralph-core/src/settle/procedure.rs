@@ -159,7 +159,8 @@ fn changed_since(
     if let Some(head) = status.head.filter(|head| Some(head) != attempt.head.as_ref()) {
         files.extend(commit::files_between(place.repo, attempt.head.as_deref(), &head)?);
     }
-    let ours = [&attempt.plan, &attempt.progress].map(|path| below_top(place.repo, path));
+    let counter = StateDir::loop_progress_beside(&attempt.plan);
+    let ours = [&attempt.plan, &attempt.progress, &counter].map(|path| below_top(place.repo, path));
     files.retain(|file| !place.repo.is_untouched(file) && !ours.contains(&Some(file.clone())));
     files.sort();
     files.dedup();
