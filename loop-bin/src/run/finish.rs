@@ -76,9 +76,8 @@ impl Stage {
     }
 
     fn tell(&self, result: Result<(), Failure>) {
-        if let Err(Failure::Error(error) | Failure::Usage(error) | Failure::Locked(error)) = result
-        {
-            self.view.warn(error.to_string());
+        if let Err(failure) = result {
+            self.view.warn(failure.to_string());
         }
     }
 
@@ -95,7 +94,7 @@ impl Stage {
     }
 
     /// The user's uncommitted work comes back.
-    fn bring_back(&mut self) -> Result<(), Failure> {
+    pub(crate) fn bring_back(&mut self) -> Result<(), Failure> {
         let Some(name) = self.aside.clone() else { return Ok(()) };
         let restored = aside::restore(&self.repo, &name, &|path| self.is_ours(path))?;
         let files = counted(restored.back, "file", "files");

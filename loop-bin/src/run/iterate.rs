@@ -158,7 +158,7 @@ impl Stage {
             why.lines().next().unwrap_or_default().chars().take(LONGEST_LESSON).collect();
         if matches!(outcome, Outcome::Failed | Outcome::Timeout) {
             settle::record_failure(self.state(), why)?;
-            settle::add_guardrail(self.state(), &format!("{}: {headline}", attempt.story))?;
+            settle::add_guardrail(self.state(), &lesson(&attempt.story, why))?;
         }
         let status = match outcome {
             Outcome::Success | Outcome::Blocked => return Ok(()),
@@ -201,6 +201,17 @@ impl Stage {
         self.attempt = None;
         // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
         Ok(settle::end(self.state())?)
+    }
+}
+
+/// What went wrong and the last thing that was said about it, in one line.
+fn lesson(story: &str, why: &str) -> String {
+    let mut lines = why.lines().filter(|line| !line.trim().is_empty());
+    let (what, said) = (lines.next().unwrap_or_default(), lines.next_back().unwrap_or_default());
+    let short = |text: &str| text.trim().chars().take(LONGEST_LESSON).collect::<String>();
+    match said {
+        "" => format!("{story}: {}", short(what)),
+        said => format!("{story}: {}; it said: {}", short(what), short(said)),
     }
 }
 

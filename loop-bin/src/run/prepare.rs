@@ -17,7 +17,7 @@ use super::record::Record;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::signals::Interrupts;
-use crate::step::{Counters, Signal};
+use crate::step::Counters;
 use crate::terminal::{View, counted};
 use crate::{agent, aside, here};
 
@@ -33,8 +33,6 @@ enum NotReady {
     NoAgent { program: String },
     #[error("{path}: {source}")]
     Prompt { path: String, source: prompt::UnknownVariable },
-    #[error("interrupted before the first iteration")]
-    Interrupted,
 }
 
 /// The project as it was found, without a change to it.
@@ -127,10 +125,7 @@ pub(super) fn prepare(env: &Env, request: &Request) -> Result<Stage, Failure> {
     };
     stage.take_over(before)?;
     stage.refuse_or_keep_aside()?;
-    match stage.interrupts.signal() {
-        Some(Signal::Interrupt | Signal::Terminate) => Err(NotReady::Interrupted.into()),
-        None => Ok(stage),
-    }
+    Ok(stage)
 }
 
 fn take_lock(project: &Project) -> Result<Lock, Failure> {

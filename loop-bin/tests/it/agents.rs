@@ -45,7 +45,8 @@ fn an_agent_that_fails_is_rolled_back_and_its_story_set_aside() {
     assert_eq!(progress.matches("- Status: FAILED").count(), 4);
     assert!(progress.contains("- Status: BLOCKED") && progress.contains("2 attempts were in vain"));
     let guardrails = stage.read(".ralph/guardrails.md");
-    assert_eq!(guardrails.matches("US-001: the agent ended with exit code 1").count(), 1);
+    let lesson = "- US-001: the agent ended with exit code 1; it said: something went wrong\n";
+    assert_eq!(guardrails.matches(lesson).count(), 1, "{guardrails}");
     let id =
         stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
     stage.run(&["undo", id.lines().next().unwrap()]).ended(0);
