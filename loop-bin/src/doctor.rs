@@ -1,5 +1,8 @@
 //! `ralph-loop doctor`: looks for what could go wrong overnight, and says how to mend it.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use clap::Command;
 use nix::unistd::geteuid;
 use ralph_core::config::Config;
@@ -51,7 +54,7 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
     findings.push(plan(&project, env, &config));
     findings.extend(the_agent(env, &project, &config));
     findings.push(checks(&config));
-    findings.extend(hooks(&project));
+    findings.extend(hooks(&project, env));
     findings.push(lock(&project));
     findings.extend(disk(&project));
     let count = findings.iter().filter(|finding| matches!(finding, Finding::Bad(_))).count();
@@ -102,7 +105,10 @@ fn the_agent(env: &Env, project: &Project, config: &Config) -> Vec<Finding> {
         let advice = "install it, or set [agent] command";
         return vec![Finding::Bad(format!("the agent `{program}` was not found; {advice}"))];
     }
-    let mut findings = vec![Finding::Good(format!("the agent `{program}` is there"))];
+    let mut findings = vec![match agent::version_of(program) {
+        Some(version) => Finding::Good(format!("the agent `{program}` is there: {version}")),
+        None => Finding::Good(format!("the agent `{program}` is there")),
+    }];
     let skips = command.contains("--dangerously-skip-permissions");
     if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
         findings.push(Finding::Bad(
@@ -123,23 +129,39 @@ fn checks(config: &Config) -> Finding {
     }
 }
 
-fn hooks(project: &Project) -> Vec<Finding> {
-    let settings = project.root().join(".claude/settings.json");
-    let registered = fs_err::read_to_string(settings).unwrap_or_default();
+/// The client's settings that may register hooks: the project's, the user's own for it, the user's.
+fn registered(project: &Project, env: &Env) -> String {
+    let folder = project.root().join(".claude");
+    let mut paths = vec![folder.join("settings.json"), folder.join("settings.local.json")];
+    paths.extend(env.home().map(|home| home.join(".claude/settings.json")));
+    paths.iter().filter_map(|path| fs_err::read_to_string(path).ok()).collect()
+}
+
+fn hooks(project: &Project, env: &Env) -> Vec<Finding> {
+    let registered = registered(project, env);
     let beside = std::env::current_exe().ok();
-    let beside = beside.as_deref().and_then(std::path::Path::parent);
-    let found = |name: &str| {
-        registered.contains(name) || beside.is_some_and(|folder| folder.join(name).is_file())
-    };
-    HOOKS
-        .into_iter()
-        .map(|name| match found(name) {
-            true => Finding::Good(format!("the hook {name} is there")),
-            false => Finding::Worth(format!(
+    let beside = beside.as_deref().and_then(Path::parent);
+    let one = |name: &str| {
+        let file = beside.map(|folder| folder.join(name)).filter(|path| path.is_file());
+        match file {
+            _ if registered.contains(name) => {
+                Finding::Good(format!("the hook {name} is registered with the client"))
+            }
+            Some(file) if !is_executable(&file) => {
+                let file = file.display();
+                Finding::Bad(format!("{file} is not executable; run `chmod +x {file}`"))
+            }
+            Some(_) => Finding::Worth(format!("the hook {name} is there, but not registered")),
+            None => Finding::Worth(format!(
                 "the hook {name} is neither registered nor beside ralph-loop; copy it there"
             )),
-        })
-        .collect()
+        }
+    };
+    HOOKS.into_iter().map(one).collect()
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
 }
 
 fn lock(project: &Project) -> Finding {

@@ -1,6 +1,7 @@
 //! Outcomes and their exit codes: one `match`, as documented in the help.
 
 use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
 use crate::step::{Finish, Signal};
@@ -29,6 +30,13 @@ pub(crate) enum Failure {
 impl<E: Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Error(Box::new(error))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Error(error) | Self::Usage(error) | Self::Locked(error)) = self;
+        write!(f, "{error}")
     }
 }
 

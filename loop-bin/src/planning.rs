@@ -9,7 +9,7 @@ use ralph_core::state::{self, Event, StateDir};
 
 use crate::agent::{Run, RunEnd};
 use crate::exit::{Failure, Success};
-use crate::run::Stage;
+use crate::run::{Record, Stage};
 use crate::step::{Finish, Signal, Wish};
 
 /// The name of the one iteration, for logs and the view.
@@ -24,7 +24,8 @@ pub(crate) fn run(stage: &mut Stage) -> Result<Success, Failure> {
     let first = vec![("ITERATION", "1".to_owned())];
     let wished = stage.script("started", vars)? != Wish::Stop
         && stage.script("next_iteration", first)? == Wish::GoOn;
-    let finish = if wished { plan_once(stage)? } else { Finish::HookAbort };
+    let finish = if wished { plan_once(stage) } else { Ok(Finish::HookAbort) };
+    let finish = finish.unwrap_or_else(|failure| Finish::Error(failure.to_string()));
     let last = vec![
         ("ITERATION", "1".to_owned()),
         ("FINISH_TYPE", finish.word().to_owned()),
@@ -33,6 +34,8 @@ pub(crate) fn run(stage: &mut Stage) -> Result<Success, Failure> {
         ("DURATION", stage.elapsed().as_secs().to_string()),
     ];
     stage.script("finished", last)?;
+    stage.bring_back()?;
+    Record::close(stage.state(), finish.word())?;
     stage.note(&Event::LoopFinished { finish_type: finish.word().to_owned() });
     Ok(stage.close(finish))
 }

@@ -9,6 +9,7 @@ mod recover;
 mod scripts;
 mod session;
 mod stage;
+mod unfinished;
 mod work;
 
 use ralph_core::config::{Flag, Mode};
@@ -57,14 +58,15 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
 
 fn broke(stage: &mut Stage, failure: Failure) -> Event {
     stage.broke = true;
-    let (Failure::Error(error) | Failure::Usage(error) | Failure::Locked(error)) = failure;
-    Event::Broke(error.to_string())
+    Event::Broke(failure.to_string())
 }
 
 impl Stage {
     fn perform(&mut self, state: &State, action: &Action) -> Result<Event, Failure> {
-        let between =
-            matches!(action, Action::Choose | Action::RunNextIteration | Action::Begin(_));
+        let between = matches!(
+            action,
+            Action::RunStarted | Action::Choose | Action::RunNextIteration | Action::Begin(_)
+        );
         if let Some(signal) = self.interrupts.signal().filter(|_| between) {
             return Ok(Event::Signalled(signal));
         }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
@@ -36,11 +36,14 @@ pub(crate) fn echo(line: &[u8]) {
     let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
 }
 
+/// The least time between two lines about what the agent does.
+const GLIMPSE_PAUSE: Duration = Duration::from_millis(200);
+
 /// How a run is shown.
 #[derive(Debug)]
 pub(crate) enum View {
     /// Lines with a time in front.
-    Plain { last: String },
+    Plain { last: String, at: Option<Instant> },
     /// Lines, and below them what goes on now.
     Live { bar: ProgressBar, colour: bool },
     /// Nothing but the journal's lines, which the journal echoes.
@@ -62,7 +65,7 @@ impl View {
         }
         let dumb = env.get("TERM").is_none_or(|term| term == "dumb");
         if !io::stdout().is_terminal() || dumb {
-            return Self::Plain { last: String::new() };
+            return Self::Plain { last: String::new(), at: None };
         }
         let colour = env.get("NO_COLOR").is_none();
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
@@ -112,7 +115,10 @@ impl View {
                 bar.set_position(position.done);
                 bar.enable_steady_tick(Duration::from_millis(120));
             }
-            Self::Plain { last } => last.clear(),
+            Self::Plain { last, at } => {
+                last.clear();
+                *at = None;
+            }
             Self::Json => {}
         }
     }
@@ -120,7 +126,12 @@ impl View {
     /// What the agent does now.
     pub(crate) fn glimpse(&mut self, story: &str, elapsed: Duration, seen: &Seen) {
         match self {
-            Self::Plain { last } if *last != seen.doing && !seen.doing.is_empty() => {
+            Self::Plain { last, at } if *last != seen.doing && !seen.doing.is_empty() => {
+                // An agent that prints without end must not fill the log of whoever started us.
+                if at.is_some_and(|at| at.elapsed() < GLIMPSE_PAUSE) {
+                    return;
+                }
+                *at = Some(Instant::now());
                 last.clone_from(&seen.doing);
                 self.line(format!("{story} | {}", seen.doing));
             }

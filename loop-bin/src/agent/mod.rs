@@ -9,7 +9,7 @@ mod stream;
 mod usage_limit;
 
 pub(crate) use child::{Run, RunEnd, Supervision, supervise};
-pub(crate) use command::{AgentCommand, is_found, program_of};
+pub(crate) use command::{AgentCommand, is_found, program_of, version_of};
 pub(crate) use leftovers::end_leftovers;
 pub(crate) use processes::{Descendants, adopt_orphans};
 pub(crate) use stream::Seen;

@@ -25,7 +25,10 @@ impl Stage {
     /// Waits until the usage limit is reset.
     pub(super) fn wait(&mut self, reset: Option<i64>) -> Event {
         let pause = pause(reset, Timestamp::now().as_second(), self.quota_streak);
-        let until = Instant::now() + pause;
+        // No longer than the run may take; then the choice of the next story ends it.
+        let left = self.config.limits.max_duration.limit();
+        let left = left.map(|limit| limit.saturating_sub(self.elapsed()));
+        let until = Instant::now() + left.map_or(pause, |left| pause.min(left));
         self.view.line(format!("the usage limit is reached; waiting for {}", clock(pause)));
         while let left @ 1.. = until.saturating_duration_since(Instant::now()).as_millis() {
             if let Some(signal) = self.interrupts.signal() {
@@ -53,6 +56,8 @@ impl Stage {
         Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
         let ended = self.end_attempt(finish);
         self.tell(ended);
+        let counted = self.finish_loop_progress(counters.iteration, finish);
+        self.tell(counted);
         let back = self.bring_back();
         self.tell(back);
         self.attempt = None;
@@ -61,10 +66,18 @@ impl Stage {
         Event::Finished
     }
 
+    fn finish_loop_progress(&self, iteration: u64, finish: &Finish) -> Result<(), Failure> {
+        let status = match finish {
+            Finish::Complete => "COMPLETE",
+            Finish::MaxIterations => "REACHED_LIMIT",
+            _ => "STOPPED",
+        };
+        self.update_loop_progress(&self.load_plan()?, iteration, status)
+    }
+
     fn tell(&self, result: Result<(), Failure>) {
-        if let Err(Failure::Error(error) | Failure::Usage(error) | Failure::Locked(error)) = result
-        {
-            self.view.warn(error.to_string());
+        if let Err(failure) = result {
+            self.view.warn(failure.to_string());
         }
     }
 
@@ -81,7 +94,7 @@ impl Stage {
     }
 
     /// The user's uncommitted work comes back.
-    fn bring_back(&mut self) -> Result<(), Failure> {
+    pub(crate) fn bring_back(&mut self) -> Result<(), Failure> {
         let Some(name) = self.aside.clone() else { return Ok(()) };
         let restored = aside::restore(&self.repo, &name, &|path| self.is_ours(path))?;
         let files = counted(restored.back, "file", "files");

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::progress::{Entry, Status};
-use ralph_core::plan::{self, Next, Options, Plan};
+use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Options, Plan};
 use ralph_core::settle::{self, Attempt, Check, Report};
-use ralph_core::state::{self, Id};
+use ralph_core::state::{self, Id, StateDir};
 
 use super::stage::Stage;
 use crate::exit::Failure;
@@ -59,9 +59,29 @@ impl Stage {
         self.view.line(format!("iteration {iteration}: {story} {}", found.title));
         self.attempt = Some(attempt);
         self.report = Report::default();
+        self.update_loop_progress(&plan, iteration, "IN_PROGRESS")?;
         let number = u32::try_from(iteration).unwrap_or(u32::MAX);
         self.note(&state::Event::IterationStarted { iteration: number });
         Ok(Event::Begun)
+    }
+
+    /// Keeps the `progress.txt` of a feature list up to date, where somebody uses one.
+    pub(super) fn update_loop_progress(
+        &self,
+        plan: &Plan,
+        iteration: u64,
+        status: &str,
+    ) -> Result<(), Failure> {
+        let path = StateDir::loop_progress_beside(plan.path());
+        if plan.format() != Format::FeatureList || !path.is_file() {
+            return Ok(());
+        }
+        let old = fs_err::read(&path)?;
+        let limit = self.config.run.max_iterations.to_string();
+        let new = LoopProgress::set(&old, LoopField::Iteration, &iteration.to_string());
+        let new = LoopProgress::set(&new, LoopField::MaxIterations, &limit);
+        let new = LoopProgress::set(&new, LoopField::Status, status);
+        Ok(state::replace(&path, &new)?)
     }
 
     fn current(&self) -> Result<Attempt, Failure> {
@@ -138,7 +158,7 @@ impl Stage {
             why.lines().next().unwrap_or_default().chars().take(LONGEST_LESSON).collect();
         if matches!(outcome, Outcome::Failed | Outcome::Timeout) {
             settle::record_failure(self.state(), why)?;
-            settle::add_guardrail(self.state(), &format!("{}: {headline}", attempt.story))?;
+            settle::add_guardrail(self.state(), &lesson(&attempt.story, why))?;
         }
         let status = match outcome {
             Outcome::Success | Outcome::Blocked => return Ok(()),
@@ -181,6 +201,17 @@ impl Stage {
         self.attempt = None;
         // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
         Ok(settle::end(self.state())?)
+    }
+}
+
+/// What went wrong and the last thing that was said about it, in one line.
+fn lesson(story: &str, why: &str) -> String {
+    let mut lines = why.lines().filter(|line| !line.trim().is_empty());
+    let (what, said) = (lines.next().unwrap_or_default(), lines.next_back().unwrap_or_default());
+    let short = |text: &str| text.trim().chars().take(LONGEST_LESSON).collect::<String>();
+    match said {
+        "" => format!("{story}: {}", short(what)),
+        said => format!("{story}: {}; it said: {}", short(what), short(said)),
     }
 }
 

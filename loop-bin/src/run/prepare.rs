@@ -17,7 +17,7 @@ use super::record::Record;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::signals::Interrupts;
-use crate::step::{Counters, Signal};
+use crate::step::Counters;
 use crate::terminal::{View, counted};
 use crate::{agent, aside, here};
 
@@ -33,8 +33,6 @@ enum NotReady {
     NoAgent { program: String },
     #[error("{path}: {source}")]
     Prompt { path: String, source: prompt::UnknownVariable },
-    #[error("interrupted before the first iteration")]
-    Interrupted,
 }
 
 /// The project as it was found, without a change to it.
@@ -54,7 +52,10 @@ pub(crate) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
         template(plan)?;
     }
     let repo = Repo::open(project.root())?;
-    repo.refuse_if_busy()?;
+    // What an attempt of ours left under way is ours to give up.
+    if !project.own_state().attempt().exists() {
+        repo.refuse_if_busy()?;
+    }
     let program = agent::program_of(&config.agent.command);
     let path = env.get("PATH").unwrap_or_default();
     if let Some(program) =
@@ -124,10 +125,7 @@ pub(super) fn prepare(env: &Env, request: &Request) -> Result<Stage, Failure> {
     };
     stage.take_over(before)?;
     stage.refuse_or_keep_aside()?;
-    match stage.interrupts.signal() {
-        Some(Signal::Interrupt | Signal::Terminate) => Err(NotReady::Interrupted.into()),
-        None => Ok(stage),
-    }
+    Ok(stage)
 }
 
 fn take_lock(project: &Project) -> Result<Lock, Failure> {

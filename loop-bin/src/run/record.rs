@@ -59,6 +59,12 @@ impl Record {
         Ok(Some(record))
     }
 
+    /// Writes down that the run got to its end, if there is a record of it at all.
+    pub(crate) fn close(state: &StateDir, finish: &str) -> io::Result<()> {
+        let Some(record) = Self::load(state)? else { return Ok(()) };
+        Self { finish: Some(finish.to_owned()), aside: None, ..record }.save(state)
+    }
+
     /// Writes it down.
     pub(crate) fn save(&self, state: &StateDir) -> io::Result<()> {
         state::replace(&state.run(), &serde_json::to_vec_pretty(self)?)

@@ -9,6 +9,7 @@ use ralph_core::state::Id;
 
 use super::record::Record;
 use super::stage::Stage;
+use super::unfinished;
 use crate::agent;
 use crate::exit::Failure;
 
@@ -21,6 +22,10 @@ impl Stage {
                 self.view.line(format!("ended {left} processes of a run that was killed"));
             }
             self.view.line(format!("going on with the run that began at {}", before.started_at));
+        }
+        if Attempt::load(self.state())?.is_some() {
+            unfinished::remove_dead_locks(&self.repo);
+            unfinished::quit_operation(&self.repo)?;
         }
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.line("finished a rollback that was interrupted");

@@ -101,6 +101,7 @@ impl Stage {
         self.repo.is_untouched(path)
             || same_file(&full, self.plan.as_std_path())
             || same_file(&full, progress.as_std_path())
+            || same_file(&full, StateDir::loop_progress_beside(&self.plan).as_std_path())
     }
 
     /// Writes down where the run stands. A disk that is full does not end it.

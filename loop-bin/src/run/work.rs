@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use ralph_core::config::{KEYS, Key};
+use ralph_core::config::{KEYS, Key, Kind};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
@@ -12,6 +12,7 @@ use ralph_core::state::{Id, LastVerdict};
 use super::keepsake::Keepsake;
 use super::prepare::template;
 use super::stage::Stage;
+use super::unfinished;
 use crate::agent::{AgentCommand, Run, RunEnd, Supervision, supervise};
 use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
@@ -34,6 +35,7 @@ impl Stage {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
         self.take_lock_again()?;
+        let left = self.clean_up_git(&run)?;
         self.show_hook_error(&attempt);
         if let Some(event) = self.settled_in_session(&attempt, &run)? {
             return Ok(event);
@@ -45,13 +47,28 @@ impl Stage {
         }
         let claim = Claim::load(self.state()).filter(|claim| claim.story == attempt.story);
         let marked = repaired.claimed == Some(ralph_core::plan::State::Blocked);
-        let end = self.judge(&run, claim.as_ref(), marked);
+        let end = match (self.judge(&run, claim.as_ref(), marked), left) {
+            (WorkEnd::Well, Some(left)) => {
+                WorkEnd::Failed(format!("the agent left a {left} under way"))
+            }
+            (end, _) => end,
+        };
         self.report = report_of(&run, claim.as_ref());
         self.quota_streak = match end {
             WorkEnd::Quota(_) => self.quota_streak + 1,
             _ => 0,
         };
         Ok(Event::Worked { end, spent: spent_by(&run), exit_code: run.exit_code() })
+    }
+
+    /// Names an operation of git's that the agent left under way.
+    fn clean_up_git(&self, run: &Run) -> Result<Option<&'static str>, Failure> {
+        if !matches!(run.end, RunEnd::Exited(_)) {
+            for lock in unfinished::remove_dead_locks(&self.repo) {
+                self.view.warn(format!("removed {}, whose holder was ended", lock.display()));
+            }
+        }
+        Ok(unfinished::quit_operation(&self.repo)?)
     }
 
     /// Runs the agent with a prompt; what it prints goes to a log of its own.
@@ -90,12 +107,17 @@ impl Stage {
             ("RALPH_RUN".to_owned(), self.run.clone()),
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
         ];
-        for Key { name, env, .. } in KEYS {
+        for Key { name, env, kind, .. } in KEYS {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
-            let values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
-            if let (Some(env), false) = (env, values.is_empty()) {
-                vars.push(((*env).to_owned(), values.join("\n")));
+            let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
+            let (Some(env), false) = (env, values.is_empty()) else { continue };
+            if *kind == Kind::List {
+                // The newline at the end keeps commas inside an item.
+                values.push("");
+            } else {
+                values.drain(..values.len() - 1);
             }
+            vars.push(((*env).to_owned(), values.join("\n")));
         }
         vars
     }

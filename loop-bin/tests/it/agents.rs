@@ -45,7 +45,8 @@ fn an_agent_that_fails_is_rolled_back_and_its_story_set_aside() {
     assert_eq!(progress.matches("- Status: FAILED").count(), 4);
     assert!(progress.contains("- Status: BLOCKED") && progress.contains("2 attempts were in vain"));
     let guardrails = stage.read(".ralph/guardrails.md");
-    assert_eq!(guardrails.matches("US-001: the agent ended with exit code 1").count(), 1);
+    let lesson = "- US-001: the agent ended with exit code 1; it said: something went wrong\n";
+    assert_eq!(guardrails.matches(lesson).count(), 1, "{guardrails}");
     let id =
         stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
     stage.run(&["undo", id.lines().next().unwrap()]).ended(0);
@@ -193,10 +194,11 @@ fn a_story_that_the_agent_calls_blocked_waits_for_a_person() {
 fn the_agent_gets_a_prompt_and_a_clean_environment() {
     let stage =
         Stage::new("shows-surroundings", "### US-001: First\n\n- [ ] Greet\n  - Where: a.txt\n");
-    stage.run(&["--verify", "true", "--verify", "echo a,b"]).ended(0);
+    stage.run(&["--verify", "true", "--verify", "echo a,b", "--attempts", "2"]).ended(0);
     let environment = stage.note("environment");
     assert!(!environment.contains("CLAUDECODE") && environment.contains("RALPH_RUN="));
-    assert!(environment.contains("RALPH_VERIFY=true\necho a,b"), "{environment}");
+    assert!(environment.contains("RALPH_VERIFY=true\necho a,b\n"), "{environment}");
+    assert!(environment.contains("RALPH_ATTEMPTS_PER_STORY=2\n"), "{environment}");
     let prompt = stage.note("prompt");
     for part in ["# US-001: First", "Where: a.txt", "- `true`", "iteration 1 of 50"] {
         assert!(prompt.contains(part), "{prompt}");
@@ -218,6 +220,24 @@ fn stories_settled_in_the_agents_session_are_not_done_again() {
     ran.ended(0).says("settled in the session: 1 story").says("3 stories committed");
     assert_eq!(stage.plan(), THREE.replace("[ ]", "[x]"));
     assert_eq!((stage.subjects().len(), stage.discarded()), (4, 0));
+}
+
+#[test]
+fn a_merge_that_the_agent_leaves_is_taken_back() {
+    let mut stage = Stage::new("leaves-merge", ONE);
+    stage.run(&["--max-iterations", "1"]).ended(0).says("the agent left a merge under way");
+    assert_eq!((stage.read("a.txt").as_str(), stage.subjects().len()), ("a\n", 1));
+    stage.is_clean();
+    stage.agent("works");
+    stage.run(&[]).ended(0);
+}
+
+#[test]
+fn a_lock_of_a_git_that_was_killed_does_not_end_the_run() {
+    let stage = Stage::new("leaves-lock", ONE);
+    let ran = stage.run(&["--timeout", "1", "--attempts", "1"]);
+    ran.ended(1).says("index.lock, whose holder was ended").says("US-001 is set aside");
+    stage.is_clean();
 }
 
 #[test]
@@ -246,6 +266,27 @@ fn a_repository_without_commits_gets_its_first() {
     let stage = Stage::with(TestRepo::empty(), "works", ONE);
     stage.run(&[]).ended(0);
     assert_eq!(stage.subjects(), ["feat(US-001): First"]);
+}
+
+#[test]
+fn a_feature_list_and_its_counter_are_kept_up() {
+    let stage = Stage::new("works", ONE);
+    let list = r#"{"total_features":1,"features":[{"id":1,"description":"Greet","steps":[],"passes":false}]}"#;
+    stage.repo.write("work/feature_list.json", list);
+    stage.repo.write("work/progress.txt", "- Iteration: 0\n- Max Iterations: 9\n- Status: x\n");
+    stage.repo.remove(".ralph");
+    stage.repo.commit_all("a list");
+    let folder = stage.repo.root().join("work");
+    let run = |args: &[&str]| {
+        let mut command = stage.command(args);
+        crate::stage::Ran::from(command.env("RALPH_LOOP_DIR", &folder).output().unwrap())
+    };
+    run(&["--agent", "true"]).ended(4);
+    assert_eq!(stage.read("work/feature_list.json"), list, "the counter is no work");
+    run(&[]).ended(0);
+    assert_eq!(stage.read("work/feature_list.json"), list.replace("false", "true"));
+    let counter = "- Iteration: 1\n- Max Iterations: 50\n- Status: COMPLETE\n";
+    assert_eq!(stage.read("work/progress.txt"), counter);
 }
 
 #[test]

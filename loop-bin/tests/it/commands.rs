@@ -85,6 +85,10 @@ fn planning_writes_the_plan_and_nothing_else() {
     ran.ended(0).says("2 open stories").says("changed more than the plan");
     assert!(stage.plan().contains("US-002") && !stage.exists("code.txt"));
     assert_eq!(stage.subjects(), ["first"]);
+    stage.repo.write("a.txt", "mine\n");
+    stage.run(&["--mode", "planning", "--agent", "true", "--allow-dirty"]).ended(4);
+    assert_eq!(stage.read("a.txt"), "mine\n");
+    stage.repo.git(["checkout", "a.txt"]);
     stage.run(&["--mode", "planning", "--agent", "echo nonsense >.ralph/PRD-1/plan.md"]).ended(1);
     assert!(stage.plan().contains("US-002"));
 }

@@ -57,12 +57,59 @@ fn before_the_commit_is_made() {
     assert_eq!(stage.discarded(), 0, "the work was good and is committed");
 }
 
+/// Git goes on when the loop is killed; the next start waits for it instead of doing it twice.
+#[test]
+fn while_git_makes_the_commit() {
+    let stage = Stage::new("works", TWO);
+    let hook = ".git/hooks/pre-commit";
+    let kill = "kill -9 $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' .ralph/run.json)";
+    let once = "[ ! -e \"$AGENT_NOTES/killed\" ] || exit 0; touch \"$AGENT_NOTES/killed\"";
+    let wait = "while [ ! -e \"$AGENT_NOTES/released\" ]; do sleep 0.02; done";
+    stage.repo.write(hook, format!("#!/bin/sh\n{once}\n{kill}\n{wait}\n"));
+    stage.repo.chmod(hook, 0o755);
+    // The orphan holds the pipes of its loop, so only the process is waited for.
+    let mut first = stage.start(&[]);
+    assert_eq!(first.wait().unwrap().code(), None, "the loop was killed");
+    let second = stage.start(&[]);
+    until("the second has the lock", || {
+        stage.read(".ralph/lock").contains(&format!("\"pid\":{}", second.id()))
+    });
+    fs_err::write(stage.note_path("released"), "").unwrap();
+    assert!(second.wait_with_output().unwrap().status.success());
+    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "first"]);
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+}
+
 #[test]
 fn after_the_commit_is_made() {
     let mut stage = killed_by_git_hook("post-commit", "exit 0");
     assert_eq!(stage.subjects().len(), 2);
     complete(&mut stage);
     assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2);
+}
+
+/// The journal tells how far the run has come; each start is killed a little later than the last.
+#[test]
+fn at_many_moments_of_one_plan() {
+    let plan: String = (1..=6).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect();
+    let stage = Stage::new("works", &plan);
+    for moment in 1..=10 {
+        let before = stage.events().len();
+        let mut child = stage.start(&["--verify", "true"]);
+        until("the run goes on", || {
+            stage.events().len() >= before + moment || !is_alive(&child.id().to_string())
+        });
+        signal("KILL", child.id());
+        child.wait().unwrap();
+    }
+    stage.run(&["--verify", "true"]).ended(0);
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
+    let mut subjects = stage.subjects();
+    subjects.sort();
+    subjects.dedup();
+    assert_eq!((subjects.len(), stage.subjects().len()), (7, 7), "each story once");
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 6);
+    stage.is_clean();
 }
 
 #[test]

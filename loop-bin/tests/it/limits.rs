@@ -55,6 +55,8 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
     assert!(!stage.exists("half.txt") && stage.plan().matches("[x]").count() == 2);
     let other = Stage::new("meets-limit", TWO);
     other.run(&["--wait-for-quota=false"]).ended(6);
+    let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
+    other.run(&["--max-duration", "1", "--agent", agent]).ended(6).says("1 seconds have passed");
 }
 
 #[test]

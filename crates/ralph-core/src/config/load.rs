@@ -119,8 +119,8 @@ fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
     Ok(layers)
 }
 
-fn value_of(key: &Key, origin: &str, text: &str) -> Result<Value, ConfigError> {
-    let text = text.trim();
+fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> {
+    let text = given.trim();
     let (value, wanted) = match key.kind {
         Kind::Integer => (integer(text), "a whole number"),
         Kind::Number => (text.parse().ok().map(Value::Float), "a number"),
@@ -132,7 +132,8 @@ fn value_of(key: &Key, origin: &str, text: &str) -> Result<Value, ConfigError> {
         Kind::Switch => (switch(text).map(Value::Boolean), "`true` or `false`"),
         Kind::Choice => (integer(text).or_else(|| Some(text.into())), "a word or a number"),
         Kind::Text => (Some(text.into()), "a text"),
-        Kind::List => (Some(items(text).into()), "a list"),
+        // A newline at the end makes one item of a command that holds commas.
+        Kind::List => (Some(items(given).into()), "a list"),
         Kind::Table => (None, "something that a variable or a flag can hold"),
     };
     value.ok_or_else(|| ConfigError::Value {

@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -51,6 +52,27 @@ const MISLEADING: [&str; 24] = [
     "GIT_TRACE",
     "GIT_WORK_TREE",
 ];
+
+/// A variable of the git that makes the user's commit, and of its hooks: they outlive us if we are
+/// killed, and whoever comes next has to wait for them.
+const COMMIT_MARK: &str = "RALPH_INTERNAL__COMMITTING_IN";
+
+/// Waits until no commit that a killed process began is under way in a folder.
+pub(crate) fn wait_for_orphaned_commit(dir: &Path) {
+    let mark = [COMMIT_MARK.as_bytes(), b"=", dir.as_os_str().as_bytes()].concat();
+    let has_mark = |process: PathBuf| {
+        let environment = fs_err::read(process.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    };
+    let is_under_way = || {
+        let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
+        processes.map(|entry| entry.path()).any(has_mark)
+    };
+    let begun = Instant::now();
+    while is_under_way() && begun.elapsed() < DEADLINE {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
 
 /// Why a git call did not give an answer.
 #[derive(Debug, thiserror::Error)]
@@ -239,10 +261,11 @@ impl Git {
             // A status must not take the index lock only to refresh its cache: the user or the
             // agent may be running git at the same moment.
             .env("GIT_OPTIONAL_LOCKS", "0");
-        if self.hooks == Hooks::Off {
+        match self.hooks {
             // Hooks of the user's are for the user's commits, not for our bookkeeping.
-            command.args(["-c", "core.hooksPath=/dev/null"]);
-        }
+            Hooks::Off => command.args(["-c", "core.hooksPath=/dev/null"]),
+            Hooks::Run => command.env(COMMIT_MARK, &self.dir),
+        };
         command
             // A file system monitor would be a daemon of ours that outlives us.
             .args(["-c", "core.fsmonitor=false"])

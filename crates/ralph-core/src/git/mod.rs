@@ -45,6 +45,7 @@ mod worktree;
 
 pub use changed::changed_since;
 pub use checkpoint::{Checkpoint, CheckpointError};
+pub(crate) use command::wait_for_orphaned_commit;
 pub use command::{Git, GitError};
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};

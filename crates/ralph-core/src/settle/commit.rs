@@ -10,11 +10,15 @@ use crate::git::{GitError, Repo, Status};
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
-/// Commits everything that is not ignored and returns the commit that is checked out then; it is
+/// Commits everything that is not ignored on top of `head`, and returns the commit that is checked out then; it is
 /// the agent's own one if nothing was left to commit.
-pub(super) fn commit_all(repo: &Repo, message: &str) -> Result<Option<String>, GitError> {
+pub(super) fn commit_all(
+    repo: &Repo,
+    head: Option<&str>,
+    message: &str,
+) -> Result<Option<String>, GitError> {
     repo.git().run(&["add", "--all", "--", "."])?;
-    if is_staged(repo)? {
+    if is_staged(repo, head)? {
         let mut args: Vec<&str> = Vec::new();
         if repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_err() {
             args.extend(NOBODY);
@@ -32,8 +36,8 @@ pub(super) fn unstage(repo: &Repo) -> Result<(), GitError> {
     repo.git().run(args).map(drop)
 }
 
-fn is_staged(repo: &Repo) -> Result<bool, GitError> {
-    if Status::read(repo)?.head.is_none() {
+fn is_staged(repo: &Repo, head: Option<&str>) -> Result<bool, GitError> {
+    if head.is_none() {
         return Ok(!repo.git().run(&["ls-files", "-z"])?.is_empty());
     }
     match repo.git().run(&["diff", "--cached", "--quiet", "--no-ext-diff"]) {
@@ -62,9 +66,14 @@ pub(super) fn files_between(
 /// Puts HEAD back on the branch of the attempt if the agent left it, without touching a file: the
 /// agent's commits become part of ours and keep their own branch. Tells what is in the way, if
 /// something is: then the work is not a continuation of what was there.
-pub(super) fn return_to_branch(repo: &Repo, attempt: &Attempt) -> Result<Option<String>, GitError> {
-    let now = Status::read(repo)?;
-    if let (Some(old), Some(new)) = (&attempt.head, &now.head) {
+pub(super) fn return_to_branch(
+    repo: &Repo,
+    attempt: &Attempt,
+    now: &Status,
+) -> Result<Option<String>, GitError> {
+    if let (Some(old), Some(new)) = (&attempt.head, &now.head)
+        && old != new
+    {
         match repo.git().run(&["merge-base", "--is-ancestor", old, new]) {
             Ok(_) => {}
             Err(error) if error.exit_code() == Some(1) => {

@@ -117,10 +117,11 @@ pub fn settle(
     stop: &dyn Fn() -> bool,
 ) -> Result<Outcome, SettleError> {
     repair_plan(place, attempt)?;
-    if let Some(why) = commit::return_to_branch(place.repo, attempt)? {
+    let status = Status::read(place.repo)?;
+    if let Some(why) = commit::return_to_branch(place.repo, attempt, &status)? {
         return Ok(Outcome::Displaced(why));
     }
-    let files = changed_files(place, attempt)?;
+    let files = changed_since(place, attempt, status)?;
     let has_checks = !place.config.verify.commands.is_empty();
     if files.is_empty() && !(report.claimed && has_checks) {
         return Ok(Outcome::NothingChanged);
@@ -144,14 +145,22 @@ pub fn settle(
 /// The files that differ from what was there when the attempt began; plan, progress and our own
 /// folders do not count.
 pub fn changed_files(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<PathBuf>, GitError> {
-    let status = Status::read(place.repo)?;
+    changed_since(place, attempt, Status::read(place.repo)?)
+}
+
+fn changed_since(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    status: Status,
+) -> Result<Vec<PathBuf>, GitError> {
     let mut files = status.changed;
     // A submodule that points elsewhere is work as well.
     files.extend(status.nested);
     if let Some(head) = status.head.filter(|head| Some(head) != attempt.head.as_ref()) {
         files.extend(commit::files_between(place.repo, attempt.head.as_deref(), &head)?);
     }
-    let ours = [&attempt.plan, &attempt.progress].map(|path| below_top(place.repo, path));
+    let counter = StateDir::loop_progress_beside(&attempt.plan);
+    let ours = [&attempt.plan, &attempt.progress, &counter].map(|path| below_top(place.repo, path));
     files.retain(|file| !place.repo.is_untouched(file) && !ours.contains(&Some(file.clone())));
     files.sort();
     files.dedup();
@@ -175,10 +184,12 @@ fn tick_and_commit(
 ) -> Result<Result<Option<String>, String>, SettleError> {
     let open = plan_now(place, attempt)?;
     let ticked = open.tick(&attempt.story)?;
-    Marker::new(&attempt.story, Status::read(place.repo)?.head).save(place.state)?;
+    let head = Status::read(place.repo)?.head;
+    Marker::new(&attempt.story, head.clone()).save(place.state)?;
     state::replace(&attempt.plan, &ticked)?;
     let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
-    match commit::commit_all(place.repo, &format!("feat({}): {title}\n", attempt.story)) {
+    let message = format!("feat({}): {title}\n", attempt.story);
+    match commit::commit_all(place.repo, head.as_deref(), &message) {
         Ok(commit) => Ok(Ok(commit)),
         Err(refusal) => {
             state::replace(&attempt.plan, open.bytes())?;
@@ -202,24 +213,31 @@ pub(super) fn record_done(
     if let Some(commit) = &done.commit {
         place.journal.append(&Event::Committed { commit: commit.clone() })?;
     }
-    log_progress(
-        attempt,
-        &Entry {
-            commit: short(done.commit.as_deref()),
-            verify: done
-                .checks
-                .iter()
-                .map(|check| (check.command.clone(), check.passed()))
-                .collect(),
-            files_changed: done.files.iter().map(|file| file.display().to_string()).collect(),
-            ..progress_entry(attempt, report, progress::Status::Success)
-        },
-    )?;
-    place.journal.append(&Event::StoryDone)?;
+    let entry = Entry {
+        commit: short(done.commit.as_deref()),
+        verify: done.checks.iter().map(|check| (check.command.clone(), check.passed())).collect(),
+        files_changed: done.files.iter().map(|file| file.display().to_string()).collect(),
+        ..progress_entry(attempt, report, progress::Status::Success)
+    };
+    if !is_logged(attempt, &entry) {
+        log_progress(attempt, &entry)?;
+        place.journal.append(&Event::StoryDone)?;
+    }
     clear_failure(place.state)?;
     attempt::end(place.state)?;
     Marker::clear(place.state)?;
     Ok(())
+}
+
+/// Whether a crash came after the success was logged; the commit tells it from an older one.
+fn is_logged(attempt: &Attempt, entry: &Entry) -> bool {
+    let Some(commit) = &entry.commit else { return false };
+    let log = fs_err::read(&attempt.progress).unwrap_or_default();
+    progress::logged(&log).last().is_some_and(|last| {
+        last.story == attempt.story
+            && last.status == Some(progress::Status::Success)
+            && last.text.contains(commit.as_str())
+    })
 }
 
 fn short(commit: Option<&str>) -> Option<String> {

@@ -5,7 +5,7 @@ use super::commit;
 use super::marker::Marker;
 use super::procedure::{Done, Place, Report, SettleError, record_done};
 use super::repaired_plan::{plan_now, repair_plan};
-use crate::git::Status;
+use crate::git::{Status, wait_for_orphaned_commit};
 use crate::plan::State;
 use crate::state;
 
@@ -37,8 +37,8 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
         Marker::clear(place.state)?;
         return Ok(Recovered::Nothing);
     };
-    // Waits for a git that the crash may have left running: it would hold the lock.
-    place.repo.git().run(&["update-index", "-q", "--refresh"]).ok();
+    // The commit may be made yet.
+    wait_for_orphaned_commit(place.repo.top());
     let head = Status::read(place.repo)?.head;
     if head == marker.head {
         repair_plan(place, &attempt)?;

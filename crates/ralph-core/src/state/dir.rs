@@ -125,6 +125,11 @@ impl StateDir {
         plan.with_file_name("progress.md")
     }
 
+    /// The counter that belongs to a feature list.
+    pub fn loop_progress_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("progress.txt")
+    }
+
     /// The prompt template that belongs to a plan at any place.
     pub fn prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
         plan.with_file_name("prompt.md")
