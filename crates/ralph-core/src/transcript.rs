@@ -10,7 +10,7 @@ use camino::Utf8Path;
 use serde::Deserialize;
 
 /// What is read at a time, going backwards.
-const CHUNK: u64 = 128 * 1024;
+const CHUNK: u64 = 64 * 1024;
 
 /// Reading stops here: what is further back no longer says how things are now.
 const MOST_READ: u64 = 8 * 1024 * 1024;
@@ -219,12 +219,19 @@ impl<'a> LinesBackwards<'a> {
         let step = CHUNK.min(self.start - self.floor);
         self.start -= step;
         self.file.seek(SeekFrom::Start(self.start))?;
-        self.file.by_ref().take(step).read_to_end(&mut self.pending)?;
-        Ok(())
+        // Asked for in one piece: reading to the end would feel its way with many small reads.
+        self.pending.resize(usize::try_from(step).unwrap_or_default(), 0);
+        self.file.read_exact(&mut self.pending)
     }
 
+    /// Puts a line together. A bulky one is left out as soon as its beginning says that it does
+    /// not matter.
     fn joined(&mut self, first: Vec<u8>) -> Vec<u8> {
         let mut line = first;
+        if line.len() >= BEGINNING && !is_worth_parsing(&line) {
+            self.pieces.clear();
+            return Vec::new();
+        }
         for piece in self.pieces.drain(..).rev() {
             line.extend_from_slice(&piece);
         }

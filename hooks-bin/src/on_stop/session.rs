@@ -146,16 +146,14 @@ impl<'a> Session<'a> {
 
     /// The same once the answer that was just given is part of it; the client writes it a moment
     /// after it asks us, and after a short while we take what is there.
-    pub(super) fn ending_with_answer(&self) -> Ending {
+    pub(super) fn caught_up(&self, mut ending: Ending) -> Ending {
         let answer = self.call.input.last_assistant_message.as_deref().unwrap_or_default();
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            let ending = self.ending();
-            if !ending.is_behind(answer) || Instant::now() >= deadline {
-                return ending;
-            }
+        while ending.is_behind(answer) && Instant::now() < deadline {
             std::thread::sleep(PAUSE);
+            ending = self.ending();
         }
+        ending
     }
 
     /// Asks for a block; granted, it is counted.

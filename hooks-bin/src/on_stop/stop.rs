@@ -94,7 +94,7 @@ fn context(session: &Session<'_>) -> (Ending, Option<Fill>) {
     if ending.length == 0 || !is_open {
         return (ending, fill);
     }
-    let ending = session.ending_with_answer();
+    let ending = session.caught_up(ending);
     let fill = self::fill(session, &ending);
     (ending, fill)
 }
