@@ -148,7 +148,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// The client goes on after a block, with `stop_hook_active`; a new turn begins after a stop,
     /// or at any time by the user.
@@ -189,12 +189,14 @@ proptest! {
         }
     }
 
-    /// An agent that is busy all the time, under files that say "not done" for ever.
+    /// An agent that is busy all the time, under files that say "not done" for ever; and perhaps
+    /// it sets the loop's own counter back each time.
     #[test]
     fn a_busy_session_that_is_never_done_stops_too(
         max_blocks in 0u64..4,
         iterations in 1u64..8,
         with_list in any::<bool>(),
+        sets_back in any::<bool>(),
     ) {
         let world = World::new(max_blocks, 2, iterations);
         let session = "project/.ralph/state/s1";
@@ -204,7 +206,9 @@ proptest! {
             let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
             world.scratch.file("loop/feature_list.json", list);
         }
-        let busy = Between { files: Vec::new(), works: true, new_turn: false };
+        let progress = format!("- Iteration: 0\n- Max Iterations: {iterations}\n");
+        let files = if sets_back { vec![(FILES.len() - 1, Some(progress))] } else { Vec::new() };
+        let busy = Between { files, works: true, new_turn: false };
         let (mut active, mut blocks) = (false, 0);
         loop {
             world.happen(&busy);
@@ -218,4 +222,19 @@ proptest! {
         let expected = if with_list { iterations } else { max_blocks };
         prop_assert_eq!(blocks, expected);
     }
+}
+
+/// Blocks that cannot be counted are not made, so taking the counters away frees the session.
+#[test]
+fn removing_the_counters_does_not_make_it_endless() {
+    let world = World::new(3, 3, 9);
+    let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
+    world.scratch.file("loop/feature_list.json", list);
+    let removes = |at| vec![(at, None)];
+    let counters = FILES.iter().position(|file| file.ends_with("blocks.json")).unwrap();
+    let busy = Between { files: removes(counters), works: true, new_turn: false };
+    world.happen(&busy);
+    assert!(world.stop(false));
+    world.happen(&busy);
+    assert!(!world.stop(true));
 }
