@@ -10,7 +10,7 @@ use camino::Utf8Path;
 use serde::Deserialize;
 
 /// What is read at a time, going backwards.
-const CHUNK: u64 = 128 * 1024;
+const CHUNK: u64 = 64 * 1024;
 
 /// Reading stops here: what is further back no longer says how things are now.
 const MOST_READ: u64 = 8 * 1024 * 1024;
@@ -19,14 +19,25 @@ const MOST_READ: u64 = 8 * 1024 * 1024;
 const BEGINNING: usize = 4096;
 
 /// What the end of a transcript says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ending {
     /// How long the file is.
     pub length: u64,
     /// Tokens in the main conversation's context after its last answer, where that was found.
     pub context: Option<u64>,
+    /// What the main conversation's last answer said, where that was found.
+    pub said: String,
     /// Whether a tool was called after `since`.
     pub tool_called: bool,
+}
+
+impl Ending {
+    /// Whether this answer is not in the file yet: the client writes it a moment after it asks the
+    /// hooks.
+    pub fn is_behind(&self, answer: &str) -> bool {
+        let (said, answer) = (self.said.trim(), answer.trim());
+        !answer.is_empty() && (said.is_empty() || !answer.contains(said))
+    }
 }
 
 /// Reads the end of a transcript; `since` is how long it was at an earlier moment.
@@ -48,6 +59,7 @@ pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
         ending.tool_called |= wants_tool && line.calls_a_tool();
         if !context_known {
             (ending.context, context_known) = line.context();
+            ending.said = line.text();
         }
     }
     Ok(ending)
@@ -117,6 +129,8 @@ struct Usage {
 struct Block {
     #[serde(rename = "type", default)]
     kind: String,
+    #[serde(default)]
+    text: String,
 }
 
 impl Line<'_> {
@@ -136,10 +150,17 @@ impl Line<'_> {
     }
 
     fn calls_a_tool(&self) -> bool {
+        self.kind == "assistant" && self.blocks().iter().any(|block| block.kind == "tool_use")
+    }
+
+    fn text(&self) -> String {
+        let texts = self.blocks().into_iter().filter(|block| block.kind == "text");
+        texts.map(|block| block.text).collect::<Vec<_>>().join("\n")
+    }
+
+    fn blocks(&self) -> Vec<Block> {
         let content = self.message.as_ref().and_then(|message| message.content);
-        let Some(content) = content.filter(|_| self.kind == "assistant") else { return false };
-        let blocks: Vec<Block> = serde_json::from_str(content.get()).unwrap_or_default();
-        blocks.iter().any(|block| block.kind == "tool_use")
+        content.and_then(|content| serde_json::from_str(content.get()).ok()).unwrap_or_default()
     }
 }
 
@@ -198,12 +219,19 @@ impl<'a> LinesBackwards<'a> {
         let step = CHUNK.min(self.start - self.floor);
         self.start -= step;
         self.file.seek(SeekFrom::Start(self.start))?;
-        self.file.by_ref().take(step).read_to_end(&mut self.pending)?;
-        Ok(())
+        // Asked for in one piece: reading to the end would feel its way with many small reads.
+        self.pending.resize(usize::try_from(step).unwrap_or_default(), 0);
+        self.file.read_exact(&mut self.pending)
     }
 
+    /// Puts a line together. A bulky one is left out as soon as its beginning says that it does
+    /// not matter.
     fn joined(&mut self, first: Vec<u8>) -> Vec<u8> {
         let mut line = first;
+        if line.len() >= BEGINNING && !is_worth_parsing(&line) {
+            self.pieces.clear();
+            return Vec::new();
+        }
         for piece in self.pieces.drain(..).rev() {
             line.extend_from_slice(&piece);
         }

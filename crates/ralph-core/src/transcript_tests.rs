@@ -79,6 +79,15 @@ fn lines_across_chunks_are_put_together() {
 }
 
 #[test]
+fn an_answer_that_is_not_written_yet_is_noticed() {
+    let found = read(&[answer(1), CALL.to_owned(), answer(2)], 0);
+    assert_eq!(found.said, "x");
+    assert!(!found.is_behind("x\n") && !found.is_behind(""), "{found:?}");
+    assert!(found.is_behind("y"));
+    assert!(Ending::default().is_behind("y"));
+}
+
+#[test]
 fn reading_stops_where_it_would_take_too_long() {
     let lines = [answer(1000), bulky(9 * 1024 * 1024)];
     check(&lines, 0, None, false);

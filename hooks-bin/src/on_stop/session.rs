@@ -1,6 +1,7 @@
 //! The session that wants to stop: where its files are, and what it is bound to.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::gate::{
@@ -12,6 +13,10 @@ use ralph_core::state::{Id, LoopDir, SessionDir};
 use ralph_core::transcript::{self, Ending};
 
 use crate::call::Call;
+
+/// How long we wait for the client to write down what it was just told, and how often we look.
+const PATIENCE: Duration = Duration::from_millis(300);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A session, looked at once.
 pub(super) struct Session<'a> {
@@ -137,6 +142,18 @@ impl<'a> Session<'a> {
         // Without a block before, nobody asks what was done since.
         let since = before.filter(|length| *length > 0).unwrap_or(u64::MAX);
         transcript::ending(path, since).unwrap_or_default()
+    }
+
+    /// The same once the answer that was just given is part of it; the client writes it a moment
+    /// after it asks us, and after a short while we take what is there.
+    pub(super) fn caught_up(&self, mut ending: Ending) -> Ending {
+        let answer = self.call.input.last_assistant_message.as_deref().unwrap_or_default();
+        let deadline = Instant::now() + PATIENCE;
+        while ending.is_behind(answer) && Instant::now() < deadline {
+            std::thread::sleep(PAUSE);
+            ending = self.ending();
+        }
+        ending
     }
 
     /// Asks for a block; granted, it is counted.

@@ -22,8 +22,8 @@ pub(super) fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     if !concerns_us(&session) {
         return Ok(Decision::NoOpinion);
     }
-    let ending = session.ending();
-    if let Some(fill) = full_context(&session, &ending) {
+    let (ending, fill) = context(&session);
+    if let Some(fill) = fill.filter(Fill::is_at_limit) {
         leaving::hand_over(&session, &fill);
         return Ok(Decision::NoOpinion);
     }
@@ -86,12 +86,23 @@ fn may_hold(stop: &Stop, stop_hook_active: bool) -> bool {
     stop.max_blocks > 0 && (!stop_hook_active || stop.max_blocks > 1)
 }
 
-fn full_context(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
-    let used = ending.context?;
+/// How full the context is. Where the last answer may matter, it is waited for.
+fn context(session: &Session<'_>) -> (Ending, Option<Fill>) {
+    let ending = session.ending();
+    let fill = fill(session, &ending);
+    let is_open = fill.is_none_or(|fill| fill.is_half_way() && !fill.is_at_limit());
+    if ending.length == 0 || !is_open {
+        return (ending, fill);
+    }
+    let ending = session.caught_up(ending);
+    let fill = self::fill(session, &ending);
+    (ending, fill)
+}
+
+fn fill(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
     let state = session.call.project().own_state();
     let reported = || ContextWindow::load(state).map(|window| window.tokens);
-    let fill = Fill::new(used, &session.call.config().session, reported);
-    fill.is_at_limit().then_some(fill)
+    Some(Fill::new(ending.context?, &session.call.config().session, reported))
 }
 
 /// What still runs in the background, for the journal.

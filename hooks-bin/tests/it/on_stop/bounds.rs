@@ -9,6 +9,9 @@ use ralph_hooks::on_stop::HOOK;
 use serde_json::{Value, json};
 use test_support::Scratch;
 
+/// The most iterations that `progress.txt` allows here.
+const MOST_ITERATIONS: u64 = 5;
+
 /// What may stand in a state file.
 fn content() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -32,7 +35,7 @@ fn content() -> impl Strategy<Value = String> {
                 .collect();
             json!({"features": features}).to_string()
         }),
-        (0u64..100, 0u64..100)
+        (0u64..6, 1..=MOST_ITERATIONS)
             .prop_map(|(at, most)| { format!("- Iteration: {at}\n- Max Iterations: {most}\n") }),
         Just("- [ ] US-001: x\n".to_owned()),
     ]
@@ -145,7 +148,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// The client goes on after a block, with `stop_hook_active`; a new turn begins after a stop,
     /// or at any time by the user.
@@ -164,14 +167,16 @@ proptest! {
             }
             world.happen(step);
             let blocked = world.stop(active);
-            row = if blocked { row + 1 } else { 0 };
+            // Whoever writes valid counters begins anew.
+            let counters = |(at, _): &(usize, _)| FILES[*at].ends_with("blocks.json");
+            let anew = !blocked || step.files.iter().any(counters);
+            row = if anew { u64::from(blocked) } else { row + 1 };
             let nothing_done = !step.works && step.files.is_empty();
             idle_row = if blocked && nothing_done { idle_row + 1 } else { u64::from(blocked) };
             active = blocked;
             prop_assert!(idle_row <= max_idle.max(1), "{idle_row} idle blocks in a row");
-            // What the files may add: `progress.txt` can name up to 99 iterations, and whoever
-            // writes valid counters anew begins anew, at most once a step.
-            prop_assert!(row <= 40, "{row}");
+            let most = max_blocks.max(1) + MOST_ITERATIONS.max(iterations);
+            prop_assert!(row <= most, "{row} blocks in a row");
         }
         // Left alone, the session stops within the number of blocks that is configured.
         let rest = Between { files: Vec::new(), works: false, new_turn: false };
@@ -184,12 +189,14 @@ proptest! {
         }
     }
 
-    /// An agent that is busy all the time, under files that say "not done" for ever.
+    /// An agent that is busy all the time, under files that say "not done" for ever; and perhaps
+    /// it sets the loop's own counter back each time.
     #[test]
     fn a_busy_session_that_is_never_done_stops_too(
         max_blocks in 0u64..4,
         iterations in 1u64..8,
         with_list in any::<bool>(),
+        sets_back in any::<bool>(),
     ) {
         let world = World::new(max_blocks, 2, iterations);
         let session = "project/.ralph/state/s1";
@@ -199,7 +206,9 @@ proptest! {
             let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
             world.scratch.file("loop/feature_list.json", list);
         }
-        let busy = Between { files: Vec::new(), works: true, new_turn: false };
+        let progress = format!("- Iteration: 0\n- Max Iterations: {iterations}\n");
+        let files = if sets_back { vec![(FILES.len() - 1, Some(progress))] } else { Vec::new() };
+        let busy = Between { files, works: true, new_turn: false };
         let (mut active, mut blocks) = (false, 0);
         loop {
             world.happen(&busy);
@@ -213,4 +222,19 @@ proptest! {
         let expected = if with_list { iterations } else { max_blocks };
         prop_assert_eq!(blocks, expected);
     }
+}
+
+/// Blocks that cannot be counted are not made, so taking the counters away frees the session.
+#[test]
+fn removing_the_counters_does_not_make_it_endless() {
+    let world = World::new(3, 3, 9);
+    let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
+    world.scratch.file("loop/feature_list.json", list);
+    let removes = |at| vec![(at, None)];
+    let counters = FILES.iter().position(|file| file.ends_with("blocks.json")).unwrap();
+    let busy = Between { files: removes(counters), works: true, new_turn: false };
+    world.happen(&busy);
+    assert!(world.stop(false));
+    world.happen(&busy);
+    assert!(!world.stop(true));
 }

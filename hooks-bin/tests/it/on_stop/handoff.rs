@@ -48,6 +48,18 @@ fn the_note_of_a_feature_list_stands_beside_it() {
 }
 
 #[test]
+fn an_answer_that_the_client_writes_a_moment_later_is_waited_for() {
+    let stage = stage(150_000);
+    std::thread::scope(|scope| {
+        let stop = scope.spawn(|| stage.stop("s1", false));
+        // The hook finds the older answer first, or already this one: the outcome is the same.
+        stage.say(serde_json::json!([{"type": "text", "text": "end"}]), 170_000);
+        assert_eq!(stop.join().unwrap(), None);
+    });
+    assert_eq!(stage.allowed().0, "handoff");
+}
+
+#[test]
 fn below_the_limit_the_gates_are_judged() {
     let stage = stage(159_999);
     assert!(stage.stop("s1", false).unwrap().starts_with("STORY gate"));
