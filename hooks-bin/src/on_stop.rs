@@ -1,6 +1,18 @@
 //! Holds the agent back while work is unfinished, and lets it go in the end.
+//!
+//! What is unfinished is judged by the gates in the core; the order of the questions is in
+//! `stop.rs`.
+
+mod continuation;
+mod gates;
+mod leaving;
+mod left_behind;
+mod our_loop;
+mod session;
+mod stop;
 
 use ralph_core::hook::Decision;
+use ralph_core::leftovers::Kind;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -13,6 +25,13 @@ pub const HOOK: Hook = Hook {
     decide,
 };
 
-fn decide(_call: &Call<'_>) -> Result<Decision, Failure> {
-    Ok(Decision::NoOpinion)
+fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+    match call.input.event.as_str() {
+        "Stop" => stop::decide(call),
+        "SubagentStop" => Ok(stop::decide_subagent(call)),
+        "TaskCompleted" => left_behind::decide(call, &Kind::ALL),
+        "TeammateIdle" => left_behind::decide(call, &Kind::DEBUGGING),
+        "StopFailure" => Ok(leaving::failed(call)),
+        _ => Ok(leaving::ended(call)),
+    }
 }

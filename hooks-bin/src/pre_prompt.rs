@@ -1,6 +1,10 @@
 //! Records the prompt, and adds what the agent should know about the story under way.
 
+use ralph_core::gate::{LoopState, Reading, StateFile};
 use ralph_core::hook::Decision;
+use ralph_core::secrets::mask;
+use ralph_core::settle::{Attempt, last_failure};
+use ralph_core::state::{Event, Id, Journal};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -13,6 +17,85 @@ pub const HOOK: Hook = Hook {
     decide,
 };
 
-fn decide(_call: &Call<'_>) -> Result<Decision, Failure> {
-    Ok(Decision::NoOpinion)
+/// How much of a prompt is kept.
+const KEPT_CHARS: usize = 2000;
+
+/// How much further is read, so that a key at the end is seen as a whole.
+const MARGIN_CHARS: usize = 4000;
+
+/// How many lines of a failure are passed on, and of the guardrails.
+const FAILURE_LINES: usize = 8;
+const GUARDRAIL_LINES: usize = 20;
+
+/// How far back the journal is searched for the iteration.
+const JOURNAL_LINES: usize = 200;
+
+fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+    let prompt = call.input.prompt.as_deref().unwrap_or_default();
+    call.journal(&Event::Prompt { prompt: kept(prompt) });
+    let Some(story) = call.story() else { return Ok(Decision::NoOpinion) };
+    let parts = [
+        Some(under_way(call, &story)),
+        guardrails(call).filter(|text| !prompt.contains(text.as_str())),
+        failure(call).filter(|text| !prompt.contains(text.as_str())),
+    ];
+    let [story, guardrails, failure] = parts;
+    let mut text = story.unwrap_or_default();
+    if let Some(guardrails) = guardrails {
+        text.push_str(&format!("\nLessons from earlier attempts:\n{guardrails}"));
+    }
+    if let Some(failure) = failure {
+        text.push_str(&format!("\nWhat failed last:\n{failure}"));
+    }
+    Ok(Decision::Context(text))
+}
+
+/// The beginning of a prompt, without its keys.
+fn kept(prompt: &str) -> String {
+    let beginning: String = prompt.chars().take(KEPT_CHARS + MARGIN_CHARS).collect();
+    mask(&beginning).chars().take(KEPT_CHARS).collect()
+}
+
+fn under_way(call: &Call<'_>, story: &Id) -> String {
+    let attempt = Attempt::load(call.project().own_state()).ok().flatten();
+    let attempt = attempt.filter(|attempt| attempt.story == story.as_str());
+    let title = attempt.as_ref().map_or(String::new(), |attempt| format!(" ({})", attempt.title));
+    let iteration = attempt.map(|attempt| attempt.iteration).or_else(|| iteration(call));
+    match iteration {
+        Some(number) => format!("Story under way: {story}{title}, iteration {number}."),
+        None => format!("Story under way: {story}{title}."),
+    }
+}
+
+/// Where no attempt of ours tells it: the session's own loop, else the journal.
+fn iteration(call: &Call<'_>) -> Option<u64> {
+    let own = call.session().and_then(|dir| match LoopState::load(&dir) {
+        Reading::Found(state) => state.iteration,
+        _ => None,
+    });
+    own.or_else(|| {
+        let journal = Journal::new(call.project().state()?, call.hook);
+        let records = journal.tail(JOURNAL_LINES).ok()?;
+        records.iter().rev().find_map(|record| match record.event {
+            Event::IterationStarted { iteration } => Some(iteration.into()),
+            _ => None,
+        })
+    })
+}
+
+fn guardrails(call: &Call<'_>) -> Option<String> {
+    let text = fs_err::read_to_string(call.project().own_state().guardrails()).ok()?;
+    let lessons = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let lessons: Vec<&str> = lessons.collect();
+    // The newest are the ones that matter most.
+    let newest = lessons.iter().skip(lessons.len().saturating_sub(GUARDRAIL_LINES));
+    let newest: Vec<&str> = newest.copied().collect();
+    (!newest.is_empty()).then(|| newest.join("\n"))
+}
+
+fn failure(call: &Call<'_>) -> Option<String> {
+    let text = last_failure(call.project().own_state())?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).take(FAILURE_LINES);
+    let lines: Vec<String> = lines.map(|line| line.chars().take(300).collect()).collect();
+    (!lines.is_empty()).then(|| mask(&lines.join("\n")))
 }

@@ -7,15 +7,29 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::config::{Flag, KEYS, Key, Kind};
 
-use crate::{explain, undo};
+use crate::{complete, demo, doctor, explain, init, request_merge, run, status, undo};
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
+    /// Run the loop.
+    Run(run::Request),
+    /// Make a project ready.
+    Init,
+    /// Look for what could go wrong.
+    Doctor,
+    /// Tell where the run stands.
+    Status { json: bool },
     /// Tell how a command or an edit is read.
     Explain(explain::Request),
     /// List, show or bring back what a rollback discarded.
     Undo(undo::Request),
+    /// The agent's word about a story.
+    Complete(complete::Request),
+    /// Leave a merge request.
+    Merge(request_merge::Request),
+    /// Show all of it in a scratch project.
+    Demo,
 }
 
 const EXIT_CODES: &str = "\
@@ -32,32 +46,53 @@ Exit codes:
   143  terminated
 
 Examples:
-  ralph-loop explain 'cd app && git push'
-  ralph-loop undo
-  ralph-loop undo 20260102-030405-678-US-001";
+  ralph-loop demo
+  ralph-loop --max-iterations 10 --verify 'cargo test'
+  ralph-loop explain 'cd app && git push'";
 
 /// Reads the command line.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    match matches.subcommand() {
-        Some(("explain", matches)) => Ok(Request::Explain(explain::Request::from_matches(matches))),
-        Some(("undo", matches)) => Ok(Request::Undo(undo::Request::from_matches(matches))),
-        _ => {
-            Err(command()
-                .error(clap::error::ErrorKind::MissingSubcommand, "no subcommand was given"))
+    Ok(match matches.subcommand() {
+        Some(("init", _)) => Request::Init,
+        Some(("doctor", _)) => Request::Doctor,
+        Some(("status", matches)) => Request::Status { json: matches.get_flag("json") },
+        Some(("explain", matches)) => Request::Explain(explain::Request::from_matches(matches)),
+        Some(("undo", matches)) => Request::Undo(undo::Request::from_matches(matches)),
+        Some(("complete", matches)) => Request::Complete(complete::Request::from_matches(matches)),
+        Some(("request-merge", matches)) => {
+            Request::Merge(request_merge::Request::from_matches(matches))
         }
-    }
+        Some(("demo", _)) => Request::Demo,
+        _ => Request::Run(run::Request {
+            flags: given_flags(&matches),
+            dry_run: matches.get_flag("dry-run"),
+            json: matches.get_flag("json"),
+        }),
+    })
 }
 
 /// The whole command line; the documentation is made from it.
 pub(crate) fn command() -> Command {
+    let switch = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
     Command::new("ralph-loop")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
         .after_help(EXIT_CODES)
-        .subcommand_required(true)
+        .args_conflicts_with_subcommands(true)
+        .arg(switch("dry-run", "Show what would be done; write nothing and run no agent"))
+        .arg(switch("json", "Print events as lines of JSON instead of the view"))
+        .args(flags_of_keys())
+        .subcommand(init::command())
+        .subcommand(doctor::command())
+        .subcommand(status::command())
         .subcommand(explain::command())
         .subcommand(undo::command())
+        .subcommand(complete::command())
+        .subcommand(request_merge::command())
+        .subcommand(demo::command())
 }
 
 /// The flags that stand for configuration keys.

@@ -1,16 +1,15 @@
 //! `ralph-loop explain`: how a command or an edit is read, and which rule would speak.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use clap::{Arg, ArgGroup, ArgMatches, Command};
-use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::guard::{self, Denial};
-use ralph_core::project::Project;
 use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
 use ralph_core::surroundings;
 use ralph_core::verdict::{self, Run};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, Success};
+use crate::here;
 use crate::terminal::say;
 
 /// What was asked for.
@@ -44,13 +43,14 @@ impl Request {
 }
 
 /// Does it.
-pub(crate) fn run(env: &Env, here: &Utf8Path, request: &Request) -> Result<(), Failure> {
-    let project = Project::locate(env, here);
-    let config = Config::load(&project.own_state().config(), env, &[])?;
+pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    let here = here::folder()?;
+    let project = here::project(env)?;
+    let config = here::config(&project, env, &[])?;
     let denial = match request {
         Request::Command(command) => {
             show_commands(command);
-            let facts = surroundings::of_command(&project, env, &config, here, command);
+            let facts = surroundings::of_command(&project, env, &config, &here, command);
             guard::check(command, &facts, &config.guard)
         }
         Request::File(file) => {
@@ -63,7 +63,7 @@ pub(crate) fn run(env: &Env, here: &Utf8Path, request: &Request) -> Result<(), F
         }
     };
     show_denial(denial.as_ref());
-    Ok(())
+    Ok(Success::Done)
 }
 
 fn show_commands(command: &str) {

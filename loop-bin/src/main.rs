@@ -1,32 +1,48 @@
 //! `ralph-loop`: argv in, exit code out.
 
+mod agent;
 mod args;
+mod aside;
+mod complete;
+mod demo;
+mod doctor;
+mod dry_run;
 mod exit;
 mod explain;
+mod here;
+mod init;
+mod lifecycle;
+mod planning;
+mod request_merge;
+mod run;
+mod signals;
+mod status;
+mod step;
 mod terminal;
 mod undo;
 
 use std::process::ExitCode;
 
-use camino::Utf8PathBuf;
 use ralph_core::env::Env;
 
 use crate::args::Request;
-use crate::exit::Failure;
 
 fn main() -> ExitCode {
     let request = match args::parse(std::env::args_os()) {
         Ok(request) => request,
         Err(error) => return exit::usage(&error),
     };
-    exit::code(perform(&Env::process(), &request))
-}
-
-fn perform(env: &Env, request: &Request) -> Result<(), Failure> {
-    let here = Utf8PathBuf::from_path_buf(std::env::current_dir()?)
-        .map_err(|path| std::io::Error::other(format!("{} is not UTF-8", path.display())))?;
-    match request {
-        Request::Explain(what) => explain::run(env, &here, what),
-        Request::Undo(what) => undo::run(env, &here, what),
-    }
+    let env = Env::process();
+    let outcome = match request {
+        Request::Run(what) => run::run(&env, &what),
+        Request::Init => init::run(&env),
+        Request::Doctor => doctor::run(&env),
+        Request::Status { json } => status::run(&env, json),
+        Request::Explain(what) => explain::run(&env, &what),
+        Request::Undo(what) => undo::run(&env, &what),
+        Request::Complete(what) => complete::run(&env, &what),
+        Request::Merge(what) => request_merge::run(&env, &what),
+        Request::Demo => demo::run(&env),
+    };
+    exit::code(outcome)
 }

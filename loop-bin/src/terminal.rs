@@ -1,7 +1,14 @@
 //! Everything that is printed.
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Zoned;
+use ralph_core::env::Env;
+
+use crate::agent::Seen;
 
 /// A line for the user. A closed pipe is no reason to complain.
 pub(crate) fn say(line: impl AsRef<str>) {
@@ -21,4 +28,181 @@ pub(crate) fn complain(error: &dyn Error) {
         cause = inner.source();
     }
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A line of the journal for whoever reads `--json`.
+pub(crate) fn echo(line: &[u8]) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
+}
+
+/// How a run is shown.
+#[derive(Debug)]
+pub(crate) enum View {
+    /// Lines with a time in front.
+    Plain { last: String },
+    /// Lines, and below them what goes on now.
+    Live { bar: ProgressBar, colour: bool },
+    /// Nothing but the journal's lines, which the journal echoes.
+    Json,
+}
+
+/// Where the plan stands, for the view.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Position {
+    pub(crate) done: u64,
+    pub(crate) total: u64,
+}
+
+impl View {
+    /// The view that fits where the output goes.
+    pub(crate) fn new(env: &Env, json: bool) -> Self {
+        if json {
+            return Self::Json;
+        }
+        let dumb = env.get("TERM").is_none_or(|term| term == "dumb");
+        if !io::stdout().is_terminal() || dumb {
+            return Self::Plain { last: String::new() };
+        }
+        let colour = env.get("NO_COLOR").is_none();
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
+        let template = if colour {
+            "{spinner:.cyan} [{bar:20.green/dim}] {pos}/{len}  {wide_msg}"
+        } else {
+            "{spinner} [{bar:20}] {pos}/{len}  {wide_msg}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Self::Live { bar, colour }
+    }
+
+    /// Something happened that is worth a line.
+    pub(crate) fn line(&self, text: impl AsRef<str>) {
+        self.print(&printable(text.as_ref()));
+    }
+
+    fn print(&self, text: &str) {
+        let now = Zoned::now().strftime("%H:%M:%S");
+        match self {
+            Self::Plain { .. } => say(format!("{now} {text}")),
+            Self::Live { bar, .. } => bar.println(format!("{now} {text}")),
+            Self::Json => {}
+        }
+    }
+
+    /// Something that the user should see to.
+    pub(crate) fn warn(&self, text: impl AsRef<str>) {
+        let text = printable(text.as_ref());
+        match self {
+            Self::Live { colour: true, .. } => {
+                self.print(&format!("\u{1b}[33mwarning: {text}\u{1b}[0m"));
+            }
+            // Standard output belongs to the events.
+            Self::Json => drop(writeln!(io::stderr().lock(), "warning: {text}")),
+            _ => self.print(&format!("warning: {text}")),
+        }
+    }
+
+    /// Where the plan stands, before the next iteration.
+    pub(crate) fn position(&mut self, position: Position) {
+        match self {
+            Self::Live { bar, .. } => {
+                bar.set_length(position.total);
+                bar.set_position(position.done);
+                bar.enable_steady_tick(Duration::from_millis(120));
+            }
+            Self::Plain { last } => last.clear(),
+            Self::Json => {}
+        }
+    }
+
+    /// What the agent does now.
+    pub(crate) fn glimpse(&mut self, story: &str, elapsed: Duration, seen: &Seen) {
+        match self {
+            Self::Plain { last } if *last != seen.doing && !seen.doing.is_empty() => {
+                last.clone_from(&seen.doing);
+                self.line(format!("{story} | {}", seen.doing));
+            }
+            Self::Live { bar, .. } => bar.set_message(glimpse_line(story, elapsed, seen)),
+            _ => {}
+        }
+    }
+
+    /// What is waited for.
+    pub(crate) fn waiting(&self, text: &str) {
+        if let Self::Live { bar, .. } = self {
+            bar.set_message(text.to_owned());
+        }
+    }
+
+    /// Nothing moves any more.
+    pub(crate) fn close(&self) {
+        if let Self::Live { bar, .. } = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn glimpse_line(story: &str, elapsed: Duration, seen: &Seen) -> String {
+    let mut parts = vec![story.to_owned(), clock(elapsed)];
+    if seen.tokens > 0 {
+        parts.push(format!("{}k tokens", seen.tokens / 1000));
+    }
+    if let Some(window) = seen.window.filter(|window| *window > 0) {
+        parts.push(format!("context {}%", seen.context * 100 / window));
+    }
+    if let Some(cost) = seen.cost_usd {
+        parts.push(format!("${cost:.2}"));
+    }
+    parts.push(seen.doing.clone());
+    parts.join("  ")
+}
+
+/// A number of things.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Without what would move the cursor or change colours: the text may be an agent's or a test's.
+fn printable(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            // A sequence such as `ESC [ 3 1 m` ends with its first letter.
+            '\u{1b}' => drop(chars.by_ref().skip(1).find(char::is_ascii_alphabetic)),
+            '\t' => kept.push(' '),
+            c if c.is_control() => {}
+            c => kept.push(c),
+        }
+    }
+    kept
+}
+
+/// A duration as people read it.
+pub(crate) fn clock(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_draw() {
+        assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
+        assert_eq!(printable("grün \u{1b}["), "grün ");
+    }
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(clock(Duration::from_secs(3_725)), "1:02:05");
+        assert_eq!(counted(1, "file", "files"), "1 file");
+    }
 }

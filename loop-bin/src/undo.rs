@@ -1,12 +1,12 @@
 //! `ralph-loop undo`: lists, shows and brings back what a rollback discarded.
 
-use camino::Utf8Path;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::env::Env;
 use ralph_core::git::{self, Repo};
 use ralph_core::project::Project;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, Success};
+use crate::here;
 use crate::terminal::say;
 
 /// What was asked for.
@@ -51,14 +51,15 @@ impl Request {
 }
 
 /// Does it.
-pub(crate) fn run(env: &Env, here: &Utf8Path, request: &Request) -> Result<(), Failure> {
-    let project = Project::locate(env, here);
+pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    let project = here::project(env)?;
     let repo = Repo::open(project.root())?;
     match request {
         Request::List => list(&repo),
         Request::Show(id) => show(&repo, id),
         Request::Restore(id) => restore(&project, &repo, id),
-    }
+    }?;
+    Ok(Success::Done)
 }
 
 fn list(repo: &Repo) -> Result<(), Failure> {

@@ -71,6 +71,12 @@ impl Env {
         self.get("RALPH_RUN")
     }
 
+    /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: after how many blocks in a row without a tool call the
+    /// client overrules a stop hook.
+    pub fn client_block_cap(&self) -> Option<u64> {
+        self.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")?.trim().parse().ok()
+    }
+
     /// `HOME`, where the state of projects without a `.ralph/` folder is kept.
     pub fn home(&self) -> Option<Utf8PathBuf> {
         self.path("HOME")

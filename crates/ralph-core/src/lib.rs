@@ -8,29 +8,41 @@
 //! | [`attempt`] | what does a failing test run mean for the attempt under way? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
 //! | [`env`] | which variables do we read? |
+//! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`git`] | how is a work tree saved, and returned to a saved state without losing anything? |
 //! | [`guard`] | is this a command or an edit that an unattended agent must not make? |
 //! | [`hook`] | what does the client send to a hook, and what does it obey? |
 //! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`known_files`] | has the agent seen this file in its session? |
+//! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
 //! | [`project`] | which folder is the project, and where does its state live? |
+//! | [`prompt`] | what is the agent told about its story? |
+//! | [`secrets`] | how is a text kept without the keys in it? |
+//! | [`settle`] | how does an attempt become a commit and a tick, or neither? |
 //! | [`shell`] | which programs would this command line run? |
 //! | [`state`] | what is on disk, and how is it written so that nothing tears? |
 //! | [`surroundings`] | what does the guard need to know about the place? |
+//! | [`transcript`] | what does the end of a session's transcript say? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
 pub mod attempt;
 pub mod config;
 pub mod env;
+pub mod gate;
 pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod install;
 pub mod known_files;
+pub mod leftovers;
 pub mod plan;
 pub mod project;
+pub mod prompt;
+pub mod secrets;
+pub mod settle;
 pub mod shell;
 pub mod state;
 pub mod surroundings;
+pub mod transcript;
 pub mod verdict;

@@ -26,7 +26,8 @@ pub struct Project {
 
 impl Project {
     /// Finds the project from `RALPH_ROOT`, else `CLAUDE_PROJECT_DIR`, else the nearest folder
-    /// with state at or above `cwd`, else the git top level, else `cwd` itself.
+    /// with state at or above `cwd`, else the git top level, else `cwd` itself. A root that is
+    /// given relative is meant from `cwd`.
     pub fn locate(env: &Env, cwd: &Utf8Path) -> Self {
         let home = env.home();
         let root = env
@@ -34,7 +35,7 @@ impl Project {
             .or_else(|| env.client_project())
             .or_else(|| nearest_with_state(cwd, home.as_deref()))
             .or_else(|| nearest_with(cwd, ".git"))
-            .unwrap_or_else(|| cwd.to_owned());
+            .map_or_else(|| cwd.to_owned(), |root| cwd.join(root));
         let home_state = home.map(|home| StateDir::of_home(&home));
         Self { own_state: StateDir::of_project(&root), home_state, root }
     }
@@ -96,6 +97,11 @@ mod tests {
         let both = [("RALPH_ROOT", "/a"), ("CLAUDE_PROJECT_DIR", "/b")];
         assert_eq!(root_of(&both, cwd), "/a");
         assert_eq!(root_of(&both[1..], cwd), "/b");
+    }
+
+    #[test]
+    fn a_relative_root_is_meant_from_the_working_directory() {
+        assert_eq!(root_of(&[("RALPH_ROOT", "app")], Utf8Path::new("/x")), "/x/app");
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn settle(
         return Ok(Decision::NoOpinion);
     }
     // Several runs may end at once; they are weighed one after the other.
-    let lock = Lock::take_within(&state.attempt_lock(), "weighing a test run", PATIENCE)?;
+    let lock = Lock::take_within(&state.strikes_lock(), "weighing a test run", PATIENCE)?;
     let outcome = weigh(call, &repo, &checkpoint, &Seen { target, verdict, begun_at })?;
     let saved_as =
         if outcome == Outcome::RollBack { roll_back(call, &repo, verdict)? } else { None };

@@ -5,5 +5,7 @@ mod client;
 mod disk_trouble;
 mod failure_policy;
 mod killed;
+mod on_stop;
 mod post_tool;
+mod pre_prompt;
 mod pre_tool;

@@ -35,7 +35,7 @@ impl Memory {
     /// another checkpoint, is an empty memory.
     pub fn load(state: &StateDir, checkpoint: &Checkpoint) -> Self {
         let fresh = Self { version: VERSION, checkpoint: name_of(checkpoint), ..Self::default() };
-        let text = fs_err::read(state.attempt()).unwrap_or_default();
+        let text = fs_err::read(state.strikes()).unwrap_or_default();
         match serde_json::from_slice::<Self>(&text) {
             Ok(memory) if memory.version == VERSION && memory.checkpoint == fresh.checkpoint => {
                 memory
@@ -46,7 +46,7 @@ impl Memory {
 
     /// Writes it down.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
-        state::replace(&state.attempt(), &serde_json::to_vec_pretty(self)?)
+        state::replace(&state.strikes(), &serde_json::to_vec_pretty(self)?)
     }
 
     /// Remembers tests that fail before anything was changed.
@@ -92,7 +92,7 @@ mod tests {
         memory.save(&state).unwrap();
         assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 2);
         assert_eq!(Memory::load(&state, &checkpoint("bb")).failures, 0);
-        state::replace(&state.attempt(), b"{\"version\":9").unwrap();
+        state::replace(&state.strikes(), b"{\"version\":9").unwrap();
         assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 0);
     }
 

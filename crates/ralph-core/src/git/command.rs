@@ -1,10 +1,12 @@
 //! The only place that starts git.
 //!
 //! Every call names its folder, is free of variables that point git elsewhere, speaks untranslated
-//! messages, never prompts, runs none of the user's git hooks and ends at a deadline.
+//! messages, never prompts, runs none of the user's git hooks (but for a commit that is made for
+//! the user) and ends at a deadline.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -113,24 +115,38 @@ impl GitError {
 pub struct Git {
     dir: PathBuf,
     index_file: Option<PathBuf>,
+    hooks: Hooks,
+}
+
+/// Whether the user's git hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    Run,
+    Off,
 }
 
 impl Git {
     /// Git in this folder.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), index_file: None }
+        Self { dir: dir.into(), index_file: None, hooks: Hooks::Off }
     }
 
     /// The same, on another index file than the repository's own.
     #[must_use]
     pub(super) fn on_index(&self, index_file: PathBuf) -> Self {
-        Self { dir: self.dir.clone(), index_file: Some(index_file) }
+        Self { index_file: Some(index_file), ..self.clone() }
     }
 
     /// The same in another folder.
     #[must_use]
     pub(super) fn within(&self, dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), index_file: self.index_file.clone() }
+        Self { dir: dir.to_owned(), ..self.clone() }
+    }
+
+    /// The same as the user would run it, with the user's git hooks: for commits that are theirs.
+    #[must_use]
+    pub fn with_hooks(&self) -> Self {
+        Self { hooks: Hooks::Run, ..self.clone() }
     }
 
     /// Runs git to its end and returns what it printed. Waits for locks of others.
@@ -216,13 +232,18 @@ impl Git {
         }
         command
             .current_dir(&self.dir)
+            // Ctrl-C in a terminal goes to our whole group; git is to finish what it began.
+            .process_group(0)
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             // A status must not take the index lock only to refresh its cache: the user or the
             // agent may be running git at the same moment.
-            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0");
+        if self.hooks == Hooks::Off {
             // Hooks of the user's are for the user's commits, not for our bookkeeping.
-            .args(["-c", "core.hooksPath=/dev/null"])
+            command.args(["-c", "core.hooksPath=/dev/null"]);
+        }
+        command
             // A file system monitor would be a daemon of ours that outlives us.
             .args(["-c", "core.fsmonitor=false"])
             .args(["-c", "advice.addEmbeddedRepo=false"])

@@ -26,6 +26,9 @@ pub struct Input {
     /// Where the client works.
     #[serde(deserialize_with = "lenient")]
     pub cwd: Option<Utf8PathBuf>,
+    /// The subagent, inside one.
+    #[serde(deserialize_with = "lenient")]
+    pub agent_id: Option<String>,
     /// The kind of subagent, inside one.
     #[serde(deserialize_with = "lenient")]
     pub agent_type: Option<String>,

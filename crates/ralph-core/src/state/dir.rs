@@ -30,8 +30,9 @@ const GITIGNORE: &str = "\
 .checkpoint
 .hook-error.json
 *.tmp
-attempt.json
-attempt.lock
+attempt
+claim.json
+context-window.json
 current-story
 events.jsonl
 failure-context.log
@@ -39,9 +40,14 @@ lock
 logs/
 merge-requests/
 rollback.lock
+run.json
 session.log
 sessions.log
+settle.lock
+settling.json
 state/
+strikes.json
+strikes.lock
 ";
 
 /// Whether a path, relative to a state folder, belongs to a plan and so to the agent's work: the
@@ -114,6 +120,16 @@ impl StateDir {
         self.prd(number).join("progress.md")
     }
 
+    /// The progress that belongs to a plan at any place.
+    pub fn progress_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("progress.md")
+    }
+
+    /// The prompt template that belongs to a plan at any place.
+    pub fn prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("prompt.md")
+    }
+
     /// The prompt template, optional.
     pub fn prompt(&self, number: u32) -> Utf8PathBuf {
         self.prd(number).join(PROMPT)
@@ -156,14 +172,14 @@ impl StateDir {
         self.root.join(".checkpoint")
     }
 
-    /// What is remembered of the attempt under way.
-    pub fn attempt(&self) -> Utf8PathBuf {
-        self.root.join("attempt.json")
+    /// Failing runs of the attempt under way, and what failed before it began.
+    pub fn strikes(&self) -> Utf8PathBuf {
+        self.root.join("strikes.json")
     }
 
     /// Held while a failing test run is weighed.
-    pub fn attempt_lock(&self) -> Utf8PathBuf {
-        self.root.join("attempt.lock")
+    pub fn strikes_lock(&self) -> Utf8PathBuf {
+        self.root.join("strikes.lock")
     }
 
     /// Sessions that stopped early.
@@ -174,6 +190,11 @@ impl StateDir {
     /// The last internal failure of a hook.
     pub fn hook_error(&self) -> Utf8PathBuf {
         self.root.join(".hook-error.json")
+    }
+
+    /// The context window that the agent reported last.
+    pub fn context_window(&self) -> Utf8PathBuf {
+        self.root.join("context-window.json")
     }
 
     /// The journal.
@@ -194,6 +215,37 @@ impl StateDir {
     /// Merge requests left for the user.
     pub fn merge_requests(&self) -> Utf8PathBuf {
         self.root.join(MERGE_REQUESTS)
+    }
+
+    /// The attempt under way: its story, and the plan as it was when it began.
+    pub fn attempt(&self) -> Utf8PathBuf {
+        self.root.join("attempt")
+    }
+
+    /// A note that a story is being ticked and committed, there only while that goes on.
+    pub fn settling(&self) -> Utf8PathBuf {
+        self.root.join("settling.json")
+    }
+
+    /// Held while a story is settled from within a session.
+    pub fn settle_lock(&self) -> Utf8PathBuf {
+        self.root.join("settle.lock")
+    }
+
+    /// The agent's word about its story.
+    pub fn claim(&self) -> Utf8PathBuf {
+        self.root.join("claim.json")
+    }
+
+    /// Where the run stands: its counters, and what a crash leaves to be finished.
+    pub fn run(&self) -> Utf8PathBuf {
+        self.root.join("run.json")
+    }
+
+    /// The files of `.ralph/` that belong to the user: what git sees of it.
+    pub fn is_users(name: &str) -> bool {
+        let users = ["config.toml", "guardrails.md", "hooks", "fix_plan.md", "prd.json"];
+        users.contains(&name) || name.starts_with("PRD-")
     }
 
     /// Held by the loop for as long as it lives.
@@ -221,6 +273,29 @@ impl StateDir {
         } else {
             write::replace(&path, GITIGNORE.as_bytes())
         }
+    }
+}
+
+/// A folder with a feature list, where another loop than ours keeps its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopDir {
+    root: Utf8PathBuf,
+}
+
+impl LoopDir {
+    /// The loop's files in this folder.
+    pub fn at(root: Utf8PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The plan.
+    pub fn feature_list(&self) -> Utf8PathBuf {
+        self.root.join("feature_list.json")
+    }
+
+    /// How far the loop has come.
+    pub fn progress(&self) -> Utf8PathBuf {
+        self.root.join("progress.txt")
     }
 }
 
@@ -261,6 +336,11 @@ impl SessionDir {
         self.root.join("tasks")
     }
 
+    /// One of them.
+    pub fn task(&self, id: &Id) -> Utf8PathBuf {
+        self.tasks().join(format!("{id}.json"))
+    }
+
     /// How the last test run ended.
     pub fn last_verdict(&self) -> Utf8PathBuf {
         self.root.join("verdict.json")
@@ -269,5 +349,15 @@ impl SessionDir {
     /// How often this session was blocked, so that blocking ends.
     pub fn block_counters(&self) -> Utf8PathBuf {
         self.root.join("blocks.json")
+    }
+
+    /// Held while a block is counted.
+    pub fn block_lock(&self) -> Utf8PathBuf {
+        self.root.join("blocks.lock")
+    }
+
+    /// How the session stopped last.
+    pub fn last_stop(&self) -> Utf8PathBuf {
+        self.root.join("stop.json")
     }
 }

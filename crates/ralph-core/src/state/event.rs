@@ -62,6 +62,8 @@ pub enum Event {
     },
     StopAllowed {
         status: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     Prompt {
         prompt: String,

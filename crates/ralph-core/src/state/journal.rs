@@ -20,6 +20,7 @@ pub struct Journal {
     path: Utf8PathBuf,
     source: String,
     marks: Marks,
+    echo: Option<fn(&[u8])>,
 }
 
 /// What a line belongs to, as far as it is known.
@@ -36,13 +37,24 @@ pub struct Marks {
 impl Journal {
     /// The journal of a state folder, written to as `source`.
     pub fn new(state: &StateDir, source: &str) -> Self {
-        Self { path: state.journal(), source: source.to_owned(), marks: Marks::default() }
+        Self {
+            path: state.journal(),
+            source: source.to_owned(),
+            marks: Marks::default(),
+            echo: None,
+        }
     }
 
     /// The same journal, its lines marked with what they belong to.
     #[must_use]
     pub fn marked(self, marks: Marks) -> Self {
         Self { marks, ..self }
+    }
+
+    /// The same journal, each of its lines also given to `echo`.
+    #[must_use]
+    pub fn echoed(self, echo: fn(&[u8])) -> Self {
+        Self { echo: Some(echo), ..self }
     }
 
     /// Appends one event.
@@ -56,7 +68,11 @@ impl Journal {
             story: self.marks.story.clone(),
             event: event.clone(),
         };
-        write::append_line(&self.path, &serde_json::to_vec(&record)?)
+        let line = serde_json::to_vec(&record)?;
+        if let Some(echo) = self.echo {
+            echo(&line);
+        }
+        write::append_line(&self.path, &line)
     }
 
     /// The last `count` lines that can be read, oldest first; torn lines and lines of newer

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_script_is_not_an_error_because_its_package_manager_says_so() {
+    fn a_failed_script_is_not_an_error_because_its_package_tool_says_so() {
         let notes = "npm error Lifecycle script `test` failed with error:\nnpm error code 1\n";
         check("npm test", Some(1), notes, Kind::Failed);
         check("just test", Some(1), "error: recipe `test` failed with exit code 1\n", Kind::Failed);

@@ -2,15 +2,18 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "tests start programs, touch files and fail loudly"
 )]
 
 mod docs;
+mod gates;
 mod git_restore;
 mod git_restore_properties;
 mod git_rollback;
 mod guard;
+mod settle;
 mod shell;
 mod shell_second_parser;
 mod verdicts;

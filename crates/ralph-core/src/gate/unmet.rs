@@ -1,0 +1,115 @@
+//! What a gate says: nothing, or what is unmet and what to do next.
+
+use std::fmt;
+
+/// A condition that does not hold yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmet {
+    /// The gate's name, for people and for the journal.
+    pub gate: &'static str,
+    /// What is unmet, with everything that is needed to act on it.
+    pub what: String,
+    /// The next step.
+    pub next: String,
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A quotation of several lines ends with its last line.
+        let end = if self.what.ends_with('\n') { "" } else { ". " };
+        write!(f, "{} gate failed: {}{end}Next: {}.", self.gate, self.what, self.next)
+    }
+}
+
+/// All unmet gates in one text that an agent can act on; `advice` is added where there is some.
+pub fn reason(unmet: &[Unmet], advice: &[String]) -> String {
+    let mut text = match unmet {
+        [one] => one.to_string(),
+        many => {
+            let mut text = format!("{} things keep this session from stopping:", many.len());
+            for (number, one) in many.iter().enumerate() {
+                text.push_str(&format!("\n{}. {one}", number + 1));
+            }
+            text
+        }
+    };
+    for advice in advice {
+        text.push_str(&format!("\nAlso: {advice}."));
+    }
+    text
+}
+
+/// The longest quotation in a reason: enough to act on, and no flood.
+const QUOTED: usize = 600;
+
+/// Somebody else's text for a reason: in one line, cut, without its final full stop.
+pub(super) fn quoted(text: &str) -> String {
+    let mut words = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if !word.is_empty() {
+            words.push_str(if words.is_empty() { "" } else { " " });
+            words.push_str(word);
+        }
+        if words.len() > QUOTED {
+            let cut: String = words.chars().take(QUOTED).collect();
+            return format!("{cut} …");
+        }
+    }
+    words.trim_end_matches('.').to_owned()
+}
+
+/// The first few of many names, and how many more there are.
+pub(super) fn first_of(names: &[String], shown: usize) -> String {
+    let mut text = names.iter().take(shown).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > shown {
+        text.push_str(&format!(" and {} more", names.len() - shown));
+    }
+    text
+}
+
+/// `1 task`, `2 tasks`.
+pub(super) fn counted(count: usize, noun: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { noun } else { plural })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unmet(gate: &'static str) -> Unmet {
+        Unmet { gate, what: "it is open".into(), next: "close it".into() }
+    }
+
+    #[test]
+    fn one_gate_is_one_sentence_pair() {
+        assert_eq!(
+            reason(&[unmet("STORY")], &[]),
+            "STORY gate failed: it is open. Next: close it."
+        );
+    }
+
+    #[test]
+    fn several_gates_come_in_one_text_with_the_advice_last() {
+        assert_eq!(
+            reason(&[unmet("STORY"), unmet("TESTS")], &["commit a.txt".into()]),
+            "2 things keep this session from stopping:\n\
+             1. STORY gate failed: it is open. Next: close it.\n\
+             2. TESTS gate failed: it is open. Next: close it.\n\
+             Also: commit a.txt."
+        );
+    }
+
+    #[test]
+    fn quotations_are_short_and_in_one_line() {
+        assert_eq!(quoted(" a\n\tb\u{1b}[0m. "), "a b [0m");
+        assert!(quoted(&"x".repeat(5_000)).chars().count() < QUOTED + 10);
+        assert!(quoted(&"ä ".repeat(5_000)).ends_with('…'));
+    }
+
+    #[test]
+    fn long_lists_are_counted() {
+        let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+        assert_eq!(first_of(&names, 2), "a, b and 1 more");
+        assert_eq!(first_of(&names, 3), "a, b, c");
+    }
+}

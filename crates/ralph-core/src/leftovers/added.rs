@@ -1,0 +1,149 @@
+//! Which lines were added since the checkpoint, else since HEAD.
+//!
+//! A line counts as added if the old file did not hold it as often as the new one does. That is
+//! coarser than a diff, and kinder: a line that was moved or indented is an old one.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::git::{Checkpoint, GitError, Repo};
+use crate::state::StateDir;
+
+/// Larger files were made by a program.
+const LARGEST_FILE: u64 = 1024 * 1024;
+
+/// More changed files than this are no task's own.
+const MOST_FILES: usize = 2000;
+
+/// The added lines of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// The file, relative to the top of the work tree.
+    pub path: String,
+    /// The lines with their numbers, counted from one.
+    pub lines: Vec<(usize, String)>,
+}
+
+/// The lines that were added since the checkpoint, else since HEAD, new files included.
+pub fn added_lines(repo: &Repo, state: &StateDir) -> Result<Vec<Added>, GitError> {
+    let base = base(repo, state);
+    let mut paths = listed(repo, &["ls-files", "--others", "--exclude-standard", "-z"])?;
+    match &base {
+        Some(base) => {
+            let args =
+                ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-filter=d"];
+            let args: Vec<&str> = args.into_iter().chain([base.as_str(), "--"]).collect();
+            paths.extend(listed(repo, &args)?);
+        }
+        None => paths.extend(listed(repo, &["ls-files", "-z"])?),
+    }
+    paths.retain(|path| !repo.is_untouched(Path::new(OsStr::from_bytes(path))));
+    // A name with a newline in it cannot be asked for below.
+    paths.retain(|path| !path.contains(&b'\n'));
+    paths.truncate(MOST_FILES);
+    let before = match base {
+        Some(base) => contents(repo, &base, &paths)?,
+        None => HashMap::new(),
+    };
+    let added = paths.iter().filter_map(|path| {
+        let now = content_now(&repo.top().join(OsStr::from_bytes(path)))?;
+        let old = before.get(path.as_slice()).map(Vec::as_slice).unwrap_or_default();
+        let path = String::from_utf8_lossy(path).into_owned();
+        Some(Added { path, lines: new_lines(old, &now) })
+    });
+    Ok(added.filter(|file| !file.lines.is_empty()).collect())
+}
+
+/// What to compare with: the checkpoint's snapshot, its commit, or HEAD, whichever exists first.
+fn base(repo: &Repo, state: &StateDir) -> Option<String> {
+    let checkpoint = Checkpoint::load(state).ok().flatten();
+    let names = checkpoint.map(|checkpoint| [checkpoint.snapshot, checkpoint.commit]);
+    let names = names.into_iter().flatten().flatten().chain(["HEAD".to_owned()]);
+    names
+        .map(|name| format!("{name}^{{commit}}"))
+        .find_map(|name| repo.git().line(&["rev-parse", "--quiet", "--verify", &name]).ok())
+}
+
+fn listed(repo: &Repo, args: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    let output = repo.git().run(args)?;
+    let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+/// The files as they were, from one git process; those that did not exist are left out.
+fn contents<'a>(
+    repo: &Repo,
+    base: &str,
+    paths: &'a [Vec<u8>],
+) -> Result<HashMap<&'a [u8], Vec<u8>>, GitError> {
+    let mut input = Vec::new();
+    for path in paths {
+        input.extend_from_slice(base.as_bytes());
+        input.push(b':');
+        input.extend_from_slice(path);
+        input.push(b'\n');
+    }
+    let output = repo.git().feed(&["cat-file", "--batch"], &input)?;
+    let mut rest = output.as_slice();
+    let mut found = HashMap::new();
+    for path in paths {
+        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { break };
+        let (header, after) = rest.split_at(end);
+        rest = after.get(1..).unwrap_or_default();
+        // `<object> <type> <size>`, or the name and `missing`.
+        if header.ends_with(b" missing") {
+            continue;
+        }
+        let header = String::from_utf8_lossy(header).into_owned();
+        let size = header.rsplit(' ').next().and_then(|size| size.parse::<usize>().ok());
+        let Some(content) = size.and_then(|size| rest.get(..size)) else { break };
+        rest = rest.get(content.len() + 1..).unwrap_or_default();
+        found.insert(path.as_slice(), content.to_vec());
+    }
+    Ok(found)
+}
+
+/// A regular file of a size that people write; links and folders are none.
+fn content_now(path: &Path) -> Option<Vec<u8>> {
+    let metadata = fs_err::symlink_metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_FILE {
+        return None;
+    }
+    let mut content = Vec::new();
+    fs_err::File::open(path).ok()?.take(LARGEST_FILE).read_to_end(&mut content).ok()?;
+    Some(content)
+}
+
+fn new_lines(old: &[u8], new: &[u8]) -> Vec<(usize, String)> {
+    let mut known: HashMap<&[u8], usize> = HashMap::new();
+    for line in old.split(|byte| *byte == b'\n') {
+        *known.entry(line.trim_ascii()).or_default() += 1;
+    }
+    let mut added = Vec::new();
+    for (at, line) in new.split(|byte| *byte == b'\n').enumerate() {
+        let line = line.trim_ascii();
+        match known.get_mut(line) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ if line.is_empty() => {}
+            _ => added.push((at + 1, String::from_utf8_lossy(line).into_owned())),
+        }
+    }
+    added
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moved_and_indented_lines_are_old_and_repeated_ones_new() {
+        let old = b"a\nb // TODO\nc\n";
+        let new = b"c\n\n    b // TODO\r\na\nb // TODO\nd";
+        let found = new_lines(old, new);
+        assert_eq!(found, [(5, "b // TODO".to_owned()), (6, "d".to_owned())]);
+        assert_eq!(new_lines(b"", b""), []);
+    }
+}

@@ -1,0 +1,215 @@
+//! Finds leftovers in added lines.
+
+use std::fmt;
+
+use super::added::Added;
+use super::line::{Parts, parts};
+use super::table::{Kind, Language, Place, ROWS, Row, When, is_foreign, is_program};
+
+/// The word that says that a line is meant as it is.
+const ESCAPE: &str = "ralph: allow";
+
+/// Longer lines were made by a program.
+const LONGEST_LINE: usize = 2000;
+
+/// How many leftovers are named.
+const NAMED: usize = 10;
+
+/// Something left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// The file.
+    pub path: String,
+    /// The line, counted from one.
+    pub line: usize,
+    /// What it is.
+    pub kind: Kind,
+    /// What was found, as the table spells it.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: `{}` ({})", self.path, self.line, self.what.trim(), self.kind.word())
+    }
+}
+
+/// The leftovers of these kinds, at most one a line.
+pub fn find(added: &[Added], kinds: &[Kind]) -> Vec<Leftover> {
+    let mut found = Vec::new();
+    for file in added.iter().filter(|file| !is_foreign(&file.path)) {
+        let Some(language) = Language::of(&file.path) else { continue };
+        let rows: Vec<&Row> = ROWS
+            .iter()
+            .filter(|row| kinds.contains(&row.kind))
+            .filter(|row| row.languages.is_empty() || row.languages.contains(&language))
+            .filter(|row| row.when != When::NoProgram || !is_program(&file.path, language))
+            .collect();
+        for (number, line) in &file.lines {
+            if line.len() > LONGEST_LINE || line.contains(ESCAPE) {
+                continue;
+            }
+            let parts = parts(line, language);
+            if let Some(row) = rows.iter().find(|row| row.applies(line, &parts)) {
+                found.push(Leftover {
+                    path: file.path.clone(),
+                    line: *number,
+                    kind: row.kind,
+                    what: row.text,
+                });
+            }
+        }
+    }
+    found
+}
+
+impl Row {
+    fn applies(&self, line: &str, parts: &Parts<'_>) -> bool {
+        let there = match self.place {
+            Place::Comment => has_word(parts.comment, self.text),
+            Place::Code => begins_a_word(&parts.code, self.text),
+            Place::Statement => is_statement(parts.code.trim_start(), self.text),
+        };
+        there
+            && match self.when {
+                When::Saying(words) => {
+                    let line = line.to_ascii_lowercase();
+                    words.iter().any(|word| line.contains(word))
+                }
+                When::Always | When::NoProgram => true,
+            }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
+}
+
+/// A name that only ends like the one looked for is another name.
+fn begins_a_word(code: &str, text: &str) -> bool {
+    let bare = !text.starts_with(is_word);
+    code.match_indices(text).any(|(at, _)| {
+        let before = code.get(..at).and_then(|code| code.chars().next_back());
+        bare || !before.is_some_and(|c| is_word(c) || c == '.' || c == '$')
+    })
+}
+
+fn is_statement(code: &str, text: &str) -> bool {
+    let Some(rest) = code.strip_prefix(text) else { return false };
+    !text.ends_with(is_word) || !rest.chars().next().is_some_and(is_word)
+}
+
+/// Leftovers in one text that an agent can act on.
+pub fn told(found: &[Leftover]) -> String {
+    let mut text = String::new();
+    for leftover in found.iter().take(NAMED) {
+        text.push_str(&format!("\n- {leftover}"));
+    }
+    if found.len() > NAMED {
+        text.push_str(&format!("\n- and {} more", found.len() - NAMED));
+    }
+    text.push_str(
+        "\nNext: finish or remove them; a line that is meant as it is gets a comment `ralph: allow`.",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str, line: &str, expected: Option<(&str, Kind)>) {
+        let added = Added { path: path.to_owned(), lines: vec![(7, line.to_owned())] };
+        let found = find(&[added], &Kind::ALL);
+        let found = found.first().map(|leftover| (leftover.what, leftover.kind));
+        assert_eq!(found, expected, "{path}: {line}");
+    }
+
+    #[test]
+    fn markers_count_in_comments_only() {
+        check("a.rs", "// TODO: finish", Some(("TODO", Kind::Marker)));
+        check("a.py", "x = 1  # FIXME", Some(("FIXME", Kind::Marker)));
+        check("a.ts", "/* XXX hm */", Some(("XXX", Kind::Marker)));
+        check("a.java", " * TODO(dev): later", Some(("TODO", Kind::Marker)));
+        check("a.sql", "select 1; -- TODO", Some(("TODO", Kind::Marker)));
+        check("a.rs", "enum State { TODO, DONE }", None);
+        check("a.ts", "const label = 'TODO';", None);
+        check("a.rs", "// TODOS are kept in a list", None);
+        check("a.md", "TODO: write docs", None);
+        check("Makefile", "# TODO", None);
+    }
+
+    #[test]
+    fn placeholders_are_found_in_code() {
+        check("a.rs", "    todo!()", Some(("todo!(", Kind::Placeholder)));
+        check("a.rs", "_ => unimplemented!(\"x\"),", Some(("unimplemented!(", Kind::Placeholder)));
+        check("a.py", "    raise NotImplementedError()", {
+            Some(("raise NotImplementedError", Kind::Placeholder))
+        });
+        check("a.ts", "throw new Error('Not implemented');", {
+            Some(("throw new Error(", Kind::Placeholder))
+        });
+        check("a.go", "panic(\"implement me\")", Some(("panic(", Kind::Placeholder)));
+        check("A.kt", "fun f(): Int = TODO()", Some(("TODO(", Kind::Placeholder)));
+        check("a.ts", "throw new Error('no such user');", None);
+        check("a.rs", "let s = \"todo!()\";", None);
+    }
+
+    #[test]
+    fn debugging_is_found_where_output_is_not_the_purpose() {
+        check("src/a.js", "console.log(x)", Some(("console.log(", Kind::Debugging)));
+        check("src/main.js", "console.log(x)", Some(("console.log(", Kind::Debugging)));
+        check("scripts/a.js", "console.log(x)", None);
+        check("scripts/a.js", "console.log('DEBUG', x)", Some(("console.log(", Kind::Debugging)));
+        check("a.rs", "let y = dbg!(x);", Some(("dbg!(", Kind::Debugging)));
+        check("app/models.py", "    print(user)", Some(("print(", Kind::Debugging)));
+        check("app/cli.py", "    print(user)", None);
+        check("main.py", "print(f'{user=}')", Some(("print(", Kind::Debugging)));
+        check("app/models.py", "    self.print(user)", None);
+        check("app/models.py", "    blueprint(user)", None);
+        check("a.rs", "println!(\"{x}\");", None);
+        check("a.js", "// console.log(x) would do", None);
+        check("a.js", "myconsole.log(x)", None);
+    }
+
+    #[test]
+    fn breakpoints_are_found() {
+        check("a.ts", "  debugger;", Some(("debugger", Kind::Breakpoint)));
+        check("a.ts", "  debuggerTools.open();", None);
+        check("a.py", "    breakpoint()", Some(("breakpoint(", Kind::Breakpoint)));
+        check("a.py", "import pdb; pdb.set_trace()", Some(("pdb.set_trace(", Kind::Breakpoint)));
+        check("a.rb", "binding.pry", Some(("binding.pry", Kind::Breakpoint)));
+    }
+
+    #[test]
+    fn an_allowed_foreign_or_generated_line_is_left_alone() {
+        check("a.js", "console.log(banner) // ralph: allow", None);
+        check("node_modules/x/a.js", "debugger", None);
+        check("web/app.min.js", "debugger", None);
+        check("a.js", &format!("debugger; {}", "x".repeat(3000)), None);
+    }
+
+    #[test]
+    fn a_pause_is_only_about_debugging() {
+        let lines = vec![(1, "// TODO".to_owned()), (2, "dbg!(x)".to_owned())];
+        let added = [Added { path: "a.rs".into(), lines }];
+        let found = find(&added, &Kind::DEBUGGING);
+        assert_eq!(found.iter().map(|leftover| leftover.line).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn many_are_counted() {
+        let lines = (1..=25).map(|n| (n, "// TODO".to_owned())).collect();
+        let text = told(&find(&[Added { path: "a.rs".into(), lines }], &Kind::ALL));
+        assert!(text.starts_with("\n- a.rs:1: `TODO` (marker)\n- a.rs:2:"), "{text}");
+        assert!(text.contains("- and 15 more\nNext: finish or remove them;"), "{text}");
+    }
+}

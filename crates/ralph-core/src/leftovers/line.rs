@@ -1,0 +1,80 @@
+//! Which part of a line is code and which is a comment.
+//!
+//! One line is looked at alone: where a text or a comment goes over several lines, only a leading
+//! star tells. That is enough for what is looked for here.
+
+use super::table::Language;
+
+/// A line, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Parts<'a> {
+    /// The code, with the inside of texts blanked out.
+    pub(super) code: String,
+    /// The comment, without what begins it.
+    pub(super) comment: &'a str,
+}
+
+/// Takes a line apart.
+pub(super) fn parts(line: &str, language: Language) -> Parts<'_> {
+    let starts = language.comments();
+    if starts.contains(&"/*") && line.trim_start().starts_with('*') {
+        return Parts { code: String::new(), comment: line.trim_start() };
+    }
+    let mut code = String::new();
+    let mut open: Option<char> = None;
+    let mut escaped = false;
+    for (at, c) in line.char_indices() {
+        if let Some(quote) = open {
+            let ends = c == quote && !escaped;
+            escaped = c == '\\' && !escaped;
+            if ends {
+                open = None;
+            }
+            code.push(if ends { c } else { ' ' });
+            continue;
+        }
+        let rest = line.get(at..).unwrap_or_default();
+        if let Some(start) = starts.iter().find(|start| rest.starts_with(**start))
+            && begins_comment(&code, start)
+        {
+            return Parts { code, comment: rest.get(start.len()..).unwrap_or_default() };
+        }
+        if language.quotes().contains(&c) {
+            open = Some(c);
+        }
+        code.push(c);
+    }
+    Parts { code, comment: "" }
+}
+
+/// A `#` inside a word is no comment (`$#`, `a#b`), nor are two slashes after a colon.
+fn begins_comment(before: &str, start: &str) -> bool {
+    match start {
+        "#" => before.is_empty() || before.ends_with(char::is_whitespace),
+        "//" => !before.ends_with(':'),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(language: Language, line: &str, code: &str, comment: &str) {
+        let parts = parts(line, language);
+        assert_eq!((parts.code.as_str(), parts.comment), (code, comment), "{line}");
+    }
+
+    #[test]
+    fn code_texts_and_comments_are_told_apart() {
+        check(Language::Rust, "let a = \"x // y\"; // z", "let a = \"      \"; ", " z");
+        check(Language::Rust, "fn f<'a>(x: &'a str) {} // z", "fn f<'a>(x: &'a str) {} ", " z");
+        check(Language::JavaScript, "a('it\\'s // b') /* c */", "a('          ') ", " c */");
+        check(Language::JavaScript, "fetch(`http://x`)", "fetch(`        `)", "");
+        check(Language::Python, "x = a#b # c", "x = a#b ", " c");
+        check(Language::Java, "   * TODO", "", "* TODO");
+        check(Language::C, "int *p;", "int *p;", "");
+        check(Language::Sql, "select 1 -- x", "select 1 ", " x");
+        check(Language::Shell, "echo $# 'a # b'", "echo $# '     '", "");
+    }
+}

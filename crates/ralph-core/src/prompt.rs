@@ -1,0 +1,239 @@
+//! What the agent is told: a template with variables, the user's or our own.
+//!
+//! ```
+//! use ralph_core::prompt::{Template, Values};
+//!
+//! let template = Template::parse("Do {{STORY_ID}}: {{STORY_TITLE}}.")?;
+//! let values = Values { story_id: "US-001", story_title: "Greet", ..Values::default() };
+//! assert_eq!(template.render(&values), "Do US-001: Greet.");
+//! assert!(Template::parse("{{STORYID}}").is_err());
+//! # Ok::<(), ralph_core::prompt::UnknownVariable>(())
+//! ```
+
+/// Our own template for building.
+pub const BUILDING: &str = "\
+You are working on one story of the plan {{PLAN_PATH}}. Work on this story only.
+
+# {{STORY_ID}}: {{STORY_TITLE}}
+
+{{STORY_DETAILS}}
+
+# How to finish
+
+Work until the story is complete, then end. Do not wait for answers: nobody is there.
+When you end, these checks are run; the story counts as done only if all of them pass:
+
+{{VERIFY}}
+
+Then everything is committed for you and the story is ticked in the plan: leave the plan's boxes alone.
+Do not push, merge or rewrite history.
+If something that only a person can do is in the way, run
+`ralph-loop complete {{STORY_ID}} --status blocked --summary \"<what is missing>\"` and end.
+
+# Lessons from earlier attempts
+
+{{GUARDRAILS}}
+
+# What failed last time
+
+{{FAILURE}}
+
+# Progress so far (iteration {{ITERATION}} of {{MAX_ITERATIONS}})
+
+{{PROGRESS}}
+";
+
+/// Our own template for planning.
+pub const PLANNING: &str = "\
+Write or refresh the plan {{PLAN_PATH}}. Change nothing but that file: no code, no commits.
+
+Read the specifications under {{SPEC_DIR}} and the code as it is.
+For everything that is specified and not there yet, the plan has a story:
+
+## US-001: Title
+
+- [ ] What is to be done
+  - Where: the files concerned
+  - Acceptance: how one can tell that it is done
+
+Stories are small enough for one session each and stand in the order in which they can be done.
+`(depends: US-001)` in a story's title makes it wait for another one.
+Keep stories that are ticked as they are.
+
+# Progress so far
+
+{{PROGRESS}}
+";
+
+/// A variable that no template can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {{{{{name}}}}} is not a variable of the prompt; known are {}", known())]
+pub struct UnknownVariable {
+    /// What stands between the braces.
+    pub name: String,
+    /// Where, counted from 1.
+    pub line: usize,
+}
+
+/// What the variables stand for.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(missing_docs, reason = "the variables' own names say it")]
+pub struct Values<'a> {
+    pub story_id: &'a str,
+    pub story_title: &'a str,
+    pub story_details: &'a str,
+    pub plan_path: &'a str,
+    pub progress_path: &'a str,
+    pub progress: &'a str,
+    pub guardrails: &'a str,
+    pub failure: &'a str,
+    pub iteration: u64,
+    pub max_iterations: u64,
+    pub verify: &'a [String],
+    pub spec_dir: &'a str,
+}
+
+const VARIABLES: [&str; 12] = [
+    "STORY_ID",
+    "STORY_TITLE",
+    "STORY_DETAILS",
+    "PLAN_PATH",
+    "PROGRESS_PATH",
+    "PROGRESS",
+    "GUARDRAILS",
+    "FAILURE",
+    "ITERATION",
+    "MAX_ITERATIONS",
+    "VERIFY",
+    "SPEC_DIR",
+];
+
+fn known() -> String {
+    VARIABLES.join(", ")
+}
+
+/// A template whose variables are all known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable(&'static str),
+}
+
+impl Template {
+    /// Reads a template. Braces around anything but an upper-case name are ordinary text.
+    pub fn parse(text: &str) -> Result<Self, UnknownVariable> {
+        let mut parts = Vec::new();
+        let (mut rest, mut line) = (text, 1);
+        while let Some((before, after)) = rest.split_once("{{") {
+            line += before.matches('\n').count();
+            parts.push(Part::Text(before.to_owned()));
+            match after.split_once("}}").map(|(name, rest)| (name.trim(), rest)) {
+                Some((name, after)) if looks_like_a_name(name) => {
+                    let variable = VARIABLES.into_iter().find(|known| *known == name);
+                    let unknown = || UnknownVariable { name: name.to_owned(), line };
+                    parts.push(Part::Variable(variable.ok_or_else(unknown)?));
+                    rest = after;
+                }
+                _ => {
+                    parts.push(Part::Text("{{".to_owned()));
+                    rest = after;
+                }
+            }
+        }
+        parts.push(Part::Text(rest.to_owned()));
+        Ok(Self { parts })
+    }
+
+    /// The prompt; what the values hold is never read as a template again.
+    pub fn render(&self, values: &Values<'_>) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Variable(name) => values.of(name),
+        };
+        self.parts.iter().map(part).collect()
+    }
+}
+
+fn looks_like_a_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+}
+
+impl Values<'_> {
+    fn of(&self, name: &str) -> String {
+        let or_none = |text: &str| match text.trim() {
+            "" => "(none)".to_owned(),
+            text => text.to_owned(),
+        };
+        match name {
+            "STORY_ID" => self.story_id.to_owned(),
+            "STORY_TITLE" => self.story_title.to_owned(),
+            "STORY_DETAILS" => self.story_details.to_owned(),
+            "PLAN_PATH" => self.plan_path.to_owned(),
+            "PROGRESS_PATH" => self.progress_path.to_owned(),
+            "PROGRESS" => or_none(self.progress),
+            "GUARDRAILS" => or_none(self.guardrails),
+            "FAILURE" => or_none(self.failure),
+            "ITERATION" => self.iteration.to_string(),
+            "MAX_ITERATIONS" if self.max_iterations == 0 => "unlimited".to_owned(),
+            "MAX_ITERATIONS" => self.max_iterations.to_string(),
+            "SPEC_DIR" => self.spec_dir.to_owned(),
+            "VERIFY" => {
+                let lines: Vec<String> =
+                    self.verify.iter().map(|command| format!("- `{command}`")).collect();
+                or_none(&lines.join("\n"))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_templates_are_understood() {
+        for text in [BUILDING, PLANNING] {
+            Template::parse(text).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_variable_has_a_value() {
+        let text = VARIABLES.map(|name| format!("{{{{{name}}}}}")).join("\n");
+        let verify = ["cargo test".to_owned()];
+        let values = Values {
+            story_id: "id",
+            story_title: "title",
+            story_details: "details",
+            plan_path: "plan",
+            progress_path: "progress path",
+            progress: "progress",
+            iteration: 2,
+            verify: &verify,
+            spec_dir: "specs",
+            ..Values::default()
+        };
+        let expected = "id\ntitle\ndetails\nplan\nprogress path\nprogress\n(none)\n(none)\n2\n\
+                        unlimited\n- `cargo test`\nspecs";
+        assert_eq!(Template::parse(&text).unwrap().render(&values), expected);
+    }
+
+    #[test]
+    fn unknown_variables_are_named_with_their_line() {
+        let error = Template::parse("a\nb {{STORY}}").unwrap_err();
+        assert_eq!(error, UnknownVariable { name: "STORY".into(), line: 2 });
+    }
+
+    #[test]
+    fn other_braces_and_values_with_braces_are_left_alone() {
+        let values = Values { story_title: "{{FAILURE}}", ..Values::default() };
+        let template = Template::parse("{{ x }} {{}} {{STORY_TITLE}} {{").unwrap();
+        assert_eq!(template.render(&values), "{{ x }} {{}} {{FAILURE}} {{");
+    }
+}

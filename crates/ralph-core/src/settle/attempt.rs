@@ -1,0 +1,142 @@
+//! The attempt under way, on disk: what any process needs to judge, settle or undo it.
+//!
+//! One file holds a line of JSON and below it the bytes of the plan as it was, because the two must
+//! never be out of step.
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use super::procedure::{Place, SettleError};
+use crate::config::LoopSettings;
+use crate::git::{Checkpoint, Status};
+use crate::plan::{Plan, Story};
+use crate::state::{self, StateDir};
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// Snapshots of old checkpoints that are kept for a look back.
+const CHECKPOINTS_KEPT: usize = 20;
+
+/// An attempt at a story.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The version of this format.
+    pub version: u32,
+    /// The loop's run.
+    pub run: String,
+    /// The story's id.
+    pub story: String,
+    /// Its title.
+    pub title: String,
+    /// The number of the iteration.
+    pub iteration: u64,
+    /// The plan's file.
+    pub plan: Utf8PathBuf,
+    /// Where progress is written.
+    pub progress: Utf8PathBuf,
+    /// The commit that was checked out; none in a repository without commits.
+    pub head: Option<String>,
+    /// The branch that was checked out; none if HEAD was detached.
+    pub branch: Option<String>,
+    /// When it began, as RFC 3339 in UTC.
+    pub began: String,
+    /// The plan as it was.
+    #[serde(skip)]
+    pub plan_before: Vec<u8>,
+}
+
+impl Attempt {
+    /// The attempt under way; none if there is none.
+    pub fn load(state: &StateDir) -> io::Result<Option<Self>> {
+        let content = match fs_err::read(state.attempt()) {
+            Ok(content) => content,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let end = content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len());
+        let (header, plan) = content.split_at(end);
+        let mut attempt: Self = serde_json::from_slice(header)?;
+        if attempt.version > VERSION {
+            let path = state.attempt();
+            return Err(io::Error::other(format!("{path} was written by a newer version")));
+        }
+        attempt.plan_before = plan.get(1..).unwrap_or_default().to_vec();
+        Ok(Some(attempt))
+    }
+
+    /// Writes it down.
+    pub fn save(&self, state: &StateDir) -> io::Result<()> {
+        let mut content = serde_json::to_vec(self)?;
+        content.push(b'\n');
+        content.extend_from_slice(&self.plan_before);
+        state::replace(&state.attempt(), &content)
+    }
+
+    /// The plan as it was when the attempt began.
+    pub fn plan_before(&self, place: &Place<'_>) -> Result<Plan, SettleError> {
+        Ok(Plan::parse(&self.plan, self.plan_before.clone(), &place.plan_options())?)
+    }
+}
+
+/// Begins an attempt: checkpoint, the attempt itself and the story under way are written down.
+pub fn begin(
+    place: &Place<'_>,
+    plan: &Plan,
+    story: &Story,
+    iteration: u64,
+) -> Result<Attempt, SettleError> {
+    let status = Status::read(place.repo)?;
+    let message = format!("before {}", story.id);
+    Checkpoint::create_for(place.repo, place.state, &message, Some(place.run))?;
+    Checkpoint::prune(place.repo, CHECKPOINTS_KEPT)?;
+    let attempt = Attempt {
+        version: VERSION,
+        run: place.run.to_owned(),
+        story: story.id.clone(),
+        title: story.title.clone(),
+        iteration,
+        plan: plan.path().to_owned(),
+        progress: progress_path(&place.config.run, place.root, plan.path()),
+        head: status.head,
+        branch: status.branch,
+        began: state::now(),
+        plan_before: plan.bytes().to_vec(),
+    };
+    remove_if_there(&place.state.claim())?;
+    attempt.save(place.state)?;
+    state::replace(&place.state.current_story(), format!("{}\n", story.id).as_bytes())?;
+    Ok(attempt)
+}
+
+/// Ends it, however it went: nothing is under way any more. A checkpoint that outlived its attempt
+/// would let a later failure take back work that was committed since.
+pub fn end(state: &StateDir) -> io::Result<()> {
+    Checkpoint::clear(state)?;
+    forget(state)
+}
+
+/// Ends it, but keeps its checkpoint: for a run that the user interrupted.
+pub fn forget(state: &StateDir) -> io::Result<()> {
+    for path in [state.current_story(), state.claim(), state.attempt()] {
+        remove_if_there(&path)?;
+    }
+    Ok(())
+}
+
+pub(super) fn remove_if_there(path: &Utf8Path) -> io::Result<()> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Beside the plan, unless the user wants it elsewhere.
+fn progress_path(settings: &LoopSettings, root: &Utf8Path, plan: &Utf8Path) -> Utf8PathBuf {
+    match settings.progress.as_str() {
+        "" => StateDir::progress_beside(plan),
+        path => root.join(path),
+    }
+}

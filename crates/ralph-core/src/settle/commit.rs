@@ -1,0 +1,90 @@
+//! The user's commit: everything that git does not ignore, with the user's hooks and identity.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::attempt::Attempt;
+use crate::git::{GitError, Repo, Status};
+
+/// Stands in where nobody told git who the user is; a commit would otherwise be refused.
+const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
+
+/// Commits everything that is not ignored and returns the commit that is checked out then; it is
+/// the agent's own one if nothing was left to commit.
+pub(super) fn commit_all(repo: &Repo, message: &str) -> Result<Option<String>, GitError> {
+    repo.git().run(&["add", "--all", "--", "."])?;
+    if is_staged(repo)? {
+        let mut args: Vec<&str> = Vec::new();
+        if repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_err() {
+            args.extend(NOBODY);
+        }
+        args.extend(["commit", "--quiet", "--file=-"]);
+        repo.git().with_hooks().feed(&args, message.as_bytes())?;
+    }
+    Ok(Status::read(repo)?.head)
+}
+
+/// Takes back what [`commit_all`] staged; the files stay as they are.
+pub(super) fn unstage(repo: &Repo) -> Result<(), GitError> {
+    let has_commit = Status::read(repo)?.head.is_some();
+    let args: &[&str] = if has_commit { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
+    repo.git().run(args).map(drop)
+}
+
+fn is_staged(repo: &Repo) -> Result<bool, GitError> {
+    if Status::read(repo)?.head.is_none() {
+        return Ok(!repo.git().run(&["ls-files", "-z"])?.is_empty());
+    }
+    match repo.git().run(&["diff", "--cached", "--quiet", "--no-ext-diff"]) {
+        Ok(_) => Ok(false),
+        Err(error) if error.exit_code() == Some(1) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// The files in which two commits differ; all of them where there is none to compare with.
+pub(super) fn files_between(
+    repo: &Repo,
+    from: Option<&str>,
+    to: &str,
+) -> Result<Vec<PathBuf>, GitError> {
+    let output = match from {
+        Some(from) => {
+            repo.git().run(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to])?
+        }
+        None => repo.git().run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", to])?,
+    };
+    let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+}
+
+/// Puts HEAD back on the branch of the attempt if the agent left it, without touching a file: the
+/// agent's commits become part of ours and keep their own branch. Tells what is in the way, if
+/// something is: then the work is not a continuation of what was there.
+pub(super) fn return_to_branch(repo: &Repo, attempt: &Attempt) -> Result<Option<String>, GitError> {
+    let now = Status::read(repo)?;
+    if let (Some(old), Some(new)) = (&attempt.head, &now.head) {
+        match repo.git().run(&["merge-base", "--is-ancestor", old, new]) {
+            Ok(_) => {}
+            Err(error) if error.exit_code() == Some(1) => {
+                return Ok(Some(format!("the agent left or rewrote the history after {old:.8}")));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if now.branch == attempt.branch {
+        return Ok(None);
+    }
+    let reason = "ralph: return to the branch of the story";
+    match (&attempt.branch, &attempt.head) {
+        (Some(branch), _) => {
+            repo.git().run(&["symbolic-ref", "-m", reason, "HEAD", &format!("refs/heads/{branch}")])
+        }
+        (None, Some(head)) => {
+            repo.git().run(&["update-ref", "--no-deref", "-m", reason, "HEAD", head])
+        }
+        (None, None) => Ok(Vec::new()),
+    }?;
+    Ok(None)
+}

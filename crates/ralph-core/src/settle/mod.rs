@@ -1,0 +1,58 @@
+//! How an attempt becomes a commit and a tick, or neither.
+//!
+//! [`begin`] writes down where an attempt starts; [`settle`] ends one that the agent finished well:
+//! it runs the user's checks, commits, ticks and logs, in an order that a crash cannot break.
+//! The tick is part of the same commit where git sees the plan; a marker on disk covers the time
+//! between the two, and [`recover`] finishes or undoes what the marker tells of.
+//! The loop and the stop hook both settle this way; what happens to an attempt that failed is the
+//! loop's to decide.
+//!
+//! ```
+//! use ralph_core::config::Config;
+//! use ralph_core::git::Repo;
+//! use ralph_core::plan::{self, Next, Options};
+//! use ralph_core::settle::{self, Outcome, Place, Report};
+//! use ralph_core::state::{Journal, StateDir};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let test = test_support::TestRepo::new();
+//! # let root = test.root();
+//! # test.git(["config", "user.name", "Test"]);
+//! # test.git(["config", "user.email", "test@localhost"]);
+//! # let plan_path = root.join(".ralph/PRD-1/plan.md");
+//! # test.write(".ralph/PRD-1/plan.md", "- [ ] US-001: Greet\n");
+//! let (repo, state, config) = (Repo::open(root)?, StateDir::of_project(root), Config::default());
+//! let journal = Journal::new(&state, "my-loop");
+//! let place =
+//!     Place { root, repo: &repo, state: &state, config: &config, journal: &journal, run: "r1" };
+//! let plan = plan::load(&plan_path, &Options::default())?;
+//! let Next::Story(story) = plan.next_story(&Default::default()) else { panic!("all done") };
+//! let attempt = settle::begin(&place, &plan, story, 1)?;
+//!
+//! # test.write("hello.txt", "hello\n");
+//! // … the agent works …
+//! let outcome = settle::settle(&place, &attempt, &Report::default(), &|| false)?;
+//! assert!(matches!(outcome, Outcome::Done(_)));
+//! assert_eq!(repo.git().line(&["log", "-1", "--format=%s"])?, "feat(US-001): Greet");
+//! # Ok(())
+//! # }
+//! ```
+
+mod attempt;
+mod check;
+mod commit;
+mod failure;
+mod marker;
+mod procedure;
+mod recover;
+mod repaired_plan;
+
+pub use attempt::{Attempt, begin, end, forget};
+pub use check::{Check, CheckEnd, run_checks};
+pub use failure::{add_guardrail, clear_failure, last_failure, record_failure};
+pub use procedure::{
+    Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
+    progress_entry, settle,
+};
+pub use recover::{Recovered, recover};
+pub use repaired_plan::repair_plan;

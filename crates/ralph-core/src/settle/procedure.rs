@@ -1,0 +1,263 @@
+//! The procedure itself: repair, check, tick and commit, log.
+//!
+//! Nothing here decides what becomes of an attempt that did not settle; see [`Outcome`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use camino::Utf8Path;
+use jiff::Timestamp;
+
+use super::attempt::{self, Attempt};
+use super::check::{Check, CheckEnd, run_checks};
+use super::commit;
+use super::failure::clear_failure;
+use super::marker::Marker;
+use super::repaired_plan::{plan_now, repair_plan};
+use crate::config::Config;
+use crate::git::{CheckpointError, GitError, Repo, Status};
+use crate::plan::progress::{self, Entry};
+use crate::plan::{self, Options, UnknownStory};
+use crate::state::{self, Cap, Event, Journal, StateDir};
+
+/// Where an attempt takes place.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The project's folder, where checks run.
+    pub root: &'a Utf8Path,
+    /// Its repository.
+    pub repo: &'a Repo,
+    /// Its state.
+    pub state: &'a StateDir,
+    /// Its settings.
+    pub config: &'a Config,
+    /// Where events go.
+    pub journal: &'a Journal,
+    /// The loop's run.
+    pub run: &'a str,
+}
+
+impl Place<'_> {
+    /// How plans are read here.
+    pub fn plan_options(&self) -> Options {
+        Options { optional_sections: self.config.plan.optional_sections.clone() }
+    }
+}
+
+/// What is known about an attempt besides what it did to the tree.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Report {
+    /// How long the agent ran.
+    pub duration: Option<Duration>,
+    /// Tokens that it used.
+    pub tokens: Option<u64>,
+    /// What it cost.
+    pub cost_usd: Option<f64>,
+    /// What the agent says that it did.
+    pub summary: Option<String>,
+    /// Whether the agent said explicitly that the story is done. Then checks that pass are enough
+    /// even if no file changed.
+    pub claimed: bool,
+}
+
+/// What became of an attempt that the agent ended well.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// Committed and ticked.
+    Done(Done),
+    /// No file changed, so there is nothing that could be done.
+    NothingChanged,
+    /// The last of these checks did not pass.
+    CheckFailed(Vec<Check>),
+    /// Git or one of the user's git hooks refused the commit.
+    CommitRefused(String),
+    /// The work does not continue what was there.
+    Displaced(String),
+    /// We were asked to stop.
+    Stopped,
+}
+
+/// A story that is done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Done {
+    /// The commit; none if the repository has none and nothing had to be committed.
+    pub commit: Option<String>,
+    /// The files that changed.
+    pub files: Vec<PathBuf>,
+    /// The checks that passed.
+    pub checks: Vec<Check>,
+}
+
+/// Why an attempt could not be settled at all.
+#[derive(Debug, thiserror::Error)]
+pub enum SettleError {
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The checkpoint could not be made.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The plan cannot be read.
+    #[error(transparent)]
+    Plan(#[from] plan::Error),
+    /// The plan does not have the story.
+    #[error(transparent)]
+    Story(#[from] UnknownStory),
+}
+
+/// Settles an attempt that the agent ended well. `stop` is asked while checks run.
+pub fn settle(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    report: &Report,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, SettleError> {
+    repair_plan(place, attempt)?;
+    if let Some(why) = commit::return_to_branch(place.repo, attempt)? {
+        return Ok(Outcome::Displaced(why));
+    }
+    let files = changed_files(place, attempt)?;
+    let has_checks = !place.config.verify.commands.is_empty();
+    if files.is_empty() && !(report.claimed && has_checks) {
+        return Ok(Outcome::NothingChanged);
+    }
+    let verify = &place.config.verify;
+    let checks = run_checks(place.root, &verify.commands, verify.timeout.limit(), stop)?;
+    match checks.last() {
+        Some(Check { end: CheckEnd::Stopped, .. }) => return Ok(Outcome::Stopped),
+        Some(check) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
+        _ => {}
+    }
+    let commit = match tick_and_commit(place, attempt)? {
+        Ok(commit) => commit,
+        Err(refusal) => return Ok(Outcome::CommitRefused(refusal)),
+    };
+    let done = Done { commit, files, checks };
+    record_done(place, attempt, report, &done)?;
+    Ok(Outcome::Done(done))
+}
+
+/// The files that differ from what was there when the attempt began; plan, progress and our own
+/// folders do not count.
+pub fn changed_files(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<PathBuf>, GitError> {
+    let status = Status::read(place.repo)?;
+    let mut files = status.changed;
+    // A submodule that points elsewhere is work as well.
+    files.extend(status.nested);
+    if let Some(head) = status.head.filter(|head| Some(head) != attempt.head.as_ref()) {
+        files.extend(commit::files_between(place.repo, attempt.head.as_deref(), &head)?);
+    }
+    let ours = [&attempt.plan, &attempt.progress].map(|path| below_top(place.repo, path));
+    files.retain(|file| !place.repo.is_untouched(file) && !ours.contains(&Some(file.clone())));
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+/// A path relative to the top of the work tree, if it is in there.
+fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
+    let path = path.as_std_path();
+    let real = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let real =
+        real.map_or(path.to_owned(), |folder| folder.join(path.file_name().unwrap_or_default()));
+    real.strip_prefix(repo.top()).ok().map(Path::to_owned)
+}
+
+/// The tick is written first, so that it is part of the commit; until the commit is there, the
+/// marker says that the tick is not to be believed. The inner error is a commit that was refused.
+fn tick_and_commit(
+    place: &Place<'_>,
+    attempt: &Attempt,
+) -> Result<Result<Option<String>, String>, SettleError> {
+    let open = plan_now(place, attempt)?;
+    let ticked = open.tick(&attempt.story)?;
+    Marker::new(&attempt.story, Status::read(place.repo)?.head).save(place.state)?;
+    state::replace(&attempt.plan, &ticked)?;
+    let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
+    match commit::commit_all(place.repo, &format!("feat({}): {title}\n", attempt.story)) {
+        Ok(commit) => Ok(Ok(commit)),
+        Err(refusal) => {
+            state::replace(&attempt.plan, open.bytes())?;
+            commit::unstage(place.repo)?;
+            Marker::clear(place.state)?;
+            match refusal {
+                GitError::Failed { stderr, .. } => Ok(Err(stderr)),
+                other => Err(other.into()),
+            }
+        }
+    }
+}
+
+/// What follows from a commit that is there; done again after a crash, it does no harm.
+pub(super) fn record_done(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    report: &Report,
+    done: &Done,
+) -> Result<(), SettleError> {
+    if let Some(commit) = &done.commit {
+        place.journal.append(&Event::Committed { commit: commit.clone() })?;
+    }
+    log_progress(
+        attempt,
+        &Entry {
+            commit: short(done.commit.as_deref()),
+            verify: done
+                .checks
+                .iter()
+                .map(|check| (check.command.clone(), check.passed()))
+                .collect(),
+            files_changed: done.files.iter().map(|file| file.display().to_string()).collect(),
+            ..progress_entry(attempt, report, progress::Status::Success)
+        },
+    )?;
+    place.journal.append(&Event::StoryDone)?;
+    clear_failure(place.state)?;
+    attempt::end(place.state)?;
+    Marker::clear(place.state)?;
+    Ok(())
+}
+
+fn short(commit: Option<&str>) -> Option<String> {
+    commit.map(|commit| commit.chars().take(8).collect())
+}
+
+/// What the progress says about an attempt, before anything is known but how it ended.
+pub fn progress_entry(attempt: &Attempt, report: &Report, status: progress::Status) -> Entry {
+    Entry {
+        iteration: attempt.iteration,
+        story: attempt.story.clone(),
+        status,
+        commit: None,
+        time: Timestamp::now(),
+        reason: None,
+        duration: report.duration,
+        tokens: report.tokens,
+        cost_usd: report.cost_usd,
+        verify: Vec::new(),
+        files_changed: Vec::new(),
+        summary: report.summary.clone(),
+    }
+}
+
+/// Appends an entry to the progress.
+pub fn log_progress(attempt: &Attempt, entry: &Entry) -> io::Result<()> {
+    let existing = match fs_err::read(&attempt.progress) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        other => other?,
+    };
+    let never = Cap { above: u64::MAX, keep_lines: 0 };
+    state::append_capped(&attempt.progress, &entry.appended_to(&existing), never)
+}
+
+/// Marks the story of an attempt as waiting for a person.
+pub fn mark_blocked(place: &Place<'_>, attempt: &Attempt, why: &str) -> Result<(), SettleError> {
+    let blocked = plan_now(place, attempt)?.block(&attempt.story)?;
+    state::replace(&attempt.plan, &blocked)?;
+    place.journal.append(&Event::StorySetAside { why: why.to_owned() })?;
+    Ok(())
+}

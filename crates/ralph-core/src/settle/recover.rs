@@ -1,0 +1,60 @@
+//! After a crash in the middle of settling: the tick and its commit are both there, or neither is.
+
+use super::attempt::Attempt;
+use super::commit;
+use super::marker::Marker;
+use super::procedure::{Done, Place, Report, SettleError, record_done};
+use super::repaired_plan::{plan_now, repair_plan};
+use crate::git::Status;
+use crate::plan::State;
+use crate::state;
+
+/// What was found and done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recovered {
+    /// Nothing was being settled.
+    Nothing,
+    /// The commit was there; the rest was finished.
+    Finished {
+        /// The story that is done.
+        story: String,
+        /// Its commit.
+        commit: Option<String>,
+    },
+    /// The commit was not there; the tick was taken back, and the work is as the agent left it.
+    Undone {
+        /// The story, which is open again.
+        story: String,
+    },
+}
+
+/// Finishes or undoes a settling that was interrupted.
+pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
+    let Some(marker) = Marker::load(place.state)? else { return Ok(Recovered::Nothing) };
+    let attempt = Attempt::load(place.state)?.filter(|attempt| attempt.story == marker.story);
+    let Some(attempt) = attempt else {
+        // The attempt's file goes just before the marker, so all else was done.
+        Marker::clear(place.state)?;
+        return Ok(Recovered::Nothing);
+    };
+    // Waits for a git that the crash may have left running: it would hold the lock.
+    place.repo.git().run(&["update-index", "-q", "--refresh"]).ok();
+    let head = Status::read(place.repo)?.head;
+    if head == marker.head {
+        repair_plan(place, &attempt)?;
+        commit::unstage(place.repo)?;
+        Marker::clear(place.state)?;
+        return Ok(Recovered::Undone { story: attempt.story });
+    }
+    let plan = plan_now(place, &attempt)?;
+    if plan.story(&attempt.story).is_some_and(|story| story.state != State::Done) {
+        state::replace(&attempt.plan, &plan.tick(&attempt.story)?)?;
+    }
+    let files = match &head {
+        Some(head) => commit::files_between(place.repo, attempt.head.as_deref(), head)?,
+        None => Vec::new(),
+    };
+    let done = Done { commit: head.clone(), files, checks: Vec::new() };
+    record_done(place, &attempt, &Report::default(), &done)?;
+    Ok(Recovered::Finished { story: attempt.story, commit: head })
+}

@@ -1,0 +1,94 @@
+//! Transcripts of every size and shape.
+
+use test_support::Scratch;
+
+use super::*;
+
+fn answer(tokens: u64) -> String {
+    format!(
+        r#"{{"type":"assistant","isSidechain":false,"message":{{"content":[{{"type":"text","text":"x"}}],"usage":{{"input_tokens":{tokens},"cache_creation_input_tokens":10,"cache_read_input_tokens":null,"output_tokens":5}}}}}}"#
+    )
+}
+
+const CALL: &str = r#"{"type": "assistant", "isSidechain": false, "message": {"content": [{"type": "tool_use", "name": "Bash", "input": {}}], "usage": {"input_tokens": 100, "output_tokens": 1}}}"#;
+
+fn read(lines: &[String], since: usize) -> Ending {
+    let scratch = Scratch::new();
+    let path = scratch.file("t.jsonl", lines.join("\n") + "\n");
+    let since: usize = lines.iter().take(since).map(|line| line.len() + 1).sum();
+    ending(&path, since as u64).unwrap()
+}
+
+fn check(lines: &[String], since: usize, context: Option<u64>, tool_called: bool) {
+    let found = read(lines, since);
+    assert_eq!((found.context, found.tool_called), (context, tool_called));
+}
+
+fn bulky(size: usize) -> String {
+    format!(r#"{{"type":"attachment","body":"{}"}}"#, "y".repeat(size))
+}
+
+#[test]
+fn the_last_answer_of_the_main_conversation_counts() {
+    check(&[answer(1000), answer(2000)], 2, Some(2015), false);
+    let side = answer(9000).replace("\"isSidechain\":false", "\"isSidechain\":true");
+    check(&[answer(1000), side], 2, Some(1015), false);
+    let made_up = answer(0).replace("10", "0").replace(":5", ":0");
+    check(&[answer(1000), made_up], 2, Some(1015), false);
+}
+
+#[test]
+fn other_lines_rubbish_and_torn_lines_are_passed_over() {
+    let lines = [
+        answer(1000),
+        bulky(400_000),
+        r#"{"type":"user","message":{"content":"the \"assistant\" said \"usage\""}}"#.to_owned(),
+        "rubbish \"assistant\"".to_owned(),
+        String::new(),
+        r#"{"type":"assistant","message":{"usage":{"input_tok"#.to_owned(),
+    ];
+    check(&lines, 0, Some(1015), false);
+    check(&[], 0, None, false);
+    check(&[bulky(10)], 0, None, false);
+}
+
+#[test]
+fn what_was_used_before_a_compaction_no_longer_counts() {
+    let boundary = r#"{"type":"system","subtype":"compact_boundary"}"#.to_owned();
+    check(&[answer(150_000), boundary.clone()], 0, None, false);
+    check(&[answer(150_000), boundary, answer(3000)], 0, Some(3015), false);
+}
+
+#[test]
+fn a_tool_call_counts_if_it_came_after_the_given_moment() {
+    let lines = [answer(1), CALL.to_owned(), bulky(300_000), answer(2)];
+    check(&lines, 0, Some(17), true);
+    check(&lines, 1, Some(17), true);
+    check(&lines, 2, Some(17), false);
+    let told =
+        r#"{"type":"user","message":{"content":[{"type":"tool_use","note":"\"assistant\""}]}}"#;
+    check(&[told.to_owned(), answer(2)], 0, Some(17), false);
+}
+
+#[test]
+fn lines_across_chunks_are_put_together() {
+    for size in [1, 1000, 131_000, 131_072, 131_073, 262_144, 700_000] {
+        let long = answer(7).replace("\"x\"", &format!("\"{}\"", "z".repeat(size)));
+        check(&[bulky(200_000), long, bulky(150_000)], 0, Some(22), false);
+    }
+}
+
+#[test]
+fn reading_stops_where_it_would_take_too_long() {
+    let lines = [answer(1000), bulky(9 * 1024 * 1024)];
+    check(&lines, 0, None, false);
+    assert!(read(&lines, 0).length > 9 * 1024 * 1024);
+}
+
+#[test]
+fn no_transcript_is_an_error_and_not_an_answer() {
+    let scratch = Scratch::new();
+    assert!(ending(&scratch.path("none"), 0).is_err());
+    assert!(ending(&scratch.dir("folder"), 0).is_err());
+    assert_eq!(ending(&scratch.file("empty", ""), 0).unwrap(), Ending::default());
+}

@@ -1,0 +1,219 @@
+//! Settling in real repositories: what is committed, what is ticked, and what a crash leaves.
+
+use camino::Utf8PathBuf;
+use ralph_core::config::{Config, Flag};
+use ralph_core::env::Env;
+use ralph_core::git::{Checkpoint, Repo};
+use ralph_core::plan::{self, Next, Options};
+use ralph_core::settle::{self, Attempt, Outcome, Place, Recovered, Report};
+use ralph_core::state::{Journal, StateDir};
+use test_support::TestRepo;
+
+const PLAN: &str = ".ralph/PRD-1/plan.md";
+const STORIES: &str = "- [ ] US-001: Greet\n- [ ] US-002: Part\n";
+
+struct Stage {
+    test: TestRepo,
+    repo: Repo,
+    state: StateDir,
+    config: Config,
+    journal: Journal,
+}
+
+impl Stage {
+    fn new(flags: &[(&str, &str)]) -> Self {
+        let test = TestRepo::new();
+        test.git(["config", "user.name", "Test"]);
+        test.git(["config", "user.email", "test@localhost"]);
+        Self::with(test, flags)
+    }
+
+    fn with(test: TestRepo, flags: &[(&str, &str)]) -> Self {
+        test.write(PLAN, STORIES);
+        let flags: Vec<Flag> = flags.iter().map(|(key, value)| Flag::new(*key, *value)).collect();
+        let config = Config::from_parts("", "", &Env::of([("", "")]), &flags).unwrap();
+        let state = StateDir::of_project(test.root());
+        state.prepare().unwrap();
+        let journal = Journal::new(&state, "test");
+        Self { repo: Repo::open(test.root()).unwrap(), state, config, journal, test }
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            root: self.test.root(),
+            repo: &self.repo,
+            state: &self.state,
+            config: &self.config,
+            journal: &self.journal,
+            run: "r1",
+        }
+    }
+
+    fn begin(&self) -> Attempt {
+        let path: Utf8PathBuf = self.test.root().join(PLAN);
+        let plan = plan::load(&path, &Options::default()).unwrap();
+        let Next::Story(story) = plan.next_story(&Default::default()) else { panic!("no story") };
+        settle::begin(&self.place(), &plan, story, 1).unwrap()
+    }
+
+    fn settle(&self, attempt: &Attempt) -> Outcome {
+        settle::settle(&self.place(), attempt, &Report::default(), &|| false).unwrap()
+    }
+
+    fn plan(&self) -> String {
+        self.read(PLAN)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs_err::read_to_string(self.test.root().join(name)).unwrap()
+    }
+
+    fn subjects(&self) -> Vec<String> {
+        self.test.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
+    }
+
+    fn is_over(&self) {
+        assert!(Checkpoint::load(&self.state).unwrap().is_none());
+        assert!(Attempt::load(&self.state).unwrap().is_none());
+        assert!(!self.state.current_story().exists() && !self.state.settling().exists());
+    }
+}
+
+#[test]
+fn work_and_tick_are_one_commit() {
+    let stage = Stage::new(&[("verify.commands", "test -e new.txt")]);
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    stage.test.write("ignored.log", "x\n");
+    let Outcome::Done(done) = stage.settle(&attempt) else { panic!("not done") };
+    assert_eq!(stage.plan(), "- [x] US-001: Greet\n- [ ] US-002: Part\n");
+    assert_eq!(stage.subjects(), ["feat(US-001): Greet", "first"]);
+    let committed = stage.test.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(committed, ".ralph/PRD-1/plan.md\nnew.txt\n");
+    assert_eq!(stage.test.git(["show", "HEAD:.ralph/PRD-1/plan.md"]), stage.plan());
+    let progress = stage.read(".ralph/PRD-1/progress.md");
+    let short = &done.commit.unwrap()[..8];
+    assert!(progress.contains("## Iteration 1 - US-001\n- Status: SUCCESS"), "{progress}");
+    assert!(progress.contains(short) && progress.contains("`test -e new.txt` passed"));
+    stage.is_over();
+}
+
+#[test]
+fn nothing_changed_is_not_done() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.write(PLAN, STORIES.replace("[ ]", "[x]"));
+    assert_eq!(stage.settle(&attempt), Outcome::NothingChanged);
+    assert_eq!((stage.plan().as_str(), stage.subjects().len()), (STORIES, 1));
+}
+
+#[test]
+fn the_agents_word_needs_checks_to_count_without_changes() {
+    for (flags, done) in [(vec![("verify.commands", "true")], true), (vec![], false)] {
+        let stage = Stage::new(&flags);
+        let attempt = stage.begin();
+        let report = Report { claimed: true, ..Report::default() };
+        let outcome = settle::settle(&stage.place(), &attempt, &report, &|| false).unwrap();
+        assert_eq!(matches!(outcome, Outcome::Done(_)), done);
+        assert_eq!(stage.plan() != STORIES, done);
+    }
+}
+
+#[test]
+fn a_failing_check_leaves_everything_open() {
+    let stage = Stage::new(&[("verify.commands", "echo broken; false")]);
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    let Outcome::CheckFailed(checks) = stage.settle(&attempt) else { panic!("no failure") };
+    assert_eq!(checks[0].output, "broken\n");
+    assert_eq!((stage.plan().as_str(), stage.subjects().len()), (STORIES, 1));
+    assert!(Attempt::load(&stage.state).unwrap().is_some());
+}
+
+#[test]
+fn the_users_hooks_run_and_a_refusal_takes_the_tick_back() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    let hook = ".git/hooks/pre-commit";
+    stage.test.write(hook, "#!/bin/sh\necho no tabs please >&2\nexit 1\n");
+    stage.test.chmod(hook, 0o755);
+    assert_eq!(stage.settle(&attempt), Outcome::CommitRefused("no tabs please".into()));
+    assert_eq!((stage.plan().as_str(), stage.subjects().len()), (STORIES, 1));
+    assert!(!stage.state.settling().exists());
+    stage.test.write(hook, "#!/bin/sh\nexit 0\n");
+    assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+}
+
+#[test]
+fn the_agents_own_commits_and_branches_are_folded_in() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.git(["checkout", "-q", "-b", "agent"]);
+    stage.test.write("new.txt", "new\n");
+    stage.test.commit_all("by the agent");
+    assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+    assert_eq!(stage.test.git(["symbolic-ref", "--short", "HEAD"]), "main\n");
+    assert_eq!(stage.subjects(), ["feat(US-001): Greet", "first"]);
+    assert!(stage.test.git(["show", "--format=", "--name-only", "HEAD"]).contains("new.txt"));
+}
+
+#[test]
+fn rewritten_history_is_not_settled() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.git(["commit", "-q", "--amend", "-m", "other"]);
+    stage.test.write("new.txt", "new\n");
+    assert!(matches!(stage.settle(&attempt), Outcome::Displaced(_)));
+}
+
+#[test]
+fn a_repository_without_commits_and_identity_gets_its_first() {
+    let test = TestRepo::empty();
+    test.git(["config", "user.useConfigOnly", "true"]);
+    let stage = Stage::with(test, &[]);
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+    assert_eq!(stage.subjects(), ["feat(US-001): Greet"]);
+}
+
+/// Leaves the disk as a crash between tick and commit, or between commit and log, would.
+fn crash(stage: &Stage, after_commit: bool) {
+    stage.begin();
+    stage.test.write("new.txt", "new\n");
+    let head = stage.test.head();
+    let marker = format!("{{\"version\":1,\"story\":\"US-001\",\"head\":\"{head}\"}}");
+    stage.test.write(".ralph/settling.json", marker);
+    stage.test.write(PLAN, STORIES.replacen("[ ]", "[x]", 1));
+    stage.test.git(["add", "-A"]);
+    if after_commit {
+        stage.test.git(["commit", "-q", "-m", "feat(US-001): Greet"]);
+    }
+}
+
+#[test]
+fn a_crash_before_the_commit_takes_the_tick_back_and_keeps_the_work() {
+    let stage = Stage::new(&[]);
+    crash(&stage, false);
+    let story = "US-001".to_owned();
+    assert_eq!(settle::recover(&stage.place()).unwrap(), Recovered::Undone { story });
+    assert_eq!((stage.plan().as_str(), stage.read("new.txt").as_str()), (STORIES, "new\n"));
+    assert_eq!(settle::recover(&stage.place()).unwrap(), Recovered::Nothing);
+    let attempt = Attempt::load(&stage.state).unwrap().unwrap();
+    assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+    assert_eq!(stage.subjects().len(), 2);
+}
+
+#[test]
+fn a_crash_after_the_commit_is_finished() {
+    let stage = Stage::new(&[]);
+    crash(&stage, true);
+    let Recovered::Finished { story, .. } = settle::recover(&stage.place()).unwrap() else {
+        panic!("not finished")
+    };
+    assert_eq!(story, "US-001");
+    assert_eq!(stage.subjects().len(), 2);
+    assert!(stage.read(".ralph/PRD-1/progress.md").contains("SUCCESS"));
+    stage.is_over();
+}

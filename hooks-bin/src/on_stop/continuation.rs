@@ -1,0 +1,102 @@
+//! The next story, where the session was asked to go on: by our own loop, or by a feature list.
+
+use std::collections::BTreeSet;
+
+use ralph_core::config::Config;
+use ralph_core::gate::{
+    Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
+};
+use ralph_core::hook::Decision;
+use ralph_core::plan::{self, LoopProgress};
+use ralph_core::state::{self, Event, LoopDir};
+use ralph_core::transcript::Ending;
+
+use super::session::Session;
+use super::{leaving, our_loop};
+use crate::harness::Failure;
+
+/// What continuation says about a stop.
+pub(super) enum Answer {
+    /// It decided.
+    Decided(Decision),
+    /// It has nothing against it; this is the status if nothing else has.
+    Open(StopStatus),
+}
+
+/// Decides about going on.
+pub(super) fn decide(session: &Session<'_>, ending: &Ending) -> Result<Answer, Failure> {
+    if let Some(attempt) = our_loop::asked_for(session) {
+        return our_loop::decide(session, &attempt, ending);
+    }
+    match &session.loop_dir {
+        Some(dir) => Ok(with_feature_list(session, dir, ending)),
+        None => Ok(Answer::Open(StopStatus::Allowed)),
+    }
+}
+
+/// Somebody else's feature list: the agent sets `passes`, and we only read it.
+fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> Answer {
+    let call = session.call;
+    let path = dir.feature_list();
+    let plan = match plan::load(&path, &session.plan_options()) {
+        Ok(plan) => plan,
+        Err(error) => {
+            call.record("continuation", &error.to_string());
+            return Answer::Open(StopStatus::Allowed);
+        }
+    };
+    let progress = plan::read_file(&dir.progress()).ok().flatten().unwrap_or_default();
+    let standing = standing(&progress, call.config());
+    let story = match course(&plan, &BTreeSet::new(), standing) {
+        Course::GoOn(story) => story,
+        other => return end_of(session, &other),
+    };
+    let fingerprint = session.fingerprint(Some(&path));
+    if let Err(why) =
+        session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
+    {
+        return refused(session, why, &story.id);
+    }
+    if let Err(error) = state::replace(&dir.progress(), &counted_up(&progress, standing)) {
+        // Our own count still bounds it.
+        call.record("continuation", &error.to_string());
+    }
+    let ticking = Ticking::Agent { progress: dir.progress() };
+    let text = instruction(None, &plan, story, standing, &ticking);
+    Answer::Decided(send_on(session, text))
+}
+
+fn standing(progress: &[u8], config: &Config) -> Standing {
+    Standing::of(&LoopProgress::parse(progress), config.run.max_iterations)
+}
+
+/// The plan gives no next story.
+pub(super) fn end_of(session: &Session<'_>, course: &Course<'_>) -> Answer {
+    let (status, stories) = match course {
+        Course::ReachedLimit(stories) => (StopStatus::ReachedLimit, stories),
+        Course::Stuck(stories) => (StopStatus::LetGo, stories),
+        Course::Complete | Course::GoOn(_) => return Answer::Open(StopStatus::Complete),
+    };
+    let note = match status {
+        StopStatus::LetGo => format!("no story can be worked on; {}", remaining(stories)),
+        _ => remaining(stories),
+    };
+    Answer::Decided(leaving::allow(session, status, Some(note)))
+}
+
+/// There is a next story, but the session is not held back any more.
+pub(super) fn refused(session: &Session<'_>, why: LetGo, story: &str) -> Answer {
+    let status = match why {
+        LetGo::ContinuationsSpent => StopStatus::ReachedLimit,
+        _ => StopStatus::LetGo,
+    };
+    let note = format!("{}; next would be {story}", why.told());
+    Answer::Decided(leaving::allow(session, status, Some(note)))
+}
+
+/// Blocks with this text.
+pub(super) fn send_on(session: &Session<'_>, text: String) -> Decision {
+    let first = text.lines().next().unwrap_or_default().to_owned();
+    session.call.journal(&Event::StopBlocked { reasons: vec![first] });
+    Decision::Block(text)
+}

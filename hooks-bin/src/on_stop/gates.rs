@@ -1,0 +1,90 @@
+//! Reads what the gates judge, and nothing that they do not need.
+
+use std::path::PathBuf;
+
+use ralph_core::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
+use ralph_core::git::{Repo, Status};
+use ralph_core::settle::run_checks;
+use ralph_core::state::{LastVerdict, SessionDir};
+
+use super::session::Session;
+
+/// What all gates say.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub(super) unmet: Vec<Unmet>,
+    /// Worth saying along with a block, but no reason for one.
+    pub(super) advice: Vec<String>,
+}
+
+/// Judges all gates that concern the session.
+pub(super) fn judge(session: &Session<'_>) -> Judged {
+    let mut judged = Judged::default();
+    let orchestrator = session.load::<Orchestrator>();
+    let is_orchestrated = orchestrator.is_some();
+    judged.unmet.extend(orchestrator.and_then(|(state, file)| state.gate(&file)));
+    judged.unmet.extend(session.load::<LoopState>().and_then(|(state, file)| state.gate(&file)));
+    judged.unmet.extend(session.load::<QualityGate>().and_then(|(state, file)| state.gate(&file)));
+    judged.unmet.extend(session.dirs().iter().filter_map(|dir| tasks(session, dir)));
+    if session.is_bound() {
+        let last = session.dirs().iter().find_map(LastVerdict::load);
+        judged.unmet.extend(last.and_then(|last| gate::last_verdict(&last)));
+        judged.unmet.extend(current_story(session));
+    }
+    if session.call.config().stop.verify {
+        judged.unmet.extend(verify(session));
+    }
+    // Git is asked last and only if its answer is needed: a process costs more than all the rest.
+    if is_orchestrated {
+        judged.unmet.extend(gate::uncommitted(&changed(session)));
+    } else if !judged.unmet.is_empty() && session.is_bound() {
+        judged.advice.extend(gate::uncommitted_advice(&changed(session)));
+    }
+    judged
+}
+
+fn tasks(session: &Session<'_>, dir: &SessionDir) -> Option<Unmet> {
+    let tasks = Tasks::load(dir);
+    for broken in &tasks.broken {
+        session.call.record("gate", &broken.to_string());
+    }
+    tasks.gate(&dir.tasks())
+}
+
+fn current_story(session: &Session<'_>) -> Option<Unmet> {
+    let id = session.own_story()?;
+    let plan = session.plan()?;
+    let reported = session.call.project().own_state().claim().exists();
+    gate::current_story(plan.story(id.as_str())?, reported)
+}
+
+fn verify(session: &Session<'_>) -> Option<Unmet> {
+    let verify = &session.call.config().verify;
+    let root = session.call.project().root();
+    match run_checks(root, &verify.commands, verify.timeout.limit(), &|| false) {
+        Ok(checks) => {
+            let failed = checks.last().filter(|check| !check.passed()).map(|check| FailedCheck {
+                command: check.command.clone(),
+                ended: check.verdict(),
+                output: check.output.clone(),
+            });
+            gate::verify(failed.as_ref())
+        }
+        Err(error) => {
+            session.call.record("gate", &format!("the verify commands could not be run: {error}"));
+            None
+        }
+    }
+}
+
+/// Files that are not committed, ours left out; none where there is no repository.
+fn changed(session: &Session<'_>) -> Vec<PathBuf> {
+    let Ok(repo) = Repo::open(session.call.project().root()) else { return Vec::new() };
+    match Status::read(&repo) {
+        Ok(status) => status.changed.into_iter().filter(|path| !repo.is_untouched(path)).collect(),
+        Err(error) => {
+            session.call.record("gate", &error.to_string());
+            Vec::new()
+        }
+    }
+}

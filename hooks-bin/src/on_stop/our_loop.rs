@@ -1,0 +1,193 @@
+//! Going on under our own loop: the story just worked on is settled as the loop would settle it,
+//! and only then the next one is given out.
+
+use std::collections::BTreeSet;
+
+use ralph_core::config::{Mode, StoriesPerSession};
+use ralph_core::gate::{
+    self, Cause, Course, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
+};
+use ralph_core::git::Repo;
+use ralph_core::plan;
+use ralph_core::settle::{self, Attempt, Check, Outcome, Place, Report};
+use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
+use ralph_core::transcript::Ending;
+
+use super::continuation::{Answer, end_of, refused, send_on};
+use super::leaving;
+use super::session::Session;
+use crate::harness::Failure;
+
+/// The attempt to settle, if our loop wants this session to go on after it.
+pub(super) fn asked_for(session: &Session<'_>) -> Option<Attempt> {
+    let config = session.call.config();
+    let wanted = match config.session.stories_per_session {
+        StoriesPerSession::AtMost(0 | 1) => return None,
+        StoriesPerSession::AtMost(stories) => Some(stories),
+        StoriesPerSession::Auto => None,
+    };
+    if config.run.mode == Mode::Planning {
+        return None;
+    }
+    let attempt = session.attempt()?;
+    // The last story of a session is the loop's to settle.
+    let begun = given_out(session) + 1;
+    (wanted.is_none_or(|stories| begun < stories)).then_some(attempt)
+}
+
+/// How many stories this session was sent on to.
+fn given_out(session: &Session<'_>) -> u64 {
+    let counted = session.call.session().and_then(|dir| gate::Blocks::load(&dir, false));
+    counted.map_or(0, |blocks| blocks.row(&session.who).stories.len() as u64)
+}
+
+/// Settles the attempt and goes on.
+pub(super) fn decide(
+    session: &Session<'_>,
+    attempt: &Attempt,
+    ending: &Ending,
+) -> Result<Answer, Failure> {
+    let call = session.call;
+    let state = call.project().own_state();
+    let _lock = match Lock::take(&state.settle_lock(), "settling a story") {
+        Ok(lock) => lock,
+        // Another hook of this stop is at it and will answer.
+        Err(LockError::Held(_)) => return Ok(Answer::Decided(Default::default())),
+        Err(LockError::Io(error)) => return Err(error.into()),
+    };
+    let repo = Repo::open(call.project().root())?;
+    let run = call.env.run().unwrap_or_default();
+    let marks = Marks {
+        session: Some(call.input.session_id.clone()),
+        run: Some(run.clone()),
+        story: Some(attempt.story.clone()),
+    };
+    let journal = Journal::new(state, call.hook).marked(marks);
+    let place = Place {
+        root: call.project().root(),
+        repo: &repo,
+        state,
+        config: call.config(),
+        journal: &journal,
+        run: &run,
+    };
+    match settled(session, &place, attempt)? {
+        Settled::Done(told) => go_on(session, &place, attempt, ending, &told),
+        Settled::Failed(why) => failed(session, &place, attempt, ending, &why),
+        Settled::ForTheLoop(why) => {
+            Ok(Answer::Decided(leaving::allow(session, StopStatus::LetGo, Some(why))))
+        }
+    }
+}
+
+/// What became of the story just worked on.
+enum Settled {
+    /// Committed and ticked; told in one line.
+    Done(String),
+    /// Not done, and the agent can do something about it.
+    Failed(String),
+    /// Not done, and what follows is the loop's to decide.
+    ForTheLoop(String),
+}
+
+fn settled(
+    session: &Session<'_>,
+    place: &Place<'_>,
+    attempt: &Attempt,
+) -> Result<Settled, Failure> {
+    let last = session.dirs().iter().find_map(LastVerdict::load);
+    if let Some(unmet) = last.and_then(|last| gate::last_verdict(&last)) {
+        return Ok(Settled::Failed(unmet.to_string()));
+    }
+    let summary = session.call.input.last_assistant_message.clone();
+    let report = Report { summary, claimed: place.state.claim().exists(), ..Report::default() };
+    Ok(match settle::settle(place, attempt, &report, &|| false)? {
+        Outcome::Done(done) => {
+            let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
+            Settled::Done(format!("{} is done (commit {commit}).", attempt.story))
+        }
+        Outcome::CheckFailed(checks) => Settled::Failed(shown(checks.last())),
+        Outcome::NothingChanged => Settled::Failed("No file was changed for it.".to_owned()),
+        Outcome::CommitRefused(text) => {
+            Settled::Failed(format!("The commit was refused:\n{}", gate::last_lines(&text)))
+        }
+        Outcome::Displaced(why) => Settled::ForTheLoop(why),
+        Outcome::Stopped => Settled::ForTheLoop("the checks were stopped".to_owned()),
+    })
+}
+
+fn shown(check: Option<&Check>) -> String {
+    check.map_or_else(String::new, |check| {
+        let output = gate::last_lines(&check.output);
+        format!("`{}` {}; it printed:\n{output}", check.command, check.verdict())
+    })
+}
+
+/// The story is not done: back to it, within its attempts.
+fn failed(
+    session: &Session<'_>,
+    place: &Place<'_>,
+    attempt: &Attempt,
+    ending: &Ending,
+    why: &str,
+) -> Result<Answer, Failure> {
+    settle::record_failure(place.state, why)?;
+    let dir = session.call.session();
+    let failures = dir.and_then(|dir| {
+        note_on_disk(&dir, |blocks| blocks.count_failure(&session.who, &attempt.story))
+    });
+    let attempts = place.config.limits.attempts_per_story;
+    let spent = failures.is_none_or(|failures| failures >= attempts);
+    if spent {
+        let note = format!("{} failed as often as it may: {why}", attempt.story);
+        return Ok(Answer::Decided(leaving::allow(session, StopStatus::LetGo, Some(note))));
+    }
+    let standing = standing(place, attempt);
+    let fingerprint = session.fingerprint(Some(&attempt.plan));
+    if let Err(why) =
+        session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
+    {
+        return Ok(refused(session, why, &attempt.story));
+    }
+    let text = format!(
+        "{} ({}) is not done yet, attempt {} of {attempts}.\n{why}\n\
+         Next: fix that, run the checks yourself, and stop again.",
+        attempt.story,
+        attempt.title.trim(),
+        failures.unwrap_or_default()
+    );
+    Ok(Answer::Decided(send_on(session, text)))
+}
+
+/// The story is done: on to the next one.
+fn go_on(
+    session: &Session<'_>,
+    place: &Place<'_>,
+    attempt: &Attempt,
+    ending: &Ending,
+    told: &str,
+) -> Result<Answer, Failure> {
+    let plan = plan::load(&attempt.plan, &place.plan_options())?;
+    let standing = standing(place, attempt);
+    let story = match course(&plan, &BTreeSet::new(), standing) {
+        Course::GoOn(story) => story,
+        other => return Ok(end_of(session, &other)),
+    };
+    let fingerprint = session.fingerprint(Some(&attempt.plan));
+    if let Err(why) =
+        session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
+    {
+        return Ok(refused(session, why, &story.id));
+    }
+    // Whose iteration it is, is the loop's to say: it takes up what was settled here.
+    settle::begin(place, &plan, story, attempt.iteration.saturating_add(1))?;
+    if let Some(dir) = session.call.session() {
+        note_on_disk(&dir, |blocks| blocks.sent_to(&session.who, &story.id));
+    }
+    let text = instruction(Some(told), &plan, story, standing, &Ticking::Us);
+    Ok(Answer::Decided(send_on(session, text)))
+}
+
+fn standing(place: &Place<'_>, attempt: &Attempt) -> Standing {
+    Standing { iteration: attempt.iteration, limit: place.config.run.max_iterations }
+}

@@ -1,0 +1,179 @@
+//! The session that wants to stop: where its files are, and what it is bound to.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::gate::{
+    Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
+};
+use ralph_core::plan::{self, Candidate, Options, Plan};
+use ralph_core::settle::Attempt;
+use ralph_core::state::{Id, LoopDir, SessionDir};
+use ralph_core::transcript::{self, Ending};
+
+use crate::call::Call;
+
+/// A session, looked at once.
+pub(super) struct Session<'a> {
+    pub(super) call: &'a Call<'a>,
+    /// Its folders: the project's, then the one in the home folder.
+    dirs: Vec<SessionDir>,
+    /// Whose stop it is.
+    pub(super) who: Who,
+    /// The other loop's folder, if it holds a feature list.
+    pub(super) loop_dir: Option<LoopDir>,
+}
+
+impl<'a> Session<'a> {
+    /// The session of a call.
+    pub(super) fn new(call: &'a Call<'a>, who: Who) -> Self {
+        let project = call.project();
+        let states = [Some(project.own_state()), project.home_state()];
+        let mut dirs: Vec<SessionDir> = match Id::parse(&call.input.session_id) {
+            Ok(id) => states.into_iter().flatten().map(|state| state.session(&id)).collect(),
+            Err(_) => Vec::new(),
+        };
+        dirs.dedup();
+        dirs.retain(|dir| dir.root().is_dir());
+        let loop_dir = call.env.loop_dir().map(|dir| LoopDir::at(project.root().join(dir)));
+        let loop_dir = loop_dir.filter(|dir| dir.feature_list().is_file());
+        Self { call, dirs, who, loop_dir }
+    }
+
+    /// Whether a loop's own gates concern this session: one that our loop started, or one that
+    /// says so itself. Any other session in the project is none of our business.
+    pub(super) fn is_bound(&self) -> bool {
+        let says_so = |dir: &SessionDir| dir.loop_state().exists() || dir.orchestrator().exists();
+        self.call.env.run().is_some() || self.loop_dir.is_some() || self.dirs.iter().any(says_so)
+    }
+
+    /// Whether the session has files of its own.
+    pub(super) fn has_files(&self) -> bool {
+        !self.dirs.is_empty()
+    }
+
+    /// The folders that exist.
+    pub(super) fn dirs(&self) -> &[SessionDir] {
+        &self.dirs
+    }
+
+    /// One of its state files, and where it is: the first that is there. A broken one is reported.
+    pub(super) fn load<T: StateFile>(&self) -> Option<(T, Utf8PathBuf)> {
+        for dir in &self.dirs {
+            match T::load(dir) {
+                Reading::Missing => {}
+                Reading::Found(file) => return Some((file, T::path(dir))),
+                Reading::Broken(broken) => {
+                    self.call.record("gate", &broken.to_string());
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// The attempt that our loop has under way in this session.
+    pub(super) fn attempt(&self) -> Option<Attempt> {
+        let run = self.call.env.run()?;
+        self.any_attempt().filter(|attempt| attempt.run == run)
+    }
+
+    /// The attempt that our loop has under way in this project, in whatever session.
+    fn any_attempt(&self) -> Option<Attempt> {
+        Attempt::load(self.call.project().own_state()).unwrap_or_else(|error| {
+            self.call.record("gate", &error.to_string());
+            None
+        })
+    }
+
+    /// The story under way, if it is this session's and nobody else settles it: one that another
+    /// tool gives out. Our own loop settles its stories itself.
+    pub(super) fn own_story(&self) -> Option<Id> {
+        self.call.story().filter(|_| self.any_attempt().is_none())
+    }
+
+    /// The project's plan; none if there is none. A broken one is reported.
+    pub(super) fn plan(&self) -> Option<Plan> {
+        let options = self.plan_options();
+        let found = match self.attempt() {
+            Some(attempt) => plan::load(&attempt.plan, &options),
+            None => plan::find(&self.candidates(), &options, plan::read_file),
+        };
+        match found {
+            Ok(plan) => Some(plan),
+            Err(plan::FindError::NotFound { .. }) => None,
+            Err(error) => {
+                self.call.record("gate", &error.to_string());
+                None
+            }
+        }
+    }
+
+    pub(super) fn plan_options(&self) -> Options {
+        Options { optional_sections: self.call.config().plan.optional_sections.clone() }
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let settings = &self.call.config().run;
+        let (root, state) = (self.call.project().root(), self.call.project().own_state());
+        if !settings.plan.is_empty() {
+            return vec![Candidate::File(root.join(&settings.plan))];
+        }
+        let numbers = match u32::try_from(settings.prd) {
+            Ok(number @ 1..) => vec![number],
+            _ => state.prd_numbers(),
+        };
+        let numbered = numbers.into_iter().map(|number| (number.into(), state.plan(number)));
+        let mut candidates = vec![Candidate::Numbered(numbered.collect())];
+        candidates.extend(state.other_plans().into_iter().map(Candidate::File));
+        candidates
+    }
+
+    /// What the transcript says since the last block; nothing where it cannot be read.
+    pub(super) fn ending(&self) -> Ending {
+        let Some(path) = &self.call.input.transcript_path else { return Ending::default() };
+        let counted = self.call.session().and_then(|dir| Blocks::load(&dir, false));
+        let before = counted.map(|blocks| blocks.row(&self.who).transcript);
+        // Without a block before, nobody asks what was done since.
+        let since = before.filter(|length| *length > 0).unwrap_or(u64::MAX);
+        transcript::ending(path, since).unwrap_or_default()
+    }
+
+    /// Asks for a block; granted, it is counted.
+    pub(super) fn ask(
+        &self,
+        cause: Cause,
+        ending: &Ending,
+        fingerprint: String,
+        continuations: u64,
+    ) -> Result<(), LetGo> {
+        let moment = Moment {
+            stop_hook_active: self.call.input.stop_hook_active,
+            fingerprint,
+            transcript: ending.length,
+            tool_called: ending.tool_called,
+        };
+        let cap = self.call.env.client_block_cap();
+        let limits = Limits::new(&self.call.config().stop, cap, continuations);
+        let dir = self.call.session().ok_or(LetGo::NoCount)?;
+        ask_on_disk(&dir, &self.who, cause, &moment, limits)
+    }
+
+    /// Stands for everything that work leaves behind besides the transcript. What we ourselves
+    /// write at a block is not part of it.
+    pub(super) fn fingerprint(&self, plan: Option<&Utf8Path>) -> String {
+        let mut paths: Vec<Utf8PathBuf> = plan.into_iter().map(Utf8Path::to_owned).collect();
+        for dir in &self.dirs {
+            let own = [dir.reads(), dir.loop_state(), dir.orchestrator(), dir.quality_gate()];
+            paths.extend(own);
+            paths.extend([dir.tasks(), dir.last_verdict()]);
+        }
+        let mut hasher = DefaultHasher::new();
+        for path in paths {
+            if let Ok(metadata) = fs_err::metadata(&path) {
+                (path, metadata.len(), metadata.modified().ok()).hash(&mut hasher);
+            }
+        }
+        format!("{:016x}", hasher.finish())
+    }
+}

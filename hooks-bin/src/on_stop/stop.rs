@@ -1,0 +1,107 @@
+//! `Stop` and `SubagentStop`: the questions in their order; the first that applies decides.
+//!
+//! 1. Is the context nearly full? Then a fresh session is better than this one.
+//! 2. Does something still run? Then nothing is judged on unfinished work.
+//! 3. Is there a next story, and was this session asked to go on?
+//! 4. Is a gate unmet?
+
+use ralph_core::config::Stop;
+use ralph_core::gate::{self, Cause, ContextWindow, Fill, LetGo, StopStatus, Who, reason};
+use ralph_core::hook::{Decision, Input};
+use ralph_core::state::Event;
+use ralph_core::transcript::Ending;
+
+use super::session::Session;
+use super::{continuation, gates, leaving};
+use crate::call::Call;
+use crate::harness::Failure;
+
+/// The session itself wants to stop.
+pub(super) fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+    let session = Session::new(call, Who::Session);
+    if !concerns_us(&session) {
+        return Ok(Decision::NoOpinion);
+    }
+    let ending = session.ending();
+    if let Some(fill) = full_context(&session, &ending) {
+        leaving::hand_over(&session, &fill);
+        return Ok(Decision::NoOpinion);
+    }
+    if let Some(note) = awaited(call.input) {
+        return Ok(leaving::allow(&session, StopStatus::Waiting, Some(note)));
+    }
+    let status = match continuation::decide(&session, &ending)? {
+        continuation::Answer::Decided(decision) => return Ok(decision),
+        continuation::Answer::Open(status) => status,
+    };
+    Ok(judge(&session, &ending, status))
+}
+
+/// A subagent wants to stop: the same gates, where its type is one that is gated.
+pub(super) fn decide_subagent(call: &Call<'_>) -> Decision {
+    let agent_type = call.input.agent_type.as_deref().unwrap_or_default();
+    let id = call.input.agent_id.as_deref().unwrap_or(agent_type);
+    let session = Session::new(call, Who::Other(format!("agent {id}")));
+    let gated = concerns_us(&session) && gate::is_gated(agent_type, &call.config().stop.subagents);
+    if !gated || awaited(call.input).is_some() {
+        return Decision::NoOpinion;
+    }
+    // The transcript is the main conversation's, and says nothing about what the subagent did.
+    judge(&session, &Ending::default(), StopStatus::Allowed)
+}
+
+/// Most sessions have nothing to do with us, and are not even looked at.
+fn concerns_us(session: &Session<'_>) -> bool {
+    session.has_files() || session.is_bound() || session.call.config().stop.verify
+}
+
+/// Judges the gates, as far as this turn may still be held back.
+fn judge(session: &Session<'_>, ending: &Ending, status: StopStatus) -> Decision {
+    let call = session.call;
+    if !may_hold(&call.config().stop, call.input.stop_hook_active) {
+        return leaving::allow(session, status, None);
+    }
+    let judged = gates::judge(session);
+    if judged.unmet.is_empty() {
+        return leaving::allow(session, status, None);
+    }
+    let reasons: Vec<String> = judged.unmet.iter().map(ToString::to_string).collect();
+    match session.ask(Cause::Gates, ending, session.fingerprint(None), 0) {
+        Ok(()) => {
+            call.journal(&Event::StopBlocked { reasons });
+            Decision::Block(reason(&judged.unmet, &judged.advice))
+        }
+        Err(why) => let_go(session, why, &reasons),
+    }
+}
+
+/// Lets go although something is unmet, and says so.
+pub(super) fn let_go(session: &Session<'_>, why: LetGo, unmet: &[String]) -> Decision {
+    let note = format!("{}; still unmet: {}", why.told(), unmet.join(" "));
+    leaving::allow(session, StopStatus::LetGo, Some(note))
+}
+
+/// Gates hold a turn once; only `max_blocks` makes that more.
+fn may_hold(stop: &Stop, stop_hook_active: bool) -> bool {
+    stop.max_blocks > 0 && (!stop_hook_active || stop.max_blocks > 1)
+}
+
+fn full_context(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
+    let used = ending.context?;
+    let state = session.call.project().own_state();
+    let reported = || ContextWindow::load(state).map(|window| window.tokens);
+    let fill = Fill::new(used, &session.call.config().session, reported);
+    fill.is_at_limit().then_some(fill)
+}
+
+/// What still runs in the background, for the journal.
+fn awaited(input: &Input) -> Option<String> {
+    let running = input.background_tasks.iter().filter(|task| task.status == "running");
+    let names: Vec<String> = running
+        .map(|task| {
+            let name = task.description.as_ref().or(task.command.as_ref()).unwrap_or(&task.id);
+            name.chars().take(200).collect()
+        })
+        .collect();
+    (!names.is_empty()).then(|| format!("waiting for {}", names.join(", ")))
+}

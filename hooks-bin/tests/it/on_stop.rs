@@ -1,0 +1,129 @@
+//! ralph-on-stop as the client runs it, with the payloads that the client sends.
+
+mod bounds;
+mod continuation;
+mod gates;
+mod handoff;
+mod left_behind;
+mod our_loop;
+mod sessions;
+
+use serde_json::{Value, json};
+use test_support::{TestRepo, fixtures, program, run_with_input};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
+
+/// A project with a repository, a home folder and the variables around the client.
+struct Stage {
+    repo: TestRepo,
+    vars: Vec<(String, String)>,
+}
+
+/// What the hook answered.
+#[derive(Debug, PartialEq, Eq)]
+struct Answer {
+    /// The reason, if it blocked.
+    blocked: Option<String>,
+    exit_code: i32,
+    stderr: String,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let repo = TestRepo::new();
+        repo.git(["config", "user.name", "Test"]);
+        repo.git(["config", "user.email", "test@localhost"]);
+        repo.write(".ralph/config.toml", "");
+        Self { repo, vars: Vec::new() }
+    }
+
+    fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.vars.push((name.to_owned(), value.into()));
+        self
+    }
+
+    fn write(&self, name: &str, content: &str) -> &Self {
+        self.repo.write(name, content);
+        self
+    }
+
+    /// Writes one of the session's state files.
+    fn state(&self, session: &str, name: &str, content: &str) -> &Self {
+        self.write(&format!(".ralph/state/{session}/{name}"), content)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs_err::read_to_string(self.repo.root().join(name)).unwrap()
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.repo.root().join(name).exists()
+    }
+
+    /// Sends an event to the hook.
+    fn send(&self, input: &Value) -> Answer {
+        let home = self.repo.scratch().path("home");
+        let mut command = program(BINARY, &home);
+        command.env("CLAUDE_PROJECT_DIR", self.repo.root()).envs(self.vars.iter().cloned());
+        let output = run_with_input(&mut command, input.to_string().as_bytes());
+        let blocked = (!output.stdout.is_empty()).then(|| {
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(answer["decision"], "block");
+            answer["reason"].as_str().unwrap().to_owned()
+        });
+        Answer {
+            blocked,
+            exit_code: output.status.code().unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// A stop of this session; `active` as the client sets it after a block.
+    fn stop(&self, session: &str, active: bool) -> Option<String> {
+        let mut input = payload("Stop-first");
+        input["session_id"] = session.into();
+        input["stop_hook_active"] = active.into();
+        let transcript = self.repo.scratch().path("transcript.jsonl");
+        input["transcript_path"] = transcript.as_str().into();
+        let answer = self.send(&input);
+        assert_eq!((answer.exit_code, answer.stderr.as_str()), (0, ""));
+        answer.blocked
+    }
+
+    /// Appends to the transcript what a turn with a tool call leaves there.
+    fn work(&self) {
+        self.say(json!([{"type": "tool_use", "name": "Bash", "input": {}}]), 1000);
+    }
+
+    /// Appends an answer of the model.
+    fn say(&self, content: Value, tokens: u64) {
+        let line = json!({
+            "type": "assistant",
+            "isSidechain": false,
+            "message": {"content": content, "usage": {"input_tokens": tokens, "output_tokens": 0}},
+        });
+        let path = self.repo.scratch().path("transcript.jsonl");
+        let before = fs_err::read_to_string(&path).unwrap_or_default();
+        fs_err::write(path, format!("{before}{line}\n")).unwrap();
+    }
+
+    /// The last event of the journal.
+    fn last_event(&self) -> Value {
+        let journal = self.read(".ralph/events.jsonl");
+        serde_json::from_str(journal.lines().last().unwrap()).unwrap()
+    }
+
+    /// The status and the note with which the last stop was allowed.
+    fn allowed(&self) -> (String, String) {
+        let event = self.last_event();
+        assert_eq!(event["event"], "stop_allowed", "{event}");
+        let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("note"))
+    }
+}
+
+/// A payload as the client sent it.
+fn payload(name: &str) -> Value {
+    let text = fs_err::read(fixtures().join(format!("payloads/{name}.json"))).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}

@@ -1,0 +1,145 @@
+//! Going on through a feature list that somebody else's loop keeps.
+
+use super::Stage;
+
+const FEATURES: &str = r#"{"total_features":3,"features":[
+  {"id":1,"description":"Log in","steps":["open the form","type"],"passes":false},
+  {"id":2,"description":"Log out","steps":["press the button"],"passes":false},
+  {"id":3,"description":"Reset","passes":false}]}"#;
+const PROGRESS: &str =
+    "# Loop\r\n- Iteration: 0\r\n- Max Iterations: 9\r\n- Status: running\r\nnotes \u{e9}";
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    let dir = stage.repo.scratch().dir("loop");
+    stage.repo.scratch().file("loop/feature_list.json", FEATURES);
+    stage.repo.scratch().file("loop/progress.txt", PROGRESS);
+    stage.with("RALPH_LOOP_DIR", dir.as_str())
+}
+
+/// What the agent does: works, and sets the next feature to passing.
+fn pass_next(stage: &Stage) {
+    let list = stage.repo.scratch().read("loop/feature_list.json");
+    let list = list.replacen("\"passes\":false", "\"passes\":true", 1);
+    stage.repo.scratch().file("loop/feature_list.json", list);
+    stage.work();
+}
+
+fn progress(stage: &Stage) -> String {
+    stage.repo.scratch().read("loop/progress.txt")
+}
+
+#[test]
+fn three_features_are_worked_through_and_then_it_ends() {
+    let stage = stage();
+    pass_next(&stage);
+    let reason = stage.stop("s1", false).unwrap();
+    let dir = stage.repo.scratch().path("loop");
+    assert_eq!(
+        reason,
+        format!(
+            "CONTINUATION: iteration 1/9. 1 of 3 stories are done.\nNext story: 2: Log out\n\
+             Steps:\n1. press the button\nWhen it works: set `passes` to true for 2 in \
+             {dir}/feature_list.json, write what you did into {dir}/progress.txt, and stop; the \
+             next story follows. Leave the other stories as they are."
+        )
+    );
+    assert_eq!(progress(&stage), PROGRESS.replace("Iteration: 0", "Iteration: 1"));
+    pass_next(&stage);
+    let reason = stage.stop("s1", true).unwrap();
+    assert!(reason.starts_with(
+        "CONTINUATION: iteration 2/9. 2 of 3 stories are done.\nNext story: 3: Reset"
+    ));
+    pass_next(&stage);
+    assert_eq!(stage.stop("s1", true), None);
+    assert_eq!(stage.allowed().0, "COMPLETE");
+    assert_eq!(progress(&stage), PROGRESS.replace("Iteration: 0", "Iteration: 2"));
+}
+
+#[test]
+fn at_the_limit_the_session_is_released_and_what_remains_is_told() {
+    let stage = stage();
+    let short = PROGRESS.replace("Max Iterations: 9", "Max Iterations: 2");
+    stage.repo.scratch().file("loop/progress.txt", short);
+    for active in [false, true] {
+        assert!(stage.stop("s1", active).is_some());
+        stage.work();
+    }
+    assert_eq!(stage.stop("s1", true), None);
+    let remain = "3 stories remain: 1 (Log in), 2 (Log out), 3 (Reset)";
+    assert_eq!(stage.allowed(), ("REACHED_LIMIT".into(), remain.into()));
+}
+
+#[test]
+fn an_agent_that_sets_the_counter_back_does_not_go_on_for_ever() {
+    let stage = stage();
+    for number in 0..9 {
+        assert!(stage.stop("s1", number > 0).is_some(), "{number}");
+        stage.repo.scratch().file("loop/progress.txt", PROGRESS);
+        stage.work();
+    }
+    assert_eq!(stage.stop("s1", true), None);
+    assert_eq!(stage.allowed().0, "REACHED_LIMIT");
+}
+
+#[test]
+fn without_work_between_the_session_is_released_before_the_client_cuts_it_off() {
+    let stage = stage();
+    stage.say("done".into(), 10);
+    assert!(stage.stop("s1", false).is_some());
+    stage.say("done".into(), 10);
+    assert!(stage.stop("s1", true).is_some());
+    stage.say("done".into(), 10);
+    assert_eq!(stage.stop("s1", true), None);
+    let (status, note) = stage.allowed();
+    assert_eq!(status, "let_go");
+    assert!(note.contains("before the client would cut it off; next would be 1"), "{note}");
+
+    let eager = self::stage().with("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "2");
+    assert!(eager.stop("s1", false).is_some());
+    assert_eq!(eager.stop("s1", true), None);
+}
+
+#[test]
+fn a_change_in_the_list_is_work_also_without_a_transcript() {
+    let stage = stage();
+    assert!(stage.stop("s1", false).is_some());
+    for title in ["a", "b", "c"] {
+        let list = FEATURES.replace("Log in", title);
+        stage.repo.scratch().file("loop/feature_list.json", list);
+        assert!(stage.stop("s1", true).is_some(), "{title}");
+    }
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_reported_and_holds_nobody_back() {
+    for content in ["", "rubbish", "{\"features\":[]}", "{\"features\":7}"] {
+        let stage = stage();
+        stage.repo.scratch().file("loop/feature_list.json", content);
+        assert_eq!(stage.stop("s1", false), None, "{content}");
+        assert!(stage.read(".ralph/.hook-error.json").contains("feature_list.json"), "{content}");
+    }
+}
+
+#[test]
+fn a_folder_without_a_list_binds_nobody() {
+    let stage = stage();
+    fs_err::remove_file(stage.repo.scratch().path("loop/feature_list.json")).unwrap();
+    stage
+        .write(".ralph/current-story", "US-001")
+        .write(".ralph/PRD-1/plan.md", "- [ ] US-001: x\n");
+    assert_eq!(stage.stop("s1", false), None);
+}
+
+#[test]
+fn several_stops_at_once_count_each_block_once() {
+    let stage = stage();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(stage.stop("s1", false).is_some()));
+        }
+    });
+    let counts = stage.read(".ralph/state/s1/blocks.json");
+    let counts: serde_json::Value = serde_json::from_str(&counts).unwrap();
+    assert_eq!((&counts["total"], &counts["rows"][""]["continuations"]), (&4.into(), &4.into()));
+}

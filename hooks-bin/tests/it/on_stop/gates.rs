@@ -1,0 +1,257 @@
+//! Every gate alone and in combination, through the real binary.
+
+use ralph_core::state::{Id, LastVerdict, StateDir};
+use serde_json::json;
+
+use super::{Stage, payload};
+
+const ORCHESTRATOR: &str = r#"{"phase":"implementation","verified_done":false,
+    "conditions":{"implementation_complete":false}}"#;
+const LOOP: &str = r#"{"iteration":3,"max_iterations":25,"last_error":"E1 in a.ts:4"}"#;
+const QUALITY: &str = r#"{"last_result":"failed","stages":{"types":{"status":"failed","details":"3 type errors found"}}}"#;
+const TASK: &str = r#"{"status":"in_progress","title":"Log in"}"#;
+
+fn fail_tests(stage: &Stage) {
+    let session = StateDir::of_project(stage.repo.root()).session(&Id::parse("s1").unwrap());
+    let verdict = LastVerdict {
+        verdict: "failed".into(),
+        command: "npm test".into(),
+        tests: vec!["adds".into()],
+        ..LastVerdict::default()
+    };
+    verdict.save(&session).unwrap();
+}
+
+/// One gate: how it is made unmet, and how its sentence begins.
+type Gate = (&'static str, fn(&Stage), &'static str);
+
+const GATES: [Gate; 7] = [
+    ("orchestrator", |s| _ = s.state("s1", "orchestrator.json", ORCHESTRATOR), {
+        "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not verified; unmet: \
+         implementation_complete. Next: finish the implementation,"
+    }),
+    ("loop", |s| _ = s.state("s1", "loop.json", LOOP), {
+        "LOOP gate failed: the loop is at iteration 3/25 and not done; last error: E1 in a.ts:4. Next: fix \
+         that error,"
+    }),
+    ("quality", |s| _ = s.state("s1", "quality-gate.json", QUALITY), {
+        "QUALITY gate failed: types: 3 type errors found. Next: fix what is reported, run `types` \
+         again,"
+    }),
+    ("tasks", |s| _ = s.state("s1", "tasks/1.json", TASK), {
+        "TASKS gate failed: 1 task is not finished: Log in. Next: finish them"
+    }),
+    ("tests", fail_tests, {
+        "TESTS gate failed: the last test run failed (`npm test`): adds. Next: fix the cause"
+    }),
+    (
+        "story",
+        |s| {
+            s.write(".ralph/current-story", "US-001\n")
+                .write(".ralph/PRD-1/plan.md", "- [ ] US-001: Log in\n");
+        },
+        "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run `ralph-loop complete",
+    ),
+    (
+        "verify",
+        |s| {
+            let config = "[stop]\nverify = true\n[verify]\ncommands = [\"echo broken; exit 3\"]\n";
+            s.write(".ralph/config.toml", config);
+        },
+        "VERIFY gate failed: `echo broken; exit 3` failed with exit code 3; it printed:\nbroken\n",
+    ),
+];
+
+/// A session that our loop started, in a tree without changes.
+fn stage() -> Stage {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    assert_eq!(stage.stop("s1", false), None);
+    stage
+}
+
+#[test]
+fn each_gate_alone_holds_once_and_then_lets_go() {
+    for (name, unmeet, expected) in GATES {
+        let stage = stage();
+        unmeet(&stage);
+        let reason = stage.stop("s1", false).unwrap_or_default();
+        assert!(reason.starts_with(expected), "{name}: {reason}");
+        assert_eq!(stage.last_event()["event"], "stop_blocked", "{name}");
+        assert_eq!(stage.stop("s1", true), None, "{name}");
+        assert!(stage.stop("s1", false).is_some(), "{name}: a new turn is judged again");
+    }
+}
+
+#[test]
+fn all_unmet_gates_come_in_one_reason() {
+    for (first, pair) in GATES.iter().enumerate() {
+        for other in GATES.iter().skip(first + 1) {
+            let stage = stage();
+            (pair.1)(&stage);
+            (other.1)(&stage);
+            let reason = stage.stop("s1", false).unwrap_or_default();
+            let names = (pair.0, other.0);
+            assert!(
+                reason.starts_with("2 things keep this session from stopping:"),
+                "{names:?}: {reason}"
+            );
+            assert!(reason.contains(pair.2) && reason.contains(other.2), "{names:?}: {reason}");
+        }
+    }
+    let stage = stage();
+    for (_, unmeet, _) in GATES {
+        unmeet(&stage);
+    }
+    let reason = stage.stop("s1", false).unwrap();
+    assert!(reason.starts_with("7 things"), "{reason}");
+    let event = stage.last_event();
+    assert_eq!(event["reasons"].as_array().unwrap().len(), 7, "{event}");
+}
+
+#[test]
+fn uncommitted_changes_hold_an_orchestrated_session_and_are_advice_otherwise() {
+    let stage = stage();
+    stage.write("new.txt", "x");
+    assert_eq!(stage.stop("s1", false), None, "advice alone holds nobody back");
+    stage.state("s1", "loop.json", LOOP);
+    let reason = stage.stop("s1", false).unwrap();
+    assert!(reason.ends_with("\nAlso: 1 file is not committed: new.txt."), "{reason}");
+
+    stage.state("s1", "loop.json", r#"{"verified_done":true}"#);
+    stage.state("s1", "orchestrator.json", r#"{"verified_done":true}"#);
+    let reason = stage.stop("s1", false).unwrap();
+    assert_eq!(
+        reason,
+        "CHANGES gate failed: 1 file is not committed: new.txt. Next: commit what belongs to the task, \
+         and remove what does not."
+    );
+    stage.repo.commit_all("done");
+    assert_eq!(stage.stop("s1", false), None);
+}
+
+#[test]
+fn met_gates_say_nothing() {
+    let stage = stage();
+    stage
+        .state("s1", "orchestrator.json", r#"{"verified_done":true}"#)
+        .state("s1", "loop.json", r#"{"verified_done":"true"}"#)
+        .state("s1", "quality-gate.json", r#"{"last_result":"passed"}"#)
+        .state("s1", "tasks/1.json", r#"{"status":"completed"}"#)
+        .write(".ralph/current-story", "US-001\n")
+        .write(".ralph/PRD-1/plan.md", "- [x] US-001: Log in\n")
+        .write(".ralph/config.toml", "[stop]\nverify = true\n[verify]\ncommands = [\"true\"]\n");
+    assert_eq!(stage.stop("s1", false), None);
+    assert_eq!(stage.allowed(), ("allowed".into(), String::new()));
+    assert!(!stage.exists(".ralph/.hook-error.json"));
+}
+
+#[test]
+fn a_broken_file_is_reported_and_holds_nobody_back() {
+    let files = [
+        "orchestrator.json",
+        "loop.json",
+        "quality-gate.json",
+        "tasks/1.json",
+        "verdict.json",
+        "blocks.json",
+        "stop.json",
+    ];
+    for file in files {
+        for content in ["", "rubbish", "[]", "null", "{\"verified_done\":{}}", "{\"status\":"] {
+            let stage = Stage::new();
+            stage.state("s1", file, content);
+            let reason = stage.stop("s1", false);
+            let understood = content.contains("verified_done") && !file.contains("or");
+            assert!(reason.is_none() || understood, "{file} {content}: {reason:?}");
+        }
+    }
+    let stage = Stage::new();
+    stage.state("s1", "quality-gate.json", "rubbish").state("s1", "tasks/1.json", TASK);
+    assert!(stage.stop("s1", false).unwrap().starts_with("TASKS gate"), "the others still speak");
+    let error = stage.read(".ralph/.hook-error.json");
+    assert!(error.contains("quality-gate.json cannot be used and holds nobody back"), "{error}");
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_is_reported_and_holds_nobody_back() {
+    let stage = stage();
+    stage.write(".ralph/current-story", "US-001").write(".ralph/PRD-1/plan.md", "no stories");
+    assert_eq!(stage.stop("s1", false), None);
+    assert!(stage.read(".ralph/.hook-error.json").contains("plan.md"));
+}
+
+#[test]
+fn the_files_of_other_tools_in_the_home_folder_are_read_too() {
+    let stage = Stage::new();
+    stage.repo.scratch().file("home/.ralph/state/s1/quality-gate.json", QUALITY);
+    assert!(stage.stop("s1", false).unwrap().starts_with("QUALITY gate"));
+    assert_eq!(stage.stop("s2", false), None);
+}
+
+#[test]
+fn more_blocks_a_turn_are_a_matter_of_configuration() {
+    let stage = Stage::new();
+    stage.state("s1", "loop.json", LOOP).write(".ralph/config.toml", "[stop]\nmax_blocks = 3\n");
+    for active in [false, true, true] {
+        assert!(stage.stop("s1", active).is_some());
+        stage.work();
+    }
+    assert_eq!(stage.stop("s1", true), None);
+    assert!(
+        stage.allowed().1.contains("as often as `[stop] max_blocks` allows; still unmet: LOOP")
+    );
+
+    stage.write(".ralph/config.toml", "[stop]\nmax_blocks = 0\n");
+    assert_eq!(stage.stop("s1", false), None);
+}
+
+#[test]
+fn while_something_runs_nothing_is_judged() {
+    let stage = Stage::new();
+    stage.state("s1", "loop.json", LOOP);
+    let mut input = payload("Stop-bash-background");
+    input["session_id"] = "s1".into();
+    assert_eq!(stage.send(&input).blocked, None);
+    assert_eq!(stage.allowed(), ("waiting".into(), "waiting for sleep 1; echo FAIL".into()));
+    input["background_tasks"][0]["status"] = "completed".into();
+    assert!(stage.send(&input).blocked.unwrap().starts_with("LOOP gate"));
+    input["background_tasks"][0]["status"] = "running".into();
+    assert_eq!(stage.send(&input).blocked, None);
+    input["background_tasks"] = json!([]);
+    assert_eq!(stage.send(&input).blocked, None, "this turn was held back already");
+    assert!(stage.send(&input).blocked.is_some(), "a new one is judged again");
+}
+
+#[test]
+fn gated_subagents_meet_the_same_gates_each_for_itself() {
+    let stage = Stage::new();
+    stage.state("s1", "quality-gate.json", QUALITY);
+    let stop = |agent_type: &str, id: &str, active: bool| {
+        let mut input = payload("SubagentStop-subagent");
+        input["session_id"] = "s1".into();
+        input["agent_type"] = agent_type.into();
+        input["agent_id"] = id.into();
+        input["stop_hook_active"] = active.into();
+        stage.send(&input).blocked
+    };
+    assert_eq!(stop("general-purpose", "a1", false), None);
+    assert!(stop("ralph-coder", "a1", false).unwrap().starts_with("QUALITY gate"));
+    assert!(stop("ralph-coder", "a2", false).is_some());
+    assert_eq!(stop("ralph-coder", "a1", true), None);
+    assert!(stage.stop("s1", false).is_some(), "the session has its own count");
+}
+
+#[test]
+fn a_session_whose_id_is_no_name_is_never_blocked() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    stage
+        .write(".ralph/current-story", "US-001")
+        .write(".ralph/PRD-1/plan.md", "- [ ] US-001: x\n");
+    for session in ["", "../s1", "a/b"] {
+        assert_eq!(stage.stop(session, false), None);
+    }
+    assert!(stage.stop("s1", false).is_some());
+    let mut input = json!({"hook_event_name": "Stop", "session_id": "s1"});
+    input["transcript_path"] = "/no/such/file".into();
+    assert!(stage.send(&input).blocked.is_some(), "little is needed to judge");
+}

@@ -1,0 +1,76 @@
+//! A full context: the session is released, and the next one finds a note.
+
+use super::Stage;
+
+const PLAN: &str = "- [ ] US-001: Log in\n";
+
+fn stage(used: u64) -> Stage {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
+    stage.say("half of it".into(), used);
+    stage
+}
+
+#[test]
+fn at_the_limit_the_session_is_handed_over_with_a_note() {
+    let stage = stage(160_000);
+    stage.write(".ralph/PRD-1/progress.md", "# Progress Log\n\nmine");
+    assert_eq!(stage.stop("s1", false), None);
+    let note = "the context holds 160,000 of 200,000 tokens (80 %)";
+    assert_eq!(stage.allowed(), ("handoff".into(), note.into()));
+    let progress = stage.read(".ralph/PRD-1/progress.md");
+    assert!(
+        progress.starts_with("# Progress Log\n\nmine\n\n## Handoff - US-001\n- Time: "),
+        "{progress}"
+    );
+    let expected = "\n- Context: 160,000 of 200,000 tokens (80 %)\n- Left off: end\n";
+    assert!(progress.ends_with(expected), "{progress}");
+    assert!(stage.read(".ralph/state/s1/stop.json").contains("\"status\": \"handoff\""));
+    assert!(stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));
+
+    assert_eq!(stage.stop("s1", false), None);
+    assert_eq!(stage.read(".ralph/PRD-1/progress.md"), progress, "the note is left once");
+}
+
+#[test]
+fn the_note_of_a_feature_list_stands_beside_it() {
+    let stage = Stage::new();
+    let list = r#"{"features":[{"id":1,"description":"x","passes":false}]}"#;
+    stage.repo.scratch().file("loop/feature_list.json", list);
+    stage.repo.scratch().file("loop/progress.txt", "- Iteration: 1\n");
+    let dir = stage.repo.scratch().path("loop");
+    let stage = stage.with("RALPH_LOOP_DIR", dir.as_str());
+    stage.say("x".into(), 180_000);
+    assert_eq!(stage.stop("s1", false), None);
+    let note = stage.repo.scratch().read("loop/progress.md");
+    assert!(note.starts_with("# Progress Log\n\n## Handoff - no story\n"), "{note}");
+    assert_eq!(stage.repo.scratch().read("loop/progress.txt"), "- Iteration: 1\n");
+}
+
+#[test]
+fn below_the_limit_the_gates_are_judged() {
+    let stage = stage(159_999);
+    assert!(stage.stop("s1", false).unwrap().starts_with("STORY gate"));
+}
+
+#[test]
+fn the_window_comes_from_the_configuration_or_from_the_last_result() {
+    let stage = stage(160_000);
+    let reported = r#"{"version":1,"model":"m","tokens":1000000}"#;
+    stage.write(".ralph/context-window.json", reported);
+    assert!(stage.stop("s1", false).is_some());
+    stage.write(".ralph/config.toml", "[session]\ncontext_window = 180000\n");
+    assert_eq!(stage.stop("s1", false), None);
+    assert_eq!(stage.allowed().0, "handoff");
+    stage.write(".ralph/config.toml", "[session]\ncontext_limit = 0.1\n");
+    assert_eq!(stage.stop("s1", false), None);
+    assert_eq!(stage.allowed().1, "the context holds 160,000 of 1,000,000 tokens (16 %)");
+}
+
+#[test]
+fn a_session_that_nothing_holds_back_is_not_handed_over() {
+    let stage = Stage::new();
+    stage.say("x".into(), 190_000);
+    assert_eq!(stage.stop("s1", false), None);
+    assert!(!stage.exists(".ralph/events.jsonl"), "nothing was looked at, nothing written");
+}

@@ -1,0 +1,102 @@
+//! Tasks and teammates: what added lines may not hold.
+
+use ralph_core::git::{Checkpoint, Repo};
+use ralph_core::state::StateDir;
+use serde_json::json;
+
+use super::{Answer, Stage, payload};
+
+fn complete(stage: &Stage, task: &str) -> Option<String> {
+    let mut input = payload("TaskCompleted-2.1.63");
+    input["session_id"] = "s1".into();
+    input["task_id"] = task.into();
+    let answer = stage.send(&input);
+    assert_eq!(answer.exit_code, 0);
+    answer.blocked
+}
+
+fn idle(stage: &Stage) -> Answer {
+    stage.send(&json!({
+        "hook_event_name": "TeammateIdle", "session_id": "s1", "teammate_name": "coder",
+    }))
+}
+
+#[test]
+fn a_task_with_leftovers_is_not_complete() {
+    let stage = Stage::new();
+    assert_eq!(complete(&stage, "1"), None);
+    stage.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\nfn f() { todo!() }\n");
+    stage.write("web/new.ts", "// fine\nconsole.log(1);\n");
+    assert_eq!(
+        complete(&stage, "1").unwrap(),
+        "Task 1 (S) is not complete: the added lines hold 2 leftovers.\n\
+         - web/new.ts:2: `console.log(` (debugging)\n- src/lib.rs:2: `todo!(` (placeholder)\n\
+         Next: finish or remove them; a line that is meant as it is gets a comment `ralph: allow`."
+    );
+    stage
+        .write("src/lib.rs", "pub fn answer() -> u32 { 42 }\nfn f() { todo!() } // ralph: allow\n");
+    stage.repo.remove("web");
+    assert_eq!(complete(&stage, "1"), None);
+}
+
+#[test]
+fn old_moved_and_committed_lines_do_not_count() {
+    let stage = Stage::new();
+    stage.write("src/old.rs", "// TODO: old\nfn a() {}\n");
+    stage.repo.commit_all("old");
+    stage.write("src/old.rs", "fn a() {}\nfn b() {}\n    // TODO: old\n");
+    assert_eq!(complete(&stage, "1"), None);
+    stage.write("src/old.rs", "fn a() {}\n// TODO: old\n// TODO: new\n");
+    assert!(complete(&stage, "1").unwrap().contains("src/old.rs:3: `TODO` (marker)"));
+}
+
+#[test]
+fn with_a_checkpoint_only_what_came_after_it_counts() {
+    let stage = Stage::new();
+    stage
+        .write("users.rs", "// TODO: the user's own\n")
+        .write("src/lib.rs", "// FIXME: the user's\n");
+    let repo = Repo::open(stage.repo.root()).unwrap();
+    Checkpoint::create(&repo, &StateDir::of_project(stage.repo.root()), "before").unwrap();
+    assert_eq!(complete(&stage, "1"), None);
+    stage.write("users.rs", "// TODO: the user's own\n// XXX: the agent's\n");
+    stage.repo.commit_all("committed by the agent");
+    let reason = complete(&stage, "1").unwrap();
+    assert!(reason.contains("1 leftover.\n- users.rs:2: `XXX` (marker)"), "{reason}");
+}
+
+#[test]
+fn a_teammate_pauses_without_debugging() {
+    let stage = Stage::new();
+    stage.write("a.py", "# TODO: later\n");
+    assert_eq!(idle(&stage), Answer { blocked: None, exit_code: 0, stderr: String::new() });
+    stage.write("a.py", "# TODO: later\nbreakpoint()\n");
+    let answer = idle(&stage);
+    assert_eq!((answer.exit_code, answer.blocked), (2, None));
+    assert!(answer.stderr.starts_with(
+        "coder cannot pause yet: the added lines hold 1 leftover.\n- a.py:2: `breakpoint(`"
+    ));
+}
+
+#[test]
+fn the_same_leftovers_do_not_hold_for_ever() {
+    let stage = Stage::new();
+    stage.write("a.py", "breakpoint()\n");
+    let held = |stage: &Stage| complete(stage, "7").is_some();
+    assert_eq!([held(&stage), held(&stage), held(&stage)], [true, true, false]);
+    assert_eq!(stage.allowed().0, "let_go");
+    assert_eq!([idle(&stage).exit_code, idle(&stage).exit_code, idle(&stage).exit_code], [2, 2, 0]);
+    stage.write("a.py", "x = 1\nbreakpoint()\n");
+    assert!(held(&stage), "something was done, so it is asked again");
+}
+
+#[test]
+fn without_a_repository_or_a_commit_nothing_goes_wrong() {
+    let stage = Stage::new();
+    stage.write("a.py", "breakpoint()\n");
+    stage.repo.remove(".git");
+    assert_eq!(complete(&stage, "1"), None);
+    stage.repo.git(["init", "-q"]);
+    assert!(complete(&stage, "1").unwrap().contains("a.py:1"));
+    assert!(!stage.exists(".ralph/.hook-error.json"));
+}

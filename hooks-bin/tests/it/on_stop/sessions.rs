@@ -1,0 +1,168 @@
+//! Whose session it is: a session that has no part in a loop is never held back by it, and what a
+//! session leaves behind is its own.
+
+use serde_json::json;
+
+use super::{Stage, payload};
+
+const PLAN: &str = "- [ ] US-001: Log in\n- [ ] US-002: Log out\n";
+
+/// A project in which another session is in the middle of everything that can hold one back.
+fn busy_project() -> Stage {
+    let stage = Stage::new();
+    stage
+        .write(".ralph/config.toml", "[session]\nstories_per_session = \"auto\"\n")
+        .write(".ralph/PRD-1/plan.md", PLAN)
+        .write(".ralph/current-story", "US-001\n")
+        .write("feature_list.json", r#"{"features":[{"id":1,"description":"x","passes":false}]}"#)
+        .write("dirty.txt", "not committed")
+        .state("theirs", "orchestrator.json", r#"{"verified_done":false}"#)
+        .state("theirs", "loop.json", r#"{"verified_done":false}"#)
+        .state("theirs", "quality-gate.json", r#"{"last_result":"failed"}"#)
+        .state("theirs", "tasks/1.json", r#"{"status":"pending"}"#)
+        .state("theirs", "verdict.json", r#"{"version":1,"verdict":"failed"}"#);
+    stage
+}
+
+#[test]
+fn another_session_in_the_same_project_is_never_held_back() {
+    let stage = busy_project();
+    assert!(stage.stop("theirs", false).is_some());
+    for active in [false, true, false] {
+        assert_eq!(stage.stop("mine", active), None);
+        stage.work();
+    }
+    // Its own test run may have failed: that is its person's business.
+    stage.state("mine", "verdict.json", r#"{"version":1,"verdict":"failed"}"#);
+    assert_eq!(stage.stop("mine", false), None);
+    let mut subagent = payload("SubagentStop-subagent");
+    subagent["session_id"] = "mine".into();
+    subagent["agent_type"] = "ralph-coder".into();
+    assert_eq!(stage.send(&subagent).blocked, None);
+    let mut end = payload("SessionEnd-first");
+    end["session_id"] = "mine".into();
+    stage.send(&end);
+    assert!(!stage.exists(".ralph/sessions.log"), "nor is it written down as having stopped early");
+}
+
+#[test]
+fn a_session_of_its_own_is_not_held_back_by_our_loops_story() {
+    let stage = busy_project();
+    let attempt = json!({
+        "version": 1, "run": "another", "story": "US-001", "title": "Log in", "iteration": 1,
+        "plan": ".ralph/PRD-1/plan.md", "progress": ".ralph/PRD-1/progress.md", "head": null,
+        "branch": null, "began": "2026-01-02T03:04:05.000Z",
+    });
+    stage.write(".ralph/attempt", &format!("{attempt}\n{PLAN}"));
+    stage.state("mine", "orchestrator.json", r#"{"verified_done":true}"#);
+    stage.repo.commit_all("clean");
+    assert_eq!(stage.stop("mine", false), None);
+    assert!(!stage.exists(".ralph/sessions.log"));
+}
+
+#[test]
+fn a_project_without_state_is_left_as_it_is() {
+    let stage = Stage::new();
+    stage.repo.remove(".ralph");
+    stage.repo.scratch().file("home/.ralph/state/s1/loop.json", r#"{"last_error":"x"}"#);
+    assert!(stage.stop("s1", false).unwrap().starts_with("LOOP gate"));
+    assert_eq!(stage.stop("s1", true), None);
+    assert!(!stage.exists(".ralph"));
+    let journal = stage.repo.scratch().read("home/.ralph/events.jsonl");
+    assert!(journal.contains("stop_blocked") && journal.contains("stop_allowed"), "{journal}");
+}
+
+fn end(stage: &Stage, session: &str) {
+    let mut input = payload("SessionEnd-first");
+    input["session_id"] = session.into();
+    assert_eq!(stage.send(&input).blocked, None);
+}
+
+/// The stories that `sessions.log` calls incomplete; each line must have the documented shape.
+fn incomplete(stage: &Stage) -> Vec<String> {
+    let log = stage.read(".ralph/sessions.log");
+    log.lines()
+        .map(|line| {
+            let parts: Vec<&str> = line.split(':').collect();
+            assert_eq!(parts.len(), 3, "{line}");
+            assert_eq!(parts[0], "incomplete");
+            assert!(parts[2].parse::<u64>().unwrap() > 1_700_000_000, "{line}");
+            parts[1].to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn an_early_stop_is_written_down_once() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
+    assert!(stage.stop("s1", false).is_some());
+    assert!(!stage.exists(".ralph/sessions.log"), "it was held back");
+    assert_eq!(stage.stop("s1", true), None);
+    assert_eq!(stage.stop("s1", true), None);
+    end(&stage, "s1");
+    assert_eq!(incomplete(&stage), ["US-001"]);
+    stage.write(".ralph/current-story", "US-002\n");
+    end(&stage, "s2");
+    assert_eq!(incomplete(&stage), ["US-001", "US-002"], "an interrupt fires no Stop");
+}
+
+#[test]
+fn a_story_that_is_done_is_no_early_stop() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    stage
+        .write(".ralph/current-story", "US-001\n")
+        .write(".ralph/PRD-1/plan.md", "- [x] US-001: x\n");
+    assert_eq!(stage.stop("s1", false), None);
+    end(&stage, "s1");
+    assert!(!stage.exists(".ralph/sessions.log"));
+}
+
+#[test]
+fn a_failure_of_the_service_is_an_early_stop() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
+    let mut input = payload("StopFailure-rate-limited");
+    input["session_id"] = "s1".into();
+    assert_eq!(stage.send(&input).blocked, None);
+    assert_eq!(stage.allowed(), ("api_error".into(), "rate_limit".into()));
+    assert_eq!(incomplete(&stage), ["US-001"]);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_a_case_for_a_fresh_session() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    let mut input = payload("StopFailure-prompt-too-long");
+    input["session_id"] = "s1".into();
+    assert_eq!(stage.send(&input).blocked, None);
+    assert_eq!(stage.allowed(), ("handoff".into(), "invalid_request".into()));
+}
+
+#[test]
+fn the_end_of_a_session_removes_what_only_served_it() {
+    let stage = Stage::new();
+    for session in ["mine", "theirs"] {
+        stage
+            .state(session, "session.log", "Read: /a\n")
+            .state(session, "verdict.json", "{}")
+            .state(session, "blocks.json", "{}");
+    }
+    stage.state("kept", "session.log", "Read: /a\n").state("kept", "orchestrator.json", "{}");
+    end(&stage, "mine");
+    end(&stage, "kept");
+    assert!(!stage.exists(".ralph/state/mine"));
+    assert!(stage.exists(".ralph/state/theirs/blocks.json"), "another session's");
+    assert!(!stage.exists(".ralph/state/kept/session.log"));
+    assert!(stage.exists(".ralph/state/kept/orchestrator.json"), "another tool's");
+}
+
+#[test]
+fn how_a_session_of_the_loop_ended_is_kept_for_the_loop() {
+    let stage = Stage::new().with("RALPH_RUN", "r1");
+    stage.state("s1", "verdict.json", r#"{"version":1,"verdict":"passed"}"#);
+    assert_eq!(stage.stop("s1", false), None);
+    end(&stage, "s1");
+    assert!(stage.exists(".ralph/state/s1/verdict.json"));
+    assert!(stage.read(".ralph/state/s1/stop.json").contains("\"status\": \"allowed\""));
+    assert!(!stage.exists(".ralph/state/s1/blocks.json"));
+}

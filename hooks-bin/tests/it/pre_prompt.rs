@@ -1,0 +1,83 @@
+//! ralph-pre-prompt as the client runs it.
+
+use serde_json::{Value, json};
+use test_support::{Scratch, fixtures, program, run_with_input};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
+
+/// Sends a prompt; returns the context that was added.
+fn send(project: &Scratch, prompt: &str) -> Option<String> {
+    let payload = fs_err::read(fixtures().join("payloads/UserPromptSubmit-first.json")).unwrap();
+    let mut input: Value = serde_json::from_slice(&payload).unwrap();
+    input["prompt"] = prompt.into();
+    let mut command = program(BINARY, &project.path("home"));
+    command.env("CLAUDE_PROJECT_DIR", project.root());
+    let output = run_with_input(&mut command, input.to_string().as_bytes());
+    assert_eq!(output.status.code(), Some(0));
+    (!output.stdout.is_empty()).then(|| {
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "UserPromptSubmit");
+        answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+    })
+}
+
+fn journaled(project: &Scratch) -> String {
+    let journal = project.read(".ralph/events.jsonl");
+    let event: Value = serde_json::from_str(journal.lines().last().unwrap()).unwrap();
+    assert_eq!(event["event"], "prompt");
+    event["prompt"].as_str().unwrap().to_owned()
+}
+
+fn project() -> Scratch {
+    let project = Scratch::new();
+    project.dir(".ralph");
+    project
+}
+
+#[test]
+fn the_beginning_of_a_prompt_is_journaled_without_its_keys() {
+    let project = project();
+    assert_eq!(send(&project, "use API_KEY=abcdef123456 here"), None);
+    assert_eq!(journaled(&project), "use API_KEY=[masked] here");
+
+    let key = "ghp_0123456789abcdefghij0123456789abcdef";
+    send(&project, &format!("{}{key}{}", "ä ".repeat(995), "x".repeat(100_000)));
+    let kept = journaled(&project);
+    assert!(kept.chars().count() <= 2000 && !kept.contains("ghp_"), "{}", kept.len());
+
+    send(&project, &"ä".repeat(3000));
+    assert_eq!(journaled(&project), "ä".repeat(2000));
+}
+
+#[test]
+fn without_a_story_nothing_is_added() {
+    let project = project();
+    project.file(".ralph/guardrails.md", "- run the tests\n");
+    assert_eq!(send(&project, "hello"), None);
+    project.file(".ralph/current-story", "../../etc/passwd\n");
+    assert_eq!(send(&project, "hello"), None);
+}
+
+#[test]
+fn the_story_under_way_is_added_with_lessons_and_the_last_failure() {
+    let project = project();
+    project.file(".ralph/current-story", "US-001\n");
+    assert_eq!(send(&project, "hello").unwrap(), "Story under way: US-001.");
+
+    let started = json!({"v": 1, "at": "2026-01-02T03:04:05.000Z", "source": "ralph-loop",
+        "event": "iteration_started", "iteration": 4});
+    project.file(".ralph/events.jsonl", format!("{started}\n"));
+    project.file(".ralph/guardrails.md", "# Guardrails\n\n- run the tests\n- read first\n");
+    let lines: String = (1..20).map(|n| format!("line {n}\n")).collect();
+    let log =
+        format!("=== Test Failure a ===\nold\n=== Test Failure b ===\nTOKEN=abcdefgh\n{lines}");
+    project.file(".ralph/failure-context.log", log);
+    assert_eq!(
+        send(&project, "hello").unwrap(),
+        "Story under way: US-001, iteration 4.\n\
+         Lessons from earlier attempts:\n- run the tests\n- read first\n\
+         What failed last:\nTOKEN=[masked]\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7"
+    );
+    let context = send(&project, "# Lessons\n- run the tests\n- read first\nGo.").unwrap();
+    assert!(!context.contains("Lessons"), "what the prompt says already is not said again");
+}

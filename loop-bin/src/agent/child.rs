@@ -1,0 +1,201 @@
+//! The agent's life: prompt in, output followed, deadline and silence watched, everything it
+//! started ended with it.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use wait_timeout::ChildExt;
+
+use super::command::AgentCommand;
+use super::output::{self, Source};
+use super::processes::Descendants;
+use super::stream::Seen;
+use super::usage_limit;
+use crate::signals::Interrupts;
+use crate::step::Signal;
+
+/// How often deadline, silence and signals are looked at.
+const PULSE: Duration = Duration::from_millis(25);
+
+/// How long the pipes are read after everything that could write to them was ended.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// How long a background process of an agent that ended well may take to end.
+const TIDY_GRACE: Duration = Duration::from_secs(2);
+
+/// What is watched.
+pub(crate) struct Supervision<'a> {
+    /// How long it may run.
+    pub(crate) deadline: Option<Duration>,
+    /// How long it may print nothing.
+    pub(crate) silence: Option<Duration>,
+    /// How long it has to end after TERM.
+    pub(crate) grace: Duration,
+    pub(crate) interrupts: &'a Interrupts,
+    /// Where its output goes.
+    pub(crate) log: File,
+}
+
+/// How the agent's process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RunEnd {
+    /// By itself.
+    Exited(ExitStatus),
+    /// It ran too long.
+    Overdue(Duration),
+    /// It printed nothing for too long.
+    Silent(Duration),
+    /// We were asked to end.
+    Signalled(Signal),
+}
+
+/// An agent that has ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub(crate) end: RunEnd,
+    pub(crate) seen: Seen,
+    pub(crate) duration: Duration,
+}
+
+impl Run {
+    /// The exit code, if there is one.
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        match self.end {
+            RunEnd::Exited(status) => status.code(),
+            _ => None,
+        }
+    }
+
+    /// The usage limit that ended it, if one did; with its reset in Unix seconds, where told.
+    pub(crate) fn usage_limit(&self) -> Option<Option<i64>> {
+        let failed = self.exit_code() != Some(0);
+        match &self.seen.verdict {
+            Some(verdict) if verdict.is_error => {
+                let told = usage_limit::detect(&verdict.text, Timestamp::now());
+                let refused = matches!(verdict.api_status, Some(429 | 529)).then_some(None);
+                self.seen.rejected.or(told).or(refused)
+            }
+            Some(_) => None,
+            None if failed => {
+                let text = format!("{}\n{}", self.seen.text, self.seen.complaints);
+                self.seen.rejected.or_else(|| usage_limit::detect(&text, Timestamp::now()))
+            }
+            None => None,
+        }
+    }
+}
+
+/// Runs the agent to its end; `look` is shown what was seen, whenever something was.
+pub(crate) fn supervise(
+    command: &AgentCommand,
+    prompt: &str,
+    watch: &Supervision<'_>,
+    look: &mut dyn FnMut(&Seen),
+) -> io::Result<Run> {
+    let begun = Instant::now();
+    let descendants = Descendants::from_now_on();
+    let mut child = command.spawn()?;
+    let descendants = descendants.led_by(child.id());
+    give_prompt(&mut child, prompt.to_owned());
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let ticks = follow(&mut child, &watch.log, &seen)?;
+    let show = |look: &mut dyn FnMut(&Seen)| {
+        let now = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        look(&now);
+        now.heard
+    };
+    let end = loop {
+        let heard = match ticks.recv_timeout(PULSE) {
+            Ok(()) => show(look),
+            Err(RecvTimeoutError::Timeout) => {
+                seen.lock().unwrap_or_else(PoisonError::into_inner).heard
+            }
+            // Both pipes are closed; only the exit code is missing.
+            Err(RecvTimeoutError::Disconnected) => {
+                child.wait_timeout(PULSE)?;
+                seen.lock().unwrap_or_else(PoisonError::into_inner).heard
+            }
+        };
+        if let Some(status) = child.try_wait()? {
+            break RunEnd::Exited(status);
+        }
+        if let Some(end) = watch.reason_to_end(begun, heard) {
+            break end;
+        }
+    };
+    end_everything(&mut child, &descendants, &end, watch)?;
+    drain(&ticks);
+    show(look);
+    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(Run { end, seen, duration: begun.elapsed() })
+}
+
+impl Supervision<'_> {
+    fn reason_to_end(&self, begun: Instant, heard: Instant) -> Option<RunEnd> {
+        if let Some(signal) = self.interrupts.signal() {
+            return Some(RunEnd::Signalled(signal));
+        }
+        if let Some(limit) = self.deadline.filter(|limit| begun.elapsed() >= *limit) {
+            return Some(RunEnd::Overdue(limit));
+        }
+        let silent = self.silence.filter(|limit| heard.elapsed() >= *limit);
+        silent.map(RunEnd::Silent)
+    }
+}
+
+/// In a thread of its own: an agent that does not read must not hold us up.
+fn give_prompt(child: &mut Child, prompt: String) {
+    let Some(mut stdin) = child.stdin.take() else { return };
+    std::thread::spawn(move || {
+        // An agent that ends without reading all of it is no failure of ours.
+        let _ = stdin.write_all(prompt.as_bytes());
+    });
+}
+
+fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<Receiver<()>> {
+    let (tick, ticks) = mpsc::sync_channel(1);
+    if let Some(out) = child.stdout.take() {
+        output::follow(out, Source::Out, Some(log.try_clone()?), Arc::clone(seen), tick.clone());
+    }
+    if let Some(err) = child.stderr.take() {
+        output::follow(err, Source::Err, Some(log.try_clone()?), Arc::clone(seen), tick);
+    }
+    Ok(ticks)
+}
+
+/// However it ended, nothing that it started is left. A signal that comes during the clean-up of
+/// an agent that ended by itself is seen by whoever acts next.
+fn end_everything(
+    child: &mut Child,
+    descendants: &Descendants,
+    end: &RunEnd,
+    watch: &Supervision<'_>,
+) -> io::Result<()> {
+    let grace = match end {
+        RunEnd::Exited(_) => watch.grace.min(TIDY_GRACE),
+        _ => watch.grace,
+    };
+    descendants.end(grace, &|| watch.interrupts.count() > 1);
+    if !matches!(end, RunEnd::Exited(_)) {
+        // Ended by now, or beyond our reach; a process of ours must not stay behind unnoticed.
+        child.kill()?;
+        child.wait_timeout(DRAIN)?;
+    }
+    Ok(())
+}
+
+/// Everything that could write is gone, so the pipes close by themselves; the limit is for a
+/// process beyond our reach.
+fn drain(ticks: &Receiver<()>) {
+    let begun = Instant::now();
+    while begun.elapsed() < DRAIN {
+        if let Err(RecvTimeoutError::Disconnected) = ticks.recv_timeout(PULSE) {
+            return;
+        }
+    }
+}

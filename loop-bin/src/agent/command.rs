@@ -1,0 +1,93 @@
+//! The only place that starts the agent.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// Variables that make the client think it runs inside another one.
+const NESTED: [&str; 6] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_PROJECT_DIR",
+];
+
+/// How the agent is started.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentCommand {
+    /// The command line, as a shell reads it.
+    pub(crate) line: String,
+    /// Where it works.
+    pub(crate) root: Utf8PathBuf,
+    /// Variables for it and for the hooks that its client calls.
+    pub(crate) vars: Vec<(String, String)>,
+}
+
+impl AgentCommand {
+    /// Starts it in a process group of its own: Ctrl-C in a terminal reaches us, and we decide.
+    #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
+    pub(super) fn spawn(&self) -> io::Result<Child> {
+        let mut command = Command::new("sh");
+        for name in NESTED {
+            command.env_remove(name);
+        }
+        command
+            .arg("-c")
+            .arg(&self.line)
+            .current_dir(&self.root)
+            .envs(self.vars.iter().map(|(name, value)| (name, value)))
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    }
+}
+
+/// The program that a command line starts, where that can be told without running it.
+pub(crate) fn program_of(line: &str) -> Option<&str> {
+    let word = line.split_whitespace().find(|word| !word.contains('='))?;
+    let plain = word.chars().all(|c| c.is_alphanumeric() || "/._-+~".contains(c));
+    (plain && !word.starts_with('~')).then_some(word)
+}
+
+/// Whether a program can be found.
+pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
+    if program.contains('/') {
+        return root.join(program).is_file();
+    }
+    path.split(':').any(|folder| Utf8Path::new(folder).join(program).is_file())
+        || is_builtin(program)
+}
+
+/// Words that the shell knows by itself.
+fn is_builtin(word: &str) -> bool {
+    ["cd", "exec", "eval", "set", "export", "if", "for", "while", "command", "true", "false", ":"]
+        .contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_the_first_word_that_is_no_assignment() {
+        assert_eq!(program_of("claude -p --verbose"), Some("claude"));
+        assert_eq!(program_of("A=1 B=2 ./agent.sh x"), Some("./agent.sh"));
+        for unclear in ["", "\"my agent\" -p", "(cd x; agent)", "$AGENT", "~/agent"] {
+            assert_eq!(program_of(unclear), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn programs_are_looked_up_as_the_shell_does() {
+        let root = Utf8Path::new("/");
+        assert!(is_found("sh", "/nowhere:/bin:/usr/bin", root));
+        assert!(is_found("/bin/sh", "", root) && is_found("exec", "", root));
+        assert!(!is_found("no-such-agent", "/bin:/usr/bin", root));
+    }
+}

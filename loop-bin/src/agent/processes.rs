@@ -1,0 +1,155 @@
+//! Every process that descends from us, and how all of them are ended.
+//!
+//! The agent's tools start sessions of their own, so a process group does not reach them. On Linux
+//! we make ourselves the parent of orphans and find the rest in `/proc`; elsewhere the group of the
+//! agent is all that can be had.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+
+/// How often we look whether they are gone.
+const PULSE: Duration = Duration::from_millis(10);
+
+/// How long a process may take to be gone after KILL, which it cannot refuse; longer only if it
+/// hangs in the kernel.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Makes us the parent of descendants whose own parent has ended.
+pub(crate) fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    // Without it a daemon of the agent's could escape; nothing else depends on it.
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+}
+
+/// Which descendants are meant.
+#[derive(Debug, Default)]
+pub(crate) struct Descendants {
+    /// The child that leads a group of its own, and that somebody else waits for.
+    leader: Option<Pid>,
+    /// Those that were there before: a server that the script `started` began, for instance.
+    spared: Vec<Pid>,
+}
+
+impl Descendants {
+    /// All of them.
+    pub(crate) fn all() -> Self {
+        Self::default()
+    }
+
+    /// Those that come from now on.
+    pub(crate) fn from_now_on() -> Self {
+        let spared = descendants(&[]).into_iter().map(|process| process.pid).collect();
+        Self { leader: None, spared }
+    }
+
+    /// The same, with the child that is started for us now.
+    #[must_use]
+    pub(crate) fn led_by(self, leader: u32) -> Self {
+        Self { leader: i32::try_from(leader).ok().map(Pid::from_raw), ..self }
+    }
+
+    /// Ends them: TERM, then KILL after `grace` or as soon as `now` says so.
+    pub(crate) fn end(&self, grace: Duration, now: &dyn Fn() -> bool) {
+        if self.gone() {
+            return;
+        }
+        self.signal(Signal::SIGTERM);
+        let begun = Instant::now();
+        while !self.gone() && begun.elapsed() < grace && !now() {
+            std::thread::sleep(PULSE);
+        }
+        let begun = Instant::now();
+        // What is killed may have started others meanwhile.
+        while !self.gone() && begun.elapsed() < KILL_PATIENCE {
+            self.signal(Signal::SIGKILL);
+            std::thread::sleep(PULSE);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The group first: it is reached at once, wherever we run.
+        if let Some(leader) = self.leader {
+            let _ = killpg(leader, signal);
+        }
+        for process in descendants(&self.spared).into_iter().filter(|process| !process.is_dead) {
+            let _ = kill(process.pid, signal);
+        }
+    }
+
+    /// Whether none is left; those that have ended are taken note of, so that they vanish.
+    fn gone(&self) -> bool {
+        let all = descendants(&self.spared);
+        let me = Pid::this();
+        for process in all.iter().filter(|process| process.is_dead && process.parent == me) {
+            if Some(process.pid) != self.leader {
+                let _ = waitpid(process.pid, Some(WaitPidFlag::WNOHANG));
+            }
+        }
+        let group_gone = || match self.leader {
+            Some(leader) if cfg!(not(target_os = "linux")) => killpg(leader, None).is_err(),
+            _ => true,
+        };
+        all.iter().all(|process| process.is_dead) && group_gone()
+    }
+}
+
+/// A process as `/proc` shows it.
+#[derive(Debug, Clone, Copy)]
+struct Process {
+    pid: Pid,
+    parent: Pid,
+    /// Ended, but nobody has asked for its exit code yet.
+    is_dead: bool,
+}
+
+/// All that descend from us, but for those that are spared and theirs; none where there is no
+/// `/proc`.
+fn descendants(spared: &[Pid]) -> Vec<Process> {
+    let all = processes();
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![Pid::this()];
+    while let Some(parent) = parents.pop() {
+        let children =
+            all.iter().filter(|process| process.parent == parent && !spared.contains(&process.pid));
+        for child in children {
+            parents.push(child.pid);
+            found.push(*child);
+        }
+    }
+    found
+}
+
+fn processes() -> Vec<Process> {
+    let Ok(entries) = fs_err::read_dir("/proc") else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers
+        .filter_map(|number: i32| {
+            let stat = fs_err::read_to_string(format!("/proc/{number}/stat")).ok()?;
+            parse_stat(Pid::from_raw(number), &stat)
+        })
+        .collect()
+}
+
+/// `<pid> (<name>) <state> <parent> …`; the name may hold spaces and parentheses.
+fn parse_stat(pid: Pid, stat: &str) -> Option<Process> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut words = rest.split_whitespace();
+    let (state, parent) = (words.next()?, words.next()?.parse().ok()?);
+    let is_dead = matches!(state, "Z" | "X" | "x");
+    Some(Process { pid, parent: Pid::from_raw(parent), is_dead })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_do_not_confuse() {
+        let process = parse_stat(Pid::from_raw(7), "7 (a) b) (c) Z 42 7 7 0").unwrap();
+        assert_eq!((process.parent, process.is_dead), (Pid::from_raw(42), true));
+        assert!(parse_stat(Pid::from_raw(7), "7 (sh").is_none());
+    }
+}

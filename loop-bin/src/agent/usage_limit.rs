@@ -1,0 +1,109 @@
+//! A usage limit in the agent's own words. The wording changes with every release, so it is
+//! recognised by what all wordings share, and only where the agent failed.
+
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+/// Whether a text tells of a usage limit; with the time of its reset in Unix seconds, if it can be
+/// read.
+pub(super) fn detect(text: &str, now: Timestamp) -> Option<Option<i64>> {
+    let text = text.to_lowercase();
+    let is_limit = ["usage limit", "rate limit", "session limit", "weekly limit", "hit your limit"]
+        .iter()
+        .any(|words| text.contains(words))
+        || text.contains("out of extra usage")
+        || text.contains("quota exceeded");
+    is_limit.then(|| epoch(&text).or_else(|| after(&text, now)).or_else(|| clock(&text, now)))
+}
+
+/// `…limit reached|1790000000`
+fn epoch(text: &str) -> Option<i64> {
+    text.split(|c: char| !c.is_ascii_digit()).find(|part| part.len() == 10)?.parse().ok()
+}
+
+/// `try again in 5 minutes`
+fn after(text: &str, now: Timestamp) -> Option<i64> {
+    let (_, rest) = text.split_once(" in ")?;
+    let mut words = rest.split_whitespace();
+    let count: i64 = words.next()?.parse().ok()?;
+    let unit = match words.next()?.trim_end_matches(|c: char| !c.is_alphabetic()) {
+        "second" | "seconds" | "s" => 1,
+        "minute" | "minutes" | "min" | "m" => 60,
+        "hour" | "hours" | "h" => 3600,
+        _ => return None,
+    };
+    now.as_second().checked_add(count.checked_mul(unit)?)
+}
+
+/// `resets 3pm (Europe/Berlin)`, `resets at 10:30pm`
+fn clock(text: &str, now: Timestamp) -> Option<i64> {
+    let (_, rest) = text.split_once("resets")?;
+    let rest = rest.trim_start().trim_start_matches("at ").trim_start();
+    let end =
+        rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == ' ' || "apm".contains(c)));
+    let (time, rest) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
+    let time = time_of_day(time.trim())?;
+    let zone = match rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')) {
+        Some((name, _)) => TimeZone::get(name).ok()?,
+        None => TimeZone::system(),
+    };
+    let today = now.to_zoned(zone);
+    let at = |day: &Zoned| day.with().time(time).build().ok().map(|at| at.timestamp());
+    match at(&today)? {
+        at if at > now => Some(at.as_second()),
+        passed => Some(passed.checked_add(SignedDuration::from_hours(24)).ok()?.as_second()),
+    }
+}
+
+fn time_of_day(text: &str) -> Option<Time> {
+    let (digits, half) = match text {
+        text if text.ends_with("am") => (text.strip_suffix("am")?, Some(0)),
+        text if text.ends_with("pm") => (text.strip_suffix("pm")?, Some(12)),
+        text => (text, None),
+    };
+    let (hour, minute) = digits.trim().split_once(':').unwrap_or((digits.trim(), "0"));
+    let (hour, minute): (i8, i8) = (hour.parse().ok()?, minute.parse().ok()?);
+    let hour = match half {
+        Some(half) => hour % 12 + half,
+        None => hour,
+    };
+    Time::new(hour, minute, 0, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<Option<&str>>) {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let found = detect(text, now);
+        let expected = expected
+            .map(|reset| reset.map(|reset| reset.parse::<Timestamp>().unwrap().as_second()));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn wordings_of_several_years_are_understood() {
+        check("Claude AI usage limit reached|1794830400", Some(Some("2026-11-16T12:00:00Z")));
+        check("You've hit your limit · resets 3pm (UTC)", Some(Some("2026-11-15T15:00:00Z")));
+        check(
+            "You've hit your session limit · resets 10:30am (UTC)",
+            Some(Some("2026-11-16T10:30:00Z")),
+        );
+        check("weekly limit reached, resets at 12am (UTC)", Some(Some("2026-11-16T00:00:00Z")));
+        check("Rate limit: try again in 5 minutes.", Some(Some("2026-11-15T12:05:00Z")));
+        check(
+            "API Error: Request rejected (429) · This request would exceed your account's rate limit.",
+            Some(None),
+        );
+        check("usage limit reached; resets soon", Some(None));
+    }
+
+    #[test]
+    fn other_failures_are_none() {
+        for text in ["", "error: limit must be positive", "tests failed", "no such file"] {
+            check(text, None);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `ralph-loop complete`: the agent's own word about its story. The loop reads it when the agent
+//! has ended; a story that is said to be done is checked here first.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+use clap::{Arg, ArgMatches, Command};
+use ralph_core::env::Env;
+use ralph_core::settle::{self, Check};
+use ralph_core::state::{self, StateDir};
+use serde::{Deserialize, Serialize};
+
+use crate::exit::{Failure, Success};
+use crate::here;
+use crate::terminal::say;
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    story: String,
+    status: ClaimStatus,
+    summary: String,
+}
+
+/// What the agent says about its story.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ClaimStatus {
+    /// It is done.
+    Success,
+    /// A part of it is.
+    Partial,
+    /// A person is needed.
+    Blocked,
+}
+
+/// The agent's word, on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Claim {
+    version: u32,
+    pub(crate) story: String,
+    pub(crate) status: ClaimStatus,
+    pub(crate) summary: String,
+    at: String,
+}
+
+impl Claim {
+    /// Reads it; none if there is none, or none that we understand.
+    pub(crate) fn load(state: &StateDir) -> Option<Self> {
+        let claim: Self = serde_json::from_slice(&fs_err::read(state.claim()).ok()?).ok()?;
+        (claim.version <= VERSION).then_some(claim)
+    }
+}
+
+/// Why the agent's word is not taken.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{plan} has no story {story}")]
+    UnknownStory { plan: String, story: String },
+    #[error("{story} is not done: `{command}` {verdict}; mend that and try again\n{output}")]
+    CheckFailed { story: String, command: String, verdict: String, output: String },
+}
+
+impl FromStr for ClaimStatus {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "success" => Ok(Self::Success),
+            "partial" => Ok(Self::Partial),
+            "blocked" => Ok(Self::Blocked),
+            _ => Err("one of success, partial and blocked is wanted"),
+        }
+    }
+}
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("complete")
+        .about("Say that a story is done, partly done or blocked; for the agent")
+        .long_about(
+            "For the agent: says how its story stands. With `success` the verify commands are run \
+             first, and the word is refused when one of them fails. The loop commits and ticks \
+             when the agent has ended.",
+        )
+        .arg(Arg::new("story").value_name("STORY").required(true).help("The story's id"))
+        .arg(
+            Arg::new("status")
+                .long("status")
+                .default_value("success")
+                .value_parser(ClaimStatus::from_str)
+                .help("success, partial or blocked"),
+        )
+        .arg(
+            Arg::new("summary")
+                .long("summary")
+                .default_value("")
+                .help("What was done, or what is in the way"),
+        )
+}
+
+impl Request {
+    /// From the command line.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        let text = |name| matches.get_one::<String>(name).cloned().unwrap_or_default();
+        let status = matches.get_one("status").copied().unwrap_or(ClaimStatus::Success);
+        Self { story: text("story"), status, summary: text("summary") }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    let project = here::project(env)?;
+    let config = here::config(&project, env, &[])?;
+    let plan = here::plan(&project, env, &config)?;
+    let story = plan.story(&request.story).ok_or_else(|| Refusal::UnknownStory {
+        plan: plan.path().to_string(),
+        story: request.story.clone(),
+    })?;
+    if request.status == ClaimStatus::Success {
+        let verify = &config.verify;
+        let limit = verify.timeout.limit();
+        let checks = settle::run_checks(project.root(), &verify.commands, limit, &|| false)?;
+        refuse_if_failed(&story.id, &checks)?;
+    }
+    let claim = Claim {
+        version: VERSION,
+        story: story.id.clone(),
+        status: request.status,
+        summary: request.summary.clone(),
+        at: state::now(),
+    };
+    project.own_state().prepare()?;
+    state::replace(&project.own_state().claim(), &serde_json::to_vec_pretty(&claim)?)?;
+    say(match request.status {
+        ClaimStatus::Success => {
+            format!("{}: noted. End now; the loop commits and ticks.", story.id)
+        }
+        ClaimStatus::Partial => format!("{}: noted as partly done. End now.", story.id),
+        ClaimStatus::Blocked => format!("{}: noted as blocked. End now.", story.id),
+    });
+    Ok(Success::Done)
+}
+
+fn refuse_if_failed(story: &str, checks: &[Check]) -> Result<(), Refusal> {
+    match checks.last() {
+        Some(check) if !check.passed() => {
+            let mut output = String::new();
+            let lines: Vec<&str> = check.output.lines().collect();
+            for line in lines.iter().skip(lines.len().saturating_sub(40)) {
+                // Writing into a string cannot fail.
+                let _ = writeln!(output, "{line}");
+            }
+            Err(Refusal::CheckFailed {
+                story: story.to_owned(),
+                command: check.command.clone(),
+                verdict: check.verdict(),
+                output,
+            })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,96 @@
+//! `ralph-loop demo`: the whole loop in a scratch project, with a scripted agent and no network.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Command;
+use jiff::Timestamp;
+use ralph_core::config::Flag;
+use ralph_core::env::Env;
+use ralph_core::git::Git;
+use ralph_core::state::StateDir;
+
+use crate::exit::{Failure, Success};
+use crate::run;
+use crate::terminal::say;
+
+/// The agent: a script that reads the prompt and works on the story in it.
+const AGENT: &str = include_str!("demo/agent.sh");
+const PLAN: &str = include_str!("demo/plan.md");
+const TESTS: &str = include_str!("demo/tests.sh");
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("demo").about(
+        "Show three stories, a failing test, a rollback and the recovery in a scratch project",
+    )
+}
+
+/// Shows it.
+pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
+    let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
+    let root = env.temp_dir().join(format!("ralph-demo-{stamp}"));
+    make_project(&root)?;
+    say(format!("A scratch project: {root}"));
+    say("Its agent is a script; nothing leaves this machine, and nothing is spent.\n");
+    let request = run::Request {
+        flags: vec![
+            Flag::new("agent.command", "sh .ralph/demo-agent.sh"),
+            Flag::new("verify.commands", "sh tests.sh"),
+            Flag::new("loop.max_iterations", "8"),
+        ],
+        dry_run: false,
+        json: false,
+    };
+    let outcome = run::run(&demo_env(env, &root), &request)?;
+    show_results(&root)?;
+    Ok(outcome)
+}
+
+/// Nothing of the user's settings may change the demonstration.
+fn demo_env(env: &Env, root: &Utf8Path) -> Env {
+    let kept = ["PATH", "HOME", "TERM", "NO_COLOR"];
+    let vars = kept.into_iter().filter_map(|name| Some((name.to_owned(), env.get(name)?)));
+    Env::of(vars.chain([("RALPH_ROOT".to_owned(), root.to_string())]))
+}
+
+fn make_project(root: &Utf8Path) -> Result<(), Failure> {
+    let state = StateDir::of_project(root);
+    let write = |path: Utf8PathBuf, text: &str| -> Result<(), Failure> {
+        if let Some(parent) = path.parent() {
+            fs_err::create_dir_all(parent)?;
+        }
+        Ok(fs_err::write(path, text)?)
+    };
+    write(state.plan(1), PLAN)?;
+    write(state.root().join("demo-agent.sh"), AGENT)?;
+    write(root.join("tests.sh"), TESTS)?;
+    state.prepare()?;
+    let git = Git::at(root.as_std_path());
+    let setup: [&[&str]; 5] = [
+        &["init", "--quiet", "--initial-branch=main"],
+        &["config", "user.name", "Ralph's demo"],
+        &["config", "user.email", "demo@localhost"],
+        &["add", "--all"],
+        &["-c", "commit.gpgsign=false", "commit", "--quiet", "--message=A project with a plan"],
+    ];
+    for args in setup {
+        git.run(args)?;
+    }
+    git.run(&["config", "commit.gpgsign", "false"])?;
+    Ok(())
+}
+
+fn show_results(root: &Utf8Path) -> Result<(), Failure> {
+    let git = Git::at(root.as_std_path());
+    say("\nWhat was committed, the oldest first:\n");
+    say(git.line(&["log", "--reverse", "--format=  %h %s"])?);
+    say("\nThe plan now:\n");
+    let plan = fs_err::read_to_string(StateDir::of_project(root).plan(1))?;
+    for line in plan.lines().filter(|line| line.contains('[')) {
+        say(format!("  {line}"));
+    }
+    say(format!(
+        "\nLook around:\n  cd {root}\n  cat .ralph/PRD-1/progress.md\n  ralph-loop undo        # the \
+         attempt that was rolled back\n  ralph-loop status"
+    ));
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! `ralph-loop doctor`: looks for what could go wrong overnight, and says how to mend it.
+
+use clap::Command;
+use nix::unistd::geteuid;
+use ralph_core::config::Config;
+use ralph_core::env::Env;
+use ralph_core::git::{Git, Repo, Status};
+use ralph_core::project::Project;
+use ralph_core::state::{Lock, PROJECT_MARKER};
+
+use crate::exit::{Failure, Success};
+use crate::terminal::say;
+use crate::{agent, here};
+
+/// The hooks that should stand beside us or be registered with the client.
+const HOOKS: [&str; 4] = ["ralph-pre-tool", "ralph-post-tool", "ralph-on-stop", "ralph-pre-prompt"];
+
+/// Less than this leaves no room for a build.
+const LEAST_FREE_MIB: u64 = 1024;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Finding {
+    Good(String),
+    Worth(String),
+    Bad(String),
+}
+
+/// Something is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{count} things are to be mended")]
+struct Unwell {
+    count: usize,
+}
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("doctor")
+        .about("Check git, agent, hooks, config, plan and disk; say how to mend each")
+}
+
+/// Examines.
+pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
+    let project = here::project(env)?;
+    let (config, broken) = Config::load_or_default(&project.own_state().config(), env);
+    let mut findings = git(&project);
+    findings.push(match broken {
+        Some(error) => Finding::Bad(format!("the configuration: {error}")),
+        None => Finding::Good("the configuration can be read".to_owned()),
+    });
+    findings.push(plan(&project, env, &config));
+    findings.extend(the_agent(env, &project, &config));
+    findings.push(checks(&config));
+    findings.extend(hooks(&project));
+    findings.push(lock(&project));
+    findings.extend(disk(&project));
+    let count = findings.iter().filter(|finding| matches!(finding, Finding::Bad(_))).count();
+    for finding in &findings {
+        match finding {
+            Finding::Good(text) => say(format!("ok       {text}")),
+            Finding::Worth(text) => say(format!("note     {text}")),
+            Finding::Bad(text) => say(format!("PROBLEM  {text}")),
+        }
+    }
+    if count == 0 { Ok(Success::Done) } else { Err(Unwell { count }.into()) }
+}
+
+fn git(project: &Project) -> Vec<Finding> {
+    let version = match Git::at(project.root().as_std_path()).line(&["--version"]) {
+        Ok(version) => Finding::Good(version),
+        Err(error) => return vec![Finding::Bad(error.to_string())],
+    };
+    let repo = match Repo::open(project.root()) {
+        Ok(repo) => repo,
+        Err(error) => return vec![version, Finding::Bad(format!("{error}; run `git init`"))],
+    };
+    let tree = match (repo.refuse_if_busy(), Status::read(&repo)) {
+        (Err(error), _) => Finding::Bad(error.to_string()),
+        (_, Err(error)) => Finding::Bad(error.to_string()),
+        (_, Ok(status)) if !status.is_clean(&repo) => {
+            Finding::Worth("there is uncommitted work; commit it, or use --allow-dirty".to_owned())
+        }
+        _ => Finding::Good("the work tree is clean".to_owned()),
+    };
+    vec![version, tree]
+}
+
+fn plan(project: &Project, env: &Env, config: &Config) -> Finding {
+    match here::plan(project, env, config) {
+        Ok(plan) => Finding::Good(format!("{}: {} open stories", plan.path(), plan.counts().open)),
+        Err(error) => Finding::Bad(format!("{error}; `ralph-loop init` writes an example")),
+    }
+}
+
+fn the_agent(env: &Env, project: &Project, config: &Config) -> Vec<Finding> {
+    let command = &config.agent.command;
+    let Some(program) = agent::program_of(command) else {
+        return vec![Finding::Worth(format!("the agent `{command}` cannot be looked up"))];
+    };
+    let path = env.get("PATH").unwrap_or_default();
+    if !agent::is_found(program, &path, project.root()) {
+        let advice = "install it, or set [agent] command";
+        return vec![Finding::Bad(format!("the agent `{program}` was not found; {advice}"))];
+    }
+    let mut findings = vec![Finding::Good(format!("the agent `{program}` is there"))];
+    let skips = command.contains("--dangerously-skip-permissions");
+    if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
+        findings.push(Finding::Bad(
+            "the client refuses --dangerously-skip-permissions as root; run as another user, or set \
+             IS_SANDBOX=1 in a sandbox"
+                .to_owned(),
+        ));
+    }
+    findings
+}
+
+fn checks(config: &Config) -> Finding {
+    match config.verify.commands.as_slice() {
+        [] => Finding::Worth(
+            "no verify commands are set; a story counts as done when the agent says so".to_owned(),
+        ),
+        commands => Finding::Good(format!("verified by: {}", commands.join(", "))),
+    }
+}
+
+fn hooks(project: &Project) -> Vec<Finding> {
+    let settings = project.root().join(".claude/settings.json");
+    let registered = fs_err::read_to_string(settings).unwrap_or_default();
+    let beside = std::env::current_exe().ok();
+    let beside = beside.as_deref().and_then(std::path::Path::parent);
+    let found = |name: &str| {
+        registered.contains(name) || beside.is_some_and(|folder| folder.join(name).is_file())
+    };
+    HOOKS
+        .into_iter()
+        .map(|name| match found(name) {
+            true => Finding::Good(format!("the hook {name} is there")),
+            false => Finding::Worth(format!(
+                "the hook {name} is neither registered nor beside ralph-loop; copy it there"
+            )),
+        })
+        .collect()
+}
+
+fn lock(project: &Project) -> Finding {
+    match Lock::holder(&project.own_state().lock()) {
+        None => Finding::Good("no other loop runs here".to_owned()),
+        Some(held) => {
+            let pid = held.by.map(|by| by.pid).unwrap_or_default();
+            Finding::Worth(format!("a loop runs here already, process {pid}"))
+        }
+    }
+}
+
+fn disk(project: &Project) -> Option<Finding> {
+    let stat = nix::sys::statvfs::statvfs(project.root().as_std_path()).ok()?;
+    let free = stat.blocks_available() as u64 * stat.fragment_size() as u64 / 1024 / 1024;
+    Some(match free {
+        0..LEAST_FREE_MIB => Finding::Bad(format!("only {free} MiB are free; make room")),
+        _ => Finding::Good(format!("{free} MiB are free, {PROJECT_MARKER} included")),
+    })
+}

@@ -1,0 +1,55 @@
+//! `--dry-run`: what a run would do; nothing is written and no agent runs.
+
+use ralph_core::config::RollbackOn;
+use ralph_core::env::Env;
+use ralph_core::git::Status;
+use ralph_core::plan::Next;
+use ralph_core::state::Lock;
+
+use crate::exit::{Failure, Success};
+use crate::run::{Ground, Request, ground};
+use crate::terminal::say;
+
+/// Shows it.
+pub(crate) fn show(env: &Env, request: &Request) -> Result<Success, Failure> {
+    let Ground { project, config, repo, plan } = ground(env, request)?;
+    let plan = plan?;
+    let counts = plan.counts();
+    say(format!("Project   {}", project.root()));
+    say(format!("Plan      {}", plan.path()));
+    say(format!(
+        "Stories   {} open, {} done, {} blocked, {} optional",
+        counts.open, counts.done, counts.blocked, counts.optional
+    ));
+    say(match plan.next_story(&Default::default()) {
+        Next::Story(story) => format!("Next      {} {}", story.id, story.title),
+        Next::Complete => "Next      nothing: the plan is complete".to_owned(),
+        Next::Stuck { .. } => "Next      nothing: what is left is blocked".to_owned(),
+    });
+    say(format!("Agent     {}", config.agent.command));
+    match config.verify.commands.as_slice() {
+        [] => say("Verify    nothing is set"),
+        commands => commands.iter().for_each(|command| say(format!("Verify    {command}"))),
+    }
+    let rollback = match config.rollback.on {
+        RollbackOn::Failure | RollbackOn::StoryEnd => "an attempt in vain is taken back",
+        RollbackOn::Never => "never",
+    };
+    say(format!("Rollback  {rollback}"));
+    say(format!(
+        "Limits    {} iterations, {} attempts a story, {} s an iteration",
+        config.run.max_iterations, config.limits.attempts_per_story, config.agent.timeout
+    ));
+    if !Status::read(&repo)?.is_clean(&repo) {
+        let then = if config.run.allow_dirty {
+            "it would be kept aside"
+        } else {
+            "the run would be refused"
+        };
+        say(format!("Warning   there is uncommitted work: {then}"));
+    }
+    if Lock::holder(&project.own_state().lock()).is_some() {
+        say("Warning   another loop holds the project: the run would be refused");
+    }
+    Ok(Success::Done)
+}

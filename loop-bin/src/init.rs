@@ -1,0 +1,210 @@
+//! `ralph-loop init`: a config with the right checks, an example plan and lifecycle templates.
+//! Nothing that exists is overwritten.
+
+use std::os::unix::fs::PermissionsExt;
+
+use camino::Utf8Path;
+use clap::Command;
+use ralph_core::env::Env;
+use ralph_core::state::{self, StateDir};
+
+use crate::exit::{Failure, Success};
+use crate::here;
+use crate::terminal::say;
+
+const PLAN: &str = "\
+# Plan
+
+### US-001: Say what is to be done in one line
+
+- [ ] What a person would see when it is done
+  - Where: the files concerned
+  - Acceptance: how one can tell
+
+### US-002: The next story (depends: US-001)
+
+- [ ] …
+";
+
+/// One row for each kind of project: a file that gives it away, what it is, and its checks.
+const PROJECTS: [(&str, &str, &[&str]); 16] = [
+    ("Cargo.toml", "cargo", &["cargo test"]),
+    ("pnpm-lock.yaml", "pnpm", &["pnpm test"]),
+    ("yarn.lock", "yarn", &["yarn test"]),
+    ("package.json", "npm", &["npm test"]),
+    ("pyproject.toml", "python", &["python -m pytest"]),
+    ("setup.py", "python", &["python -m pytest"]),
+    ("requirements.txt", "python", &["python -m pytest"]),
+    ("go.mod", "go", &["go vet ./...", "go test ./..."]),
+    ("pom.xml", "maven", &["mvn --batch-mode test"]),
+    ("build.gradle", "gradle", &["./gradlew test"]),
+    ("build.gradle.kts", "gradle", &["./gradlew test"]),
+    ("Gemfile", "ruby", &["bundle exec rake test"]),
+    ("mix.exs", "elixir", &["mix test"]),
+    ("composer.json", "php", &["composer test"]),
+    ("justfile", "just", &["just test"]),
+    ("Makefile", "make", &["make test"]),
+];
+
+/// The lifecycle scripts and what they are told.
+const SCRIPTS: [(&str, &str); 4] = [
+    ("started", "Runs once, before the first iteration: RALPH_PLAN_FILE, RALPH_SPEC_DIR."),
+    (
+        "next_iteration",
+        "Runs before each iteration: RALPH_ITERATION, RALPH_LAST_EXIT_CODE, RALPH_LAST_DURATION, \
+         RALPH_COMMITS_MADE. Exit 1 skips the iteration.",
+    ),
+    (
+        "post_iteration",
+        "Runs after each iteration: RALPH_STORY, RALPH_EXIT_CODE, RALPH_DURATION, RALPH_OUTCOME.",
+    ),
+    (
+        "finished",
+        "Runs once, at the end: RALPH_FINISH_TYPE, RALPH_TOTAL_ITERATIONS, RALPH_TOTAL_COMMITS, \
+         RALPH_DURATION.",
+    ),
+];
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("init").about(
+        "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
+    )
+}
+
+/// Does it.
+pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
+    let project = here::project(env)?;
+    let root = project.root();
+    let state = project.own_state();
+    state.prepare()?;
+    let (kind, checks) = detect(root);
+    say(match kind {
+        Some(kind) => format!("This is a {kind} project."),
+        None => {
+            "The kind of project was not recognised; set [verify] commands yourself.".to_owned()
+        }
+    });
+    write_new(&state.config(), &config(&checks), false)?;
+    if here::plan(&project, env, &here::config(&project, env, &[])?).is_err()
+        && state.prd_numbers().is_empty()
+    {
+        write_new(&state.plan(1), PLAN, false)?;
+    }
+    for (name, about) in SCRIPTS {
+        let text = format!(
+            "#!/bin/sh\n# {about}\n# Also: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, \
+             RALPH_LOG_DIR, RALPH_STARTED_AT.\n# Exit 0: go on; 2: stop the loop; anything else: \
+             a warning.\nexit 0\n"
+        );
+        write_new(&state.lifecycle().join(name), &text, true)?;
+    }
+    say(format!("Write your stories into {}, commit, and run `ralph-loop`.", shown_plan(state)));
+    Ok(Success::Done)
+}
+
+fn shown_plan(state: &StateDir) -> String {
+    let number = state.prd_numbers().first().copied().unwrap_or(1);
+    state.plan(number).into_string()
+}
+
+/// What kind of project it is, and how it is checked.
+fn detect(root: &Utf8Path) -> (Option<&'static str>, Vec<&'static str>) {
+    for (file, kind, checks) in PROJECTS {
+        if root.join(file).is_file() && is_usable(root, kind, file) {
+            return (Some(kind), checks.to_vec());
+        }
+    }
+    let dotnet = |name: &str| name.ends_with(".sln") || name.ends_with(".csproj");
+    let entries = fs_err::read_dir(root).into_iter().flatten().flatten();
+    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    if names.any(|name| dotnet(&name)) {
+        return (Some("dotnet"), vec!["dotnet test"]);
+    }
+    (None, Vec::new())
+}
+
+/// A runner that has no task called `test` cannot check anything.
+fn is_usable(root: &Utf8Path, kind: &str, file: &str) -> bool {
+    let has = |file: &str, word: &str| {
+        fs_err::read_to_string(root.join(file)).is_ok_and(|text| text.contains(word))
+    };
+    match kind {
+        "npm" | "pnpm" | "yarn" => has("package.json", "\"test\""),
+        "make" | "just" => {
+            let text = fs_err::read_to_string(root.join(file)).unwrap_or_default();
+            text.lines().any(|line| line.starts_with("test") && line.contains(':'))
+        }
+        _ => true,
+    }
+}
+
+fn config(checks: &[&str]) -> String {
+    let list: Vec<String> = checks.iter().map(|check| format!("{check:?}")).collect();
+    format!(
+        "# All settings are optional; docs/configuration.md lists them.\n\n[verify]\n\
+         # A story is done only when all of these succeed.\ncommands = [{}]\n",
+        list.join(", ")
+    )
+}
+
+fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {
+    if path.symlink_metadata().is_ok() {
+        say(format!("kept     {path}"));
+        return Ok(());
+    }
+    state::replace(path, text.as_bytes())?;
+    if executable {
+        fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    }
+    say(format!("written  {path}"));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    fn check(files: &[(&str, &str)], kind: Option<&str>, first: &str) {
+        let scratch = Scratch::new();
+        for (name, text) in files {
+            scratch.file(name, text);
+        }
+        let (found, checks) = detect(scratch.root());
+        assert_eq!(
+            (found, checks.first().copied().unwrap_or_default()),
+            (kind, first),
+            "{files:?}"
+        );
+    }
+
+    #[test]
+    fn projects_are_recognised_by_their_files() {
+        let package = ("package.json", r#"{"scripts":{"test":"vitest"}}"#);
+        check(&[("Cargo.toml", "")], Some("cargo"), "cargo test");
+        check(&[package], Some("npm"), "npm test");
+        check(&[package, ("pnpm-lock.yaml", "")], Some("pnpm"), "pnpm test");
+        check(&[package, ("yarn.lock", "")], Some("yarn"), "yarn test");
+        check(&[("package.json", "{}"), ("Makefile", "test: all\n")], Some("make"), "make test");
+        check(&[("pyproject.toml", "")], Some("python"), "python -m pytest");
+        check(&[("go.mod", "")], Some("go"), "go vet ./...");
+        check(&[("pom.xml", "")], Some("maven"), "mvn --batch-mode test");
+        check(&[("build.gradle.kts", "")], Some("gradle"), "./gradlew test");
+        check(&[("app.csproj", "")], Some("dotnet"), "dotnet test");
+        check(&[("Gemfile", "")], Some("ruby"), "bundle exec rake test");
+        check(&[("mix.exs", "")], Some("elixir"), "mix test");
+        check(&[("composer.json", "")], Some("php"), "composer test");
+        check(&[("justfile", "test:\n")], Some("just"), "just test");
+        check(&[("README.md", "")], None, "");
+    }
+
+    #[test]
+    fn the_config_that_is_written_can_be_read() {
+        let text = config(&["cargo test", "echo \"hi\" \\ x"]);
+        let env = Env::of([("", "")]);
+        let read = ralph_core::config::Config::from_parts("c", &text, &env, &[]).unwrap();
+        assert_eq!(read.verify.commands, ["cargo test", "echo \"hi\" \\ x"]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Planning: the agent writes or refreshes the plan; everything else that it changes is taken back.
+
+use std::time::Duration;
+
+use ralph_core::git::{self, Checkpoint};
+use ralph_core::plan::{self, Options, Plan, progress};
+use ralph_core::prompt::{self, Template, Values};
+use ralph_core::state::{self, Event, StateDir};
+
+use crate::agent::{Run, RunEnd};
+use crate::exit::{Failure, Success};
+use crate::run::Stage;
+use crate::step::{Finish, Signal, Wish};
+
+/// The name of the one iteration, for logs and the view.
+const NAME: &str = "planning";
+
+/// Runs the agent once over the specifications.
+pub(crate) fn run(stage: &mut Stage) -> Result<Success, Failure> {
+    stage.note(&Event::LoopStarted { mode: NAME.to_owned(), plan: stage.plan.to_string() });
+    stage.view.line(format!("planning: {}", stage.plan));
+    let specs = stage.project.root().join(&stage.config.run.specs).into_string();
+    let vars = vec![("PLAN_FILE", stage.plan.to_string()), ("SPEC_DIR", specs)];
+    let first = vec![("ITERATION", "1".to_owned())];
+    let wished = stage.script("started", vars)? != Wish::Stop
+        && stage.script("next_iteration", first)? == Wish::GoOn;
+    let finish = if wished { plan_once(stage)? } else { Finish::HookAbort };
+    let last = vec![
+        ("ITERATION", "1".to_owned()),
+        ("FINISH_TYPE", finish.word().to_owned()),
+        ("TOTAL_ITERATIONS", "1".to_owned()),
+        ("TOTAL_COMMITS", "0".to_owned()),
+        ("DURATION", stage.elapsed().as_secs().to_string()),
+    ];
+    stage.script("finished", last)?;
+    stage.note(&Event::LoopFinished { finish_type: finish.word().to_owned() });
+    Ok(stage.close(finish))
+}
+
+fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
+    let old = plan::read_file(&stage.plan)?;
+    Checkpoint::create(&stage.repo, stage.state(), "before planning")?;
+    let prompt = prompt(stage)?;
+    let deadline: Option<Duration> = stage.config.agent.timeout.limit();
+    let run = stage.watch_agent(NAME, 1, &prompt, deadline)?;
+    let new = plan::read_file(&stage.plan).unwrap_or_default();
+    if !stage.dirty_files()?.is_empty() {
+        let restored = git::rollback(&stage.repo, stage.state(), None, "changed while planning")?;
+        let id = restored.saved.name.rsplit('/').next().unwrap_or_default().to_owned();
+        stage.view.warn(format!(
+            "the agent changed more than the plan; taken back (`ralph-loop undo {id}`)"
+        ));
+    }
+    Checkpoint::clear(stage.state())?;
+    let options = Options { optional_sections: stage.config.plan.optional_sections.clone() };
+    let read = new.clone().map(|bytes| Plan::parse(&stage.plan, bytes, &options));
+    let finish = match (failure(&run), read) {
+        (Some(finish), _) => finish,
+        (None, Some(Ok(_))) if new == old => Finish::NoChanges,
+        (None, Some(Ok(plan))) => {
+            stage.view.line(format!("the plan has {} open stories", plan.counts().open));
+            Finish::Complete
+        }
+        (None, Some(Err(error))) => {
+            Finish::Error(format!("the agent left no usable plan: {error}"))
+        }
+        (None, None) => Finish::Error(format!("the agent did not write {}", stage.plan)),
+    };
+    let wanted = if finish == Finish::Complete { new } else { old };
+    if let Some(bytes) =
+        wanted.filter(|bytes| plan::read_file(&stage.plan).ok().flatten().as_ref() != Some(bytes))
+    {
+        state::replace(&stage.plan, &bytes)?;
+    }
+    Ok(finish)
+}
+
+fn failure(run: &Run) -> Option<Finish> {
+    match &run.end {
+        RunEnd::Signalled(signal @ (Signal::Interrupt | Signal::Terminate)) => {
+            Some(Finish::Manual(*signal))
+        }
+        RunEnd::Overdue(_) | RunEnd::Silent(_) => {
+            Some(Finish::Error("the agent took too long".to_owned()))
+        }
+        RunEnd::Exited(status) if !status.success() => {
+            Some(Finish::Error(format!("the agent failed: {}", run.seen.complaints.trim())))
+        }
+        RunEnd::Exited(_) if run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error) => {
+            Some(Finish::Error("the agent reports an error".to_owned()))
+        }
+        RunEnd::Exited(_) => None,
+    }
+}
+
+fn prompt(stage: &Stage) -> Result<String, Failure> {
+    let progress_path = StateDir::progress_beside(&stage.plan);
+    let logged = progress::logged(&fs_err::read(&progress_path).unwrap_or_default());
+    let values = Values {
+        plan_path: stage.plan.as_str(),
+        progress_path: progress_path.as_str(),
+        progress: &progress::last_entries(&logged, 10),
+        spec_dir: &stage.config.run.specs,
+        ..Values::default()
+    };
+    Ok(Template::parse(prompt::PLANNING).map_err(Failure::usage)?.render(&values))
+}

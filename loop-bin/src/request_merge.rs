@@ -1,0 +1,58 @@
+//! `ralph-loop request-merge`: leaves a merge request for the user instead of a push.
+
+use clap::{Arg, ArgMatches, Command};
+use jiff::Timestamp;
+use ralph_core::env::Env;
+use ralph_core::git::{Repo, Status};
+use ralph_core::state;
+
+use crate::exit::{Failure, Success};
+use crate::here;
+use crate::terminal::say;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    summary: String,
+}
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("request-merge")
+        .about("Leave a merge request for the user instead of pushing; for the agent")
+        .arg(
+            Arg::new("summary")
+                .long("summary")
+                .required(true)
+                .help("What is to be merged, and why"),
+        )
+}
+
+impl Request {
+    /// From the command line.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        Self { summary: matches.get_one::<String>("summary").cloned().unwrap_or_default() }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    let project = here::project(env)?;
+    let status = Status::read(&Repo::open(project.root())?)?;
+    let state = project.own_state();
+    state.prepare()?;
+    let story = fs_err::read_to_string(state.current_story()).unwrap_or_default();
+    let text = format!(
+        "# Merge request\n\n- Branch: {}\n- Commit: {}\n- Story: {}\n- Time: {}\n\n{}\n",
+        status.branch.as_deref().unwrap_or("(detached)"),
+        status.head.as_deref().unwrap_or("(none)"),
+        if story.trim().is_empty() { "(none)" } else { story.trim() },
+        state::now(),
+        request.summary.trim()
+    );
+    let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
+    let path = state.merge_requests().join(format!("{stamp}.md"));
+    state::replace(&path, text.as_bytes())?;
+    say(format!("Left for the user: {path}"));
+    Ok(Success::Done)
+}

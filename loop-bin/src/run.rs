@@ -1,0 +1,86 @@
+//! One dull runner: performs what `step.rs` decides and feeds back what happened.
+
+mod finish;
+mod iterate;
+mod keepsake;
+mod prepare;
+mod record;
+mod recover;
+mod scripts;
+mod session;
+mod stage;
+mod work;
+
+use ralph_core::config::{Flag, Mode};
+use ralph_core::env::Env;
+
+use crate::exit::{Failure, Success};
+use crate::step::{Action, Event, State, step};
+use crate::{dry_run, planning};
+
+pub(crate) use prepare::{Ground, ground};
+pub(crate) use record::Record;
+pub(crate) use stage::Stage;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Settings given on the command line.
+    pub(crate) flags: Vec<Flag>,
+    /// Show what would be done, and do nothing.
+    pub(crate) dry_run: bool,
+    /// Events as lines of JSON.
+    pub(crate) json: bool,
+}
+
+/// Runs the loop.
+pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    if request.dry_run {
+        return dry_run::show(env, request);
+    }
+    let mut stage = prepare::prepare(env, request)?;
+    if stage.config.run.mode == Mode::Planning {
+        return planning::run(&mut stage);
+    }
+    let mut state = State::new(&stage.config, stage.counters.clone());
+    let mut action = Action::RunStarted;
+    loop {
+        let event =
+            stage.perform(&state, &action).unwrap_or_else(|failure| broke(&mut stage, failure));
+        (state, action) = step(state, event);
+        stage.save(&state, &action);
+        if let Action::End(finish) = action {
+            return Ok(stage.close(finish));
+        }
+    }
+}
+
+fn broke(stage: &mut Stage, failure: Failure) -> Event {
+    stage.broke = true;
+    let (Failure::Error(error) | Failure::Usage(error) | Failure::Locked(error)) = failure;
+    Event::Broke(error.to_string())
+}
+
+impl Stage {
+    fn perform(&mut self, state: &State, action: &Action) -> Result<Event, Failure> {
+        let between =
+            matches!(action, Action::Choose | Action::RunNextIteration | Action::Begin(_));
+        if let Some(signal) = self.interrupts.signal().filter(|_| between) {
+            return Ok(Event::Signalled(signal));
+        }
+        match action {
+            Action::RunStarted => self.run_started(),
+            Action::Choose => self.choose(state),
+            Action::RunNextIteration => self.run_next_iteration(state),
+            Action::Begin(story) => self.begin(state, story),
+            Action::RunAgent => self.run_agent(state),
+            Action::Settle => self.settle(),
+            Action::RollBack(outcome, why) => self.roll_back(*outcome, why),
+            Action::SetAside(why) => self.set_aside(why),
+            Action::RunPostIteration(outcome) => self.run_post_iteration(state, *outcome),
+            Action::Wait(reset) => Ok(self.wait(*reset)),
+            Action::RunFinished(finish) => Ok(self.run_finished(state, finish)),
+            Action::End(_) => Ok(Event::Finished),
+        }
+    }
+}

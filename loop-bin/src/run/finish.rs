@@ -1,0 +1,156 @@
+//! Waiting for the service, and the end of a run: the user's work comes back, receipts are shown.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use ralph_core::config::RollbackOn;
+use ralph_core::settle;
+use ralph_core::state;
+
+use super::stage::Stage;
+use crate::agent::Descendants;
+use crate::aside;
+use crate::exit::Failure;
+use crate::step::{Event, Finish, Spent, State};
+use crate::terminal::{clock, counted};
+
+/// How often a wait looks for signals.
+const PULSE: Duration = Duration::from_millis(50);
+
+/// How long we wait where the service did not say, for the first time and at most.
+const FIRST_PAUSE: u64 = 60;
+const LONGEST_PAUSE: u64 = 1800;
+
+impl Stage {
+    /// Waits until the usage limit is reset.
+    pub(super) fn wait(&mut self, reset: Option<i64>) -> Event {
+        let pause = pause(reset, Timestamp::now().as_second(), self.quota_streak);
+        let until = Instant::now() + pause;
+        self.view.line(format!("the usage limit is reached; waiting for {}", clock(pause)));
+        while let left @ 1.. = until.saturating_duration_since(Instant::now()).as_millis() {
+            if let Some(signal) = self.interrupts.signal() {
+                return Event::Signalled(signal);
+            }
+            let left = Duration::from_millis(u64::try_from(left).unwrap_or(u64::MAX));
+            self.view.waiting(&format!("usage limit; going on in {}", clock(left)));
+            std::thread::sleep(PULSE.min(left));
+        }
+        Event::Waited
+    }
+
+    /// The end: whatever fails here is told and does not keep the rest from being done.
+    pub(super) fn run_finished(&mut self, state: &State, finish: &Finish) -> Event {
+        let counters = &state.counters;
+        let vars = vec![
+            ("ITERATION", counters.iteration.to_string()),
+            ("FINISH_TYPE", finish.word().to_owned()),
+            ("TOTAL_ITERATIONS", counters.iteration.to_string()),
+            ("TOTAL_COMMITS", counters.commits.to_string()),
+            ("DURATION", self.elapsed().as_secs().to_string()),
+        ];
+        let script = self.script("finished", vars).map(drop);
+        self.tell(script);
+        Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
+        let ended = self.end_attempt(finish);
+        self.tell(ended);
+        let back = self.bring_back();
+        self.tell(back);
+        self.attempt = None;
+        self.note(&state::Event::LoopFinished { finish_type: finish.word().to_owned() });
+        self.receipts(state, finish);
+        Event::Finished
+    }
+
+    fn tell(&self, result: Result<(), Failure>) {
+        if let Err(Failure::Error(error) | Failure::Usage(error) | Failure::Locked(error)) = result
+        {
+            self.view.warn(error.to_string());
+        }
+    }
+
+    /// Where something broke, all is left as it is for the next start. After a signal the
+    /// checkpoint stays, and with it an attempt that was not rolled back.
+    fn end_attempt(&self, finish: &Finish) -> Result<(), Failure> {
+        match finish {
+            _ if self.broke => {}
+            Finish::Manual(_) if self.config.rollback.on == RollbackOn::Never => {}
+            Finish::Manual(_) => settle::forget(self.state())?,
+            _ => settle::end(self.state())?,
+        }
+        Ok(())
+    }
+
+    /// The user's uncommitted work comes back.
+    fn bring_back(&mut self) -> Result<(), Failure> {
+        let Some(name) = self.aside.clone() else { return Ok(()) };
+        let restored = aside::restore(&self.repo, &name, &|path| self.is_ours(path))?;
+        let files = counted(restored.back, "file", "files");
+        self.view.line(format!("uncommitted work is back: {files}"));
+        for path in &restored.conflicts {
+            let path = path.display();
+            self.view.warn(format!(
+                "{path} was changed by you and by the loop; yours is kept: git show {name}:{path}"
+            ));
+        }
+        self.aside = None;
+        Ok(())
+    }
+
+    fn receipts(&self, state: &State, finish: &Finish) {
+        let counters = &state.counters;
+        for (story, spent) in &counters.story_spent {
+            self.view.line(format!("receipt: {story}: {}", receipt(*spent)));
+        }
+        if let Finish::Budget(why) = finish {
+            self.view.line(format!("the budget is used up: {why}"));
+        }
+        self.view.line(format!(
+            "finished ({}): {} committed in {}, {} in all; {}",
+            finish.word(),
+            counted(counters.commits as usize, "story", "stories"),
+            counted(counters.iteration as usize, "iteration", "iterations"),
+            clock(self.elapsed()),
+            receipt(counters.spent)
+        ));
+    }
+}
+
+fn receipt(spent: Spent) -> String {
+    let time = Duration::try_from_secs_f64(spent.seconds).unwrap_or_default();
+    format!("{} of the agent's time, {} tokens, ${:.4}", clock(time), spent.tokens, spent.cost_usd)
+}
+
+/// Up to the stated reset and a second more; where none is stated, or it has passed without
+/// effect, a pause that grows.
+fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
+    let stated = reset.and_then(|reset| u64::try_from(reset - now).ok()).map(|left| left + 1);
+    let grown =
+        FIRST_PAUSE.saturating_mul(1 << streak.saturating_sub(1).min(10)).min(LONGEST_PAUSE);
+    let seconds = match stated {
+        Some(left) if left > 1 || streak <= 1 => left,
+        None if reset.is_some() && streak <= 1 => 1,
+        _ => grown,
+    };
+    Duration::from_secs(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_at_the_reset_or_grows() {
+        for (reset, streak, seconds) in [
+            (Some(1_090), 1, 91),
+            (Some(1_090), 5, 91),
+            (Some(900), 1, 1),
+            (Some(900), 2, 120),
+            (None, 1, 60),
+            (None, 3, 240),
+            (None, 40, 1800),
+        ] {
+            let found = pause(reset, 1_000, streak).as_secs();
+            assert_eq!(found, seconds, "{reset:?} {streak}");
+        }
+    }
+}

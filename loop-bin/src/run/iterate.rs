@@ -1,0 +1,191 @@
+//! One iteration's effects on plan, tree and records; the agent itself is `work.rs`.
+
+use jiff::Timestamp;
+use ralph_core::config::RollbackOn;
+use ralph_core::git;
+use ralph_core::plan::progress::{Entry, Status};
+use ralph_core::plan::{self, Next, Options, Plan};
+use ralph_core::settle::{self, Attempt, Check, Report};
+use ralph_core::state::{self, Id};
+
+use super::stage::Stage;
+use crate::exit::Failure;
+use crate::step::{Choice, Event, Outcome, Settlement, State};
+use crate::terminal::{Position, counted};
+
+/// What a rollback tells the next attempt at most.
+const LONGEST_LESSON: usize = 160;
+
+/// What the view shows of a failing output.
+const SHOWN_LINES: usize = 5;
+
+impl Stage {
+    pub(super) fn load_plan(&self) -> Result<Plan, Failure> {
+        let options = Options { optional_sections: self.config.plan.optional_sections.clone() };
+        Ok(plan::load(&self.plan, &options)?)
+    }
+
+    pub(super) fn choose(&mut self, state: &State) -> Result<Event, Failure> {
+        let plan = self.load_plan()?;
+        let counts = plan.counts();
+        let total = counts.open + counts.done + counts.blocked;
+        self.view.position(Position { done: counts.done as u64, total: total as u64 });
+        let ids = |stories: &[&plan::Story]| {
+            stories.iter().map(|story| story.id.clone()).collect::<Vec<_>>().join(", ")
+        };
+        let choice = match plan.next_story(&state.counters.set_aside) {
+            Next::Story(story) => Choice::Story(story.id.clone()),
+            Next::Complete => Choice::Complete,
+            Next::Stuck { waiting, blocked } => {
+                let mut why = format!("no story is left to work on; blocked: {}", ids(&blocked));
+                if !waiting.is_empty() {
+                    why.push_str(&format!("; waiting for others: {}", ids(&waiting)));
+                }
+                why.push_str("; see progress.md, mend what is in the way and reopen them");
+                Choice::Stuck(why)
+            }
+        };
+        Ok(Event::Chosen { choice, seconds: self.elapsed().as_secs_f64() })
+    }
+
+    pub(super) fn begin(&mut self, state: &State, story: &str) -> Result<Event, Failure> {
+        let plan = self.load_plan()?;
+        let found = plan.story(story).ok_or_else(|| {
+            std::io::Error::other(format!("{} lost the story {story} just now", self.plan))
+        })?;
+        let journal = self.journal();
+        let iteration = state.counters.iteration;
+        let attempt = settle::begin(&self.place(&journal), &plan, found, iteration)?;
+        self.view.line(format!("iteration {iteration}: {story} {}", found.title));
+        self.attempt = Some(attempt);
+        self.report = Report::default();
+        let number = u32::try_from(iteration).unwrap_or(u32::MAX);
+        self.note(&state::Event::IterationStarted { iteration: number });
+        Ok(Event::Begun)
+    }
+
+    fn current(&self) -> Result<Attempt, Failure> {
+        let none = || std::io::Error::other("no attempt is under way");
+        Ok(self.attempt.clone().ok_or_else(none)?)
+    }
+
+    pub(super) fn settle(&mut self) -> Result<Event, Failure> {
+        let attempt = self.current()?;
+        let verify = &self.config.verify.commands;
+        if !verify.is_empty() {
+            self.view.line(format!("{}: checking with {}", attempt.story, verify.join(", ")));
+            self.view.waiting(&format!("{}  checking", attempt.story));
+        }
+        let journal = self.journal();
+        let stop = || self.interrupts.signal().is_some();
+        let outcome = settle::settle(&self.place(&journal), &attempt, &self.report, &stop)?;
+        let settlement = match outcome {
+            settle::Outcome::Done(done) => {
+                let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
+                let files = counted(done.files.len(), "file", "files");
+                self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
+                Settlement::Done
+            }
+            settle::Outcome::NothingChanged => Settlement::NothingChanged,
+            settle::Outcome::CheckFailed(checks) => Settlement::Failed(failed_check(&checks)),
+            settle::Outcome::CommitRefused(said) => {
+                Settlement::Failed(format!("the commit was refused: {said}"))
+            }
+            settle::Outcome::Displaced(why) => Settlement::Failed(why),
+            settle::Outcome::Stopped => match self.interrupts.signal() {
+                Some(signal) => Settlement::Signalled(signal),
+                None => Settlement::Failed("the checks were stopped".to_owned()),
+            },
+        };
+        Ok(Event::Settled(settlement))
+    }
+
+    /// Takes an attempt back, and writes down why, for the next one and for the user.
+    pub(super) fn roll_back(&mut self, outcome: Outcome, why: &str) -> Result<Event, Failure> {
+        let attempt = self.current()?;
+        let journal = self.journal();
+        let place = self.place(&journal);
+        settle::repair_plan(&place, &attempt)?;
+        let changed = !settle::changed_files(&place, &attempt)?.is_empty();
+        let headline: String = why.lines().next().unwrap_or_default().to_owned();
+        self.view.line(format!("{}: {headline}", attempt.story));
+        let details: Vec<&str> =
+            why.lines().skip(1).filter(|line| !line.trim().is_empty()).collect();
+        for line in details.iter().skip(details.len().saturating_sub(SHOWN_LINES)) {
+            self.view.line(format!("{}:   {line}", attempt.story));
+        }
+        if changed && self.config.rollback.on != RollbackOn::Never {
+            let story = Id::parse(&attempt.story).ok();
+            let restored = git::rollback(&self.repo, self.state(), story.as_ref(), &headline)?;
+            let saved_as = restored.saved.name.clone();
+            let id = saved_as.rsplit('/').next().unwrap_or_default().to_owned();
+            self.view.line(format!(
+                "{}: rolled back {}; `ralph-loop undo {id}` brings the attempt back",
+                attempt.story,
+                counted(restored.touched.len(), "file", "files")
+            ));
+            let to = attempt.head.clone().unwrap_or_default();
+            self.note(&state::Event::RolledBack { to, saved_as, why: headline.clone() });
+            // The plan may be a file of the tree that went back as well.
+            settle::repair_plan(&place, &attempt)?;
+        }
+        self.learn(&attempt, outcome, why)?;
+        Ok(Event::RolledBack { changed })
+    }
+
+    fn learn(&self, attempt: &Attempt, outcome: Outcome, why: &str) -> Result<(), Failure> {
+        let headline: String =
+            why.lines().next().unwrap_or_default().chars().take(LONGEST_LESSON).collect();
+        if matches!(outcome, Outcome::Failed | Outcome::Timeout) {
+            settle::record_failure(self.state(), why)?;
+            settle::add_guardrail(self.state(), &format!("{}: {headline}", attempt.story))?;
+        }
+        let status = match outcome {
+            Outcome::Success | Outcome::Blocked => return Ok(()),
+            Outcome::Failed | Outcome::NoChanges => Status::Failed,
+            Outcome::Timeout => Status::Timeout,
+            Outcome::Quota | Outcome::Interrupted => Status::Interrupted,
+        };
+        self.log(attempt, status, &headline)
+    }
+
+    fn log(&self, attempt: &Attempt, status: Status, reason: &str) -> Result<(), Failure> {
+        let entry = Entry {
+            reason: Some(reason.to_owned()),
+            time: Timestamp::now(),
+            ..settle::progress_entry(attempt, &self.report, status)
+        };
+        Ok(settle::log_progress(attempt, &entry)?)
+    }
+
+    pub(super) fn set_aside(&mut self, why: &str) -> Result<Event, Failure> {
+        let attempt = self.current()?;
+        let headline = why.lines().next().unwrap_or_default();
+        let journal = self.journal();
+        settle::mark_blocked(&self.place(&journal), &attempt, headline)?;
+        self.log(&attempt, Status::Blocked, headline)?;
+        self.view.warn(format!("{} is set aside: {headline}", attempt.story));
+        Ok(Event::SetAside)
+    }
+
+    /// The iteration is over: nothing is under way any more.
+    pub(super) fn end_iteration(&mut self, state: &State, outcome: Outcome) -> Result<(), Failure> {
+        let counters = &state.counters;
+        self.note(&state::Event::IterationFinished {
+            outcome: outcome.word().to_owned(),
+            exit_code: counters.last_exit_code,
+            duration_s: counters.last_duration_s,
+            tokens: self.report.tokens,
+            cost_usd: self.report.cost_usd,
+        });
+        self.attempt = None;
+        // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
+        Ok(settle::end(self.state())?)
+    }
+}
+
+/// The check and the end of what it printed.
+fn failed_check(checks: &[Check]) -> String {
+    let Some(check) = checks.last() else { return "a check failed".to_owned() };
+    format!("`{}` {}\n{}", check.command, check.verdict(), check.output)
+}

@@ -1,0 +1,98 @@
+//! What an agent must not take from `.ralph/`: kept in memory while it works, put back after it.
+//!
+//! Settings and lifecycle scripts are put back as they were. What agents may write into, such as
+//! the progress, is put back only where it is gone; so are our own notes, which the stop hook may
+//! have changed meanwhile. The plan itself is repaired by the core.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::state::{self, StateDir};
+
+/// More than this is not kept; settings and scripts are small.
+const MOST: usize = 8 * 1024 * 1024;
+
+/// Files as they were.
+#[derive(Debug, Default)]
+pub(super) struct Keepsake {
+    files: Vec<Kept>,
+    room: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    path: Utf8PathBuf,
+    content: Vec<u8>,
+    mode: u32,
+    kind: Kind,
+}
+
+/// When a file is put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// When it was changed or removed.
+    Fixed,
+    /// When it was removed.
+    Shared,
+    /// When everything was removed: the stop hook removes it as well, when a story is settled.
+    Note,
+}
+
+impl Keepsake {
+    /// Reads what is worth keeping; what cannot be read cannot be put back.
+    pub(super) fn take(state: &StateDir) -> Self {
+        let mut keepsake = Self { files: Vec::new(), room: MOST };
+        let entries = state.root().read_dir_utf8().into_iter().flatten().flatten();
+        let users = entries.filter(|entry| StateDir::is_users(entry.file_name()));
+        for entry in users {
+            let fixed = [state.config(), state.lifecycle()].iter().any(|path| path == entry.path());
+            keepsake.add(entry.path(), if fixed { Kind::Fixed } else { Kind::Shared });
+        }
+        for path in [state.checkpoint(), state.attempt(), state.current_story(), state.run()] {
+            keepsake.add(&path, Kind::Note);
+        }
+        keepsake
+    }
+
+    fn add(&mut self, path: &Utf8Path, kind: Kind) {
+        let Ok(metadata) = fs_err::symlink_metadata(path) else { return };
+        if metadata.is_dir() {
+            for entry in path.read_dir_utf8().into_iter().flatten().flatten() {
+                self.add(entry.path(), kind);
+            }
+        } else if let (true, Ok(content)) = (metadata.is_file(), fs_err::read(path))
+            && content.len() <= self.room
+        {
+            self.room -= content.len();
+            let mode = metadata.permissions().mode() & 0o7777;
+            self.files.push(Kept { path: path.to_owned(), content, mode, kind });
+        }
+    }
+
+    /// Puts back what is gone or was not to be changed; names the files.
+    pub(super) fn put_back(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
+        let wiped = !state.journal().exists();
+        state.prepare()?;
+        let mut mended = Vec::new();
+        for kept in &self.files {
+            let is_there = kept.path.symlink_metadata().is_ok();
+            let changed = || fs_err::read(&kept.path).ok().as_ref() != Some(&kept.content);
+            let wanted = match kept.kind {
+                Kind::Fixed => changed(),
+                Kind::Shared => !is_there,
+                Kind::Note => !is_there && wiped,
+            };
+            if !wanted {
+                continue;
+            }
+            if is_there && !kept.path.is_file() {
+                fs_err::remove_dir_all(&kept.path).or_else(|_| fs_err::remove_file(&kept.path))?;
+            }
+            state::replace(&kept.path, &kept.content)?;
+            fs_err::set_permissions(&kept.path, std::fs::Permissions::from_mode(kept.mode))?;
+            mended.push(kept.path.clone());
+        }
+        Ok(mended)
+    }
+}

@@ -1,0 +1,66 @@
+//! Where the run stands, on disk: for the next start after a crash, and for `status`.
+
+use std::io;
+
+use camino::Utf8PathBuf;
+use ralph_core::state::{self, StateDir};
+use serde::{Deserialize, Serialize};
+
+use crate::step::Counters;
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Record {
+    pub(crate) version: u32,
+    /// The run's name.
+    pub(crate) run: String,
+    /// The process.
+    pub(crate) pid: u32,
+    /// When it began, as RFC 3339 in UTC.
+    pub(crate) started_at: String,
+    /// How long it has taken.
+    pub(crate) elapsed_s: f64,
+    pub(crate) plan: Utf8PathBuf,
+    pub(crate) counters: Counters,
+    /// The story under way.
+    pub(crate) story: Option<String>,
+    /// Why it ended; none while it runs, or if it never got to its end.
+    pub(crate) finish: Option<String>,
+    /// The snapshot of the user's uncommitted work that is kept aside.
+    pub(crate) aside: Option<String>,
+}
+
+impl Record {
+    /// An empty one of this process.
+    pub(crate) fn new() -> Self {
+        Self { version: VERSION, pid: std::process::id(), ..Self::default() }
+    }
+
+    /// The last run's; none if there was none yet.
+    pub(crate) fn load(state: &StateDir) -> io::Result<Option<Self>> {
+        let text = match fs_err::read(state.run()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let record: Self = serde_json::from_slice(&text)
+            .map_err(|error| io::Error::other(format!("{}: {error}", state.run())))?;
+        if record.version > VERSION {
+            let path = state.run();
+            let advice = "use that version, or remove the file";
+            return Err(io::Error::other(format!(
+                "{path} was written by a newer version; {advice}"
+            )));
+        }
+        Ok(Some(record))
+    }
+
+    /// Writes it down.
+    pub(crate) fn save(&self, state: &StateDir) -> io::Result<()> {
+        state::replace(&state.run(), &serde_json::to_vec_pretty(self)?)
+    }
+}

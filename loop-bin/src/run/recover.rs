@@ -1,0 +1,93 @@
+//! What a crash left: finished or undone before anything new begins.
+
+use std::time::Duration;
+
+use ralph_core::config::RollbackOn;
+use ralph_core::git;
+use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
+use ralph_core::state::Id;
+
+use super::record::Record;
+use super::stage::Stage;
+use crate::agent;
+use crate::exit::Failure;
+
+impl Stage {
+    /// Takes over from a run that never got to its end, if there was one, and cleans up after it.
+    pub(super) fn take_over(&mut self, before: Option<Record>) -> Result<(), Failure> {
+        if let Some(before) = &before {
+            let left = agent::end_leftovers(&before.run);
+            if left > 0 {
+                self.view.line(format!("ended {left} processes of a run that was killed"));
+            }
+            self.view.line(format!("going on with the run that began at {}", before.started_at));
+        }
+        if git::finish_interrupted(&self.repo, self.state())? {
+            self.view.line("finished a rollback that was interrupted");
+        }
+        if let Some(before) = before {
+            self.counters = before.counters;
+            self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
+            self.started_at = before.started_at;
+            self.aside = before.aside;
+        }
+        let journal = self.journal();
+        let recovered = settle::recover(&self.place(&journal))?;
+        match &recovered {
+            Recovered::Nothing => {}
+            Recovered::Finished { story, .. } => {
+                self.counters.commits += 1;
+                self.view.line(format!("{story} was committed already; finished its bookkeeping"));
+            }
+            Recovered::Undone { story } => {
+                self.view.line(format!("{story} was being committed; doing it again"));
+            }
+        }
+        let attempt = Attempt::load(self.state())?;
+        self.attempt = attempt;
+        match recovered {
+            Recovered::Undone { .. } => self.settle_again(),
+            _ => self.undo_attempt("left by a run that was ended"),
+        }
+    }
+
+    /// The agent had ended well when the crash came, so its work is not thrown away.
+    fn settle_again(&mut self) -> Result<(), Failure> {
+        let Some(attempt) = self.attempt.clone() else { return Ok(()) };
+        let journal = self.journal();
+        let stop = || self.interrupts.signal().is_some();
+        let outcome = settle::settle(&self.place(&journal), &attempt, &Report::default(), &stop)?;
+        if let Outcome::Done(_) = outcome {
+            self.counters.commits += 1;
+            self.attempt = None;
+            return Ok(());
+        }
+        self.undo_attempt("its checks did not pass again after a crash")
+    }
+
+    /// An attempt that was under way goes back to its checkpoint, unless the user wants no
+    /// rollback: then the next attempt goes on with what is there.
+    fn undo_attempt(&mut self, why: &str) -> Result<(), Failure> {
+        let Some(attempt) = self.attempt.clone() else { return Ok(()) };
+        let journal = self.journal();
+        settle::repair_plan(&self.place(&journal), &attempt)?;
+        if self.config.rollback.on == RollbackOn::Never {
+            return Ok(());
+        }
+        let changed = settle::changed_files(&self.place(&journal), &attempt)?;
+        if !changed.is_empty() {
+            let story = Id::parse(&attempt.story).ok();
+            let restored = git::rollback(&self.repo, self.state(), story.as_ref(), why)?;
+            let id = restored.saved.name.rsplit('/').next().unwrap_or_default().to_owned();
+            self.view.line(format!(
+                "took back an attempt at {} that was under way; `ralph-loop undo {id}` brings it back",
+                attempt.story
+            ));
+            // The plan may be a file that went back as well.
+            settle::repair_plan(&self.place(&journal), &attempt)?;
+        }
+        settle::end(self.state())?;
+        self.attempt = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! The lifecycle scripts of a run: their variables, their output and the journal's word of them.
+
+use ralph_core::config::Mode;
+use ralph_core::state;
+
+use super::stage::Stage;
+use crate::exit::Failure;
+use crate::lifecycle::{Ran, Scripts};
+use crate::step::{Event, Outcome, State, Wish};
+
+impl Stage {
+    /// Runs one script and shows what it prints, marked as its own.
+    pub(crate) fn script(&self, name: &str, more: Vec<(&str, String)>) -> Result<Wish, Failure> {
+        let scripts = Scripts {
+            settings: &self.config.hooks,
+            root: self.project.root(),
+            state: self.state(),
+            interrupts: &self.interrupts,
+        };
+        let mode = match self.config.run.mode {
+            Mode::Building => "building",
+            Mode::Planning => "planning",
+        };
+        let mut vars = vec![
+            ("MODE", mode.to_owned()),
+            ("MAX_ITERATIONS", self.config.run.max_iterations.to_string()),
+            ("PROJECT_DIR", self.project.root().to_string()),
+            ("LOG_DIR", self.state().logs().to_string()),
+            ("STARTED_AT", self.started_at.clone()),
+        ];
+        vars.extend(more);
+        let ran =
+            scripts.run(name, &vars, &mut |line| self.view.line(format!("[{name}] {line}")))?;
+        match &ran {
+            Ran::Exited(exit_code) => {
+                let (name, exit_code) = (name.to_owned(), *exit_code);
+                self.note(&state::Event::Lifecycle { name, exit_code });
+            }
+            Ran::TimedOut | Ran::Interrupted => {
+                self.note(&state::Event::Lifecycle { name: name.to_owned(), exit_code: None });
+            }
+            Ran::No | Ran::NotExecutable(_) => {}
+        }
+        let (wish, advice) = scripts.wish(name, &ran);
+        if let Some(advice) = advice {
+            self.view.warn(advice);
+        }
+        Ok(wish)
+    }
+
+    pub(super) fn run_started(&mut self) -> Result<Event, Failure> {
+        let mode = "building".to_owned();
+        self.note(&state::Event::LoopStarted { mode, plan: self.plan.to_string() });
+        self.view.line(format!("working on {} on {}", self.plan, self.branch()));
+        if self.config.verify.commands.is_empty() {
+            self.view
+                .warn("no verify commands are set, so nothing but the agent says what is done");
+        }
+        if self.config.agent.command.starts_with("claude ")
+            && self.config.limits.max_cost_usd == 0.0
+        {
+            self.view.line("the agent spends your credit; --max-cost limits what a run may cost");
+        }
+        let specs = self.project.root().join(&self.config.run.specs);
+        let vars = vec![("PLAN_FILE", self.plan.to_string()), ("SPEC_DIR", specs.into_string())];
+        Ok(Event::Started(self.script("started", vars)?))
+    }
+
+    pub(super) fn run_next_iteration(&mut self, state: &State) -> Result<Event, Failure> {
+        let counters = &state.counters;
+        let vars = vec![
+            ("ITERATION", counters.iteration.to_string()),
+            ("LAST_EXIT_CODE", counters.last_exit_code.unwrap_or(0).to_string()),
+            ("LAST_DURATION", format!("{:.0}", counters.last_duration_s)),
+            ("COMMITS_MADE", counters.commits.to_string()),
+        ];
+        Ok(Event::Announced(self.script("next_iteration", vars)?))
+    }
+
+    pub(super) fn run_post_iteration(
+        &mut self,
+        state: &State,
+        outcome: Outcome,
+    ) -> Result<Event, Failure> {
+        self.end_iteration(state, outcome)?;
+        let counters = &state.counters;
+        let vars = vec![
+            ("ITERATION", counters.iteration.to_string()),
+            ("STORY", state.story.clone().unwrap_or_default()),
+            ("EXIT_CODE", counters.last_exit_code.unwrap_or(-1).to_string()),
+            ("DURATION", format!("{:.0}", counters.last_duration_s)),
+            ("OUTCOME", outcome.word().to_owned()),
+        ];
+        Ok(Event::Reported(self.script("post_iteration", vars)?))
+    }
+}

@@ -1,0 +1,142 @@
+//! What a run has at hand: the project, its settings and what is under way.
+
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use ralph_core::config::{Config, Flag};
+use ralph_core::env::Env;
+use ralph_core::git::{Repo, Status};
+use ralph_core::project::Project;
+use ralph_core::settle::{Attempt, Place, Report};
+use ralph_core::state::{Event, Journal, Lock, Marks, StateDir};
+
+use super::record::Record;
+use crate::exit::{Failure, Success};
+use crate::signals::Interrupts;
+use crate::step::{Action, Counters, Finish, State};
+use crate::terminal::{self, View};
+
+/// What a run has at hand.
+pub(crate) struct Stage {
+    pub(crate) env: Env,
+    pub(crate) flags: Vec<Flag>,
+    pub(crate) project: Project,
+    pub(crate) repo: Repo,
+    pub(crate) config: Config,
+    pub(crate) plan: Utf8PathBuf,
+    pub(crate) view: View,
+    pub(crate) json: bool,
+    pub(crate) interrupts: Interrupts,
+    /// The run's name, and what it did before a crash.
+    pub(crate) run: String,
+    pub(crate) counters: Counters,
+    pub(crate) earlier: Duration,
+    pub(crate) begun: Instant,
+    pub(crate) started_at: String,
+    /// The snapshot of the user's uncommitted work, if some was kept aside.
+    pub(crate) aside: Option<String>,
+    /// The attempt under way, and what is known about it.
+    pub(crate) attempt: Option<Attempt>,
+    pub(crate) report: Report,
+    /// Stories in a row that met the usage limit.
+    pub(crate) quota_streak: u32,
+    /// Whether something broke that the next start has to look at.
+    pub(crate) broke: bool,
+    /// Held for as long as we live.
+    pub(crate) _lock: Lock,
+}
+
+impl Stage {
+    /// The project's state.
+    pub(crate) fn state(&self) -> &StateDir {
+        self.project.own_state()
+    }
+
+    /// The journal, marked with the run and the story under way.
+    pub(crate) fn journal(&self) -> Journal {
+        let story = self.attempt.as_ref().map(|attempt| attempt.story.clone());
+        let marks = Marks { run: Some(self.run.clone()), story, session: None };
+        let journal = Journal::new(self.state(), "ralph-loop").marked(marks);
+        if self.json { journal.echoed(terminal::echo) } else { journal }
+    }
+
+    /// Writes an event down. A journal that cannot be written does not end the run.
+    pub(crate) fn note(&self, event: &Event) {
+        if let Err(error) = self.journal().append(event) {
+            self.view.warn(error.to_string());
+        }
+    }
+
+    /// Where attempts take place.
+    pub(crate) fn place<'a>(&'a self, journal: &'a Journal) -> Place<'a> {
+        Place {
+            root: self.project.root(),
+            repo: &self.repo,
+            state: self.state(),
+            config: &self.config,
+            journal,
+            run: &self.run,
+        }
+    }
+
+    /// How long the run has taken, crashes included.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.earlier + self.begun.elapsed()
+    }
+
+    /// The user's uncommitted files; plan, progress and our own folders do not count.
+    pub(crate) fn dirty_files(&self) -> Result<Vec<std::path::PathBuf>, Failure> {
+        let mut changed = Status::read(&self.repo)?.changed;
+        changed.retain(|path| !self.is_ours(path));
+        Ok(changed)
+    }
+
+    /// Whether a path below the top of the work tree belongs to the loop.
+    pub(crate) fn is_ours(&self, path: &std::path::Path) -> bool {
+        let full = self.repo.top().join(path);
+        let progress = match self.config.run.progress.as_str() {
+            "" => StateDir::progress_beside(&self.plan),
+            path => self.project.root().join(path),
+        };
+        self.repo.is_untouched(path)
+            || same_file(&full, self.plan.as_std_path())
+            || same_file(&full, progress.as_std_path())
+    }
+
+    /// Writes down where the run stands. A disk that is full does not end it.
+    pub(crate) fn save(&self, state: &State, action: &Action) {
+        let finish = match action {
+            Action::End(finish) => Some(finish.word().to_owned()),
+            _ => None,
+        };
+        let record = Record {
+            run: self.run.clone(),
+            started_at: self.started_at.clone(),
+            elapsed_s: self.elapsed().as_secs_f64(),
+            plan: self.plan.clone(),
+            counters: state.counters.clone(),
+            story: state.story.clone(),
+            finish,
+            aside: self.aside.clone(),
+            ..Record::new()
+        };
+        if let Err(error) = record.save(self.state()) {
+            self.view.warn(format!("the run's state could not be written: {error}"));
+        }
+    }
+
+    /// The end of the run, for whoever started it.
+    pub(crate) fn close(&self, finish: Finish) -> Success {
+        self.view.close();
+        let settings = &self.config.run;
+        let incomplete = settings.fail_if_incomplete && self.has_open_stories();
+        if let Finish::Error(why) = &finish {
+            terminal::complain(&std::io::Error::other(why.clone()));
+        }
+        Success::Loop { finish, incomplete }
+    }
+}
+
+fn same_file(one: &std::path::Path, other: &std::path::Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|o| o == one))
+}

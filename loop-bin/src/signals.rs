@@ -1,0 +1,61 @@
+//! Signals that ask us to end: counted, so that everybody who waits can look.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::step::Signal;
+
+/// What came so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interrupts {
+    first: Arc<AtomicI32>,
+    count: Arc<AtomicU32>,
+}
+
+impl Interrupts {
+    /// Begins to listen.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let interrupts = Self::default();
+        let mut wanted = vec![SIGINT, SIGTERM];
+        if !is_ignored(SIGHUP) {
+            wanted.push(SIGHUP);
+        }
+        let mut signals = Signals::new(wanted)?;
+        let heard = interrupts.clone();
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let none = 0;
+                let _ =
+                    heard.first.compare_exchange(none, signal, Ordering::SeqCst, Ordering::SeqCst);
+                heard.count.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        Ok(interrupts)
+    }
+
+    /// The first signal, if one came.
+    pub(crate) fn signal(&self) -> Option<Signal> {
+        match self.first.load(Ordering::SeqCst) {
+            0 => None,
+            SIGINT => Some(Signal::Interrupt),
+            _ => Some(Signal::Terminate),
+        }
+    }
+
+    /// How many came.
+    pub(crate) fn count(&self) -> u32 {
+        self.count.load(Ordering::SeqCst)
+    }
+}
+
+/// Whether whoever started us wants a signal ignored, as `nohup` does; then it is not ours to hear.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
+}

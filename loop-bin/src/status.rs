@@ -1,0 +1,153 @@
+//! `ralph-loop status`: where the run stands, and what waits for the user.
+
+use clap::{Arg, ArgAction, Command};
+use ralph_core::env::Env;
+use ralph_core::plan::{Plan, State};
+use ralph_core::project::Project;
+use ralph_core::state::{self, Event, Journal, Lock};
+use serde::Serialize;
+
+use crate::exit::{Failure, Success};
+use crate::here;
+use crate::run::Record;
+use crate::terminal::say;
+
+/// How far back the journal is looked through.
+const LINES: usize = 2_000;
+
+/// How many verdicts and denials are shown.
+const SHOWN: usize = 3;
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("status").about("Tell where the run stands, and what waits for you").arg(
+        Arg::new("json")
+            .long("json")
+            .action(ArgAction::SetTrue)
+            .help("The same as one JSON object"),
+    )
+}
+
+/// Where the run stands.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    /// The process that runs the loop, if one does.
+    running: Option<u32>,
+    plan: Option<String>,
+    plan_problem: Option<String>,
+    stories: Stories,
+    /// The story under way, and the iteration.
+    story: Option<String>,
+    iteration: u64,
+    commits: u64,
+    cost_usd: f64,
+    tokens: u64,
+    /// How the last run ended; none if it runs, or was killed.
+    last_finish: Option<String>,
+    verdicts: Vec<String>,
+    denials: Vec<String>,
+    /// What only a person can do.
+    waiting: Vec<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Stories {
+    open: usize,
+    done: usize,
+    blocked: usize,
+}
+
+/// Tells it.
+pub(crate) fn run(env: &Env, json: bool) -> Result<Success, Failure> {
+    let project = here::project(env)?;
+    let config = here::config(&project, env, &[])?;
+    let mut report = Report::default();
+    match here::plan(&project, env, &config) {
+        Ok(plan) => report.look_at(&plan),
+        Err(error) => report.plan_problem = Some(error.to_string()),
+    }
+    report.look_around(&project)?;
+    if json {
+        say(serde_json::to_string_pretty(&report)?);
+    } else {
+        report.show();
+    }
+    Ok(Success::Done)
+}
+
+impl Report {
+    fn look_at(&mut self, plan: &Plan) {
+        let counts = plan.counts();
+        self.plan = Some(plan.path().to_string());
+        self.stories = Stories { open: counts.open, done: counts.done, blocked: counts.blocked };
+        let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
+        let told = blocked.map(|story| format!("{} is blocked: {}", story.id, story.title));
+        self.waiting.extend(told);
+    }
+
+    fn look_around(&mut self, project: &Project) -> Result<(), Failure> {
+        let state = project.own_state();
+        let holder = Lock::holder(&state.lock());
+        self.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
+        if let Some(record) = Record::load(state)? {
+            self.iteration = record.counters.iteration;
+            self.commits = record.counters.commits;
+            self.cost_usd = record.counters.spent.cost_usd;
+            self.tokens = record.counters.spent.tokens;
+            self.story = record.story.filter(|_| holder.is_some());
+            self.last_finish = record.finish.clone();
+            if record.finish.is_none() && holder.is_none() {
+                self.waiting.push("the last run was killed; start again to go on with it".into());
+            }
+        }
+        self.look_back(&Journal::new(state, "ralph-loop").tail(LINES).unwrap_or_default());
+        if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
+            let paths = requests.flatten().map(|entry| entry.path().display().to_string());
+            self.waiting.extend(paths.map(|path| format!("a merge request: {path}")));
+        }
+        Ok(())
+    }
+
+    fn look_back(&mut self, journal: &[state::Record]) {
+        for record in journal.iter().rev() {
+            match &record.event {
+                Event::Verdict { verdict, failed, .. } if self.verdicts.len() < SHOWN => {
+                    let failed =
+                        failed.map(|count| format!(", {count} failed")).unwrap_or_default();
+                    self.verdicts.push(format!("{} {verdict}{failed}", record.at));
+                }
+                Event::Denied { rule, target, .. } if self.denials.len() < SHOWN => {
+                    self.denials.push(format!("{} {rule}: {target}", record.at));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn show(&self) {
+        say(match (self.running, &self.last_finish) {
+            (Some(pid), _) => format!("Running   process {pid}"),
+            (None, Some(finish)) => format!("Not running; the last run ended: {finish}"),
+            (None, None) => "Not running".to_owned(),
+        });
+        match (&self.plan, &self.plan_problem) {
+            (Some(plan), _) => say(format!("Plan      {plan}")),
+            (None, Some(problem)) => say(format!("Plan      {problem}")),
+            (None, None) => {}
+        }
+        let Stories { open, done, blocked } = &self.stories;
+        say(format!("Stories   {done} done, {open} open, {blocked} blocked"));
+        if let Some(story) = &self.story {
+            say(format!("Story     {story}, iteration {}", self.iteration));
+        }
+        say(format!(
+            "Spent     {} commits in {} iterations, {} tokens, ${:.4}",
+            self.commits, self.iteration, self.tokens, self.cost_usd
+        ));
+        for (title, lines) in
+            [("Verdict ", &self.verdicts), ("Denied  ", &self.denials), ("For you ", &self.waiting)]
+        {
+            lines.iter().for_each(|line| say(format!("{title}  {line}")));
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! What happens next: a state and an event give a new state and an action. Pure.
+//!
+//! `run.rs` performs the actions and feeds their events back; nothing here touches a disk, a clock
+//! or a process, so that every path through a run can be tested without one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ralph_core::config::{self, Config};
+use serde::{Deserialize, Serialize};
+
+/// Where a run stands, and what it may still do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct State {
+    pub(crate) limits: config::Limits,
+    pub(crate) max_iterations: u64,
+    pub(crate) counters: Counters,
+    /// The story under way.
+    pub(crate) story: Option<String>,
+    /// What is decided already, while something else has to be done first.
+    pending: Pending,
+}
+
+/// What a run has done so far; kept on disk, so that a run goes on after a crash.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counters {
+    /// Iterations begun.
+    pub(crate) iteration: u64,
+    /// Attempts in vain, for each story.
+    pub(crate) attempts: BTreeMap<String, u64>,
+    /// Stories that this run does not try again.
+    pub(crate) set_aside: BTreeSet<String>,
+    /// Iterations in a row that changed nothing.
+    pub(crate) idle: u64,
+    /// Stories committed.
+    pub(crate) commits: u64,
+    /// What all of it cost, and what each story did.
+    pub(crate) spent: Spent,
+    pub(crate) story_spent: BTreeMap<String, Spent>,
+    /// How the last iteration ended.
+    pub(crate) last_exit_code: Option<i32>,
+    pub(crate) last_duration_s: f64,
+}
+
+/// Money, time and tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Spent {
+    pub(crate) cost_usd: f64,
+    pub(crate) seconds: f64,
+    pub(crate) tokens: u64,
+}
+
+/// What a lifecycle script wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    GoOn,
+    Skip,
+    Stop,
+}
+
+/// A signal that asks us to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Interrupt,
+    Terminate,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Event {
+    /// The script `started` ran.
+    Started(Wish),
+    /// The plan was looked at; `seconds` is how long the run has taken so far.
+    Chosen { choice: Choice, seconds: f64 },
+    /// The script `next_iteration` ran.
+    Announced(Wish),
+    /// Checkpoint and story are written down.
+    Begun,
+    /// The agent ended.
+    Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32> },
+    /// The stop hook settled stories in the agent's session, and the session left nothing undone.
+    SettledInSession { stories: u64, spent: Spent, iteration: u64 },
+    /// The attempt was settled, or could not be.
+    Settled(Settlement),
+    /// The tree is as it was before the attempt; `changed` tells whether the attempt had done
+    /// anything.
+    RolledBack { changed: bool },
+    /// The story is marked as waiting for a person.
+    SetAside,
+    /// The script `post_iteration` ran.
+    Reported(Wish),
+    /// The usage limit is reset.
+    Waited,
+    /// A signal came while nothing could be interrupted halfway.
+    Signalled(Signal),
+    /// Something went wrong that no further attempt can mend.
+    Broke(String),
+    /// The script `finished` ran.
+    Finished,
+}
+
+/// What the plan offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Story(String),
+    Complete,
+    Stuck(String),
+}
+
+/// How the agent ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WorkEnd {
+    Well,
+    Failed(String),
+    TimedOut(String),
+    /// The agent says that a person is needed.
+    Blocked(String),
+    /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
+    Quota(Option<i64>),
+    Signalled(Signal),
+    /// It cannot work at all.
+    Unusable(String),
+}
+
+/// How settling ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    Done,
+    NothingChanged,
+    Failed(String),
+    Signalled(Signal),
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    RunStarted,
+    Choose,
+    RunNextIteration,
+    Begin(String),
+    RunAgent,
+    Settle,
+    RollBack(Outcome, String),
+    SetAside(String),
+    RunPostIteration(Outcome),
+    Wait(Option<i64>),
+    RunFinished(Finish),
+    End(Finish),
+}
+
+/// How an iteration ended; the words are given to `post_iteration` and to the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Success,
+    Failed,
+    Timeout,
+    Blocked,
+    NoChanges,
+    Quota,
+    Interrupted,
+}
+
+impl Outcome {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::Blocked => "blocked",
+            Self::NoChanges => "no_changes",
+            Self::Quota => "quota",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Why the run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Finish {
+    Complete,
+    MaxIterations,
+    NoChanges,
+    Manual(Signal),
+    Error(String),
+    HookAbort,
+    Budget(String),
+}
+
+impl Finish {
+    /// The documented finish type.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::MaxIterations => "max_iterations",
+            Self::NoChanges => "no_changes",
+            Self::Manual(_) => "manual",
+            Self::Error(_) => "error",
+            Self::HookAbort => "hook_abort",
+            Self::Budget(_) => "budget",
+        }
+    }
+}
+
+/// What is decided already, while something else has to be done first.
+#[derive(Debug, Clone, PartialEq)]
+enum Pending {
+    Nothing,
+    /// After the rollback: the iteration's outcome, and why it was in vain.
+    Vain(Outcome, String),
+    /// After the rollback: set the story aside.
+    Block(String),
+    /// After `post_iteration`: wait for the reset.
+    Quota(Option<i64>),
+    /// After the rollback: end.
+    End(Finish),
+}
+
+impl State {
+    /// The beginning of a run, or of the rest of one that a crash ended.
+    pub(crate) fn new(config: &Config, counters: Counters) -> Self {
+        Self {
+            limits: config.limits.clone(),
+            max_iterations: config.run.max_iterations,
+            counters,
+            story: None,
+            pending: Pending::Nothing,
+        }
+    }
+
+    /// How often the story under way was tried in vain.
+    fn attempts(&self) -> u64 {
+        let story = self.story.as_ref();
+        story.and_then(|story| self.counters.attempts.get(story)).copied().unwrap_or(0)
+    }
+
+    /// Which budget of the run is used up, if one is.
+    fn used_up(&self, seconds: f64) -> Option<String> {
+        let Spent { cost_usd, .. } = self.counters.spent;
+        let limit = self.limits.max_cost_usd;
+        if limit > 0.0 && cost_usd >= limit {
+            return Some(format!("${cost_usd:.2} of ${limit:.2} are spent"));
+        }
+        let limit = self.limits.max_duration.limit()?;
+        (seconds >= limit.as_secs_f64()).then(|| format!("{} seconds have passed", limit.as_secs()))
+    }
+
+    /// Why the story under way is not tried again, if it is not.
+    fn given_up(&self) -> Option<String> {
+        let story = self.story.as_ref()?;
+        let spent = self.counters.story_spent.get(story).copied().unwrap_or_default();
+        let (cost, time) = (self.limits.story_max_cost_usd, self.limits.story_max_duration);
+        if self.attempts() >= self.limits.attempts_per_story.max(1) {
+            return Some(format!("{} attempts were in vain", self.attempts()));
+        }
+        if cost > 0.0 && spent.cost_usd >= cost {
+            return Some(format!("its budget of ${cost:.2} is used up"));
+        }
+        let late = time.limit().is_some_and(|limit| spent.seconds >= limit.as_secs_f64());
+        late.then(|| format!("its {time} seconds are used up"))
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.limits.stalled_after > 0 && self.counters.idle >= self.limits.stalled_after
+    }
+
+    fn book(&mut self, spent: Spent, exit_code: Option<i32>) {
+        let mut books = vec![&mut self.counters.spent];
+        if let Some(story) = &self.story {
+            books.push(self.counters.story_spent.entry(story.clone()).or_default());
+        }
+        for book in books {
+            book.cost_usd += spent.cost_usd;
+            book.seconds += spent.seconds;
+            book.tokens += spent.tokens;
+        }
+        self.counters.last_exit_code = exit_code;
+        self.counters.last_duration_s = spent.seconds;
+    }
+
+    /// Another attempt in vain: the tree goes back first.
+    fn in_vain(&mut self, outcome: Outcome, why: String) -> Action {
+        if let Some(story) = self.story.clone() {
+            *self.counters.attempts.entry(story).or_default() += 1;
+        }
+        self.pending = Pending::Vain(outcome, why.clone());
+        Action::RollBack(outcome, why)
+    }
+
+    fn roll_back_then(&mut self, pending: Pending, outcome: Outcome, why: &str) -> Action {
+        self.pending = pending;
+        Action::RollBack(outcome, why.to_owned())
+    }
+}
+
+/// Decides what happens next.
+pub(crate) fn step(state: State, event: Event) -> (State, Action) {
+    let mut state = state;
+    let action = match event {
+        Event::Started(wish) => after_script(wish, Action::Choose),
+        Event::Chosen { choice, seconds } => chosen(&mut state, choice, seconds),
+        Event::Announced(wish) => announced(&mut state, wish),
+        Event::Begun => Action::RunAgent,
+        Event::Worked { end, spent, exit_code } => {
+            state.book(spent, exit_code);
+            worked(&mut state, end)
+        }
+        Event::SettledInSession { stories, spent, iteration } => {
+            state.book(spent, Some(0));
+            state.counters.commits += stories;
+            state.counters.iteration = state.counters.iteration.max(iteration);
+            succeeded(&mut state)
+        }
+        Event::Settled(settlement) => settled(&mut state, settlement),
+        Event::RolledBack { changed } => rolled_back(&mut state, changed),
+        Event::SetAside => {
+            state.counters.set_aside.extend(state.story.clone());
+            Action::RunPostIteration(Outcome::Blocked)
+        }
+        Event::Reported(wish) => reported(&mut state, wish),
+        Event::Waited => Action::Choose,
+        Event::Signalled(signal) => Action::RunFinished(Finish::Manual(signal)),
+        Event::Broke(why) => Action::RunFinished(Finish::Error(why)),
+        Event::Finished => match std::mem::replace(&mut state.pending, Pending::Nothing) {
+            Pending::End(finish) => Action::End(finish),
+            _ => Action::End(Finish::Complete),
+        },
+    };
+    if let Action::RunFinished(finish) = &action {
+        state.pending = Pending::End(finish.clone());
+    }
+    (state, action)
+}
+
+fn after_script(wish: Wish, next: Action) -> Action {
+    match wish {
+        Wish::GoOn | Wish::Skip => next,
+        Wish::Stop => Action::RunFinished(Finish::HookAbort),
+    }
+}
+
+/// A plan that is complete is complete, whatever limit was reached with its last story.
+fn chosen(state: &mut State, choice: Choice, seconds: f64) -> Action {
+    let finish = match choice {
+        Choice::Complete => Finish::Complete,
+        Choice::Stuck(why) => Finish::Error(why),
+        Choice::Story(story) => match state.used_up(seconds) {
+            Some(why) => Finish::Budget(why),
+            None if reached(state.counters.iteration, state.max_iterations) => {
+                Finish::MaxIterations
+            }
+            None => {
+                state.counters.iteration += 1;
+                state.story = Some(story);
+                return Action::RunNextIteration;
+            }
+        },
+    };
+    Action::RunFinished(finish)
+}
+
+fn reached(count: u64, limit: u64) -> bool {
+    limit > 0 && count >= limit
+}
+
+/// A script that always skips would keep a run without limits going for ever, so a skipped
+/// iteration counts as one that changed nothing.
+fn announced(state: &mut State, wish: Wish) -> Action {
+    match (wish, state.story.clone()) {
+        (Wish::Stop, _) => Action::RunFinished(Finish::HookAbort),
+        (Wish::GoOn, Some(story)) => Action::Begin(story),
+        _ => {
+            state.counters.idle += 1;
+            if state.is_stalled() { Action::RunFinished(Finish::NoChanges) } else { Action::Choose }
+        }
+    }
+}
+
+fn worked(state: &mut State, end: WorkEnd) -> Action {
+    match end {
+        WorkEnd::Well => Action::Settle,
+        WorkEnd::Failed(why) => state.in_vain(Outcome::Failed, why),
+        WorkEnd::TimedOut(why) => state.in_vain(Outcome::Timeout, why),
+        WorkEnd::Blocked(why) => {
+            state.roll_back_then(Pending::Block(why.clone()), Outcome::Blocked, &why)
+        }
+        WorkEnd::Quota(reset) => {
+            // It was the service's fault, so neither attempt nor iteration is lost.
+            state.counters.iteration = state.counters.iteration.saturating_sub(1);
+            let why = "the usage limit of the agent's service was reached";
+            let then = match state.limits.wait_for_quota {
+                true => Pending::Quota(reset),
+                false => Pending::End(Finish::Budget(why.into())),
+            };
+            state.roll_back_then(then, Outcome::Quota, why)
+        }
+        WorkEnd::Signalled(signal) => interrupted(state, signal),
+        WorkEnd::Unusable(why) => {
+            let then = Pending::End(Finish::Error(why.clone()));
+            state.roll_back_then(then, Outcome::Failed, &why)
+        }
+    }
+}
+
+fn settled(state: &mut State, settlement: Settlement) -> Action {
+    match settlement {
+        Settlement::Done => {
+            state.counters.commits += 1;
+            succeeded(state)
+        }
+        Settlement::NothingChanged => {
+            state.in_vain(Outcome::NoChanges, "the agent changed nothing".to_owned())
+        }
+        Settlement::Failed(why) => state.in_vain(Outcome::Failed, why),
+        Settlement::Signalled(signal) => interrupted(state, signal),
+    }
+}
+
+fn succeeded(state: &mut State) -> Action {
+    state.counters.idle = 0;
+    if let Some(story) = &state.story {
+        state.counters.attempts.remove(story);
+    }
+    Action::RunPostIteration(Outcome::Success)
+}
+
+fn interrupted(state: &mut State, signal: Signal) -> Action {
+    let then = Pending::End(Finish::Manual(signal));
+    state.roll_back_then(then, Outcome::Interrupted, "interrupted")
+}
+
+fn rolled_back(state: &mut State, changed: bool) -> Action {
+    match std::mem::replace(&mut state.pending, Pending::Nothing) {
+        Pending::Vain(outcome, why) => {
+            // Only an agent that thinks it is finished and did nothing is stalled; one that fails
+            // is bounded by its attempts.
+            match outcome {
+                Outcome::NoChanges => state.counters.idle += 1,
+                _ if changed => state.counters.idle = 0,
+                _ => {}
+            }
+            match state.given_up() {
+                Some(reason) if !state.is_stalled() => {
+                    Action::SetAside(format!("{reason}; the last one: {why}"))
+                }
+                _ => Action::RunPostIteration(outcome),
+            }
+        }
+        Pending::Block(why) => Action::SetAside(why),
+        Pending::Quota(reset) => {
+            state.pending = Pending::Quota(reset);
+            Action::RunPostIteration(Outcome::Quota)
+        }
+        Pending::End(finish) => Action::RunFinished(finish),
+        Pending::Nothing => Action::Choose,
+    }
+}
+
+fn reported(state: &mut State, wish: Wish) -> Action {
+    let pending = std::mem::replace(&mut state.pending, Pending::Nothing);
+    state.story = None;
+    match (wish, pending) {
+        (Wish::Stop, _) => Action::RunFinished(Finish::HookAbort),
+        (_, Pending::Quota(reset)) => Action::Wait(reset),
+        _ if state.is_stalled() => Action::RunFinished(Finish::NoChanges),
+        _ => Action::Choose,
+    }
+}
+
+#[cfg(test)]
+mod tests;

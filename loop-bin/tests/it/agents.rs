@@ -1,0 +1,264 @@
+//! What agents do, and what the loop makes of it.
+
+use test_support::TestRepo;
+
+use crate::stage::{Stage, is_alive};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+
+#[test]
+fn every_story_becomes_a_commit_and_a_tick() {
+    let stage = Stage::new("works", THREE);
+    stage.run(&[]).ended(0).says("finished (complete)");
+    assert_eq!(stage.plan(), THREE.replace("[ ]", "[x]"));
+    let subjects = ["feat(US-003): Third", "feat(US-002): Second", "feat(US-001): First", "first"];
+    assert_eq!(stage.subjects(), subjects);
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 3);
+    stage.is_clean();
+    for left in [".checkpoint", "current-story", "attempt", "settling.json"] {
+        assert!(!stage.exists(&format!(".ralph/{left}")), "{left}");
+    }
+    let first =
+        ["loop_started", "iteration_started", "committed", "story_done", "iteration_finished"];
+    assert_eq!(stage.events()[..5], first);
+    assert_eq!(stage.events().last().unwrap(), "loop_finished");
+    stage.run(&[]).ended(0).says("0 stories committed in 0 iterations");
+}
+
+#[test]
+fn an_agent_that_only_talks_is_not_done() {
+    let stage = Stage::new("idle", ONE);
+    stage.run(&["--verify", "true"]).ended(4).says("no_changes");
+    assert_eq!((stage.plan().as_str(), stage.subjects().len()), (ONE, 1));
+    assert_eq!(stage.progress().matches("- Status: FAILED").count(), 3);
+}
+
+#[test]
+fn an_agent_that_fails_is_rolled_back_and_its_story_set_aside() {
+    let stage = Stage::new("fails", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.run(&["--attempts", "2"]).ended(1).says("US-001 is set aside").says("no story is left");
+    assert_eq!(stage.plan(), "- [!] US-001: First\n- [!] US-002: Second\n");
+    assert_eq!((stage.discarded(), stage.subjects().len()), (4, 1));
+    assert!(!stage.exists("broken.txt"));
+    let progress = stage.progress();
+    assert_eq!(progress.matches("- Status: FAILED").count(), 4);
+    assert!(progress.contains("- Status: BLOCKED") && progress.contains("2 attempts were in vain"));
+    let guardrails = stage.read(".ralph/guardrails.md");
+    assert_eq!(guardrails.matches("US-001: the agent ended with exit code 1").count(), 1);
+    let id =
+        stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
+    stage.run(&["undo", id.lines().next().unwrap()]).ended(0);
+    assert_eq!(stage.read("broken.txt"), "broken\n");
+}
+
+#[test]
+fn without_rollback_the_work_stays() {
+    let stage = Stage::new("fails", ONE);
+    stage.run(&["--attempts", "1", "--rollback", "never"]).ended(1);
+    assert_eq!((stage.read("broken.txt").as_str(), stage.discarded()), ("broken\n", 0));
+}
+
+#[test]
+fn an_agent_that_hangs_is_ended_at_its_deadline() {
+    let stage = Stage::new("hangs", ONE);
+    stage.run(&["--timeout", "1", "--attempts", "1"]).ended(1).says("did not end within 1 seconds");
+    assert!(stage.progress().contains("- Status: TIMEOUT") && !stage.exists("half.txt"));
+}
+
+#[test]
+fn an_agent_that_goes_silent_is_ended() {
+    let stage = Stage::new("hangs", ONE);
+    let ran = stage.run(&["--silence", "1", "--attempts", "1"]);
+    ran.ended(1).says("printed nothing for 1 seconds");
+}
+
+#[test]
+fn an_agent_that_ignores_term_is_killed_with_its_children() {
+    let stage = Stage::new("ignores-term", ONE);
+    stage.run(&["--timeout", "1", "--grace", "1", "--attempts", "1"]).ended(1);
+    assert!(!is_alive(&stage.note("child")), "the child lives");
+}
+
+#[test]
+fn processes_left_behind_are_ended_and_do_not_hold_us_up() {
+    let stage = Stage::new("leaves-children", ONE);
+    stage.run(&[]).ended(0);
+    let children = stage.note("children");
+    assert_eq!(children.lines().count(), 3);
+    for child in children.lines() {
+        assert!(!is_alive(child), "{child} lives");
+    }
+}
+
+#[test]
+fn output_of_any_size_is_logged_with_little_memory() {
+    let stage = Stage::new("floods", ONE);
+    stage.run(&[]).ended(0);
+    let peak: u64 = stage.note("peak").trim().parse().unwrap();
+    assert!(peak < 32 * 1024, "the loop needed {peak} kB");
+    let logs: Vec<_> = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap().collect();
+    let size = logs[0].as_ref().unwrap().metadata().unwrap().len();
+    assert!(logs.len() == 1 && size > 136_000_000, "{size}");
+}
+
+#[test]
+fn broken_events_do_no_harm() {
+    let stage = Stage::new("broken-json", ONE);
+    stage.run(&[]).ended(0);
+}
+
+#[test]
+fn a_plan_that_the_agent_edits_is_repaired() {
+    let stage = Stage::new("edits-plan", THREE);
+    let ran = stage.run(&["--max-iterations", "1"]);
+    ran.ended(0).says("ticked US-002").says("removed US-003; put back");
+    let open = "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+    assert_eq!(stage.plan(), format!("{open}- [ ] US-004: Found on the way\n"));
+    assert!(stage.events().contains(&"plan_repaired".to_owned()));
+}
+
+#[test]
+fn an_agent_that_deletes_the_state_loses_nothing() {
+    let stage = Stage::new("deletes-state", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"true\"]\n");
+    stage.script("finished", "exit 0");
+    stage.repo.commit_all("settings");
+    stage.run(&[]).ended(0).says("put back");
+    assert_eq!(stage.plan(), "- [x] US-001: First\n- [x] US-002: Second\n");
+    assert!(stage.exists(".ralph/config.toml") && stage.exists(".ralph/hooks/finished"));
+    stage.is_clean();
+    assert_eq!(stage.subjects().len(), 4);
+}
+
+#[test]
+fn commits_and_branches_of_the_agent_become_part_of_the_storys_commit() {
+    let stage = Stage::new("commits", ONE);
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]), "main\n");
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert!(files.contains("US-001.txt") && files.contains("US-001-more.txt"), "{files}");
+    stage.is_clean();
+}
+
+#[test]
+fn a_failing_check_leads_to_another_attempt_that_knows_why() {
+    let stage = Stage::new("learns", ONE);
+    let check = "grep -q good US-001.txt || { printf 'NEEDS %s\\n' GOOD; exit 1; }";
+    stage.run(&["--verify", check]).ended(0).says("failed with exit code 1");
+    assert_eq!((stage.read("US-001.txt").as_str(), stage.discarded()), ("good\n", 1));
+    assert!(!stage.exists(".ralph/failure-context.log"), "the failure is forgotten");
+    let progress = stage.progress();
+    assert!(progress.contains("Iteration 1 - US-001\n- Status: FAILED"), "{progress}");
+    assert!(progress.contains("Iteration 2 - US-001\n- Status: SUCCESS"), "{progress}");
+}
+
+#[test]
+fn what_the_client_reports_is_on_the_receipt() {
+    let stage = Stage::new("reports", ONE);
+    stage.run(&[]).ended(0).says("Bash: cargo test").says("2000 tokens, $0.2500");
+    let progress = stage.progress();
+    for line in ["- Tokens: 2000", "- Cost: $0.2500", "- Summary: It is done."] {
+        assert!(progress.contains(line), "{progress}");
+    }
+}
+
+#[test]
+fn a_result_that_is_an_error_is_not_done_whatever_the_exit_code() {
+    let stage = Stage::new("reports", ONE);
+    let mut command = stage.command(&["--attempts", "1"]);
+    let ran: crate::stage::Ran = command.env("IS_ERROR", "true").output().unwrap().into();
+    ran.ended(1).says("the agent reports");
+    assert_eq!(stage.subjects().len(), 1);
+}
+
+#[test]
+fn a_session_whose_last_tests_failed_is_not_done() {
+    let stage = Stage::new("reports", ONE);
+    let verdict = r#"{"version":1,"verdict":"failed","command":"cargo test","tests":["adds"]}"#;
+    stage.repo.write(".ralph/state/s-1/verdict.json", verdict);
+    stage.run(&["--attempts", "1"]).ended(1).says("the last test run failed: `cargo test` adds");
+}
+
+#[test]
+fn a_story_that_the_agent_calls_blocked_waits_for_a_person() {
+    let stage = Stage::new("says-blocked", ONE);
+    stage.run(&[]).ended(1).says("the key is missing");
+    assert_eq!(stage.plan(), "- [!] US-001: First\n");
+    assert!(stage.progress().contains("the key is missing") && !stage.exists("half.txt"));
+}
+
+#[test]
+fn the_agent_gets_a_prompt_and_a_clean_environment() {
+    let stage =
+        Stage::new("shows-surroundings", "### US-001: First\n\n- [ ] Greet\n  - Where: a.txt\n");
+    stage.run(&["--verify", "true", "--verify", "echo a,b"]).ended(0);
+    let environment = stage.note("environment");
+    assert!(!environment.contains("CLAUDECODE") && environment.contains("RALPH_RUN="));
+    assert!(environment.contains("RALPH_VERIFY=true\necho a,b"), "{environment}");
+    let prompt = stage.note("prompt");
+    for part in ["# US-001: First", "Where: a.txt", "- `true`", "iteration 1 of 50"] {
+        assert!(prompt.contains(part), "{prompt}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_killed_has_failed() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["--agent", "echo half >half.txt; kill -9 $$", "--attempts", "1"]);
+    ran.ended(1).says("ended by a signal");
+    stage.is_clean();
+}
+
+#[test]
+fn stories_settled_in_the_agents_session_are_not_done_again() {
+    let stage = Stage::new("settles-itself", THREE);
+    let ran = stage.run(&["--stories-per-session", "auto"]);
+    ran.ended(0).says("settled in the session: 1 story").says("3 stories committed");
+    assert_eq!(stage.plan(), THREE.replace("[ ]", "[x]"));
+    assert_eq!((stage.subjects().len(), stage.discarded()), (4, 0));
+}
+
+#[test]
+fn line_endings_stay() {
+    let plan = "# Plan\r\n\r\n- [ ] US-001: First\r\n";
+    let stage = Stage::new("works", plan);
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
+}
+
+#[test]
+fn paths_may_hold_spaces_and_any_letters() {
+    let stage = Stage::new("works", ONE);
+    let folder = stage.repo.scratch().dir("repo/größer als hier");
+    stage.repo.write("größer als hier/.ralph/PRD-1/plan.md", ONE);
+    stage.repo.commit_all("a project in a folder");
+    let mut command = stage.command(&[]);
+    let ran: crate::stage::Ran = command.current_dir(&folder).output().unwrap().into();
+    ran.ended(0);
+    assert!(folder.join("US-001.txt").exists());
+    assert_eq!(stage.subjects()[0], "feat(US-001): First");
+}
+
+#[test]
+fn a_repository_without_commits_gets_its_first() {
+    let stage = Stage::with(TestRepo::empty(), "works", ONE);
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.subjects(), ["feat(US-001): First"]);
+}
+
+#[test]
+fn a_plan_in_the_root_and_json_plans_work_too() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.remove(".ralph");
+    stage.repo.write("IMPLEMENTATION_PLAN.md", "## Now\n- [ ] Do this\n");
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.read("IMPLEMENTATION_PLAN.md"), "## Now\n- [x] Do this\n");
+    stage.repo.remove("IMPLEMENTATION_PLAN.md");
+    stage.repo.commit_all("another plan");
+    let open = r#"{"userStories":[{"id":"A-1","title":"One","priority":2},{"id":"A-2","title":"Two","priority":1}]}"#;
+    stage.repo.write("prd.json", open);
+    stage.run(&["--max-iterations", "1"]).ended(0);
+    assert_eq!(stage.subjects()[0], "feat(A-2): Two");
+}

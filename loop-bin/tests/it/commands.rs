@@ -1,0 +1,90 @@
+//! The subcommands.
+
+use std::time::{Duration, Instant};
+
+use crate::stage::Stage;
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+#[test]
+fn init_writes_what_is_missing_and_overwrites_nothing() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("Cargo.toml", "");
+    stage.run(&["init"]).ended(0).says("cargo project");
+    assert!(stage.read(".ralph/config.toml").contains("commands = [\"cargo test\"]"));
+    assert_eq!(stage.plan(), ONE);
+    stage.repo.write(".ralph/config.toml", "# mine\n");
+    stage.run(&["init"]).ended(0).says("kept");
+    assert_eq!(stage.read(".ralph/config.toml"), "# mine\n");
+    stage.repo.remove(".ralph");
+    stage.repo.commit_all("a project");
+    stage.run(&["init"]).ended(0);
+    assert!(stage.plan().contains("US-001"));
+    stage.run(&["--max-iterations", "1", "--verify", "true"]).ended(0).says("US-001 done");
+}
+
+#[test]
+fn complete_checks_first() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"echo red; false\"]\n");
+    stage.run(&["complete", "US-001"]).ended(1).says("is not done").says("red");
+    assert!(!stage.exists(".ralph/claim.json"));
+    stage.run(&["complete", "us-001", "--status", "blocked", "--summary", "x"]).ended(0);
+    assert!(stage.read(".ralph/claim.json").contains("\"blocked\""));
+    stage.run(&["complete", "US-009"]).ended(1).says("no story US-009");
+    stage.run(&["complete", "US-001", "--status", "maybe"]).ended(2);
+}
+
+#[test]
+fn a_story_that_was_done_already_counts_when_the_agent_says_so_and_the_checks_pass() {
+    let stage = Stage::new("works", ONE);
+    let agent = "\"$RALPH_LOOP\" complete US-001 --summary 'was there already'";
+    stage.run(&["--agent", agent, "--verify", "true"]).ended(0);
+    assert_eq!(stage.subjects()[0], "feat(US-001): First");
+    assert!(stage.progress().contains("was there already"));
+}
+
+#[test]
+fn a_merge_request_waits_for_the_user() {
+    let stage = Stage::new("works", ONE);
+    stage.run(&["request-merge", "--summary", "ready for you"]).ended(0);
+    stage.run(&["status"]).ended(0).says("a merge request");
+    let json = stage.run(&["status", "--json"]);
+    json.ended(0).says("\"open\": 1");
+    stage.run(&["request-merge"]).ended(2);
+}
+
+#[test]
+fn the_doctor_names_what_is_wrong() {
+    let stage = Stage::new("works", ONE);
+    stage.run(&["doctor"]).ended(0).says("ok       git version");
+    stage.repo.write(".ralph/config.toml", "[agent]\ncommand = \"no-such-agent\"\n");
+    let mut command = stage.command(&["doctor"]);
+    let ran: crate::stage::Ran = command.env_remove("RALPH_AGENT").output().unwrap().into();
+    ran.ended(1).says("PROBLEM  the agent `no-such-agent` was not found");
+}
+
+#[test]
+fn the_demo_shows_a_rollback_and_a_recovery_in_seconds() {
+    let stage = Stage::new("works", ONE);
+    let temp = stage.repo.scratch().dir("temp");
+    let begun = Instant::now();
+    let mut command = stage.command(&["demo"]);
+    let ran: crate::stage::Ran = command.env("TMPDIR", &temp).output().unwrap().into();
+    ran.ended(0).says("not ok - greets by name").says("rolled back").says("feat(US-003)");
+    ran.says("[x] US-002").says("receipt: US-002");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(fs_err::read_dir(temp).unwrap().count(), 1, "the project stays");
+}
+
+#[test]
+fn planning_writes_the_plan_and_nothing_else() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat >/dev/null; printf -- '- [ ] US-001: First\\n- [ ] US-002: Second\\n' >.ralph/PRD-1/plan.md; echo x >code.txt";
+    let ran = stage.run(&["--mode", "planning", "--agent", agent]);
+    ran.ended(0).says("2 open stories").says("changed more than the plan");
+    assert!(stage.plan().contains("US-002") && !stage.exists("code.txt"));
+    assert_eq!(stage.subjects(), ["first"]);
+    stage.run(&["--mode", "planning", "--agent", "echo nonsense >.ralph/PRD-1/plan.md"]).ended(1);
+    assert!(stage.plan().contains("US-002"));
+}

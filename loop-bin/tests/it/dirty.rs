@@ -1,0 +1,60 @@
+//! The user's own uncommitted work.
+
+use crate::stage::Stage;
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+#[test]
+fn a_dirty_tree_is_refused_with_advice() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("a.txt", "mine\n");
+    stage.run(&[]).ended(1).says("a.txt").says("--allow-dirty");
+    assert_eq!((stage.read("a.txt").as_str(), stage.subjects().len()), ("mine\n", 1));
+}
+
+#[test]
+fn work_that_is_kept_aside_is_neither_committed_nor_lost() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("a.txt", "mine\n");
+    stage.repo.write("secret.txt", "untracked\n");
+    stage.repo.chmod("secret.txt", 0o600);
+    stage.repo.remove("src/lib.rs");
+    stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 3 files");
+    let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(files, ".ralph/PRD-1/plan.md\nUS-001.txt\n");
+    assert_eq!(
+        (stage.read("a.txt").as_str(), stage.read("secret.txt").as_str()),
+        ("mine\n", "untracked\n")
+    );
+    assert!(!stage.exists("src/lib.rs"));
+}
+
+#[test]
+fn a_file_that_both_changed_is_merged_or_kept_in_a_ref() {
+    let stage = Stage::new("works", ONE);
+    let lines = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n{last}\n");
+    stage.repo.write("merged.txt", lines("a", "z"));
+    stage.repo.write("both.txt", "old\n");
+    stage.repo.commit_all("files");
+    stage.repo.write("merged.txt", lines("mine", "z"));
+    stage.repo.write("both.txt", "mine\n");
+    let agent = "sed -i 's/^z$/agent/' merged.txt; echo agent >both.txt";
+    let ran = stage.run(&["--allow-dirty", "--agent", agent]);
+    ran.ended(0).says("both.txt was changed by you and by the loop");
+    assert_eq!(stage.read("merged.txt"), lines("mine", "agent"));
+    assert_eq!(stage.read("both.txt"), "agent\n");
+    let aside = stage.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/aside"]);
+    assert_eq!(stage.repo.git(["show", &format!("{}:both.txt", aside.trim())]), "mine\n");
+}
+
+#[test]
+fn a_run_that_changes_nothing_gives_back_even_what_was_staged() {
+    let stage = Stage::new("idle", ONE);
+    stage.repo.write("a.txt", "staged\n");
+    stage.repo.git(["add", "a.txt"]);
+    stage.repo.write("a.txt", "and more\n");
+    let before = stage.repo.git(["status", "--porcelain", "--", "a.txt"]);
+    stage.run(&["--allow-dirty"]).ended(4);
+    assert_eq!(stage.repo.git(["status", "--porcelain", "--", "a.txt"]), before);
+    assert_eq!(stage.repo.git(["show", ":a.txt"]), "staged\n");
+}

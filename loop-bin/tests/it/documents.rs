@@ -1,0 +1,54 @@
+//! `docs/cli.md` is what the program itself says.
+
+use std::fmt::Write;
+
+use test_support::{fixtures, program};
+
+use crate::stage::LOOP;
+
+const COMMANDS: [&str; 7] =
+    ["init", "doctor", "status", "undo", "complete", "request-merge", "demo"];
+
+fn help(args: &[&str]) -> String {
+    let mut command = program(LOOP, camino::Utf8Path::new("/"));
+    let output = command.args(args).env("COLUMNS", "100").output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn page() -> String {
+    let mut page = "# Command line\n\nThis page is made from the program's own help; \
+                    `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop` writes it anew.\n"
+        .to_owned();
+    let mut section = |title: &str, text: &str| {
+        let text: Vec<&str> = text.lines().map(str::trim_end).collect();
+        write!(page, "\n## {title}\n\n```text\n{}\n```\n", text.join("\n").trim_end()).unwrap();
+    };
+    section("ralph-loop", &help(&["--help"]));
+    for name in COMMANDS {
+        section(&format!("ralph-loop {name}"), &help(&[name, "--help"]));
+    }
+    page
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let path = fixtures().parent().unwrap().join("docs/cli.md");
+    if std::env::var_os("RALPH_INTERNAL__UPDATE_DOCS").is_some() {
+        fs_err::write(&path, page()).unwrap();
+    }
+    let written = fs_err::read_to_string(&path).unwrap_or_default();
+    assert_eq!(written, page(), "run the tests with RALPH_INTERNAL__UPDATE_DOCS=1");
+}
+
+#[test]
+fn every_subcommand_is_on_the_page() {
+    let help = help(&["--help"]);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names: Vec<&str> = commands
+        .take_while(|line| line.starts_with("  "))
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert_eq!(names, COMMANDS);
+}

@@ -1,0 +1,101 @@
+//! Limits, budgets, quota, finish types and what is refused before anything runs.
+
+use crate::stage::{Ran, Stage};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+#[test]
+fn the_iteration_limit_is_decimal_and_ends_with_zero() {
+    let plan: String = (1..=12).map(|n| format!("- [ ] US-{n:03}: Story {n}\n")).collect();
+    let stage = Stage::new("works", &plan);
+    stage.run(&["--max-iterations", "08"]).ended(0).says("finished (max_iterations)");
+    assert_eq!(stage.plan().matches("[x]").count(), 8);
+    stage.run(&["--max-iterations=1", "--fail-if-incomplete"]).ended(7);
+    let mut command = stage.command(&["--fail-if-incomplete"]);
+    let ran: Ran = command.env("MAX_ITERATIONS", "9").output().unwrap().into();
+    ran.ended(0).says("finished (complete)");
+}
+
+#[test]
+fn what_is_not_understood_is_refused_before_anything_runs() {
+    let stage = Stage::new("works", TWO);
+    for args in [&["--max-iteration", "3"][..], &["--max-iterations", "x"], &["frobnicate"]] {
+        stage.run(args).ended(2);
+    }
+    stage.repo.write(".ralph/config.toml", "[limits]\nattempts = 3\n");
+    stage.run(&[]).ended(2).says("config.toml:2").says("attempts_per_story");
+    stage.repo.remove(".ralph/config.toml");
+    stage.repo.write(".ralph/PRD-1/prompt.md", "Do {{STORYID}}");
+    stage.run(&[]).ended(2).says("STORYID");
+    stage.repo.remove(".ralph/PRD-1/prompt.md");
+    stage.run(&["--agent", "no-such-agent --flag"]).ended(1).says("was not found");
+    stage.repo.write(".ralph/PRD-1/plan.md", "no story\n");
+    stage.run(&[]).ended(1).says("plan.md");
+    assert_eq!(stage.subjects(), ["first"]);
+}
+
+#[test]
+fn money_and_time_end_a_run() {
+    let stage = Stage::new("reports", TWO);
+    stage.run(&["--max-cost", "0.2"]).ended(6).says("$0.25 of $0.20 are spent");
+    assert_eq!(stage.plan().matches("[x]").count(), 1);
+    let mut slow = Stage::new("hangs", TWO);
+    slow.run(&["--max-duration", "1"]).ended(6).says("1 seconds have passed");
+    slow.agent("reports");
+    slow.run(&["--story-max-cost", "0.1", "--verify", "false"])
+        .ended(1)
+        .says("its budget of $0.10");
+}
+
+#[test]
+fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
+    let stage = Stage::new("meets-limit", TWO);
+    let ran = stage.run(&["--attempts", "1", "--max-iterations", "2"]);
+    ran.ended(0).says("the usage limit is reached; waiting").says("finished (complete)");
+    assert!(!stage.exists("half.txt") && stage.plan().matches("[x]").count() == 2);
+    let other = Stage::new("meets-limit", TWO);
+    other.run(&["--wait-for-quota=false"]).ended(6);
+}
+
+#[test]
+fn the_second_loop_is_told_who_runs() {
+    let stage = Stage::new("hangs", TWO);
+    let mut first = stage.start(&[]);
+    crate::stage::until("the agent works", || stage.exists("half.txt"));
+    stage.run(&[]).ended(5).says(&format!("process {}", first.id()));
+    stage.run(&["status"]).ended(0).says(&format!("process {}", first.id())).says("US-001");
+    crate::stage::signal("TERM", first.id());
+    assert_eq!(first.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let stage = Stage::new("works", TWO);
+    let before = stage.repo.fingerprint();
+    stage
+        .run(&["--dry-run", "--verify", "cargo test"])
+        .ended(0)
+        .says("US-001 First")
+        .says("cargo test");
+    assert_eq!(stage.repo.fingerprint(), before);
+}
+
+#[test]
+fn events_are_printed_as_json() {
+    let stage = Stage::new("works", TWO);
+    let ran = stage.run(&["--json"]);
+    ran.ended(0).says("\"event\":\"committed\"");
+    assert!(
+        ran.out.lines().all(|line| line.starts_with("{\"v\":1,") && line.ends_with('}')),
+        "{}",
+        ran.out
+    );
+    assert_eq!(ran.out, stage.read(".ralph/events.jsonl"));
+}
+
+#[test]
+fn stories_that_wait_for_a_blocked_one_end_the_run() {
+    let stage =
+        Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second (depends: US-001)\n");
+    stage.run(&[]).ended(1).says("blocked: US-001; waiting for others: US-002");
+}

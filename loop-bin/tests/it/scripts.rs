@@ -1,0 +1,118 @@
+//! Lifecycle scripts: when they run, what they are told and what their exit codes do.
+
+use crate::stage::{Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const LOG: &str = "env | grep '^RALPH_\\|^FRESHER_' | sort >\"$AGENT_NOTES/$(basename \"$0\")\"";
+
+#[test]
+fn scripts_are_told_what_is_documented() {
+    let stage = Stage::new("works", ONE);
+    for name in ["started", "next_iteration", "post_iteration", "finished"] {
+        stage.script(name, &format!("{LOG}; echo hello from {name}"));
+    }
+    let ran = stage.run(&["--max-iterations", "5"]);
+    ran.ended(0).says("[started] hello from started").says("[finished] hello from finished");
+    let expected: [(&str, &[&str]); 4] = [
+        (
+            "started",
+            &[
+                "MODE=building",
+                "MAX_ITERATIONS=5",
+                "PLAN_FILE=",
+                "SPEC_DIR=",
+                "LOG_DIR=",
+                "STARTED_AT=",
+                "PROJECT_DIR=",
+            ],
+        ),
+        (
+            "next_iteration",
+            &["ITERATION=1", "LAST_EXIT_CODE=0", "LAST_DURATION=0", "COMMITS_MADE=0"],
+        ),
+        (
+            "post_iteration",
+            &["ITERATION=1", "STORY=US-001", "EXIT_CODE=0", "DURATION=0", "OUTCOME=success"],
+        ),
+        (
+            "finished",
+            &[
+                "FINISH_TYPE=complete",
+                "TOTAL_ITERATIONS=1",
+                "TOTAL_COMMITS=1",
+                "DURATION=",
+                "ITERATION=1",
+            ],
+        ),
+    ];
+    for (name, variables) in expected {
+        let told = stage.note(name);
+        for variable in variables {
+            for prefix in ["RALPH_", "FRESHER_"] {
+                assert!(
+                    told.contains(&format!("{prefix}{variable}")),
+                    "{name}: {variable}\n{told}"
+                );
+            }
+        }
+    }
+    assert_eq!(stage.events().iter().filter(|event| *event == "lifecycle").count(), 4);
+}
+
+#[test]
+fn exit_codes_stop_skip_and_warn() {
+    let rows = [
+        ("started", 2, 3, "finished (hook_abort): 0 stories"),
+        ("started", 1, 0, "started warns"),
+        ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
+        ("next_iteration", 1, 4, "skips this iteration"),
+        ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
+        ("post_iteration", 7, 0, "post_iteration broke (exit code 7)"),
+    ];
+    for (name, code, expected, words) in rows {
+        let stage = Stage::new("works", ONE);
+        stage.script(name, &format!("exit {code}"));
+        stage.script("finished", "echo $RALPH_FINISH_TYPE >\"$AGENT_NOTES/finish\"");
+        stage.run(&[]).ended(expected).says(words);
+        assert!(!stage.note("finish").is_empty(), "finished runs after {name} {code}");
+    }
+}
+
+#[test]
+fn slow_broken_and_foreign_scripts() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.script("started", "sleep 600");
+    let mut command = stage.command(&["--max-iterations", "1"]);
+    let ran: Ran = command.env("HOOK_TIMEOUT", "1").output().unwrap().into();
+    ran.ended(0).says("started took too long");
+    let mut command = stage.command(&[]);
+    let abort = command.env("HOOK_TIMEOUT", "1").env("HOOK_FAIL_BEHAVIOR", "abort");
+    Ran::from(abort.output().unwrap()).ended(3);
+    let off: Ran = stage
+        .command(&["--max-iterations", "1"])
+        .env("HOOK_STARTED_ENABLED", "false")
+        .output()
+        .unwrap()
+        .into();
+    off.ended(0);
+
+    let other = Stage::new("works", ONE);
+    other.script("finished", "exit 0");
+    other.repo.chmod(".ralph/hooks/finished", 0o644);
+    other.run(&[]).ended(0).says("is not executable");
+
+    let foreign = Stage::new("works", ONE);
+    foreign.repo.write(".fresher/hooks/started", "#!/bin/sh\necho from $FRESHER_MODE\n");
+    foreign.repo.chmod(".fresher/hooks/started", 0o755);
+    foreign.repo.commit_all("scripts");
+    foreign.run(&[]).ended(0).says("[started] from building");
+}
+
+#[test]
+fn a_server_that_a_script_starts_lives_as_long_as_the_run() {
+    let stage = Stage::new("works", ONE);
+    stage.script("started", "sleep 600 >/dev/null 2>&1 & echo $! >\"$AGENT_NOTES/server\"");
+    stage.script("post_iteration", "kill -0 $(cat \"$AGENT_NOTES/server\") && echo it lives");
+    stage.run(&[]).ended(0).says("it lives");
+    assert!(!crate::stage::is_alive(&stage.note("server")));
+}

@@ -1,0 +1,172 @@
+//! A project with a plan, a scripted agent and a loop to run over it.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use test_support::{Scratch, TestRepo, fixtures, program};
+
+pub(crate) const PLAN: &str = ".ralph/PRD-1/plan.md";
+pub(crate) const LOOP: &str = env!("CARGO_BIN_EXE_ralph-loop");
+
+/// Long enough for a busy machine; reached only when something hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Stage {
+    pub(crate) repo: TestRepo,
+    notes: Scratch,
+    agent: String,
+}
+
+/// What a run printed, and how it ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn ended(&self, code: i32) -> &Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, words: &str) -> &Self {
+        let all = format!("{}{}", self.out, self.err);
+        assert!(all.contains(words), "no `{words}` in:\n{all}");
+        self
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+}
+
+impl Stage {
+    /// One commit, a plan that is committed, and an agent from the fixtures.
+    pub(crate) fn new(agent: &str, plan: &str) -> Self {
+        Self::with(TestRepo::new(), agent, plan)
+    }
+
+    pub(crate) fn with(repo: TestRepo, agent: &str, plan: &str) -> Self {
+        repo.write(PLAN, plan);
+        repo.git(["config", "user.name", "Test"]);
+        repo.git(["config", "user.email", "test@localhost"]);
+        let agent = format!("sh '{}'", fixtures().join("agents").join(format!("{agent}.sh")));
+        Self { repo, notes: Scratch::new(), agent }
+    }
+
+    /// The same project with another agent.
+    pub(crate) fn agent(&mut self, agent: &str) {
+        self.agent = format!("sh '{}'", fixtures().join("agents").join(format!("{agent}.sh")));
+    }
+
+    /// The loop, not started yet.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = program(LOOP, &self.repo.scratch().path("home"));
+        command
+            .args(args)
+            .current_dir(self.repo.root())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("RALPH_AGENT", &self.agent)
+            .env("AGENT_NOTES", self.notes.root())
+            .env("RALPH_LOOP", LOOP)
+            .env("CLAUDECODE", "1");
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).output().expect("the loop runs").into()
+    }
+
+    /// Starts the loop in a process group of its own, so that signals reach it alone.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the loop starts")
+    }
+
+    pub(crate) fn note(&self, name: &str) -> String {
+        fs_err::read_to_string(self.note_path(name)).unwrap_or_default()
+    }
+
+    pub(crate) fn note_path(&self, name: &str) -> Utf8PathBuf {
+        self.notes.path(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs_err::read_to_string(self.repo.root().join(name)).unwrap_or_default()
+    }
+
+    pub(crate) fn plan(&self) -> String {
+        self.read(PLAN)
+    }
+
+    pub(crate) fn progress(&self) -> String {
+        self.read(".ralph/PRD-1/progress.md")
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.repo.root().join(name).exists()
+    }
+
+    pub(crate) fn script(&self, name: &str, text: &str) {
+        let path = format!(".ralph/hooks/{name}");
+        self.repo.write(&path, format!("#!/bin/sh\n{text}\n"));
+        self.repo.chmod(&path, 0o755);
+    }
+
+    /// The subjects of all commits, newest first.
+    pub(crate) fn subjects(&self) -> Vec<String> {
+        self.repo.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn discarded(&self) -> usize {
+        let refs = self.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/discarded"]);
+        refs.lines().count()
+    }
+
+    /// The events of the journal, in order.
+    pub(crate) fn events(&self) -> Vec<String> {
+        let name = |line: &str| {
+            let rest = line.split("\"event\":\"").nth(1)?;
+            Some(rest.split('"').next()?.to_owned())
+        };
+        self.read(".ralph/events.jsonl").lines().filter_map(name).collect()
+    }
+
+    /// Nothing but what belongs to the loop differs from the last commit.
+    #[track_caller]
+    pub(crate) fn is_clean(&self) {
+        let status = self.repo.git(["status", "--porcelain", "--", ".", ":!.ralph"]);
+        assert_eq!(status, "");
+    }
+}
+
+/// Waits for a condition that another process brings about.
+#[track_caller]
+pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn signal(name: &str, pid: u32) {
+    let pid = pid.to_string();
+    Command::new("kill").args(["-s", name, &pid]).status().expect("kill runs");
+}
+
+/// Whether a process is there and not merely waiting to be noticed as ended.
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let stat = fs_err::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
