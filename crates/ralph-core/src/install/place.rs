@@ -4,7 +4,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::state::CLIENT_FOLDER;
 
-const FOLDER: &str = CLIENT_FOLDER;
 const SHARED: &str = "settings.json";
 const LOCAL: &str = "settings.local.json";
 
@@ -35,8 +34,8 @@ impl Place {
     /// A person's settings for all projects.
     pub fn user(home: &Utf8Path) -> Self {
         Self {
-            settings: home.join(FOLDER).join(SHARED),
-            hooks: home.join(FOLDER).join("hooks"),
+            settings: home.join(CLIENT_FOLDER).join(SHARED),
+            hooks: home.join(CLIENT_FOLDER).join("hooks"),
             in_shell: r#""$HOME"/.claude/hooks"#,
             sibling: None,
         }
@@ -48,7 +47,7 @@ impl Place {
     }
 
     fn in_project(root: &Utf8Path, own: &str, other: &str) -> Self {
-        let folder = root.join(FOLDER);
+        let folder = root.join(CLIENT_FOLDER);
         Self {
             settings: folder.join(own),
             hooks: folder.join("hooks"),

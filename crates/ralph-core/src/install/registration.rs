@@ -11,7 +11,7 @@ pub const HOOK_NAMES: [&str; 4] =
 /// One line of the table.
 struct Row {
     event: &'static str,
-    /// The first client that accepts the event's name in a settings file. Clients before 2.1.325
+    /// The first client that accepts the event's name in a settings file. Clients before 2.1.101
     /// silently switch off every hook of a file that names an event they do not know.
     since: ClientVersion,
     hook: &'static str,

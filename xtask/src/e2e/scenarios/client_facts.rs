@@ -17,7 +17,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("client-goes-on-after-a-blocked-subagent", &[], blocked_subagent),
     Scenario::new("client-writes-its-transcript-soon-after-a-stop", &[], transcript),
     Scenario::new("client-blocks-when-a-strict-guard-fails", &[], strict)
-        .needing((2, 1, 325), "`onFailure` is not known"),
+        .needing((2, 1, 295), "`onFailure` is not known"),
+    Scenario::new("client-ignores-an-event-that-it-does-not-know", &[], unknown_event)
+        .needing((2, 1, 101), "one unknown event switches every hook off"),
 ];
 
 /// Keeps the hook's input where a scenario can read it, then answers.
@@ -99,4 +101,17 @@ fn strict(stage: &mut Stage<'_>) -> Result<()> {
     let run = stage.run("touch a file", script)?;
     run.succeeded()?;
     expect::that(!stage.root().join("ran").exists(), "the command did not run")
+}
+
+fn unknown_event(stage: &mut Stage<'_>) -> Result<()> {
+    let deny = r#"{"decision":"block","reason":"not today"}"#;
+    stage.stand_in("ralph-pre-tool", &keeps_input_and_says(deny))?;
+    let settings = stage.read(".claude/settings.json");
+    let hooks = "\"hooks\": {";
+    let unknown = format!("{hooks}\n    \"OfANewerClient\": [],");
+    stage.repo.write(".claude/settings.json", settings.replacen(hooks, &unknown, 1));
+    let script = Script::of([Answer::bash("touch ran"), Answer::text("I see.")]);
+    let run = stage.run("touch a file", script)?;
+    run.succeeded()?;
+    expect::contains(&run.told(1)?, "not today")
 }
