@@ -34,7 +34,10 @@ pub enum CheckpointError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file holds something else.
-    #[error("{path} does not begin with a commit id; remove the file if no loop is running")]
+    #[error(
+        "{path} holds something else than a commit id and a snapshot of ours; \
+         remove the file if no loop is running"
+    )]
     Unreadable {
         /// The file.
         path: String,
@@ -95,7 +98,12 @@ impl Checkpoint {
     pub fn target(&self, repo: &Repo) -> Result<Target, SnapshotError> {
         match (&self.snapshot, &self.commit) {
             (Some(name), _) => Target::load(repo, name),
-            (None, Some(commit)) => Ok(Target::Commit(commit.clone())),
+            (None, Some(commit)) => {
+                // It may be the id of something else.
+                let is_commit = format!("{commit}^{{commit}}");
+                repo.git().run(&["rev-parse", "--quiet", "--verify", &is_commit])?;
+                Ok(Target::Commit(commit.clone()))
+            }
             (None, None) => Err(SnapshotError::Foreign {
                 name: NO_COMMIT.to_owned(),
                 why: "it names neither a commit nor a snapshot".to_owned(),

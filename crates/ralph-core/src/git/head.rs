@@ -1,5 +1,7 @@
 //! HEAD and the branch it names, moved back to where they were.
 
+use std::collections::BTreeMap;
+
 use super::command::GitError;
 use super::repo::Repo;
 use super::restore::Target;
@@ -33,24 +35,38 @@ pub(super) fn move_to(repo: &Repo, target: &Target, now: &Status) -> Result<(), 
     Ok(())
 }
 
-/// The tip of the target's branch, if HEAD is elsewhere now: moving the branch back would leave
-/// its newer commits without a name.
-pub(super) fn endangered_commits(
+/// The branches that a return to the target moves although they are not checked out, with their
+/// tips: they are recorded, so that the return can be undone, and their commits stay reachable.
+pub(super) fn endangered_branches(
     repo: &Repo,
     target: &Target,
     now: &Status,
-) -> Result<Vec<String>, GitError> {
-    let Some(branch) = branch_of(target, now).filter(|branch| Some(branch) != now.branch.as_ref())
-    else {
-        return Ok(Vec::new());
-    };
-    let name = format!("refs/heads/{branch}");
-    match repo.git().line(&["rev-parse", "--quiet", "--verify", &name]) {
-        Ok(tip) if Some(&tip) != now.head.as_ref() => Ok(vec![tip]),
-        // Exit code 1: the branch was removed, so there is nothing to keep.
-        Err(error) if error.exit_code() != Some(1) => Err(error),
-        _ => Ok(Vec::new()),
+) -> Result<BTreeMap<String, Option<String>>, GitError> {
+    let mut tips = BTreeMap::new();
+    let moved = branch_of(target, now).into_iter().chain(target.branches().into_keys());
+    for branch in moved.filter(|branch| Some(branch) != now.branch.as_ref()) {
+        let name = format!("refs/heads/{branch}");
+        let tip = match repo.git().line(&["rev-parse", "--quiet", "--verify", &name]) {
+            Ok(tip) => Some(tip),
+            // Exit code 1: there is no such branch.
+            Err(error) if error.exit_code() == Some(1) => None,
+            Err(error) => return Err(error),
+        };
+        tips.insert(branch, tip);
     }
+    Ok(tips)
+}
+
+/// Moves the branches back that an earlier return has moved.
+pub(super) fn move_branches(repo: &Repo, target: &Target) -> Result<(), GitError> {
+    for (branch, tip) in target.branches() {
+        let name = format!("refs/heads/{branch}");
+        match tip {
+            Some(tip) => repo.git().run(&["update-ref", "-m", REASON, &name, &tip])?,
+            None => repo.git().run(&["update-ref", "-d", &name])?,
+        };
+    }
+    Ok(())
 }
 
 /// A bare commit says nothing about the branch: then HEAD stays on the one it is on.

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::command::GitError;
 use super::repo::Repo;
 use super::snapshot::SnapshotError;
 
@@ -65,6 +66,20 @@ impl RawIndex {
         }
         fs_err::rename(&lock, repo.git_dir().join("index"))
     }
+}
+
+/// Waits until nobody holds the index.
+pub(super) fn wait_until_free(repo: &Repo) -> Result<(), GitError> {
+    let lock = repo.git_dir().join("index.lock");
+    let deadline = Instant::now() + PATIENCE;
+    while lock.exists() {
+        if Instant::now() >= deadline {
+            let stderr = format!("{} is there", lock.display());
+            return Err(GitError::Locked { seconds: PATIENCE.as_secs(), stderr });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 fn is_split(repo: &Repo) -> bool {

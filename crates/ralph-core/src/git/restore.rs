@@ -4,7 +4,7 @@
 //! saved as a snapshot; then a note is left in the git folder, so that an interrupted restore is
 //! finished by the next one; only then files, HEAD and index are changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use super::command::GitError;
 use super::diff::{self, Change, Content};
 use super::head;
 use super::ignore;
+use super::index;
 use super::inventory::Modes;
 use super::repo::Repo;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
@@ -80,17 +81,24 @@ pub fn restore(
     save_as: SaveAs<'_>,
 ) -> Result<Restored, RestoreError> {
     repo.refuse_if_busy().map_err(SnapshotError::from)?;
+    // Before anything is touched: a lock that is only found afterwards leaves half a restore.
+    index::wait_until_free(repo).map_err(SnapshotError::from)?;
     let status = Status::read(repo).map_err(SnapshotError::from)?;
+    refuse_elsewhere(repo, target, &status)?;
     let extra = endangered(repo, target, &status)?;
     let saved = Snapshot::take_with(repo, save_as.name, save_as.message, &status, &extra)?;
     let left_alone = saved.record.left_alone.clone();
     let act = || -> Result<Vec<PathBuf>, SnapshotError> {
         leave_note(repo, target)?;
-        let touched = change_files(repo, target, &saved, &status)?;
+        let changes = changes(repo, target, &saved, &status)?;
+        let committed = worktree::apply(repo, &changes, &target.modes())?;
         head::move_to(repo, target, &status)?;
+        head::move_branches(repo, target)?;
         put_index(repo, target)?;
+        worktree::check_out(repo, &committed)?;
+        refresh_index(repo)?;
         remove_note(repo)?;
-        Ok(touched)
+        Ok(changes.into_iter().map(|change| change.path).collect())
     };
     match act() {
         Ok(touched) => Ok(Restored { saved, touched, left_alone }),
@@ -127,6 +135,14 @@ impl Target {
         match self {
             Self::Snapshot(snapshot) => snapshot.record.run.as_deref(),
             Self::Commit(_) => None,
+        }
+    }
+
+    /// Branches that are to be moved back, though they are not checked out.
+    pub(super) fn branches(&self) -> BTreeMap<String, Option<String>> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.record.branches.clone(),
+            Self::Commit(_) => BTreeMap::new(),
         }
     }
 
@@ -178,8 +194,14 @@ fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, Sn
     }
     files.extend(in_the_way);
     files.retain(|path| !repo.is_untouched(path));
-    let commits = head::endangered_commits(repo, target, status)?;
-    Ok(Extra { files, commits, run: None })
+    let branches = head::endangered_branches(repo, target, status)?;
+    let mut commits: Vec<String> = branches.values().flatten().cloned().collect();
+    commits.push(target.tree().to_owned());
+    commits.retain(|commit| Some(commit) != status.head.as_ref());
+    commits.sort_unstable();
+    commits.dedup();
+    let replaced_by = Some(target.tree().to_owned());
+    Ok(Extra { files, commits, run: None, branches, replaced_by })
 }
 
 /// Files that are ignored now and were not there when the target was saved: its rules do not
@@ -190,12 +212,13 @@ fn hidden(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
     Ok(now.into_iter().filter(|path| !stay.contains(path)).collect())
 }
 
-fn change_files(
+/// What must change on disk.
+fn changes(
     repo: &Repo,
     target: &Target,
     saved: &Snapshot,
     status: &Status,
-) -> Result<Vec<PathBuf>, SnapshotError> {
+) -> Result<Vec<Change>, SnapshotError> {
     let modes = target.modes();
     let mut changes = diff::between(repo.git(), &saved.commit, target.tree())?;
     changes.retain(|change| !repo.is_untouched(&change.path));
@@ -219,9 +242,8 @@ fn change_files(
         }
     };
     changes.retain(|change| !(removed(&change) && stay.contains(&change.path)));
-    let touched = worktree::apply(repo, target.tree(), changes, &modes)?;
-    worktree::set_modes(repo.top(), &modes)?;
-    Ok(touched)
+    changes.retain(|change| change.to != Content::Submodule);
+    Ok(changes)
 }
 
 /// What git tracks now, in the index or in HEAD.
@@ -244,11 +266,28 @@ fn put_index(repo: &Repo, target: &Target) -> Result<(), SnapshotError> {
         (None, Some(head)) => drop(repo.git().run(&["read-tree", "--reset", head])?),
         (None, None) => drop(repo.git().run(&["read-tree", "--empty"])?),
     }
-    // So that plumbing which trusts file times does not call restored files changed. It exits
-    // with 1 when something really is changed.
+    Ok(())
+}
+
+/// So that plumbing which trusts file times does not call restored files changed.
+fn refresh_index(repo: &Repo) -> Result<(), GitError> {
     match repo.git().run(&["update-index", "-q", "--refresh"]) {
+        // It exits with 1 when something really is changed.
         Err(error) if error.exit_code() == Some(1) => Ok(()),
-        other => other.map(drop).map_err(SnapshotError::from),
+        other => other.map(drop),
+    }
+}
+
+/// A bare commit of somebody else's loop is only meant for the line of history it is in.
+fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(), SnapshotError> {
+    let (Target::Commit(commit), Some(head)) = (target, &status.head) else { return Ok(()) };
+    match repo.git().run(&["merge-base", "--is-ancestor", commit, head]) {
+        Ok(_) => Ok(()),
+        Err(error) if error.exit_code() == Some(1) => Err(SnapshotError::Elsewhere {
+            commit: commit.clone(),
+            branch: status.branch.clone().unwrap_or_else(|| head.clone()),
+        }),
+        Err(error) => Err(error.into()),
     }
 }
 

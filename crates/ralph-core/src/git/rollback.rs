@@ -7,6 +7,7 @@ use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
 use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
+use super::snapshot::Snapshot;
 use super::stamp::stamp;
 use crate::state::{Id, Lock, LockError, StateDir};
 
@@ -136,15 +137,17 @@ pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
     }
 }
 
-/// What a discarded attempt had changed, as a patch against the commit it was based on.
-pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, GitError> {
-    let parents = repo.git().line(&["rev-parse", &format!("{}^@", attempt.name)])?;
-    // Without a commit to compare with, the only parent is the record.
-    let base = match parents.lines().count() {
-        0 | 1 => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
-        _ => parents.lines().next().unwrap_or_default().to_owned(),
+/// What a discarded attempt had changed, its commits included, as a patch against what took its
+/// place.
+pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackError> {
+    let snapshot = Snapshot::load(repo, &attempt.name).map_err(RestoreError::from)?;
+    let record = snapshot.record;
+    let base = match record.replaced_by.or(record.head) {
+        Some(base) => base,
+        None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
     };
-    repo.git().line(&["diff", "--no-ext-diff", "--stat", "--patch", &base, &attempt.name, "--"])
+    let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &snapshot.commit, "--"];
+    Ok(repo.git().line(&args)?)
 }
 
 fn discard(

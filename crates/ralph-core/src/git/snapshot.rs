@@ -71,6 +71,13 @@ pub struct Record {
     /// The loop's run that made it; only that loop's sessions may be rolled back to it.
     #[serde(default)]
     pub run: Option<String>,
+    /// Branches that were not checked out and were moved afterwards, with their tips; none for a
+    /// branch that was not there.
+    #[serde(default)]
+    pub branches: BTreeMap<String, Option<String>>,
+    /// The commit whose files took the place of these, for showing the difference.
+    #[serde(default)]
+    pub replaced_by: Option<String>,
 }
 
 /// Why a snapshot could not be made or read.
@@ -82,6 +89,17 @@ pub enum SnapshotError {
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// A bare commit is not in the history of what is checked out: to return to it would move a
+    /// branch that has nothing to do with it.
+    #[error(
+        "the checkpoint {commit} is not in the history of {branch}, so nothing was rolled back"
+    )]
+    Elsewhere {
+        /// The commit.
+        commit: String,
+        /// What is checked out.
+        branch: String,
+    },
     /// A file could not be read.
     #[error("could not save the work tree: {0}; nothing was changed")]
     Io(#[from] io::Error),
@@ -104,6 +122,10 @@ pub(super) struct Extra {
     pub(super) commits: Vec<String>,
     /// The loop's run that asks for it.
     pub(super) run: Option<String>,
+    /// Branches that are about to be moved, with their tips.
+    pub(super) branches: BTreeMap<String, Option<String>>,
+    /// The commit whose files are about to take the place of these.
+    pub(super) replaced_by: Option<String>,
 }
 
 impl Snapshot {
@@ -144,6 +166,8 @@ impl Snapshot {
             index_time: index.as_ref().map(|index| index.time),
             left_alone: status.nested.iter().map(|p| p.to_string_lossy().into_owned()).collect(),
             run: extra.run.clone(),
+            branches: extra.branches.clone(),
+            replaced_by: extra.replaced_by.clone(),
         };
         let mut record_files = vec![
             (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),

@@ -17,16 +17,13 @@ use super::inventory::{Modes, is_absence};
 use super::repo::Repo;
 use super::snapshot::SnapshotError;
 
-/// Makes the changes on disk that lead to `tree`, and returns the paths that it touched. The files
-/// in `modes` come back as the bytes they were; all others come as git checks them out.
-pub(super) fn apply(
+/// Makes the changes on disk, and returns those that are left for [`check_out`]. The files in
+/// `modes` come back as the bytes they were; all others come as git checks them out.
+pub(super) fn apply<'a>(
     repo: &Repo,
-    tree: &str,
-    changes: Vec<Change>,
+    changes: &'a [Change],
     modes: &Modes,
-) -> Result<Vec<PathBuf>, SnapshotError> {
-    let changes: Vec<Change> =
-        changes.into_iter().filter(|change| change.to != Content::Submodule).collect();
+) -> Result<Vec<&'a Change>, SnapshotError> {
     let (removals, writes): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| change.to == Content::Absent);
     // Removals first: a folder may have to become a file, and a link a folder.
@@ -38,12 +35,14 @@ pub(super) fn apply(
     blobs::read(repo, &exact, |change, content| {
         write(repo.top(), change, content, modes.get(&change.path).copied().flatten())
     })?;
-    check_out(repo, tree, &committed)?;
-    Ok(changes.into_iter().map(|change| change.path).collect())
+    set_modes(repo.top(), modes)?;
+    Ok(committed)
 }
 
-/// Lets git write files of a tree, by way of an index of our own.
-fn check_out(repo: &Repo, tree: &str, changes: &[&Change]) -> Result<(), SnapshotError> {
+/// Lets git write files that were committed, by way of the index, which holds them by now: git
+/// notes there how large they became, so that a file whose line endings it converts is not taken
+/// for a changed one.
+pub(super) fn check_out(repo: &Repo, changes: &[&Change]) -> Result<(), SnapshotError> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -55,13 +54,7 @@ fn check_out(repo: &Repo, tree: &str, changes: &[&Change]) -> Result<(), Snapsho
         kept.push(kept_mode(&repo.top().join(&change.path)));
         clear_the_way(repo.top(), &change.path)?;
     }
-    let index = repo.git_dir().join(format!("ralph-index-{}", std::process::id()));
-    let git = repo.git().on_index(index.clone());
-    let done = git
-        .run(&["read-tree", tree])
-        .and_then(|_| git.feed(&["checkout-index", "--force", "-z", "--stdin"], &names));
-    let _ = fs_err::remove_file(index);
-    done?;
+    repo.git().feed(&["checkout-index", "--force", "-u", "-z", "--stdin"], &names)?;
     for (change, mode) in changes.iter().zip(kept) {
         if let (Content::File { executable, .. }, Some(mode)) = (&change.to, mode) {
             let permissions = std::fs::Permissions::from_mode(with_execution(mode, *executable));
@@ -72,7 +65,7 @@ fn check_out(repo: &Repo, tree: &str, changes: &[&Change]) -> Result<(), Snapsho
 }
 
 /// Gives every file its exact mode again, also those whose content did not change.
-pub(super) fn set_modes(top: &Path, modes: &Modes) -> io::Result<()> {
+fn set_modes(top: &Path, modes: &Modes) -> io::Result<()> {
     for (path, mode) in modes.iter().filter_map(|(path, mode)| Some((path, (*mode)?))) {
         let full = top.join(path);
         match fs_err::symlink_metadata(&full) {

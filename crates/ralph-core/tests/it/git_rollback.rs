@@ -7,7 +7,7 @@ use ralph_core::git::{
     Checkpoint, Repo, RollbackError, changed_since, changes_of, discarded, find,
     finish_interrupted, rollback, rollback_changes, undo,
 };
-use ralph_core::state::{Id, RESTORE_NOTE};
+use ralph_core::state::{Id, Lock, RESTORE_NOTE};
 use test_support::TestRepo;
 
 use crate::git_restore::{checkpoint, state_of};
@@ -123,10 +123,11 @@ fn a_lock_of_somebody_else_is_waited_for() {
     fs_err::write(&lock, "").unwrap();
     std::thread::scope(|scope| {
         let rolling = scope.spawn(|| rollback(&repo, &state, None, "why"));
-        // The tree is changed before the index, so this tells that the index is being waited for.
-        while fs_err::read_to_string(test.root().join("a.txt")).unwrap_or_default() != "a\n" {
+        // The lock of rollbacks is held by then, so this tells that the index is being waited for.
+        while Lock::holder(&state.rollback_lock()).is_none() {
             std::thread::yield_now();
         }
+        assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
         fs_err::remove_file(&lock).unwrap();
         rolling.join().unwrap().unwrap();
     });
@@ -171,4 +172,77 @@ fn two_rollbacks_at_once_are_one() {
     assert_eq!(done.iter().filter(|rolled| **rolled).count(), 1);
     assert_eq!(discarded(&repo).unwrap().len(), 1);
     assert_eq!(test.fingerprint(), before);
+}
+
+#[test]
+fn a_bare_commit_never_moves_a_branch_that_it_does_not_belong_to() {
+    let test = TestRepo::new();
+    let state = state_of(&test);
+    let repo = Repo::open(test.root()).unwrap();
+    fs_err::create_dir_all(state.root()).unwrap();
+    test.git(["checkout", "-q", "--orphan", "release"]);
+    test.commit_all("a history of its own");
+    let before = test.fingerprint();
+    fs_err::write(state.checkpoint(), test.git(["rev-parse", "main"])).unwrap();
+    let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
+    assert!(error.contains("not in the history of release"), "{error}");
+    let tree = test.git(["rev-parse", "HEAD^{tree}"]);
+    fs_err::write(state.checkpoint(), tree).unwrap();
+    assert!(rollback(&repo, &state, None, "why").is_err());
+    assert_eq!(test.fingerprint(), before);
+}
+
+#[test]
+fn branches_that_are_not_checked_out_are_part_of_what_undo_brings_back() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "on main");
+    test.commit_all("on main");
+    test.git(["switch", "-qc", "other"]);
+    test.write("b.txt", "on other");
+    test.commit_all("on other");
+    let attempt = test.fingerprint();
+    let saved = rollback(&repo, &state, None, "why").unwrap().saved.name;
+    let returned = test.fingerprint();
+    let again = undo(&repo, &state, &saved).unwrap().saved.name;
+    assert_eq!(test.fingerprint(), attempt, "main is where it was, though other is checked out");
+    undo(&repo, &state, &again).unwrap();
+    assert_eq!(test.fingerprint(), returned);
+}
+
+#[test]
+fn a_lock_that_stays_is_found_before_anything_is_touched() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write("a.txt", "agent");
+    fs_err::write(test.root().join(".git/index.lock"), "").unwrap();
+    let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
+    assert!(error.contains("index.lock") && error.contains("remove that file"), "{error}");
+    assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
+    assert!(discarded(&repo).unwrap().is_empty());
+}
+
+#[test]
+fn files_whose_line_endings_git_converts_are_not_left_looking_changed() {
+    let test = TestRepo::new();
+    test.git(["config", "core.autocrlf", "true"]);
+    test.write("t.txt", "one\ntwo\n");
+    test.commit_all("with plain line endings on disk");
+    let (repo, state) = checkpoint(&test);
+    test.write("t.txt", "agent\n");
+    rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(test.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn the_difference_shows_what_an_attempt_had_committed() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write("committed.txt", "in a commit\n");
+    test.commit_all("agent");
+    test.write("dirty.txt", "not in a commit\n");
+    rollback(&repo, &state, None, "why").unwrap();
+    let attempt = discarded(&repo).unwrap().remove(0);
+    let shown = changes_of(&repo, &attempt).unwrap();
+    assert!(shown.contains("+in a commit") && shown.contains("+not in a commit"), "{shown}");
 }
