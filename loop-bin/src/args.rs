@@ -17,7 +17,7 @@ pub(crate) enum Request {
     /// Make a project ready.
     Init,
     /// Look for what could go wrong.
-    Doctor,
+    Doctor { live: bool },
     /// Tell where the run stands.
     Status { json: bool },
     /// List, show or bring back what a rollback discarded.
@@ -52,7 +52,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
     let matches = command().try_get_matches_from(arguments)?;
     Ok(match matches.subcommand() {
         Some(("init", _)) => Request::Init,
-        Some(("doctor", _)) => Request::Doctor,
+        Some(("doctor", matches)) => Request::Doctor { live: matches.get_flag("live") },
         Some(("status", matches)) => Request::Status { json: matches.get_flag("json") },
         Some(("undo", matches)) => Request::Undo(undo::Request::from_matches(matches)),
         Some(("complete", matches)) => Request::Complete(complete::Request::from_matches(matches)),
