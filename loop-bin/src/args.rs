@@ -78,8 +78,11 @@ pub(crate) fn command() -> Command {
         .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
-        .arg(switch("dry-run", "Show what would be done; write nothing and run no agent"))
-        .arg(switch("json", "Print events as lines of JSON instead of the view"))
+        .arg(switch(
+            "dry-run",
+            "Show what would be done; write nothing and run no agent [RALPH_DRY_RUN]",
+        ))
+        .arg(switch("json", "Print events as lines of JSON instead of the view [RALPH_JSON]"))
         .args(flags_of_keys())
         .subcommand(init::command())
         .subcommand(doctor::command())
