@@ -66,8 +66,10 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
         return Decision::NoOpinion;
     }
     let known = call.known_files();
-    edit.known = edit.exists
-        && (known.contains(path) || (known.is_empty() && transcript::shows(call, path)));
+    // Without a usable session nothing can be recorded, and a denial could never be met.
+    edit.known = call.session().is_none()
+        || edit.exists
+            && (known.contains(path) || (known.is_empty() && transcript::shows(call, path)));
     match guard::check_edit(&edit, &config.guard) {
         Some(denial) => deny(call, &denial),
         None => {

@@ -17,7 +17,7 @@ pub(crate) enum Request {
     /// Make a project ready.
     Init,
     /// Look for what could go wrong.
-    Doctor,
+    Doctor { live: bool },
     /// Tell where the run stands.
     Status { json: bool },
     /// Tell how a command or an edit is read.
@@ -55,7 +55,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
     let matches = command().try_get_matches_from(arguments)?;
     Ok(match matches.subcommand() {
         Some(("init", _)) => Request::Init,
-        Some(("doctor", _)) => Request::Doctor,
+        Some(("doctor", matches)) => Request::Doctor { live: matches.get_flag("live") },
         Some(("status", matches)) => Request::Status { json: matches.get_flag("json") },
         Some(("explain", matches)) => Request::Explain(explain::Request::from_matches(matches)),
         Some(("undo", matches)) => Request::Undo(undo::Request::from_matches(matches)),
@@ -82,8 +82,11 @@ pub(crate) fn command() -> Command {
         .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
-        .arg(switch("dry-run", "Show what would be done; write nothing and run no agent"))
-        .arg(switch("json", "Print events as lines of JSON instead of the view"))
+        .arg(switch(
+            "dry-run",
+            "Show what would be done; write nothing and run no agent [RALPH_DRY_RUN]",
+        ))
+        .arg(switch("json", "Print events as lines of JSON instead of the view [RALPH_JSON]"))
         .args(flags_of_keys())
         .subcommand(init::command())
         .subcommand(doctor::command())

@@ -1,9 +1,11 @@
 //! `ralph-loop doctor`: looks for what could go wrong overnight, and says how to mend it.
 
+mod live;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use clap::Command;
+use clap::{Arg, ArgAction, Command};
 use nix::unistd::geteuid;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
@@ -40,10 +42,13 @@ struct Unwell {
 pub(crate) fn command() -> Command {
     Command::new("doctor")
         .about("Check git, agent, hooks, config, plan and disk; say how to mend each")
+        .arg(Arg::new("live").long("live").action(ArgAction::SetTrue).help(
+            "Also run the agent once, with a prompt of one line, and see whether the hooks fire",
+        ))
 }
 
 /// Examines.
-pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     let project = here::project(env)?;
     let (config, broken) = Config::load_or_default(&project.own_state().config(), env);
     let mut findings = git(&project);
@@ -57,6 +62,9 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
     findings.extend(hooks(&project, env));
     findings.push(lock(&project));
     findings.extend(disk(&project));
+    if live {
+        findings.push(live::try_hooks(&project, &config)?);
+    }
     let count = findings.iter().filter(|finding| matches!(finding, Finding::Bad(_))).count();
     for finding in &findings {
         match finding {

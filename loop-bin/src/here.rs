@@ -10,7 +10,11 @@ use crate::exit::Failure;
 
 /// The working directory.
 pub(crate) fn folder() -> std::io::Result<Utf8PathBuf> {
-    Utf8PathBuf::from_path_buf(std::env::current_dir()?)
+    let here = std::env::current_dir().map_err(|error| {
+        let what = "the working directory is not there any more; change into your project";
+        std::io::Error::new(error.kind(), format!("{what} ({error})"))
+    })?;
+    Utf8PathBuf::from_path_buf(here)
         .map_err(|path| std::io::Error::other(format!("{} is not UTF-8", path.display())))
 }
 

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let outcome = match request {
         Request::Run(what) => run::run(&env, &what),
         Request::Init => init::run(&env),
-        Request::Doctor => doctor::run(&env),
+        Request::Doctor { live } => doctor::run(&env, live),
         Request::Status { json } => status::run(&env, json),
         Request::Explain(what) => explain::run(&env, &what),
         Request::Undo(what) => undo::run(&env, &what),

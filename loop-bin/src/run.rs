@@ -34,12 +34,25 @@ pub(crate) struct Request {
     pub(crate) json: bool,
 }
 
+impl Request {
+    /// The same, with what variables ask for.
+    fn or_as_in(&self, env: &Env) -> Self {
+        let asks = |name| env.get(name).is_some_and(|value| value != "0" && value != "false");
+        Self {
+            flags: self.flags.clone(),
+            dry_run: self.dry_run || asks("RALPH_DRY_RUN"),
+            json: self.json || asks("RALPH_JSON"),
+        }
+    }
+}
+
 /// Runs the loop.
 pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    let request = request.or_as_in(env);
     if request.dry_run {
-        return dry_run::show(env, request);
+        return dry_run::show(env, &request);
     }
-    let mut stage = prepare::prepare(env, request)?;
+    let mut stage = prepare::prepare(env, &request)?;
     if stage.config.run.mode == Mode::Planning {
         return planning::run(&mut stage);
     }

@@ -87,12 +87,25 @@ impl KnownFiles {
 /// A path without links and `..`, also of a file that is not there yet, so that two ways to name
 /// one file compare equal.
 pub fn resolved(path: &Utf8Path) -> Utf8PathBuf {
+    resolved_within(path, MOST_LINKS)
+}
+
+/// More links in a row than this lead nowhere.
+const MOST_LINKS: usize = 40;
+
+fn resolved_within(path: &Utf8Path, links: usize) -> Utf8PathBuf {
     if let Ok(real) = path.canonicalize_utf8() {
         return real;
     }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => resolved(parent).join(name),
-        _ => path.to_owned(),
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return path.to_owned();
+    };
+    let parent = resolved_within(parent, links);
+    let here = parent.join(name);
+    match here.read_link_utf8() {
+        // A link to something that is not there yet: writing through it makes that.
+        Ok(target) if links > 0 => resolved_within(&parent.join(target), links - 1),
+        _ => here,
     }
 }
 
@@ -119,6 +132,15 @@ mod tests {
         assert_eq!(scratch.read("log"), format!("Read: {file}\n"));
         known.record(Sight::Wrote, &file).unwrap();
         assert_eq!(scratch.read("log").lines().count(), 1);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_what_it_points_to() {
+        let scratch = Scratch::new();
+        fs_err::os::unix::fs::symlink("later/file", scratch.path("link")).unwrap();
+        fs_err::os::unix::fs::symlink("circle", scratch.path("circle")).unwrap();
+        assert_eq!(resolved(&scratch.path("link")), scratch.path("later/file"));
+        assert_eq!(resolved(&scratch.path("circle")), scratch.path("circle"));
     }
 
     #[test]

@@ -52,6 +52,7 @@ pub fn of_edit(
     Edit {
         path: resolved(path),
         root: resolved(project.root()),
+        home: env.home().map(|home| resolved(&home)).unwrap_or_default(),
         temp: resolved(&env.temp_dir()),
         plan_files: plan_files(project, config),
         scope: scope_of(story, config),

@@ -3,66 +3,90 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ralph_core::attempt::{
-    self, Circumstances, Failed, Memory, Outcome, TestFiles, add_lesson, record_failure,
+    self, Circumstances, Done, Failed, Memory, Outcome, TestFiles, add_lesson, record_failure,
 };
 use ralph_core::git::{Checkpoint, Repo, Target, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
 use ralph_core::state::{Event, Lock};
 use ralph_core::verdict::Verdict;
 
-use super::names;
 use crate::call::Call;
 use crate::harness::Failure;
 
 /// How long one run waits until another is weighed, a rollback included.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Settles a failing run.
+/// Settles a failing run. Whatever goes wrong on the way, the agent is told which tests failed.
 pub(super) fn settle(
     call: &Call<'_>,
     command: &str,
     output: &str,
     verdict: &Verdict,
 ) -> Result<Decision, Failure> {
-    // Asked first: by the time the run is weighed, other runs may have been.
-    let begun_at = begun_at(call);
-    // A project that takes no part in this is not told what to do about its tests.
-    if !call.project().takes_part() {
-        return Ok(Decision::NoOpinion);
-    }
-    let state = call.project().own_state();
-    record_failure(state, &ralph_core::state::now(), command, output)?;
+    let Some(state) = call.project().state() else { return Ok(Decision::NoOpinion) };
     let log = state.failure_context();
     let log = log.strip_prefix(call.project().root()).unwrap_or(&log);
-    let failed = Failed { verdict, outcome: None, saved_as: None, log: log.as_str() };
-    let Some(checkpoint) = Checkpoint::load(state)? else {
-        return Ok(Decision::Block(attempt::answer(&failed)));
+    let failed = Failed { verdict, done: Done::NoCheckpoint, log: log.as_str() };
+    // Asked first: by the time the run is weighed, other runs may have been.
+    let begun_at = begun_at(call);
+    let settled = record_failure(state, &ralph_core::state::now(), command, output)
+        .map_err(Failure::from)
+        .and_then(|()| settle_attempt(call, verdict, begun_at));
+    let decision = match settled {
+        Ok(Some(done)) => {
+            let is_information = done.is_information();
+            let text = attempt::answer(&Failed { done, ..failed });
+            if is_information { Decision::Context(text) } else { Decision::Block(text) }
+        }
+        Ok(None) => Decision::NoOpinion,
+        Err(error) => {
+            call.record("rolling back", &error.to_string());
+            let done = Done::CouldNot { why: error.to_string() };
+            Decision::Block(attempt::answer(&Failed { done, ..failed }))
+        }
     };
+    Ok(decision)
+}
+
+/// What became of the attempt; none if the checkpoint is not this session's.
+fn settle_attempt(
+    call: &Call<'_>,
+    verdict: &Verdict,
+    begun_at: u64,
+) -> Result<Option<Done>, Failure> {
+    let state = call.project().own_state();
+    let Some(checkpoint) = Checkpoint::load(state)? else { return Ok(Some(Done::NoCheckpoint)) };
     let repo = Repo::open(call.project().root())?;
     let target = checkpoint.target(&repo)?;
     if target.run().is_some() && call.env.run().is_none() {
         // The loop's own checkpoint, but not its session: somebody else works here.
-        return Ok(Decision::NoOpinion);
+        return Ok(None);
     }
     // Several runs may end at once; they are weighed one after the other.
-    let lock = Lock::take_within(&state.strikes_lock(), "weighing a test run", PATIENCE)?;
-    let outcome = weigh(call, &repo, &checkpoint, &Seen { target, verdict, begun_at })?;
-    let saved_as =
-        if outcome == Outcome::RollBack { roll_back(call, &repo, verdict)? } else { None };
-    drop(lock);
-    let text = attempt::answer(&Failed {
-        outcome: Some(outcome),
-        saved_as: saved_as.as_deref(),
-        ..failed
-    });
-    Ok(match outcome {
-        Outcome::RedPhase | Outcome::FailedBefore | Outcome::Baseline => Decision::Context(text),
-        _ => Decision::Block(text),
-    })
+    let _lock = Lock::take_within(&state.strikes_lock(), "weighing a test run", PATIENCE)?;
+    let mut memory = Memory::load(state, &checkpoint);
+    let outcome =
+        weigh(call, &repo, &memory, &Seen { checkpoint: &checkpoint, target, verdict, begun_at })?;
+    let done = match outcome {
+        Outcome::RollBack => roll_back(call, &repo, &checkpoint, verdict)?,
+        other => Done::Weighed(other),
+    };
+    match outcome {
+        Outcome::Baseline => memory.note_start(verdict),
+        Outcome::Strike { .. } | Outcome::Recorded => memory.failures += 1,
+        Outcome::RollBack => {
+            memory.failures = 0;
+            memory.rolled_back_at = now_ms();
+        }
+        Outcome::RedPhase | Outcome::FailedBefore | Outcome::TakenBackAlready => {}
+    }
+    memory.save(state)?;
+    Ok(Some(done))
 }
 
 /// A failing run, and when it began.
 struct Seen<'a> {
+    checkpoint: &'a Checkpoint,
     target: Target,
     verdict: &'a Verdict,
     begun_at: u64,
@@ -84,41 +108,23 @@ pub(super) fn forgive(call: &Call<'_>) -> Result<(), Failure> {
 fn weigh(
     call: &Call<'_>,
     repo: &Repo,
-    checkpoint: &Checkpoint,
+    memory: &Memory,
     seen: &Seen<'_>,
 ) -> Result<Outcome, Failure> {
-    let Seen { target, verdict, begun_at } = seen;
-    let state = call.project().own_state();
     let config = call.config();
-    let changed = changed_since(repo, target)?;
+    let changed = changed_since(repo, &seen.target)?;
     let test_files = TestFiles::new(&config.tests.files);
-    let mut memory = Memory::load(state, checkpoint);
-    let tests = names(verdict);
-    let outcome = attempt::decide(&Circumstances {
+    // Somebody else's loop wrote a bare commit id and expects the first failure to count.
+    let is_foreign = seen.checkpoint.snapshot.is_none();
+    Ok(attempt::decide(&Circumstances {
         on: config.rollback.on,
-        // Somebody else's loop wrote a bare commit id and expects the first failure to count.
-        after_failures: if checkpoint.snapshot.is_none() {
-            1
-        } else {
-            config.rollback.after_failures
-        },
+        after_failures: if is_foreign { 1 } else { config.rollback.after_failures },
         failures_so_far: memory.failures,
         nothing_changed: changed.is_empty(),
         only_tests_changed: changed.iter().all(|path| test_files.contains(path)),
-        failed_before: memory.failed_at_start(verdict.runner, &tests),
-        taken_back_meanwhile: memory.rolled_back_at >= *begun_at,
-    });
-    match outcome {
-        Outcome::Baseline => memory.note_start(verdict.runner, &tests),
-        Outcome::Strike { .. } | Outcome::Recorded => memory.failures += 1,
-        Outcome::RollBack => {
-            memory.failures = 0;
-            memory.rolled_back_at = now_ms();
-        }
-        Outcome::RedPhase | Outcome::FailedBefore | Outcome::TakenBackAlready => {}
-    }
-    memory.save(state)?;
-    Ok(outcome)
+        failed_before: memory.failed_at_start(seen.verdict),
+        taken_back_meanwhile: memory.rolled_back_at >= seen.begun_at,
+    }))
 }
 
 /// When the run began, in milliseconds since 1970.
@@ -131,16 +137,22 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the ref that keeps the attempt; none if another hook was first.
-fn roll_back(call: &Call<'_>, repo: &Repo, verdict: &Verdict) -> Result<Option<String>, Failure> {
+/// Takes the attempt back, unless another hook was first.
+fn roll_back(
+    call: &Call<'_>,
+    repo: &Repo,
+    checkpoint: &Checkpoint,
+    verdict: &Verdict,
+) -> Result<Done, Failure> {
     let state = call.project().own_state();
     let why = attempt::cause(verdict);
     let Some(restored) = rollback_changes(repo, state, call.story().as_ref(), &why)? else {
-        return Ok(None);
+        return Ok(Done::Weighed(Outcome::TakenBackAlready));
     };
-    let to = Checkpoint::load(state)?.and_then(|checkpoint| checkpoint.commit).unwrap_or_default();
+    let to = checkpoint.commit.clone().unwrap_or_default();
     let saved_as = restored.saved.name;
     call.journal(&Event::RolledBack { to, saved_as: saved_as.clone(), why: why.clone() });
     add_lesson(state, &format!("{why}: run these tests early, and change less at a time."))?;
-    Ok(Some(saved_as))
+    let untracked_stay = checkpoint.snapshot.is_none();
+    Ok(Done::RolledBack { saved_as, untracked_stay, left_alone: restored.left_alone })
 }

@@ -1,5 +1,7 @@
 //! A commit while files outside of the story's scope are changed: it would take them along.
 
+use std::collections::BTreeSet;
+
 use ralph_core::git::{Repo, Status};
 use ralph_core::guard::{self, Denial, Edit, Facts};
 use ralph_core::surroundings;
@@ -25,16 +27,15 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, command: &str) -> Option<Den
         scope: scope.clone(),
         ..Edit::default()
     };
-    let outside: Vec<String> = status
+    let outside: BTreeSet<String> = status
         .changed
         .iter()
         .filter(|path| !repo.is_untouched(path))
         .filter_map(|path| camino::Utf8PathBuf::from_path_buf(repo.top().join(path)).ok())
         .filter(|path| !guard::is_in_scope(path, &edit))
         .map(|path| path.strip_prefix(&facts.root).unwrap_or(&path).to_string())
-        .take(MOST_NAMED)
         .collect();
-    let named = outside.join(", ");
+    let named = outside.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
     (!outside.is_empty()).then(|| Denial {
         rule: "scope".to_owned(),
         found: "git commit".to_owned(),

@@ -265,7 +265,9 @@ fn a_repository_in_the_middle_of_a_merge_is_left_alone_and_the_failure_recorded(
     let (test, client, _) = at_a_checkpoint(1);
     break_something(&test);
     fs_err::write(test.root().join(".git/MERGE_HEAD"), format!("{}\n", test.head())).unwrap();
-    assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
+    let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(told.contains("test_login") && told.contains("could not be rolled back"), "{told}");
+    assert!(told.contains("merge --abort"), "{told}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     let error = fs_err::read_to_string(test.root().join(".ralph/.hook-error.json")).unwrap();
     assert!(error.contains("merge is under way"), "{error}");

@@ -127,7 +127,8 @@ fn a_session_id_that_leads_elsewhere_is_not_followed() {
     let (scratch, mut client) = project();
     client.session = "../../escape".to_owned();
     client.tool_ended("Read", "a.rs");
-    assert!(client.edit_denied("Edit", "a.rs").is_some());
+    // Nothing can be recorded for it, so a denial could never be met.
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
     assert!(!scratch.path("escape").exists() && !scratch.path(".ralph/state").exists());
 }
 
@@ -152,6 +153,13 @@ fn protected_files_stay_protected_behind_links_and_dots() {
     }
     client.tool_ended("Read", ".ralph/PRD-1/plan.md");
     assert_eq!(client.edit_denied("Edit", ".ralph/PRD-1/plan.md"), None);
+}
+
+#[test]
+fn a_link_to_state_that_is_not_there_yet_is_no_way_around() {
+    let (scratch, client) = project();
+    fs_err::os::unix::fs::symlink(".ralph/config.toml", scratch.path("cfg")).unwrap();
+    assert!(client.edit_denied("Write", "cfg").unwrap().contains("protected-path"));
 }
 
 #[test]
@@ -198,6 +206,8 @@ fn a_scope_holds_edits_and_commits() {
     assert_eq!(client.edit_denied("Edit", "src/lib.rs"), None);
     assert_eq!(client.bash_denied("git commit -am x"), None);
     test.write("a.txt", "changed by a command");
+    assert_eq!(client.bash_denied("git commit --dry-run"), None);
+    assert_eq!(client.bash_denied("cd /tmp/other && git commit -m x"), None);
     test.write("src/lib.rs", "changed");
     let reason = client.bash_denied("git add -A && git commit -m x").unwrap();
     assert!(reason.contains("a.txt") && !reason.contains("lib.rs"), "{reason}");

@@ -102,7 +102,6 @@ pub(super) fn prepare(env: &Env, request: &Request) -> Result<Stage, Failure> {
     agent::adopt_orphans();
     let before = Record::load(project.own_state())?.filter(|record| record.finish.is_none());
     let mut stage = Stage {
-        env: env.clone(),
         flags: request.flags.clone(),
         interrupts: Interrupts::listen()?,
         run: run_name(),
@@ -184,8 +183,7 @@ impl Stage {
 
     /// Whether a person or a script should know that stories are left.
     pub(crate) fn has_open_stories(&self) -> bool {
-        here::plan(&self.project, &self.env, &self.config)
-            .is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0)
+        self.load_plan().is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0)
     }
 
     /// The branch that is checked out, for messages.

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use ralph_core::config::{Config, Flag};
-use ralph_core::env::Env;
 use ralph_core::git::{Repo, Status};
 use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report};
@@ -18,7 +17,6 @@ use crate::terminal::{self, View};
 
 /// What a run has at hand.
 pub(crate) struct Stage {
-    pub(crate) env: Env,
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) repo: Repo,

@@ -65,6 +65,20 @@ fn the_doctor_names_what_is_wrong() {
 }
 
 #[test]
+fn the_doctor_sees_whether_hooks_fire() {
+    let stage = Stage::new("works", ONE);
+    let with = |agent: &str| {
+        let mut command = stage.command(&["doctor", "--live"]);
+        crate::stage::Ran::from(command.env("RALPH_AGENT", agent).output().unwrap())
+    };
+    with("cat >/dev/null; echo ok").ended(1).says("no hook fired");
+    let hook = r#"{"v":1,"at":"2999-01-01T00:00:00.000Z","source":"ralph-pre-prompt","event":"prompt","prompt":"x"}"#;
+    with(&format!("cat >/dev/null; echo '{hook}' >>.ralph/events.jsonl"))
+        .ended(0)
+        .says("hooks fire");
+}
+
+#[test]
 fn the_demo_shows_a_rollback_and_a_recovery_in_seconds() {
     let stage = Stage::new("works", ONE);
     let temp = stage.repo.scratch().dir("temp");

@@ -17,6 +17,17 @@ fn the_iteration_limit_is_decimal_and_ends_with_zero() {
 }
 
 #[test]
+fn the_lowest_numbered_plan_with_open_stories_is_worked_on() {
+    let stage = Stage::new("works", "- [x] US-001: Done\n");
+    stage.repo.write(".ralph/PRD-2/plan.md", "- [ ] US-002: Second\n");
+    stage.repo.write(".ralph/PRD-10/plan.md", "- [ ] US-010: Tenth\n");
+    stage.run(&["--fail-if-incomplete"]).ended(0);
+    assert_eq!(stage.subjects(), ["feat(US-002): Second", "first"]);
+    stage.run(&["--prd", "010"]).ended(0);
+    assert_eq!(stage.subjects()[0], "feat(US-010): Tenth");
+}
+
+#[test]
 fn what_is_not_understood_is_refused_before_anything_runs() {
     let stage = Stage::new("works", TWO);
     for args in [&["--max-iteration", "3"][..], &["--max-iterations", "x"], &["frobnicate"]] {
@@ -79,6 +90,9 @@ fn a_dry_run_writes_nothing() {
         .ended(0)
         .says("US-001 First")
         .says("cargo test");
+    let mut command = stage.command(&[]);
+    let ran: Ran = command.env("RALPH_DRY_RUN", "1").output().unwrap().into();
+    ran.ended(0).says("US-001 First");
     assert_eq!(stage.repo.fingerprint(), before);
 }
 

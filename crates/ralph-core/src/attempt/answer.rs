@@ -7,64 +7,113 @@ use crate::verdict::{FailingTest, Verdict};
 const MOST_NAMED: usize = 8;
 
 /// A failing run, and what was done about it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Failed<'a> {
     /// How it ended.
     pub verdict: &'a Verdict,
-    /// What became of the attempt; none if there is no checkpoint.
-    pub outcome: Option<Outcome>,
-    /// The ref that keeps the attempt, after a rollback.
-    pub saved_as: Option<&'a str>,
-    /// Where the output is kept, relative to the project.
+    /// What became of the attempt.
+    pub done: Done,
+    /// Where the output is kept.
     pub log: &'a str,
+}
+
+/// What became of the attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// There is no checkpoint to return to.
+    NoCheckpoint,
+    /// It goes on, for the reason that was decided.
+    Weighed(Outcome),
+    /// It was taken back.
+    RolledBack {
+        /// The ref that keeps it.
+        saved_as: String,
+        /// Whether files that git does not track were left, because their owner is not known.
+        untracked_stay: bool,
+        /// Repositories inside this one that were left alone.
+        left_alone: Vec<String>,
+    },
+    /// It should have been taken back, but that failed.
+    CouldNot {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Done {
+    /// Whether the agent only needs to know, and has nothing to mend.
+    pub fn is_information(&self) -> bool {
+        use Outcome::{Baseline, FailedBefore, RedPhase};
+        matches!(self, Self::Weighed(Baseline | FailedBefore | RedPhase))
+    }
 }
 
 /// The text for the agent.
 pub fn answer(failed: &Failed<'_>) -> String {
-    let what = headline(failed.verdict);
     let log = failed.log;
-    let then = match (failed.outcome, failed.saved_as) {
-        (None, _) => format!(
+    let then = match &failed.done {
+        Done::NoCheckpoint => format!(
             "There is no checkpoint, so nothing was rolled back; the output is kept in {log}. \
              Fix these tests before you go on."
         ),
-        (Some(Outcome::RollBack), Some(saved_as)) => rolled_back(saved_as, log),
-        (Some(Outcome::RollBack | Outcome::TakenBackAlready), _) => format!(
+        Done::RolledBack { saved_as, untracked_stay, left_alone } => {
+            rolled_back(saved_as, *untracked_stay, left_alone, log)
+        }
+        Done::CouldNot { why } => format!(
+            "The attempt could not be rolled back: {why}. Look at `git status` before you go on, \
+             and fix these tests; the output is kept in {log}."
+        ),
+        Done::Weighed(outcome) => weighed(*outcome, log),
+    };
+    format!("{}\n{then}", headline(failed.verdict))
+}
+
+fn weighed(outcome: Outcome, log: &str) -> String {
+    match outcome {
+        Outcome::RollBack | Outcome::TakenBackAlready => format!(
             "The tree is back at the checkpoint already. Read {log}, then try another approach in \
              smaller steps."
         ),
-        (Some(Outcome::Strike { left }), _) => format!(
+        Outcome::Strike { left } => format!(
             "This is still your attempt: {left} more failing {} and it is rolled back to the \
              checkpoint. Mend these tests before anything else; the output is kept in {log}.",
             if left == 1 { "run" } else { "runs" }
         ),
-        (Some(Outcome::Recorded), _) => {
+        Outcome::Recorded => {
             format!("The output is kept in {log}. Mend these tests before you call the story done.")
         }
-        (Some(Outcome::RedPhase), _) => {
-            "Only test files have changed since the checkpoint, so this \
-             counts as writing the test first. Now make it pass."
+        Outcome::RedPhase => {
+            "Only test files have changed since the checkpoint, so this counts as \
+             writing the test first. Now make it pass."
                 .to_owned()
         }
-        (Some(Outcome::FailedBefore), _) => {
-            "These tests failed before you changed anything, so this \
-             does not count against the attempt."
+        Outcome::FailedBefore => {
+            "These tests failed before you changed anything, so this does not \
+             count against the attempt."
                 .to_owned()
         }
-        (Some(Outcome::Baseline), _) => "Nothing has changed since the checkpoint: these tests \
-             failed before you began, and will not be held against the attempt."
+        Outcome::Baseline => "Nothing has changed since the checkpoint: these tests failed before \
+             you began, and will not be held against the attempt."
             .to_owned(),
-    };
-    format!("{what}\n{then}")
+    }
 }
 
-fn rolled_back(saved_as: &str, log: &str) -> String {
+fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log: &str) -> String {
     let id = saved_as.rsplit('/').next().unwrap_or(saved_as);
+    let files = if untracked_stay {
+        "all files that git tracks are as they were at the checkpoint (new ones stay)"
+    } else {
+        "all files are as they were at the checkpoint"
+    };
+    let but = match left_alone {
+        [] => String::new(),
+        some => format!("; left alone, as repositories of their own: {}", some.join(", ")),
+    };
     format!(
-        "The attempt was rolled back: all files are as they were at the checkpoint, so read them \
-         again before you edit. Nothing is lost: the attempt is kept as {saved_as} (look at it with \
-         `git diff HEAD {saved_as}`; the user can restore it with `ralph-loop undo {id}`). \
-         Read {log}, then try another approach in smaller steps, and run these tests first."
+        "The attempt was rolled back: {files}{but}. Read them again before you edit. Nothing is \
+         lost: the attempt is kept as {saved_as} (look at it with `git diff HEAD {saved_as}`; the \
+         user can restore it with `ralph-loop undo {id}`). Read {log}, then try another approach \
+         in smaller steps, and run these tests first."
     )
 }
 

@@ -2,13 +2,14 @@
 //!
 //! Bound to the checkpoint: a new checkpoint begins with an empty memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
 use crate::git::Checkpoint;
 use crate::state::{self, StateDir};
+use crate::verdict::Verdict;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -26,8 +27,8 @@ pub struct Memory {
     pub rolled_back_at: u64,
     /// Tests that failed while the tree still equalled the checkpoint.
     failed_at_start: BTreeSet<String>,
-    /// Runners that failed then without naming their tests.
-    unnamed_at_start: BTreeSet<String>,
+    /// Runners that failed then without naming their tests, and how many they said had failed.
+    unnamed_at_start: BTreeMap<String, u64>,
 }
 
 impl Memory {
@@ -50,22 +51,28 @@ impl Memory {
     }
 
     /// Remembers tests that fail before anything was changed.
-    pub fn note_start(&mut self, runner: Option<&str>, tests: &[String]) {
-        if tests.is_empty() {
-            self.unnamed_at_start.insert(runner.unwrap_or_default().to_owned());
+    pub fn note_start(&mut self, verdict: &Verdict) {
+        if verdict.failing.is_empty() {
+            let failed = self.unnamed_at_start.entry(runner_of(verdict)).or_default();
+            *failed = (*failed).max(verdict.counts.failed);
         }
-        self.failed_at_start.extend(tests.iter().cloned());
+        self.failed_at_start.extend(verdict.failing.iter().map(|test| test.name.clone()));
     }
 
     /// Whether all of these tests failed at the start. A run that names no tests is only known to
-    /// fail as before if the same runner named none then.
-    pub fn failed_at_start(&self, runner: Option<&str>, tests: &[String]) -> bool {
-        if tests.is_empty() {
-            self.unnamed_at_start.contains(runner.unwrap_or_default())
+    /// fail as before if the same runner named none then, and if no more have failed since.
+    pub fn failed_at_start(&self, verdict: &Verdict) -> bool {
+        if verdict.failing.is_empty() {
+            let before = self.unnamed_at_start.get(&runner_of(verdict));
+            before.is_some_and(|failed| verdict.counts.failed <= *failed)
         } else {
-            tests.iter().all(|test| self.failed_at_start.contains(test))
+            verdict.failing.iter().all(|test| self.failed_at_start.contains(&test.name))
         }
     }
+}
+
+fn runner_of(verdict: &Verdict) -> String {
+    verdict.runner.unwrap_or_default().to_owned()
 }
 
 fn name_of(checkpoint: &Checkpoint) -> String {
@@ -78,6 +85,7 @@ mod tests {
     use test_support::Scratch;
 
     use super::*;
+    use crate::verdict::{Counts, FailingTest, Kind};
 
     fn checkpoint(commit: &str) -> Checkpoint {
         Checkpoint { commit: Some(commit.to_owned()), snapshot: None }
@@ -96,16 +104,30 @@ mod tests {
         assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 0);
     }
 
+    fn run(runner: Option<&'static str>, failed: u64, names: &[&str]) -> Verdict {
+        let failing = names.iter().map(|name| FailingTest {
+            name: (*name).to_owned(),
+            file: None,
+            line: None,
+        });
+        Verdict {
+            kind: Kind::Failed,
+            runner,
+            counts: Counts { failed, ..Counts::default() },
+            failing: failing.collect(),
+        }
+    }
+
     #[test]
     fn only_what_failed_at_the_start_is_excused() {
         let mut memory = Memory::default();
-        let tests = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
-        memory.note_start(Some("pytest"), &tests(&["a", "b"]));
-        assert!(memory.failed_at_start(Some("pytest"), &tests(&["b"])));
-        assert!(!memory.failed_at_start(Some("pytest"), &tests(&["b", "c"])));
-        assert!(!memory.failed_at_start(Some("pytest"), &[]));
-        memory.note_start(None, &[]);
-        assert!(memory.failed_at_start(None, &[]));
-        assert!(!memory.failed_at_start(Some("jest"), &[]));
+        memory.note_start(&run(Some("pytest"), 2, &["a", "b"]));
+        assert!(memory.failed_at_start(&run(Some("pytest"), 1, &["b"])));
+        assert!(!memory.failed_at_start(&run(Some("pytest"), 2, &["b", "c"])));
+        assert!(!memory.failed_at_start(&run(Some("pytest"), 1, &[])));
+        memory.note_start(&run(None, 1, &[]));
+        assert!(memory.failed_at_start(&run(None, 1, &[])));
+        assert!(!memory.failed_at_start(&run(None, 3, &[])));
+        assert!(!memory.failed_at_start(&run(Some("jest"), 1, &[])));
     }
 }

@@ -20,7 +20,7 @@ mod lessons;
 mod memory;
 mod test_files;
 
-pub use answer::{Failed, answer, cause};
+pub use answer::{Done, Failed, answer, cause};
 pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{LONGEST_EXCERPT, record_failure};
 pub use lessons::add_lesson;

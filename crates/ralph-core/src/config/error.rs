@@ -34,6 +34,14 @@ impl ConfigError {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
         let message = one_line(error.message());
+        // The reader's own message about a wrong type does not name the key.
+        let key = text.lines().nth(line - 1).and_then(|line| line.split_once('='));
+        let message = match key {
+            Some((key, _)) if message.starts_with("invalid ") => {
+                format!("`{}`: {message}", key.trim())
+            }
+            _ => message,
+        };
         let message = match nearest(&message) {
             Some(meant) => format!("{message}; did you mean `{meant}`?"),
             None => message,

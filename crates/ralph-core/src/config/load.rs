@@ -30,6 +30,10 @@ impl Flag {
 impl Config {
     /// Loads the configuration of a project. A file that is not there is an empty one.
     pub fn load(path: &Utf8Path, env: &Env, flags: &[Flag]) -> Result<Self, ConfigError> {
+        if path.exists() && !path.is_file() {
+            // To open a pipe would mean to wait for somebody to write into it.
+            return Err(io::Error::other(format!("{path} is no regular file")).into());
+        }
         let text = match fs_err::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -59,10 +63,14 @@ impl Config {
             toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
         let layers = overrides(env, flags)?;
         let config = if layers.is_empty() { config } else { config.overlaid(layers)? };
-        match config.guard.validate() {
-            Ok(()) => Ok(config),
-            Err(error) => Err(ConfigError::about(path, text, &error.to_string())),
+        config.guard.validate().map_err(|e| ConfigError::about(path, text, &e.to_string()))?;
+        let globs = config.scope.paths.iter().chain(config.scope.stories.values().flatten());
+        for glob in globs.chain(&config.tests.files).chain(&config.stop.subagents) {
+            globset::Glob::new(glob).map_err(|why| {
+                ConfigError::about(path, text, &format!("`{glob}` is not a pattern: {why}"))
+            })?;
         }
+        Ok(config)
     }
 
     /// Each value is laid over by itself, so that an error names the one it came from.

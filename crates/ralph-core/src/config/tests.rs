@@ -66,7 +66,10 @@ fn unknown_keys_name_line_and_nearest_key() {
 #[test]
 fn wrong_types_and_broken_files_name_the_line() {
     let typed = load("[loop]\nmax_iterations = \"many\"\n", &[], &[]).unwrap_err();
-    assert!(typed.starts_with(".ralph/config.toml:2: invalid type: string \"many\""), "{typed}");
+    assert!(
+        typed.starts_with(".ralph/config.toml:2: `max_iterations`: invalid type: string \"many\""),
+        "{typed}"
+    );
     let word = load("[rollback]\non = \"always\"\n", &[], &[]).unwrap_err();
     assert!(word.contains(":2: unknown variant `always`"), "{word}");
     let broken = load("[loop\n", &[], &[]).unwrap_err();
@@ -107,6 +110,12 @@ fn mistakes_in_the_guard_name_the_line() {
     let file = "[[guard.rules]]\nname = \"mine\"\nregex = \"(\"\n";
     let error = load(file, &[], &[]).unwrap_err();
     assert!(error.starts_with(".ralph/config.toml:3: guard: `(` of rule `mine`"), "{error}");
+}
+
+#[test]
+fn globs_that_cannot_be_read_are_named() {
+    let error = load("[scope]\npaths = [\"src/[\"]\n", &[], &[]).unwrap_err();
+    assert!(error.starts_with(".ralph/config.toml:2: `src/[` is not a pattern"), "{error}");
 }
 
 #[test]

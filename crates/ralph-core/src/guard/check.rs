@@ -4,6 +4,7 @@ use camino::Utf8PathBuf;
 
 use super::act::Act;
 use super::git::{self, GitCall};
+use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
 use super::{inline, system, user};
@@ -78,11 +79,24 @@ pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial
     })
 }
 
-/// Whether a command line makes a commit.
+/// Whether a command line makes a commit in the project.
 pub fn commits(command: &str, facts: &Facts) -> bool {
     let mut commands = read(command, facts).commands;
     git::add_aliased(&mut commands, facts);
-    commands.iter().filter_map(GitCall::of).any(|call| call.name() == "commit")
+    commands.iter().any(|one| {
+        let commits = GitCall::of(one)
+            .is_some_and(|call| call.name() == "commit" && !call.has(&["--dry-run"]));
+        commits && is_in_project(one, facts)
+    })
+}
+
+/// Whether a command runs in the project, as far as the line tells.
+fn is_in_project(command: &Command, facts: &Facts) -> bool {
+    let Some(directory) = &command.directory else { return true };
+    match paths::place(directory, None, facts) {
+        Place::At(path) => paths::in_project(&path, facts).is_some(),
+        _ => true,
+    }
 }
 
 fn denial(act: &Act, found: String) -> Option<Denial> {

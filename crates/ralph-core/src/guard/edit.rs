@@ -17,6 +17,8 @@ pub struct Edit {
     pub path: Utf8PathBuf,
     /// The project's root.
     pub root: Utf8PathBuf,
+    /// The user's home folder, whose settings and state are protected as well.
+    pub home: Utf8PathBuf,
     /// The folder for temporary files, which belongs to no scope.
     pub temp: Utf8PathBuf,
     /// Files under the state folder that the agent may write: the plan's own.
@@ -79,7 +81,12 @@ pub fn is_in_scope(path: &Utf8Path, edit: &Edit) -> bool {
 }
 
 fn is_protected(edit: &Edit, settings: &Settings) -> bool {
-    let Ok(inside) = edit.path.strip_prefix(&edit.root) else { return false };
+    let Ok(inside) = edit.path.strip_prefix(&edit.root) else {
+        let at_home = edit.path.strip_prefix(&edit.home).ok().filter(|_| edit.home != "");
+        return at_home.is_some_and(|inside| {
+            matches!(owner(inside.as_str()), Owner::State | Owner::Settings)
+        });
+    };
     let ours = owner(inside.as_str()) != Owner::Work && !edit.plan_files.contains(&edit.path);
     ours || globs(&settings.protect).is_match(inside)
 }
@@ -97,6 +104,7 @@ mod tests {
             path: path.into(),
             root: "/p".into(),
             temp: "/tmp".into(),
+            home: "/home/dev".into(),
             plan_files: vec!["/p/.ralph/my-plan.md".into()],
             exists: true,
             known: true,
@@ -116,6 +124,8 @@ mod tests {
             "/p/.ralph/config.toml",
             "/p/.ralph/.checkpoint",
             "/p/.claude/settings.json",
+            "/home/dev/.claude/settings.json",
+            "/home/dev/.ralph/state/s/loop.json",
             "/p/.claude/settings.local.json",
         ] {
             check(&edit(path), Some("protected-path"));

@@ -20,6 +20,9 @@ const VERSION: u32 = 1;
 /// Snapshots of old checkpoints that are kept for a look back.
 const CHECKPOINTS_KEPT: usize = 20;
 
+/// How many iterations pass between two looks at old checkpoints.
+const PRUNED_EVERY: u64 = 10;
+
 /// An attempt at a story.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -91,7 +94,9 @@ pub fn begin(
     let status = Status::read(place.repo)?;
     let message = format!("before {}", story.id);
     Checkpoint::create_for(place.repo, place.state, &message, Some(place.run))?;
-    Checkpoint::prune(place.repo, CHECKPOINTS_KEPT)?;
+    if iteration.is_multiple_of(PRUNED_EVERY) {
+        Checkpoint::prune(place.repo, CHECKPOINTS_KEPT)?;
+    }
     let attempt = Attempt {
         version: VERSION,
         run: place.run.to_owned(),

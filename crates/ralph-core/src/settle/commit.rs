@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::attempt::Attempt;
+use super::procedure::Place;
 use crate::git::{GitError, Repo, Status};
+use crate::state::StateDir;
 
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
@@ -13,11 +15,15 @@ const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@loca
 /// Commits everything that is not ignored on top of `head`, and returns the commit that is checked out then; it is
 /// the agent's own one if nothing was left to commit.
 pub(super) fn commit_all(
-    repo: &Repo,
+    place: &Place<'_>,
     head: Option<&str>,
     message: &str,
 ) -> Result<Option<String>, GitError> {
+    let repo = place.repo;
     repo.git().run(&["add", "--all", "--", "."])?;
+    if !place.state.is_hidden() {
+        leave_out_state(place, head.is_some())?;
+    }
     if is_staged(repo, head)? {
         let mut args: Vec<&str> = Vec::new();
         if repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_err() {
@@ -27,6 +33,26 @@ pub(super) fn commit_all(
         repo.git().with_hooks().feed(&args, message.as_bytes())?;
     }
     Ok(Status::read(repo)?.head)
+}
+
+/// Takes our own state out of the index, where a `.gitignore` that somebody changed shows it.
+fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> {
+    let root = place.state.root().as_std_path();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let Some(folder) = root.strip_prefix(place.repo.top()).ok().and_then(Path::to_str) else {
+        return Ok(());
+    };
+    let pattern = |name: &str| match name.strip_suffix('/') {
+        Some(name) => format!(":(top,glob){folder}/{name}/**"),
+        None => format!(":(top,glob){folder}/{name}"),
+    };
+    let command: &[&str] = match has_commit {
+        true => &["reset", "--quiet", "--"],
+        false => &["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"],
+    };
+    let mut args: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+    args.extend(StateDir::uncommitted().map(pattern));
+    place.repo.git().run(&args).map(drop)
 }
 
 /// Takes back what [`commit_all`] staged; the files stay as they are.

@@ -189,7 +189,7 @@ fn tick_and_commit(
     state::replace(&attempt.plan, &ticked)?;
     let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = format!("feat({}): {title}\n", attempt.story);
-    match commit::commit_all(place.repo, head.as_deref(), &message) {
+    match commit::commit_all(place, head.as_deref(), &message) {
         Ok(commit) => Ok(Ok(commit)),
         Err(refusal) => {
             state::replace(&attempt.plan, open.bytes())?;

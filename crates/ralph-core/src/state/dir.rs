@@ -268,6 +268,18 @@ impl StateDir {
         SessionDir { root: self.root.join("state").join(id.as_str()) }
     }
 
+    /// Patterns, relative to the folder, of what never belongs into a commit, whatever became of
+    /// its `.gitignore`.
+    pub fn uncommitted() -> impl Iterator<Item = &'static str> {
+        GITIGNORE.lines().filter(|line| !line.starts_with('#'))
+    }
+
+    /// Whether the `.gitignore` is as we wrote it, so that git sees nothing of the state.
+    pub fn is_hidden(&self) -> bool {
+        let path = self.root.join(".gitignore");
+        fs_err::read(path).is_ok_and(|text| text == GITIGNORE.as_bytes())
+    }
+
     /// Makes the folder and its `.gitignore` where they are missing; a `.gitignore` that somebody
     /// changed is theirs.
     pub fn prepare(&self) -> std::io::Result<()> {

@@ -11,6 +11,10 @@ const CHUNK: u64 = 64 * 1024;
 /// The last `count` lines, oldest first, without their newlines; at most `limit` bytes are read,
 /// and a first line that the limit cuts is left out.
 pub fn last_lines(path: &Utf8Path, count: usize, limit: u64) -> io::Result<Vec<Vec<u8>>> {
+    if !fs_err::metadata(path)?.is_file() {
+        // To open a pipe would mean to wait for somebody to write into it.
+        return Err(io::Error::other(format!("{path} is no regular file")));
+    }
     let mut file = fs_err::File::open(path)?.into_parts().0;
     let length = file.seek(SeekFrom::End(0))?;
     let mut start = length;

@@ -99,6 +99,20 @@ fn work_and_tick_are_one_commit() {
 }
 
 #[test]
+fn our_state_is_never_committed_whatever_the_ignore_rules() {
+    for test in [TestRepo::new(), TestRepo::empty()] {
+        let stage = Stage::with(test, &[]);
+        stage.test.write(".ralph/.gitignore", "");
+        stage.test.write(".ralph/logs/a b/x.log.txt", "raw\n");
+        let attempt = stage.begin();
+        stage.test.write("new.txt", "new\n");
+        assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+        let committed = stage.test.git(["show", "--format=", "--name-only", "HEAD"]);
+        assert_eq!(committed, ".ralph/PRD-1/plan.md\nnew.txt\n");
+    }
+}
+
+#[test]
 fn nothing_changed_is_not_done() {
     let stage = Stage::new(&[]);
     let attempt = stage.begin();

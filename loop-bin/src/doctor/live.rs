@@ -1,0 +1,60 @@
+//! Do the hooks really fire under the installed client? One short run of the agent shows it: the
+//! prompt hook journals every prompt.
+
+use std::time::Duration;
+
+use ralph_core::config::Config;
+use ralph_core::project::Project;
+use ralph_core::state::{self, Event, Journal};
+
+use super::Finding;
+use crate::agent::{AgentCommand, Supervision, supervise};
+use crate::exit::Failure;
+use crate::signals::Interrupts;
+use crate::terminal::say;
+
+const PROMPT: &str = "Answer with the single word ok. Use no tools.\n";
+
+/// More than enough for one word, retries included.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// How far back the journal is looked through.
+const LINES: usize = 200;
+
+/// Runs the agent once and looks for what the hooks leave in the journal.
+pub(super) fn try_hooks(project: &Project, config: &Config) -> Result<Finding, Failure> {
+    say("Running the agent once; this may cost a little.");
+    let state = project.own_state();
+    state.prepare()?;
+    fs_err::create_dir_all(state.logs())?;
+    let log = fs_err::File::create(state.logs().join("doctor.log"))?.into_parts().0;
+    let command = AgentCommand {
+        line: config.agent.command.clone(),
+        root: project.root().to_owned(),
+        vars: vec![("RALPH_ROOT".to_owned(), project.root().to_string())],
+    };
+    let interrupts = Interrupts::listen()?;
+    let grace = Duration::from_secs(config.agent.grace.0);
+    let watch = Supervision {
+        deadline: Some(DEADLINE),
+        silence: config.agent.silence.limit(),
+        grace,
+        interrupts: &interrupts,
+        log,
+    };
+    let begun = state::now();
+    let run = supervise(&command, PROMPT, &watch, &mut |_| ())?;
+    let journal = Journal::new(state, "ralph-loop").tail(LINES).unwrap_or_default();
+    let fired = journal
+        .iter()
+        .any(|record| record.at >= begun && matches!(record.event, Event::Prompt { .. }));
+    let said = run.seen.complaints.lines().last().unwrap_or_default().to_owned();
+    Ok(match (fired, run.exit_code()) {
+        (true, _) => Finding::Good("the hooks fire under the installed client".to_owned()),
+        (false, Some(0)) => Finding::Bad(
+            "the agent ran, but no hook fired; register the hooks in .claude/settings.json"
+                .to_owned(),
+        ),
+        (false, _) => Finding::Bad(format!("the agent does not run: {said}")),
+    })
+}
