@@ -23,7 +23,10 @@ mod command;
 mod judge;
 mod kind;
 mod output;
+mod place_options;
+mod places;
 mod runners;
 
 pub use judge::{Run, judge};
 pub use kind::{Counts, FailingTest, Kind, Verdict};
+pub use places::{Place, places};

@@ -67,18 +67,7 @@ impl Invocation {
 
 /// Looks for test commands; `configured` are the user's own, which always count.
 pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation> {
-    let commands: Vec<(Purpose, &Command)> = script
-        .commands
-        .iter()
-        .filter(|command| !command.reached.contains(&Reach::Background))
-        .map(|command| (purpose_of(command, configured), command))
-        .collect();
-    let strongest = commands.iter().map(|(purpose, _)| *purpose).min_by_key(rank)?;
-    let shows =
-        commands.iter().any(|(purpose, command)| *purpose == Purpose::Shows && shows_text(command));
-    if rank(&strongest) > rank(&Purpose::May) || (strongest == Purpose::May && shows) {
-        return None;
-    }
+    let (commands, strongest) = classify(script, configured)?;
     let is_test = |purpose: &Purpose| rank(purpose) == rank(&strongest);
     let tests = || commands.iter().filter(|(purpose, _)| is_test(purpose));
     let decides = |command: &Command| command.fate == Fate::Decides;
@@ -111,6 +100,33 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         rival_before: commands.iter().take(first).any(rival),
         rival_after: commands.iter().skip(last + 1).any(rival),
     })
+}
+
+/// The commands whose verdict `find` gives, wrappers around them included.
+pub(crate) fn test_commands<'s>(script: &'s Script, configured: &[String]) -> Vec<&'s Command> {
+    let Some((commands, strongest)) = classify(script, configured) else { return Vec::new() };
+    let tests = commands.into_iter().filter(|(purpose, _)| rank(purpose) == rank(&strongest));
+    tests.map(|(_, command)| command).collect()
+}
+
+/// Every command that is waited for with its purpose, and the strongest of these purposes.
+fn classify<'s>(
+    script: &'s Script,
+    configured: &[String],
+) -> Option<(Vec<(Purpose, &'s Command)>, Purpose)> {
+    let commands: Vec<(Purpose, &Command)> = script
+        .commands
+        .iter()
+        .filter(|command| !command.reached.contains(&Reach::Background))
+        .map(|command| (purpose_of(command, configured), command))
+        .collect();
+    let strongest = commands.iter().map(|(purpose, _)| *purpose).min_by_key(rank)?;
+    let shows =
+        commands.iter().any(|(purpose, command)| *purpose == Purpose::Shows && shows_text(command));
+    if rank(&strongest) > rank(&Purpose::May) || (strongest == Purpose::May && shows) {
+        return None;
+    }
+    Some((commands, strongest))
 }
 
 /// Runs before lists before may; the rest does not matter.

@@ -12,6 +12,7 @@ mod unwrap;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use invocation::{Ended, Invocation, find};
+pub(crate) use invocation::{Ended, Invocation, find, test_commands};
 pub(crate) use names::is_test_file;
 pub(crate) use purpose::Purpose;
+pub(crate) use unwrap::base_name;
