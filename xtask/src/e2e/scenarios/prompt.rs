@@ -8,8 +8,7 @@ use crate::e2e::scenario::Scenario;
 use crate::e2e::stage::Stage;
 
 pub(super) const SCENARIOS: &[Scenario] =
-    &[Scenario::new("prompt-with-context", &["ralph-pre-prompt"], context)
-        .waiting_for("context in ralph-pre-prompt")];
+    &[Scenario::new("prompt-with-context", &["ralph-pre-prompt"], context)];
 
 fn context(stage: &mut Stage<'_>) -> Result<()> {
     fs_err::create_dir_all(stage.state.prd(1))?;
