@@ -7,9 +7,9 @@ mod failed;
 mod output;
 
 use ralph_core::hook::{BashResult, Decision};
-use ralph_core::known_files::Sight;
+use ralph_core::known_files::{Sight, resolved};
 use ralph_core::state::{Event, LastVerdict};
-use ralph_core::verdict::{Kind, Run, Verdict, judge};
+use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -47,7 +47,7 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decisi
         cut: output.cut,
         test_commands: &call.config().tests.commands,
     });
-    if verdict.kind == Kind::NotATest {
+    if verdict.kind == Kind::NotATest || runs_elsewhere(call, command) {
         return Ok(Decision::NoOpinion);
     }
     remember(call, command, &verdict);
@@ -59,6 +59,24 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decisi
         }
         _ => Ok(Decision::NoOpinion),
     }
+}
+
+/// Whether all tests of the line ran in another project: they say nothing about this one.
+fn runs_elsewhere(call: &Call<'_>, command: &str) -> bool {
+    let root = resolved(call.project().root());
+    let home = call.env.home().unwrap_or_default();
+    let is_outside = |place: &Place| match place {
+        Place::Here | Place::Unknown => false,
+        Place::At(folder) => {
+            let folder = match folder.strip_prefix("~/") {
+                Some(below) => home.join(below),
+                None => call.absolute(folder.as_str().into()),
+            };
+            !resolved(&folder).starts_with(&root)
+        }
+    };
+    let places = places(command, &call.config().tests.commands);
+    !places.is_empty() && places.iter().all(is_outside)
 }
 
 /// For the journal, the gates and the loop.

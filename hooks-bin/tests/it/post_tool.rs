@@ -176,6 +176,21 @@ fn compile_errors_and_commands_that_are_no_tests_take_nothing_back() {
 }
 
 #[test]
+fn tests_of_another_project_take_nothing_back() {
+    let (test, client, _) = at_a_checkpoint(1);
+    break_something(&test);
+    for command in [
+        "cd /tmp/elsewhere && pytest -q",
+        "(cd ../sibling && pytest)",
+        "npm --prefix /tmp/elsewhere test",
+    ] {
+        assert_eq!(client.bash_ended(command, 1, PYTEST_FAILED), None, "{command}");
+    }
+    assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
+    assert!(client.bash_ended("cd src && pytest", 1, PYTEST_FAILED).is_some());
+}
+
+#[test]
 fn a_bare_commit_id_of_another_loop_counts_at_the_first_failure() {
     let test = TestRepo::new();
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
