@@ -15,7 +15,7 @@ pub(crate) enum Request {
     /// Run the loop.
     Run(run::Request),
     /// Make a project ready.
-    Init,
+    Init { pre_push: bool },
     /// Look for what could go wrong.
     Doctor { live: bool },
     /// Tell where the run stands.
@@ -54,7 +54,7 @@ Examples:
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
     Ok(match matches.subcommand() {
-        Some(("init", _)) => Request::Init,
+        Some(("init", matches)) => Request::Init { pre_push: matches.get_flag("pre-push") },
         Some(("doctor", matches)) => Request::Doctor { live: matches.get_flag("live") },
         Some(("status", matches)) => Request::Status { json: matches.get_flag("json") },
         Some(("explain", matches)) => Request::Explain(explain::Request::from_matches(matches)),

@@ -11,7 +11,7 @@ use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::git::{Git, Repo, Status};
 use ralph_core::project::Project;
-use ralph_core::state::{Lock, PROJECT_MARKER};
+use ralph_core::state::{CLIENT_FOLDER, Lock, PROJECT_MARKER};
 
 use crate::exit::{Failure, Success};
 use crate::terminal::say;
@@ -139,7 +139,7 @@ fn checks(config: &Config) -> Finding {
 
 /// The client's settings that may register hooks: the project's, the user's own for it, the user's.
 fn registered(project: &Project, env: &Env) -> String {
-    let folder = project.root().join(".claude");
+    let folder = project.root().join(CLIENT_FOLDER);
     let mut paths = vec![folder.join("settings.json"), folder.join("settings.local.json")];
     paths.extend(env.home().map(|home| home.join(".claude/settings.json")));
     paths.iter().filter_map(|path| fs_err::read_to_string(path).ok()).collect()

@@ -1,10 +1,12 @@
 //! `ralph-loop init`: a config with the right checks, an example plan and lifecycle templates.
 //! Nothing that exists is overwritten.
 
+mod pre_push;
+
 use std::os::unix::fs::PermissionsExt;
 
 use camino::Utf8Path;
-use clap::Command;
+use clap::{Arg, ArgAction, Command};
 use ralph_core::env::Env;
 use ralph_core::state::{self, StateDir};
 
@@ -67,13 +69,20 @@ const SCRIPTS: [(&str, &str); 4] = [
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
-    Command::new("init").about(
-        "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
-    )
+    Command::new("init")
+        .about(
+            "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
+        )
+        .arg(
+            Arg::new("pre-push")
+                .long("pre-push")
+                .action(ArgAction::SetTrue)
+                .help("Also write a git hook that refuses to push while a loop holds the project"),
+        )
 }
 
 /// Does it.
-pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
     let project = here::project(env)?;
     let root = project.root();
     let state = project.own_state();
@@ -98,6 +107,11 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
              a warning.\nexit 0\n"
         );
         write_new(&state.lifecycle().join(name), &text, true)?;
+    }
+    if with_pre_push {
+        pre_push::write(&project)?;
+    } else {
+        say("`ralph-loop init --pre-push` adds a git hook that refuses to push while a loop runs.");
     }
     say(format!("Write your stories into {}, commit, and run `ralph-loop`.", shown_plan(state)));
     Ok(Success::Done)

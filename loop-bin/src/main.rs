@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let env = Env::process();
     let outcome = match request {
         Request::Run(what) => run::run(&env, &what),
-        Request::Init => init::run(&env),
+        Request::Init { pre_push } => init::run(&env, pre_push),
         Request::Doctor { live } => doctor::run(&env, live),
         Request::Status { json } => status::run(&env, json),
         Request::Explain(what) => explain::run(&env, &what),

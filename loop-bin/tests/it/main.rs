@@ -13,6 +13,7 @@ mod dirty;
 mod documents;
 mod explain;
 mod limits;
+mod pre_push;
 mod scripts;
 mod signals;
 mod stage;
