@@ -13,7 +13,8 @@ use crate::terminal::say;
 /// Writes the hook, unless there is one already.
 pub(super) fn write(project: &Project) -> Result<(), Failure> {
     let repo = Repo::open(project.root())?;
-    let path = repo.git().line(&["rev-parse", "--git-path", "hooks/pre-push"])?;
+    let git = repo.git().with_hooks();
+    let path = git.line(&["rev-parse", "--git-path", "hooks/pre-push"])?;
     let path = Utf8PathBuf::from(repo.top().join(path).to_string_lossy().into_owned());
     if path.symlink_metadata().is_ok() {
         say(format!("{path} exists already and was left as it is."));
