@@ -7,7 +7,7 @@
 
 use ralph_core::config::Stop;
 use ralph_core::gate::{self, Cause, ContextWindow, Fill, LetGo, StopStatus, Who, reason};
-use ralph_core::hook::{Decision, Input};
+use ralph_core::hook::{BackgroundTask, Decision, Input};
 use ralph_core::state::Event;
 use ralph_core::transcript::Ending;
 
@@ -107,7 +107,10 @@ fn fill(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
 
 /// What still runs in the background, for the journal.
 fn awaited(input: &Input) -> Option<String> {
-    let running = input.background_tasks.iter().filter(|task| task.status == "running");
+    // A subagent that stops is still listed as running itself.
+    let itself = |task: &&BackgroundTask| input.agent_id.as_ref() != Some(&task.id);
+    let running =
+        input.background_tasks.iter().filter(|task| task.status == "running").filter(itself);
     let names: Vec<String> = running
         .map(|task| {
             let name = task.description.as_ref().or(task.command.as_ref()).unwrap_or(&task.id);
