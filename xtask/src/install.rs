@@ -43,6 +43,8 @@ pub(crate) struct Install {
 pub(crate) fn install(arguments: &Install) -> Result<()> {
     let place = arguments.target.place()?;
     let client = arguments.client_version.map_or_else(installed_client, Ok)?;
+    // Settings that cannot be changed are refused before minutes of building.
+    plan_uninstall(&place)?;
     let binaries = dist::run()?;
     let change = plan_install(&place, &binaries, client, arguments.strict)?;
     arguments.target.carry_out(&change)?;
