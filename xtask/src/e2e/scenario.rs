@@ -10,8 +10,6 @@ pub(super) struct Scenario {
     pub(super) name: &'static str,
     /// The hooks without which it must be red.
     pub(super) proves: &'static [&'static str],
-    /// What has to be built before it can be green.
-    pub(super) waits_for: Option<&'static str>,
     /// The first client that can do what the scenario needs, and what older ones cannot.
     pub(super) needs: Option<(ClientVersion, &'static str)>,
     /// Sets the stage, runs the client and checks what the model was told and what is on disk.
@@ -25,12 +23,7 @@ impl Scenario {
         proves: &'static [&'static str],
         play: fn(&mut Stage<'_>) -> Result<()>,
     ) -> Self {
-        Self { name, proves, waits_for: None, needs: None, play }
-    }
-
-    /// The same, out of the default list until something else is built.
-    pub(super) const fn waiting_for(self, what: &'static str) -> Self {
-        Self { waits_for: Some(what), ..self }
+        Self { name, proves, needs: None, play }
     }
 
     /// The same, left out with older clients.

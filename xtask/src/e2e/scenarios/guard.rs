@@ -16,8 +16,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("denied-push", GUARD, denied_push),
     Scenario::new("edit-without-read-then-with", GUARD, edit_unread).needing((2, 1, 208), OWN_RULE),
     Scenario::new("edit-without-read-as-the-first-call", GUARD, edit_first)
-        .needing((2, 1, 208), OWN_RULE)
-        .waiting_for("a transcript search that does not take the edit itself for a sight"),
+        .needing((2, 1, 208), OWN_RULE),
     Scenario::new("several-calls-at-once", &["ralph-pre-tool", "ralph-post-tool"], at_once),
 ];
 

@@ -9,16 +9,14 @@ use crate::e2e::scenario::Scenario;
 use crate::e2e::stage::Stage;
 
 const STOP: &[&str] = &["ralph-on-stop"];
-const STALE: &str = "a stop hook that waits for the client to write its last answer down";
-const ITSELF: &str = "a stop hook that does not take the stopping subagent for background work";
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("gate-holds-a-stop-once", STOP, gate),
     Scenario::new("continuation-over-three-features", STOP, continuation),
     Scenario::new("idle-continuation-ends", STOP, idle),
     Scenario::new("handoff-at-the-context-limit", STOP, handoff),
-    Scenario::new("handoff-by-the-last-answer-alone", STOP, sudden_handoff).waiting_for(STALE),
-    Scenario::new("subagent-held-back", STOP, subagent).waiting_for(ITSELF),
+    Scenario::new("handoff-by-the-last-answer-alone", STOP, sudden_handoff),
+    Scenario::new("subagent-held-back", STOP, subagent),
     Scenario::new("own-session-left-alone", STOP, own_session),
 ];
 
