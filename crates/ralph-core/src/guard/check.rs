@@ -6,7 +6,7 @@ use super::act::Act;
 use super::git::{self, GitCall};
 use super::rules::RULES;
 use super::settings::Settings;
-use super::{inline, system, user};
+use super::{files, inline, system, user};
 use crate::shell::{self, Command, Script};
 
 /// The longest piece of a command that an answer repeats.
@@ -68,14 +68,33 @@ pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial
     inline::add_commands(&mut commands, facts, settings);
     git::add_aliased(&mut commands, facts);
     let line_fetches = commands.iter().any(system::fetches_text);
-    commands.iter().find_map(|one| {
-        let name = one.name().unwrap_or_default();
-        let act = Act { command: one, git: GitCall::of(one), facts, settings, name, line_fetches };
+    let line_diffs =
+        commands.iter().filter_map(GitCall::of).any(|call| call.name().starts_with("diff"));
+    commands.iter().enumerate().find_map(|(at, one)| {
+        let act = Act {
+            command: one,
+            git: GitCall::of(one),
+            facts,
+            settings,
+            name: one.name().unwrap_or_default(),
+            line_fetches,
+            line_diffs,
+            is_given_everything: is_given_everything(&commands, at, facts),
+        };
         if user::is_allowed(&act) {
             return None;
         }
         denial(&act, found(command, one))
     })
+}
+
+/// Whether the two commands before this one are a list of all files and `xargs`.
+fn is_given_everything(commands: &[Command], at: usize, facts: &Facts) -> bool {
+    let from = at.checked_sub(2);
+    matches!(
+        from.and_then(|from| commands.get(from..at)),
+        Some([list, xargs]) if xargs.name() == Some("xargs") && files::lists_everything(list, facts)
+    )
 }
 
 /// Whether a command line makes a commit.

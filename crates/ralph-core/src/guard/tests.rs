@@ -134,6 +134,44 @@ fn what_the_caller_knows_changes_the_answer() {
 }
 
 #[test]
+fn a_project_or_home_in_the_temp_folder_is_no_temporary_file() {
+    let facts = Facts {
+        root: "/tmp/work/proj".into(),
+        cwd: "/tmp/work/proj".into(),
+        home: "/tmp/home".into(),
+        ..facts()
+    };
+    let denied = |command: &str| check(command, &facts, &Settings::default()).is_some();
+    for command in [
+        "rm -rf ..",
+        "rm -rf ../*",
+        "cd .. && rm -rf *",
+        "cd /tmp && rm -rf w*",
+        "find .. -delete",
+        "rm -rf ~",
+        "rm -rf ~/*",
+        "rm -rf ~/documents",
+        "rm -rf /tmp/work",
+        "rm -rf /tmp/*",
+        "rm -rf /tmp",
+        "mv ../../work /tmp/x",
+    ] {
+        assert!(denied(command), "{command}");
+    }
+    for command in [
+        "rm -rf build",
+        "rm -rf ../other",
+        "rm -rf /tmp/x",
+        "rm -rf /tmp/x*",
+        "rm -rf ../other/*",
+        "find ../other -delete",
+        "mv /tmp/a /tmp/b",
+    ] {
+        assert!(!denied(command), "{command}");
+    }
+}
+
+#[test]
 fn files_that_a_line_shows_are_found() {
     let check = |command: &str, expected: &[&str]| {
         let found = reads(&read(command, &facts()), &facts());
