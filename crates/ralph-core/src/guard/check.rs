@@ -6,7 +6,7 @@ use super::act::Act;
 use super::git::{self, GitCall};
 use super::rules::RULES;
 use super::settings::Settings;
-use super::{files, inline, system, user};
+use super::{files, inline, plain, system, user};
 use crate::shell::{self, Command, Script};
 
 /// The longest piece of a command that an answer repeats.
@@ -64,7 +64,19 @@ pub fn read(command: &str, facts: &Facts) -> Script {
 
 /// Finds the first thing in a command line that a rule forbids.
 pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial> {
-    let mut commands = read(command, facts).commands;
+    let script = read(command, facts);
+    let complete = script.complete;
+    judged(command, script, facts, settings).or_else(|| {
+        if complete {
+            return None;
+        }
+        plain::pieces(command).find_map(|piece| judged(piece, read(piece, facts), facts, settings))
+    })
+}
+
+/// Finds the first thing in what was read that a rule forbids.
+fn judged(command: &str, script: Script, facts: &Facts, settings: &Settings) -> Option<Denial> {
+    let mut commands = script.commands;
     inline::add_commands(&mut commands, facts, settings);
     git::add_aliased(&mut commands, facts);
     let line_fetches = commands.iter().any(system::fetches_text);

@@ -216,6 +216,23 @@ fn files_that_a_line_writes_are_found() {
 }
 
 #[test]
+fn what_is_plainly_written_behind_the_limits_is_seen() {
+    let nested = "for x in 1 2 3 4 5 6 7 8 9 10 11 12; do ".repeat(6);
+    for line in [
+        format!("echo {}; git push", "a ".repeat(450_000)),
+        format!("{}git push", "echo a; ".repeat(100_000)),
+        format!("{nested} echo x; {} git push", "done; ".repeat(6)),
+    ] {
+        assert_eq!(
+            check(&line, &facts(), &Settings::default()).map(|denial| denial.rule).as_deref(),
+            Some("git-push")
+        );
+    }
+    let harmless = format!("echo {}; git status", "git push ".repeat(100_000));
+    assert_eq!(check(&harmless, &facts(), &Settings::default()), None);
+}
+
+#[test]
 fn long_lines_are_judged_in_linear_time() {
     for piece in
         ["eval \"$X\";", "curl x | sh -c 'a';", "cd x; rm -rf build > log;", "git -c a=b status;"]
