@@ -16,6 +16,10 @@ pub(super) struct Act<'a> {
     pub(super) name: &'a str,
     /// Whether the line fetches or decodes text that something else on it may run.
     pub(super) line_fetches: bool,
+    /// Whether `xargs` hands it the names of all files of the project.
+    pub(super) is_given_everything: bool,
+    /// Whether the line asks git for the uncommitted changes.
+    pub(super) line_diffs: bool,
 }
 
 impl<'a> Act<'a> {
@@ -69,7 +73,7 @@ pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &[&st
     args.take_while(|arg| *arg != "--").any(|arg| {
         let name = arg.split('=').next().unwrap_or(arg);
         options.iter().any(|option| match option.strip_prefix("--") {
-            Some(_) => name == *option || (name.len() > 4 && option.starts_with(name)),
+            Some(_) => name == *option || (name.len() > 2 && option.starts_with(name)),
             None => {
                 let letter = option.trim_start_matches('-');
                 arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter)

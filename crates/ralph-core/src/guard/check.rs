@@ -7,7 +7,7 @@ use super::git::{self, GitCall};
 use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
-use super::{inline, system, user};
+use super::{files, inline, plain, system, user};
 use crate::shell::{self, Command, Script};
 
 /// The longest piece of a command that an answer repeats.
@@ -65,18 +65,49 @@ pub fn read(command: &str, facts: &Facts) -> Script {
 
 /// Finds the first thing in a command line that a rule forbids.
 pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial> {
-    let mut commands = read(command, facts).commands;
+    let script = read(command, facts);
+    let complete = script.complete;
+    judged(command, script, facts, settings).or_else(|| {
+        if complete {
+            return None;
+        }
+        plain::pieces(command).find_map(|piece| judged(piece, read(piece, facts), facts, settings))
+    })
+}
+
+/// Finds the first thing in what was read that a rule forbids.
+fn judged(command: &str, script: Script, facts: &Facts, settings: &Settings) -> Option<Denial> {
+    let mut commands = script.commands;
     inline::add_commands(&mut commands, facts, settings);
     git::add_aliased(&mut commands, facts);
     let line_fetches = commands.iter().any(system::fetches_text);
-    commands.iter().find_map(|one| {
-        let name = one.name().unwrap_or_default();
-        let act = Act { command: one, git: GitCall::of(one), facts, settings, name, line_fetches };
+    let line_diffs =
+        commands.iter().filter_map(GitCall::of).any(|call| call.name().starts_with("diff"));
+    commands.iter().enumerate().find_map(|(at, one)| {
+        let act = Act {
+            command: one,
+            git: GitCall::of(one),
+            facts,
+            settings,
+            name: one.name().unwrap_or_default(),
+            line_fetches,
+            line_diffs,
+            is_given_everything: is_given_everything(&commands, at, facts),
+        };
         if user::is_allowed(&act) {
             return None;
         }
         denial(&act, found(command, one))
     })
+}
+
+/// Whether the two commands before this one are a list of all files and `xargs`.
+fn is_given_everything(commands: &[Command], at: usize, facts: &Facts) -> bool {
+    let from = at.checked_sub(2);
+    matches!(
+        from.and_then(|from| commands.get(from..at)),
+        Some([list, xargs]) if xargs.name() == Some("xargs") && files::lists_everything(list, facts)
+    )
 }
 
 /// Whether a command line makes a commit in the project.

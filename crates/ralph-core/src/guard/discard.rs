@@ -5,7 +5,10 @@ use super::git::GitCall;
 
 /// Whether the command throws away uncommitted work.
 pub(super) fn forbids(act: &Act) -> bool {
-    let Some(git) = &act.git else { return false };
+    let reverses = act.line_diffs && act.has(&["-R", "--reverse"]);
+    let Some(git) = &act.git else {
+        return reverses && act.name() == "patch" && !act.is_elsewhere();
+    };
     if git.asks_for_help() || act.is_elsewhere() {
         return false;
     }
@@ -39,9 +42,14 @@ pub(super) fn forbids(act: &Act) -> bool {
             _ => false,
         },
         "rm" => {
-            let forced = git.has(&["--force", "-f"]) && git.has(&["-r"]);
-            forced && !git.has(&["--cached", "--dry-run", "-n"]) && act.switch("git-rm")
+            let all = git.operands().iter().any(|path| matches!(*path, "." | "./" | "*" | ":/"));
+            let forced = all || git.has(&["--force", "-f"]);
+            forced
+                && git.has(&["-r"])
+                && !git.has(&["--cached", "--dry-run", "-n"])
+                && act.switch("git-rm")
         }
+        "apply" => reverses,
         "checkout-index" => git.has(&["--force", "-f"]),
         "read-tree" => git.has(&["--reset"]) || (git.has(&["-u"]) && git.has(&["-m"])),
         _ => false,

@@ -1,10 +1,13 @@
 //! `rm-outside` and `ralph-state`: what is deleted, and what is written where it must not be.
 
 use super::act::Act;
+use super::check::Facts;
+use super::git::GitCall;
 use super::paths::{self, Place};
 use super::protected::{Owner, globs, owner};
 use super::writes;
-use crate::shell::{Reach, Word};
+use crate::shell::{Command, Reach, Word};
+use crate::state::{CLIENT_FOLDER, PROJECT_MARKER};
 
 /// Whether a recursive delete reaches the project itself, its history or anything outside.
 pub(super) fn deletes_outside(act: &Act) -> bool {
@@ -12,11 +15,14 @@ pub(super) fn deletes_outside(act: &Act) -> bool {
         return false;
     }
     match act.name() {
+        "rm" | "grm" | "unlink" if act.is_given_everything => act.switch("find-delete-all"),
         "rm" | "grm" => {
             act.has(&["-r", "-R", "--recursive"])
                 && act.operands().iter().any(|word| forbidden(word, act))
         }
-        "shred" | "srm" => act.operands().iter().any(|word| forbidden(word, act)),
+        "shred" | "srm" | "rimraf" | "trash" | "trash-put" => {
+            act.operands().iter().any(|word| forbidden(word, act))
+        }
         "find" | "gfind" | "fd" | "fdfind" => find_deletes(act),
         "rsync" => {
             let deletes =
@@ -36,17 +42,14 @@ fn forbidden(word: &Word, act: &Act) -> bool {
     match act.place(word) {
         Place::At(path) => !may_delete(&path, act),
         Place::In { folder, .. } if folder.is_empty() => false,
-        Place::In { folder, all: true } => {
-            let root = paths::in_project(&folder, act.facts) == Some("");
-            if root {
-                act.switch("rm-everything")
+        Place::In { folder, pattern } => {
+            if paths::in_project(&folder, act.facts) == Some("") {
+                let vital = [PROJECT_MARKER, ".git"].iter().any(|own| paths::fits(&pattern, own));
+                vital || (paths::is_everything(&pattern) && act.switch("rm-everything"))
             } else {
-                !may_delete(&folder, act) && !is_temp_root(&folder, act)
+                let spared = may_delete(&folder, act) || paths::is_temporary(&folder, act.facts);
+                !spared || paths::reaches_project_or_home(&folder, &pattern, act.facts)
             }
-        }
-        Place::In { folder, all: false } => {
-            let root = paths::in_project(&folder, act.facts) == Some("");
-            !root && !may_delete(&folder, act) && !is_temp_root(&folder, act)
         }
         Place::Unknown => {
             let listed = act.command.reached.iter().any(|step| matches!(step, Reach::Template(_)));
@@ -67,7 +70,11 @@ pub(super) fn may_delete(path: &str, act: &Act) -> bool {
                 Owner::State | Owner::Git
             )
         }
-        None => paths::is_temporary(path, act.facts) && !is_temp_root(path, act),
+        None => {
+            paths::is_temporary(path, act.facts)
+                && !is_temp_root(path, act)
+                && !paths::holds_project_or_home(path, act.facts)
+        }
     }
 }
 
@@ -75,6 +82,12 @@ fn is_temp_root(path: &str, act: &Act) -> bool {
     let own = act.facts.temp.as_str().trim_end_matches('/');
     matches!(path, "/tmp" | "/var/tmp" | "/private/tmp") || (!own.is_empty() && path == own)
 }
+
+/// The tests by which `find` looks for something in particular.
+const TESTS: [&str; 14] = [
+    "name", "path", "regex", "newer", "mtime", "mmin", "atime", "amin", "ctime", "cmin", "size",
+    "empty", "perm", "user",
+];
 
 /// `find` with `-delete`: from where, and is anything left out?
 fn find_deletes(act: &Act) -> bool {
@@ -88,32 +101,58 @@ fn find_deletes(act: &Act) -> bool {
     if vital && !act.args().any(|arg| matches!(arg, "-prune" | "-not" | "!")) {
         return true;
     }
-    let starts: Vec<&Word> = act
-        .command
+    let starts = starting_points(act.command);
+    let limited = is_limited(act.command);
+    starts.iter().any(|start| match act.place(start) {
+        Place::At(path) if paths::in_project(&path, act.facts) == Some("") => {
+            !limited && act.switch("find-delete-all")
+        }
+        _ => forbidden(start, act),
+    })
+}
+
+/// Where `find` begins.
+fn starting_points(command: &Command) -> Vec<Word> {
+    let starts: Vec<Word> = command
         .args
         .iter()
         .skip_while(|arg| matches!(arg.text(), "-H" | "-L" | "-P"))
         .take_while(|arg| !arg.text().starts_with(['-', '(', '!']))
+        .cloned()
         .collect();
-    let here = Word::from(".");
-    let starts = if starts.is_empty() { vec![&here] } else { starts };
-    let tests = act.args().any(|arg| {
-        [
-            "name", "path", "regex", "newer", "mtime", "mmin", "atime", "amin", "ctime", "cmin",
-            "size", "empty", "type", "perm", "user",
-        ]
-        .iter()
-        .any(|test| {
-            arg.trim_start_matches('-').trim_start_matches('i').starts_with(test)
-                && arg.starts_with('-')
-        })
-    });
-    starts.iter().any(|start| match act.place(start) {
-        Place::At(path) if paths::in_project(&path, act.facts) == Some("") => {
-            !tests && act.switch("find-delete-all")
-        }
-        _ => forbidden(start, act),
+    if starts.is_empty() { vec![Word::from(".")] } else { starts }
+}
+
+/// Whether `find` looks for something in particular; all but `.git` is still nearly all.
+fn is_limited(command: &Command) -> bool {
+    let mut before = "";
+    command.args.iter().map(Word::text).any(|arg| {
+        let negated = matches!(std::mem::replace(&mut before, arg), "!" | "-not");
+        !negated
+            && arg.strip_prefix('-').is_some_and(|test| {
+                let test = test.trim_start_matches('i');
+                TESTS.iter().any(|name| test.starts_with(name))
+            })
     })
+}
+
+/// Whether a command prints the names of all files of the project, as `find .` and `git ls-files`
+/// do.
+pub(super) fn lists_everything(command: &Command, facts: &Facts) -> bool {
+    let is_root = |word: &Word| {
+        let place = paths::place(word, command.directory.as_ref(), facts);
+        matches!(place, Place::At(path) if paths::in_project(&path, facts) == Some(""))
+    };
+    match command.name() {
+        Some("find" | "gfind") => {
+            !is_limited(command) && starting_points(command).iter().any(is_root)
+        }
+        Some("git") => {
+            let args: Vec<&str> = command.args.iter().map(Word::text).collect();
+            matches!(args.as_slice(), ["ls-files"] | ["ls-files", "-z"])
+        }
+        _ => false,
+    }
 }
 
 /// `mv` that makes the project, its history or something outside disappear.
@@ -125,7 +164,8 @@ fn moves_away(act: &Act) -> bool {
         Place::At(path) => {
             let inside = paths::in_project(&path, act.facts);
             let vital = matches!(inside, Some(inside) if inside.is_empty() || inside.split('/').next() == Some(".git"));
-            vital || into_nothing || paths::is_in(act.facts.root.as_str(), &path) || paths::is_in(act.facts.home.as_str(), &path)
+            let outside = inside.is_none() && !may_delete(&path, act);
+            vital || into_nothing || outside
         }
         _ => into_nothing,
     })
@@ -136,12 +176,38 @@ pub(super) fn touches_protected(act: &Act) -> bool {
     if act.is_elsewhere() {
         return false;
     }
-    let removed = writes::removed(act.command);
-    writes::created(act.command).iter().chain(&removed).any(|word| match act.place(word) {
-        Place::At(path) => is_protected(&path, act),
-        Place::In { folder, .. } => is_protected(&folder, act),
-        Place::Unknown => false,
-    })
+    let touched = [writes::created, writes::removed, writes::changed].map(|kind| kind(act.command));
+    act.git.as_ref().is_some_and(moves_hooks)
+        || touched.iter().flatten().any(|word| match act.place(word) {
+            Place::At(path) => is_protected(&path, act),
+            Place::In { folder, pattern } => {
+                is_protected(&folder, act) || fits_protected(&folder, &pattern, act)
+            }
+            Place::Unknown => false,
+        })
+}
+
+/// `git config core.hooksPath x`, after which none of the repository's hooks runs.
+fn moves_hooks(git: &GitCall) -> bool {
+    let operands = git.operands();
+    let operands = operands.strip_prefix(&["set"]).unwrap_or(&operands);
+    let sets = operands.len() > 1 || git.has(&["--unset", "--unset-all"]);
+    let named = operands.iter().take(2).any(|key| key.eq_ignore_ascii_case("core.hooksPath"));
+    git.name() == "config"
+        && sets
+        && named
+        && !git.has(&["--get", "--get-all", "-l", "--list"])
+        && !matches!(operands.first(), Some(&"get" | &"list"))
+}
+
+/// Whether a pattern in the project's root, such as `.ral*/x`, stands for a protected file.
+fn fits_protected(folder: &str, pattern: &str, act: &Act) -> bool {
+    let behind = pattern.split_once('/').map_or("", |(_, behind)| behind);
+    paths::in_project(folder, act.facts) == Some("")
+        && [PROJECT_MARKER, CLIENT_FOLDER, ".git"].iter().any(|own| {
+            let path = format!("{folder}/{own}/{behind}");
+            paths::fits(pattern, own) && is_protected(path.trim_end_matches('/'), act)
+        })
 }
 
 fn is_protected(path: &str, act: &Act) -> bool {

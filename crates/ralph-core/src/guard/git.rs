@@ -18,6 +18,14 @@ const VALUES: [&str; 9] = [
     "--attr-source",
     "--exec-path",
 ];
+/// Options of subcommands that take a value of their own, which may look like an option.
+const TAKES_VALUE: &[(&str, &str)] = &[
+    ("merge", "-m -F -s -X --message --file --strategy --strategy-option --into-name"),
+    ("commit", "-m -F -C -c -t --message --file --author --date --template --fixup --squash"),
+    ("tag", "-m -F -u --message --file --local-user"),
+    ("push", "-o --push-option --repo --receive-pack --exec"),
+    ("pull", "-s -X --strategy --strategy-option"),
+];
 /// Aliases of aliases beyond this are not followed.
 const MAX_ALIASES: usize = 4;
 
@@ -81,8 +89,29 @@ impl<'a> GitCall<'a> {
         self.args.iter().map(Word::text)
     }
 
+    /// The words without those that are the value of an option: `-m --abort` is a message.
+    pub(super) fn texts_without_values(&self) -> impl Iterator<Item = &'a str> {
+        let takers = TAKES_VALUE.iter().find(|(name, _)| *name == self.name);
+        let takers = takers.map_or("", |(_, options)| options);
+        let mut skip = false;
+        self.texts().filter(move |arg| {
+            let cluster = arg.starts_with('-') && !arg.starts_with("--");
+            let takes = takers.split(' ').any(|option| {
+                *arg == option
+                    || (cluster
+                        && option.len() == 2
+                        && arg.get(1..).is_some_and(|letters| {
+                            letters.ends_with(option.trim_start_matches('-'))
+                        }))
+            });
+            let is_value = skip;
+            skip = takes && !is_value;
+            !is_value
+        })
+    }
+
     pub(super) fn has(&self, options: &[&str]) -> bool {
-        has_option(self.texts(), options)
+        has_option(self.texts_without_values(), options)
     }
 
     pub(super) fn operands(&self) -> Vec<&'a str> {
@@ -96,7 +125,8 @@ impl<'a> GitCall<'a> {
 
     /// Whether it only asks for help.
     pub(super) fn asks_for_help(&self) -> bool {
-        self.texts().take_while(|arg| *arg != "--").any(|arg| matches!(arg, "-h" | "--help"))
+        let mut options = self.texts_without_values().take_while(|arg| *arg != "--");
+        options.any(|arg| matches!(arg, "-h" | "--help"))
     }
 }
 

@@ -3,9 +3,11 @@
 //! They are not parsed. Calls that start processes or remove and write files are found by name,
 //! and the fixed texts in their parentheses are read as the command that they amount to.
 
+use std::collections::BTreeMap;
+
 use super::check::{self, Facts};
 use super::settings::Settings;
-use crate::shell::{Command, Reach, RedirectKind};
+use crate::shell::{Command, Reach, RedirectKind, Word};
 
 /// Calls that run a command given as text or as a list of words.
 const RUNS: &[&str] = &[
@@ -19,6 +21,7 @@ const RUNS: &[&str] = &[
     "getoutput",
     "getstatusoutput",
     "execute",
+    "cmd",
     "Command",
     "exec",
     "execSync",
@@ -63,6 +66,8 @@ const WRITES: &[&str] = &[
     "unlinkSync",
     "remove",
     "Path",
+    "write",
+    "delete",
 ];
 /// A call's arguments longer than this are not looked at.
 const MAX_CALL: usize = 4096;
@@ -72,9 +77,10 @@ const MAX_CALLS: usize = 64;
 /// Adds the commands that inline programs would run.
 pub(super) fn add_commands(commands: &mut Vec<Command>, facts: &Facts, settings: &Settings) {
     let mut added = Vec::new();
-    for command in commands.iter() {
+    for (at, command) in commands.iter().enumerate() {
         let Some(name) = command.name() else { continue };
-        for text in programs(name, command) {
+        let before = commands.get(..at).unwrap_or_default();
+        for text in programs(name, command, before) {
             for line in amounts_to(name, &text, settings) {
                 added.extend(check::read(&line, facts).commands.into_iter().map(|inner| {
                     Command {
@@ -92,15 +98,15 @@ pub(super) fn add_commands(commands: &mut Vec<Command>, facts: &Facts, settings:
     commands.extend(added);
 }
 
-/// The texts that an interpreter is told to run.
-fn programs(name: &str, command: &Command) -> Vec<String> {
+/// The texts that an interpreter is told to run, also from a file written earlier on the line.
+fn programs(name: &str, command: &Command, before: &[Command]) -> Vec<String> {
     let base = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
     let options: &[&str] = match base {
         "python" | "pypy" => &["-c"],
         "node" | "bun" | "tsx" | "ts-node" => &["-e", "-p", "--eval", "--print"],
         "deno" => &["eval"],
         "perl" => &["-e", "-E"],
-        "ruby" | "lua" | "luajit" | "osascript" => &["-e"],
+        "ruby" | "lua" | "luajit" | "osascript" | "Rscript" | "julia" | "elixir" => &["-e"],
         "php" => &["-r"],
         "awk" | "gawk" | "mawk" => {
             let script = command.args.iter().find(|arg| !arg.text().starts_with('-'));
@@ -115,14 +121,40 @@ fn programs(name: &str, command: &Command) -> Vec<String> {
             found.extend(args.next().map(|word| word.text().to_owned()));
         }
     }
+    let script = command.args.iter().map(Word::text).find(|arg| !arg.starts_with('-'));
+    if let Some(path) = script.filter(|_| found.is_empty()) {
+        found.extend(before.iter().rev().find_map(|writer| written(writer, path)));
+    }
     let from_input = found.is_empty() && command.args.iter().all(|arg| arg.text().starts_with('-'));
     if from_input {
-        let text = command.redirects.iter().find(|redirect| {
-            matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
-        });
-        found.extend(text.map(|redirect| redirect.target.text().to_owned()));
+        found.extend(document(command));
     }
     found
+}
+
+/// The text that a command reads from the line itself.
+fn document(command: &Command) -> Option<String> {
+    let text = command.redirects.iter().find(|redirect| {
+        matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
+    });
+    text.map(|redirect| redirect.target.text().to_owned())
+}
+
+/// What a command writes to this file, if that stands on the line itself.
+fn written(command: &Command, path: &str) -> Option<String> {
+    let same = |word: &Word| word.text().trim_start_matches("./") == path.trim_start_matches("./");
+    let redirected = command.redirects.iter().any(|redirect| {
+        matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
+            && same(&redirect.target)
+    });
+    match command.name()? {
+        "cat" if redirected => document(command),
+        "tee" if command.args.iter().any(same) => document(command),
+        "echo" | "printf" if redirected => {
+            Some(command.args.iter().map(Word::text).collect::<Vec<_>>().join(" "))
+        }
+        _ => None,
+    }
 }
 
 /// Whether an option is this one, also at the end of a cluster such as `-we`.
@@ -134,8 +166,9 @@ fn gives_text(arg: &str, option: &str) -> bool {
 /// The shell commands that an inline program amounts to.
 fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
     let mut lines = Vec::new();
+    let variables = variables(text);
     for (name, arguments) in calls(text) {
-        let literals = literals(arguments);
+        let literals = resolved(arguments, &variables);
         if RUNS.contains(&name) {
             lines.extend(command_of(&literals));
         }
@@ -154,9 +187,12 @@ fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
             lines.extend(literals.first().map(|path| format!("rm -r -- {}", quoted(path))));
         }
         let writes = WRITES.contains(&name)
-            && (!matches!(name, "open")
-                || literals.iter().skip(1).any(|mode| is_writing_mode(mode)))
-            && (name != "Path" || text.contains("write_"));
+            && match name {
+                "open" => literals.iter().skip(1).any(|mode| is_writing_mode(mode)),
+                "Path" => text.contains("write_") || text.contains(".unlink("),
+                "write" | "delete" => text.contains(&format!("File.{name}")),
+                _ => true,
+            };
         if writes {
             lines.extend(literals.first().map(|path| format!(": > {}", quoted(path))));
         }
@@ -178,6 +214,10 @@ fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
         // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
         let runs = text.contains('|') || text.contains("system(");
         lines.extend(literals(text).into_iter().filter(|_| runs));
+        // `print > "file"`.
+        let targets = text.split('>').skip(1).filter(|rest| rest.trim_start().starts_with('"'));
+        let targets = targets.filter_map(|rest| literals(rest).into_iter().next());
+        lines.extend(targets.map(|path| format!(": > {}", quoted(&path))));
     }
     lines
 }
@@ -188,8 +228,7 @@ fn calls(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let length = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+        let length = rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
         if length == 0 {
             at += literal_length(rest)
                 .unwrap_or_else(|| rest.chars().next().map_or(1, char::len_utf8));
@@ -255,6 +294,60 @@ fn arguments(rest: &str) -> &str {
         }
     }
     rest
+}
+
+/// The fixed texts that a program gives names to: `op = 'push'`, `cmd = ['git', 'push']`.
+fn variables(text: &str) -> BTreeMap<&str, Vec<String>> {
+    let mut found = BTreeMap::new();
+    for (at, _) in text.match_indices('=').take(MAX_CALLS) {
+        let (before, behind) = text.split_at(at);
+        let before = before.trim_end();
+        let start = before.rfind(|letter: char| !is_of_name(letter)).map_or(0, |at| at + 1);
+        let value = behind.get(1..).unwrap_or_default().trim_start();
+        let values = match literal_length(value).and_then(|length| value.get(..length)) {
+            Some(literal) => literals(literal),
+            None if value.starts_with(['[', '(']) => literals(arguments(value)),
+            None => continue,
+        };
+        if let Some(name) = before.get(start..).filter(|name| !name.is_empty()) {
+            found.insert(name, values);
+        }
+    }
+    found
+}
+
+/// The fixed texts in a piece of program, names replaced by what they stand for.
+fn resolved(text: &str, variables: &BTreeMap<&str, Vec<String>>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let name = rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
+        let length = if name > 0 {
+            let word = rest.get(..name).unwrap_or_default();
+            let is_key =
+                rest.get(name..).is_some_and(|behind| behind.trim_start().starts_with('='));
+            found.extend(variables.get(word).filter(|_| !is_key).into_iter().flatten().cloned());
+            name
+        } else if let Some(length) = literal_length(rest) {
+            found.extend(literals(rest.get(..length).unwrap_or_default()).iter().map(|literal| {
+                variables.iter().fold(literal.clone(), |filled, (name, values)| match &**values {
+                    [value] if filled.contains('{') => filled
+                        .replace(&format!("${{{name}}}"), value)
+                        .replace(&format!("{{{name}}}"), value),
+                    _ => filled,
+                })
+            }));
+            length
+        } else {
+            first.len_utf8()
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    found
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// The fixed texts in a piece of program.

@@ -23,6 +23,7 @@ mod git;
 mod history;
 mod inline;
 mod paths;
+mod plain;
 mod protected;
 mod push;
 mod reads;

@@ -4,13 +4,16 @@ use super::check::Facts;
 use super::protected::{Owner, owner};
 use crate::shell::{UNKNOWN, Word};
 
+/// Where the gates look for a session's state, below the home folder.
+const HOME_STATE: &str = ".ralph/state";
+
 /// Where a path lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// Exactly there.
     At(String),
-    /// Something in this folder; `all` if it is everything in it.
-    In { folder: String, all: bool },
+    /// Something in this folder that fits the pattern, which may go on into folders below it.
+    In { folder: String, pattern: String },
     /// Nobody can say.
     Unknown,
 }
@@ -21,45 +24,67 @@ pub(super) fn place(word: &Word, directory: Option<&Word>, facts: &Facts) -> Pla
     if text.starts_with(UNKNOWN) {
         return Place::Unknown;
     }
-    let vague = text.find([UNKNOWN, '*', '?', '[']);
-    let (known, vague) = match vague {
-        Some(at) => {
-            let (before, behind) = text.split_at(at);
-            let cut = before.rfind('/').map_or(0, |slash| slash + 1);
-            let rest = text.get(cut..).unwrap_or(behind);
-            (before.get(..cut).unwrap_or_default(), Some(rest))
-        }
-        None => (text, None),
-    };
     let Some(base) = base(directory, facts) else {
-        return if known.starts_with(['/', '~']) {
-            finish(absolute(known, "", facts), vague)
+        return if text.starts_with(['/', '~']) {
+            located(text, "", facts)
         } else {
-            unknown_base(vague)
+            unknown_base(text)
         };
     };
-    finish(absolute(known, &base, facts), vague)
+    located(text, &base, facts)
+}
+
+/// Where the first vague character stands.
+fn first_vague(text: &str) -> Option<usize> {
+    text.find([UNKNOWN, '*', '?', '['])
+}
+
+/// The place of a path below a known folder.
+fn located(text: &str, base: &str, facts: &Facts) -> Place {
+    // A name that nobody knows is still a name, which `..` takes away again.
+    let resolved = absolute(text, base, facts);
+    let whole = if text.split('/').any(|part| part == "..") { resolved.as_str() } else { text };
+    let Some(at) = first_vague(whole) else { return Place::At(resolved) };
+    let cut = whole.get(..at).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
+    let (known, pattern) = whole.split_at(cut);
+    Place::In { folder: absolute(known, base, facts), pattern: pattern.to_owned() }
 }
 
 /// Below a folder that nobody knows, a name is still only a name: `build` is not `/`.
-fn unknown_base(vague: Option<&str>) -> Place {
-    match vague {
+fn unknown_base(text: &str) -> Place {
+    match first_vague(text) {
         Some(_) => Place::Unknown,
-        None => Place::In { folder: String::new(), all: false },
+        None => Place::In { folder: String::new(), pattern: String::new() },
     }
 }
 
-fn finish(path: String, vague: Option<&str>) -> Place {
-    match vague {
-        None => Place::At(path),
-        Some(rest) => {
-            let first = rest.split('/').next().unwrap_or_default();
-            Place::In {
-                folder: path,
-                all: matches!(first, "*" | ".*" | "**" | "*.*" | "?*" | "{*,.*}"),
-            }
-        }
-    }
+/// Whether a pattern stands for everything in its folder.
+pub(super) fn is_everything(pattern: &str) -> bool {
+    let first = pattern.split('/').next().unwrap_or_default();
+    matches!(first, "*" | ".*" | "**" | "*.*" | "?*" | "{*,.*}")
+}
+
+/// Whether the first part of a pattern fits a name; a leading dot fits only itself.
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
+    let first = pattern.split('/').next().unwrap_or_default();
+    (first.starts_with('.') || !name.starts_with('.'))
+        && globset::Glob::new(first).is_ok_and(|glob| glob.compile_matcher().is_match(name))
+}
+
+/// Whether the project or the home folder lies there or below.
+pub(super) fn holds_project_or_home(path: &str, facts: &Facts) -> bool {
+    [&facts.root, &facts.home]
+        .iter()
+        .any(|own| !own.as_str().is_empty() && is_in(own.as_str(), path))
+}
+
+/// Whether what fits the pattern in this folder holds the project or the home folder.
+pub(super) fn reaches_project_or_home(folder: &str, pattern: &str, facts: &Facts) -> bool {
+    [&facts.root, &facts.home].iter().any(|own| {
+        let below = own.as_str().strip_prefix(folder.trim_end_matches('/'));
+        let below = below.and_then(|below| below.strip_prefix('/'));
+        below.is_some_and(|below| fits(pattern, below.split('/').next().unwrap_or_default()))
+    })
 }
 
 /// The folder that a command runs in.
@@ -101,12 +126,14 @@ pub(super) fn is_in(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether `path` lies in a folder for temporary files.
+/// Whether `path` lies in a folder for temporary files; a home folder in there is none of them.
 pub(super) fn is_temporary(path: &str, facts: &Facts) -> bool {
     let own = facts.temp.as_str().trim_end_matches('/');
-    ["/tmp", "/var/tmp", "/private/tmp", own]
-        .iter()
-        .any(|folder| !folder.is_empty() && is_in(path, folder))
+    let home = facts.home.as_str().trim_end_matches('/');
+    ["/tmp", "/var/tmp", "/private/tmp", own].iter().any(|folder| {
+        let at_home = home != *folder && is_in(home, folder) && is_in(path, home);
+        !folder.is_empty() && is_in(path, folder) && !at_home
+    })
 }
 
 /// The path relative to the project, if it lies in it.
@@ -116,11 +143,13 @@ pub(super) fn in_project<'p>(path: &'p str, facts: &Facts) -> Option<&'p str> {
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
 }
 
-/// Whether `path` is one of the client's own settings files in the home folder.
+/// Whether `path` is one of the client's settings files or the gates' state in the home folder.
 pub(super) fn in_home_settings(path: &str, facts: &Facts) -> bool {
     let home = facts.home.as_str().trim_end_matches('/');
     let inside = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/'));
-    !home.is_empty() && inside.is_some_and(|inside| owner(inside) == Owner::Settings)
+    !home.is_empty()
+        && inside
+            .is_some_and(|inside| owner(inside) == Owner::Settings || is_in(inside, HOME_STATE))
 }
 
 #[cfg(test)]
@@ -147,9 +176,14 @@ mod tests {
         check("~/x", Some("sub"), &at("/home/dev/x"));
         check("x", Some("../b"), &at("/w/b/x"));
         check("/a//b/", None, &at("/a/b"));
-        check("*", Some("/"), &Place::In { folder: "/".into(), all: true });
-        check("src/*.o", None, &Place::In { folder: "/w/app/src".into(), all: false });
+        check("*", Some("/"), &Place::In { folder: "/".into(), pattern: "*".into() });
+        check("src/*.o", None, &Place::In { folder: "/w/app/src".into(), pattern: "*.o".into() });
+        check("/tmp/\u{fffc}/../../home", None, &at("/home"));
         check("\u{fffc}/x", None, &Place::Unknown);
-        check("a/\u{fffc}", None, &Place::In { folder: "/w/app/a".into(), all: false });
+        check(
+            "a/\u{fffc}",
+            None,
+            &Place::In { folder: "/w/app/a".into(), pattern: "\u{fffc}".into() },
+        );
     }
 }

@@ -11,7 +11,7 @@ use crate::state;
 pub(super) enum Owner {
     /// The loop's state, the plan's own files aside.
     State,
-    /// The settings that register the hooks, or the whole folder that holds them.
+    /// The settings that register the hooks, the hooks, or the whole folder that holds them.
     Settings,
     /// The repository.
     Git,
@@ -25,7 +25,11 @@ pub(super) fn owner(inside: &str) -> Owner {
     match first {
         state::PROJECT_MARKER if state::belongs_to_a_plan(rest) => Owner::Work,
         state::PROJECT_MARKER => Owner::State,
-        state::CLIENT_FOLDER if rest.is_empty() || is_settings(rest) => Owner::Settings,
+        state::CLIENT_FOLDER
+            if rest.is_empty() || is_settings(rest) || rest.starts_with("hooks/ralph-") =>
+        {
+            Owner::Settings
+        }
         ".git" => Owner::Git,
         _ => Owner::Work,
     }
@@ -61,6 +65,7 @@ mod tests {
             (".ralph/merge-requests/1.md", Owner::Work),
             (".claude", Owner::Settings),
             (".claude/settings.local.json", Owner::Settings),
+            (".claude/hooks/ralph-pre-tool", Owner::Settings),
             (".claude/agents/settings.json", Owner::Work),
             (".git/hooks/pre-push", Owner::Git),
             (".gitignore", Owner::Work),

@@ -79,7 +79,7 @@ pub const SWITCHES: &[Switch] = &[
         true,
         "forbid `git commit --amend` unless the last commit is newer than the checkpoint",
     ),
-    switch("tag-delete", true, "forbid `git tag -d`"),
+    switch("tag-delete", true, "forbid `git tag -d` and `git tag -f`"),
     switch("git-rm", true, "forbid `git rm -rf`, which deletes files that may hold changes"),
     switch("rm-everything", true, "forbid `rm -rf *` in the project's root"),
     switch(

@@ -48,7 +48,14 @@ pub(super) fn wrecks_disk(act: &Act) -> bool {
         || (name == "hdparm" && act.args().any(|arg| arg.starts_with("--security-erase")));
     let lists =
         || act.has(&["-l", "--list", "--help", "--version"]) || act.args().next() == Some("list");
-    (tool && !lists()) || overwrites_system(act) || opens_everything(act)
+    let on_file = || {
+        let last = act.operands().last().copied();
+        last.is_some_and(|word| {
+            matches!(act.place(word), Place::At(path)
+                if paths::in_project(&path, act.facts).is_some() || paths::is_temporary(&path, act.facts))
+        })
+    };
+    (tool && !lists() && !on_file()) || overwrites_system(act) || opens_everything(act)
 }
 
 fn overwrites_system(act: &Act) -> bool {

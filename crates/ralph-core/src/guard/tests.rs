@@ -134,6 +134,44 @@ fn what_the_caller_knows_changes_the_answer() {
 }
 
 #[test]
+fn a_project_or_home_in_the_temp_folder_is_no_temporary_file() {
+    let facts = Facts {
+        root: "/tmp/work/proj".into(),
+        cwd: "/tmp/work/proj".into(),
+        home: "/tmp/home".into(),
+        ..facts()
+    };
+    let denied = |command: &str| check(command, &facts, &Settings::default()).is_some();
+    for command in [
+        "rm -rf ..",
+        "rm -rf ../*",
+        "cd .. && rm -rf *",
+        "cd /tmp && rm -rf w*",
+        "find .. -delete",
+        "rm -rf ~",
+        "rm -rf ~/*",
+        "rm -rf ~/documents",
+        "rm -rf /tmp/work",
+        "rm -rf /tmp/*",
+        "rm -rf /tmp",
+        "mv ../../work /tmp/x",
+    ] {
+        assert!(denied(command), "{command}");
+    }
+    for command in [
+        "rm -rf build",
+        "rm -rf ../other",
+        "rm -rf /tmp/x",
+        "rm -rf /tmp/x*",
+        "rm -rf ../other/*",
+        "find ../other -delete",
+        "mv /tmp/a /tmp/b",
+    ] {
+        assert!(!denied(command), "{command}");
+    }
+}
+
+#[test]
 fn files_that_a_line_shows_are_found() {
     let check = |command: &str, expected: &[&str]| {
         let found = reads(&read(command, &facts()), &facts());
@@ -173,8 +211,25 @@ fn files_that_a_line_writes_are_found() {
         &["/w/app/x.rs", "/w/app/y.rs", "/w/app/z.rs"],
     );
     check("cp a sub/b; mv c /tmp/", &["/w/app/sub/b/a", "/w/app/sub/b", "/tmp/c", "/tmp"]);
-    check("touch new; truncate -s 0 t; dd if=a of=d", &["/w/app/new", "/w/app/t", "/w/app/d"]);
+    check("touch new; truncate -s 0 t; dd if=a of=d", &["/w/app/t", "/w/app/d"]);
     check("(cd sub && cat > f <<E\nx\nE\n)", &["/w/app/sub/f"]);
+}
+
+#[test]
+fn what_is_plainly_written_behind_the_limits_is_seen() {
+    let nested = "for x in 1 2 3 4 5 6 7 8 9 10 11 12; do ".repeat(6);
+    for line in [
+        format!("echo {}; git push", "a ".repeat(450_000)),
+        format!("{}git push", "echo a; ".repeat(100_000)),
+        format!("{nested} echo x; {} git push", "done; ".repeat(6)),
+    ] {
+        assert_eq!(
+            check(&line, &facts(), &Settings::default()).map(|denial| denial.rule).as_deref(),
+            Some("git-push")
+        );
+    }
+    let harmless = format!("echo {}; git status", "git push ".repeat(100_000));
+    assert_eq!(check(&harmless, &facts(), &Settings::default()), None);
 }
 
 #[test]

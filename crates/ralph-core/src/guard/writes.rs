@@ -10,7 +10,8 @@ use crate::shell::{Command, RedirectKind, Script, Word};
 /// The files that a command line writes or creates, as far as their names are known.
 pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     let mut found = Vec::new();
-    for command in &script.commands {
+    // `touch` says nothing about what is in a file.
+    for command in script.commands.iter().filter(|command| command.name() != Some("touch")) {
         for word in created(command) {
             if let Place::At(path) = paths::place(&word, command.directory.as_ref(), facts)
                 && !path.starts_with("/dev/")
@@ -57,11 +58,39 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
     found
 }
 
+/// What a command changes in other ways: unpacking into a folder, packing in place, permissions.
+pub(super) fn changed(command: &Command) -> Vec<Word> {
+    let texts = || command.args.iter().map(Word::text);
+    let operands = || operands(&command.args).into_iter().cloned();
+    match command.name().unwrap_or_default() {
+        "tar" | "bsdtar" | "gtar" => {
+            let letters = texts().enumerate().any(|(at, arg)| {
+                (at == 0 || arg.starts_with('-')) && !arg.starts_with("--") && arg.contains('x')
+            });
+            let unpacks = letters || texts().any(|arg| matches!(arg, "--extract" | "--get"));
+            if unpacks { values(command, &["-C", "--directory"]) } else { Vec::new() }
+        }
+        "unzip" => values(command, &["-d"]),
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" => operands().collect(),
+        "chmod" => {
+            let is_mode = |arg: &&Word| {
+                !matches!(arg.text(), "-R" | "-v" | "-f" | "-c") && !arg.text().starts_with("--")
+            };
+            let mut words = command.args.iter().filter(is_mode);
+            // What is only added to the permissions locks nobody out.
+            let adds = words.next().is_some_and(|mode| mode.text().contains('+'));
+            words.filter(|_| !adds).cloned().collect()
+        }
+        "git" if texts().any(|arg| arg == "clone") => operands().skip(2).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// What a command removes or moves away.
 pub(super) fn removed(command: &Command) -> Vec<Word> {
     let operands = || operands(&command.args);
     match command.name().unwrap_or_default() {
-        "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" => {
+        "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" | "trash-put" | "rimraf" => {
             operands().into_iter().cloned().collect()
         }
         "mv" => operands()

@@ -32,9 +32,51 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
                 walker.child(&text, Reach::HereDocument, call, &inner);
             }
         }
+        "make" | "gmake" => makefile(walker, call, context),
+        "crontab" => timetable(walker, call, context),
         _ => return false,
     }
     true
+}
+
+/// Follows the recipes of a makefile that stands on the line itself.
+fn makefile(walker: &mut Walker, call: &Call, context: &Context) {
+    let args = call.args();
+    let option = args.iter().position(|arg| matches!(arg.text(), "-f" | "--file"));
+    let named = option.and_then(|at| args.get(at + 1)).map(Word::text);
+    let text = match named {
+        Some("-" | "/dev/stdin") => known_input(walker, call, context),
+        Some(path) => walker.session.file(path),
+        None => ["GNUmakefile", "makefile", "Makefile"]
+            .iter()
+            .find_map(|name| walker.session.file(name)),
+    };
+    let text = text.unwrap_or_default();
+    for recipe in text.lines().filter_map(|line| line.strip_prefix('\t')) {
+        let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']);
+        walker.child(recipe, Reach::ShellText("make".to_owned()), call, context);
+    }
+}
+
+/// Follows the entries of a timetable that stands on the line itself.
+fn timetable(walker: &mut Walker, call: &Call, context: &Context) {
+    let text = match call.args().last().map(Word::text) {
+        None | Some("-") => known_input(walker, call, context),
+        Some(path) => walker.session.file(path),
+    };
+    let inner = context.with_fate(Fate::Masked);
+    for entry in text.unwrap_or_default().lines() {
+        let times = if entry.starts_with('@') { 1 } else { 5 };
+        let command = entry.split_whitespace().skip(times).collect::<Vec<_>>().join(" ");
+        walker.child(&command, Reach::ShellText("crontab".to_owned()), call, &inner);
+    }
+}
+
+fn known_input(walker: &Walker, call: &Call, context: &Context) -> Option<String> {
+    match walker.standard_input(call, context) {
+        Input::Known(text) => Some(text.to_string()),
+        _ => None,
+    }
 }
 
 fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
@@ -84,10 +126,7 @@ fn read_input(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
 fn source(walker: &mut Walker, call: &Call, context: &Context) {
     let Some(path) = call.args().first() else { return };
     let text = match path.text() {
-        "/dev/stdin" | "-" | "/dev/fd/0" => match walker.standard_input(call, context) {
-            Input::Known(text) => Some(text.to_string()),
-            _ => None,
-        },
+        "/dev/stdin" | "-" | "/dev/fd/0" => known_input(walker, call, context),
         path => walker.session.file(path),
     };
     match text {
@@ -130,7 +169,11 @@ fn invocation(call: &Call) -> Invocation {
         if text == "--" {
             break;
         }
-        if text == "--version" || text == "--help" {
+        // `-n` only checks the syntax; to nushell it means something else.
+        let checks = !text.starts_with("--") && text.starts_with('-') && text.contains('n');
+        let runs_nothing =
+            matches!(text, "--version" | "--help") || (checks && call.name() != Some("nu"));
+        if runs_nothing {
             return Invocation { source: Source::Nothing, options, parameters: Vec::new() };
         }
         if matches!(text, "--rcfile" | "--init-file" | "--command") {

@@ -148,6 +148,13 @@ fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
     let args = call.args().get(options..).unwrap_or_default();
     let end = args.iter().position(|arg| arg.text().starts_with(":::")).unwrap_or(args.len());
     let (template, values) = args.split_at(end);
+    if args.is_empty() {
+        // Without a template, each line of the input is a command.
+        if let Input::Known(text) = walker.standard_input(call, context) {
+            walker.child(&text, Reach::Template("parallel".to_owned()), call, context);
+        }
+        return;
+    }
     let template = template.iter().map(Word::text).collect::<Vec<_>>().join(" ");
     let values: Vec<&str> = values
         .iter()

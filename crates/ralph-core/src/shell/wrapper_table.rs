@@ -8,7 +8,7 @@ pub(super) struct Wrapper {
     pub(super) name: &'static str,
     /// One of these must come first; empty if none is needed. Blanks separate them here and below.
     pub(super) subcommands: &'static str,
-    /// Options followed by a value of their own.
+    /// Options followed by a value of their own; named twice if two values follow.
     pub(super) values: &'static str,
     /// Words between the options and the command, such as the time of `timeout`.
     pub(super) operands: usize,
@@ -106,7 +106,19 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     row("proxychains4", "-f", 0),
     row("torsocks", "", 0),
     row("firejail", "", 0),
-    row("bwrap", "--bind --ro-bind --dev-bind", 0),
+    row(
+        "bwrap",
+        "--bind --bind --ro-bind --ro-bind --dev-bind --dev-bind --bind-try --bind-try --ro-bind-try --ro-bind-try --symlink --symlink --setenv --setenv --dev --proc --tmpfs --dir --chdir --unsetenv --hostname --uid --gid --cap-add --cap-drop",
+        0,
+    ),
+    row("tini", "-p -e", 0),
+    row("dumb-init", "-r --rewrite", 0),
+    row(
+        "numactl",
+        "-N -m -i -C -p --cpunodebind --membind --interleave --physcpubind --preferred",
+        0,
+    ),
+    row("spawn", "", 0),
     row("unshare", "-S -G -R -w --root --wd", 0),
     row("nsenter", "-t --target", 0),
     row("chroot", "--userspec --groups", 1),
@@ -204,6 +216,8 @@ pub(super) const TEXT_OPTIONS: &[(&str, &str)] = &[
     ("runuser", "-c --command"),
     ("sg", "-c"),
     ("env", "-S --split-string"),
+    ("cargo", "-s --shell"),
+    ("expect", "-c"),
     ("nix-shell", "--run --command"),
     ("npx", "-c --call"),
     ("npm", "-c --call"),

@@ -70,6 +70,10 @@ fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     }
     rest = rest.get(skip_options(rest, wrapper.values)..)?;
     rest = rest.get(wrapper.operands..)?;
+    // `retry 3 git push`: no program has a number for a name.
+    let is_number = |word: &Word| word.text().bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = rest.iter().take_while(|word| is_number(word)).count();
+    rest = rest.get(numbers..)?;
     rest = rest.strip_prefix(&[Word::from("--")]).unwrap_or(rest);
     (!rest.is_empty()).then_some(rest)
 }
@@ -86,10 +90,10 @@ pub(super) fn skip_options(args: &[Word], values: &str) -> usize {
         }
         // In a cluster such as `-iu` the last letter may want a value.
         let last = text.chars().last().filter(|_| !text.starts_with("--")).unwrap_or(' ');
-        let wants_value = values.split(' ').any(|option| {
-            option == text || (option.len() == 2 && text.len() > 2 && option.ends_with(last))
+        let wanted = values.split(' ').filter(|option| {
+            *option == text || (option.len() == 2 && text.len() > 2 && option.ends_with(last))
         });
-        place += 1 + usize::from(wants_value);
+        place += 1 + wanted.count();
     }
     place.min(args.len())
 }
@@ -118,7 +122,12 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
                 && !text.starts_with("--")
                 && text.ends_with(option.trim_start_matches('-'));
             if text == option || clustered {
-                return rest.next().map(|word| word.text().to_owned());
+                let first = rest.next()?.text().to_owned();
+                // `env -S` and `nix -c` also take the words behind it.
+                let behind = rest.filter(|_| matches!(name, "env" | "nix"));
+                return Some(behind.fold(first, |text, word| {
+                    format!("{text} '{}'", word.text().replace('\'', "'\\''"))
+                }));
             }
             if let Some(value) = text.strip_prefix(option).and_then(|value| value.strip_prefix('='))
             {
@@ -209,6 +218,7 @@ fn terminal(walker: &mut Walker, call: &Call, context: &Context) -> bool {
                 | "run"
                 | "-dm"
                 | "-dmS"
+                | "-m"
         )
     });
     if let Some(at) = typed {
