@@ -30,7 +30,8 @@ pub fn judge(run: &Run<'_>) -> Verdict {
         return Verdict::not_a_test();
     };
     let text = Text::new(run.output, run.end);
-    let evidence = Evidence::gather(&text);
+    let mut evidence = Evidence::gather(&text);
+    evidence.signs.policy |= breaks_own_rule(run.command, &text);
     let ended = match invocation.ended(run.exit_code) {
         // Behind a pipe, `$?` is the code of the last command in it.
         Ended::Unknown if !invocation.piped => match echoed_exit_code(run.command, &text) {
@@ -175,6 +176,19 @@ fn decide_perhaps(ended: Ended, evidence: &Evidence) -> Kind {
         _ if passed => Kind::Passed,
         _ => Kind::NotATest,
     }
+}
+
+/// `phpunit --fail-on-risky` fails where its summary has `Risky: 1`.
+fn breaks_own_rule(command: &str, text: &Text) -> bool {
+    let rules = command.split([' ', '\n', ';']).filter_map(|word| word.strip_prefix("--fail-on-"));
+    let broken = |rule: &str, line: &str| {
+        let mut counts = line.split([',', '.']).filter_map(|count| count.trim().split_once(": "));
+        counts.any(|(name, number)| name.eq_ignore_ascii_case(rule) && number != "0")
+    };
+    rules.take(8).any(|rule| {
+        let summaries = text.lines().filter(|line| line.starts_with("Tests: "));
+        summaries.take(100).any(|line| broken(rule, line))
+    })
 }
 
 /// `pytest; echo "exit: $?"` prints the code that the line itself hides.

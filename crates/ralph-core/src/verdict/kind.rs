@@ -68,6 +68,13 @@ pub struct Counts {
     pub errored: u64,
 }
 
+impl Counts {
+    /// Failed and errored together: a failed run has at least one of them, where it printed counts.
+    pub fn bad(&self) -> u64 {
+        self.failed.saturating_add(self.errored)
+    }
+}
+
 /// One test that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailingTest {

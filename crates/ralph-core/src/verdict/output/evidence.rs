@@ -213,20 +213,38 @@ impl Evidence {
         self.blocks.iter().any(|block| block.tests.failed > Some(0))
     }
 
+    /// `✖ 1/1 failed` below a full summary counts the tasks that a task runner started.
+    fn counts_tasks(&self, block: &Tally) -> bool {
+        let Numbers { passed, failed, total, .. } = block.tests;
+        let bare = !block.named && passed.is_none() && failed.is_some() && total.is_some();
+        bare && self.blocks.iter().any(|other| other.named && other.tests.passed.is_some())
+    }
+
     /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
     /// runs that print one for every part.
     pub(crate) fn counts(&self, sum: bool) -> Counts {
         let numbers = |block: &Tally| {
+            // Where only an assertion failed, its count says more.
+            if block.tests.bad() == 0 && block.assertions.bad() > 0 {
+                return block.assertions;
+            }
             let units = [block.tests, block.suites, block.assertions];
             units.into_iter().find(|numbers| !numbers.is_empty()).unwrap_or_default()
         };
         let mut counts = Counts::default();
         let tells =
             |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
-        let last = self.blocks.iter().rev().map(numbers).find(tells);
+        let last = self.blocks.iter().rev().filter(|block| !self.counts_tasks(block));
+        let last = last.map(numbers).find(tells);
         let last = last.or_else(|| self.blocks.last().map(numbers));
         if let Some(last) = last.filter(|last| !last.is_empty()) {
-            let parts = self.blocks.iter().map(numbers).filter(|part| part.has_form_of(&last));
+            let parts = self.blocks.iter().filter(|block| !self.counts_tasks(block)).map(numbers);
+            let parts =
+                parts.filter(
+                    |part| {
+                        if sum { part.is_part_like(&last) } else { part.has_form_of(&last) }
+                    },
+                );
             parts.skip_while(|part| !sum && *part != last).for_each(|part| {
                 if !sum {
                     counts = Counts::default();
@@ -247,6 +265,7 @@ impl Evidence {
 }
 
 fn add(sum: &mut Counts, numbers: &Numbers) {
+    sum.failed = sum.failed.saturating_add(numbers.missing());
     sum.passed = sum.passed.saturating_add(numbers.good().unwrap_or_default());
     sum.failed = sum.failed.saturating_add(numbers.failed.unwrap_or_default());
     sum.skipped = sum.skipped.saturating_add(numbers.skipped.unwrap_or_default());

@@ -27,6 +27,8 @@ pub(super) const FAILING: &[&str] = &[
     "ERROR: LoadError: Some tests did not pass",
     "ERROR: Some tests did not pass",
     "##teamcity[testFailed",
+    "CRITICAL Ansible return code was",
+    "One or more child tests had errors",
 ];
 
 /// Messages that compilers, interpreters and package tools begin or end a line with.
@@ -160,6 +162,10 @@ pub(super) const BROKEN_STARTS: &[&str] = &[
     "fatal: ",
     "No module named",
     "Testing failed before",
+    "Testing cancelled because the build failed",
+    "** BUILD FAILED **",
+    "** TEST BUILD FAILED **",
+    "The following build commands failed:",
 ];
 
 /// What stops a test file before its first test.
@@ -193,6 +199,7 @@ pub(super) const BROKEN_PARTS: &[&str] = &[
     "is not in std",
     "[setup failed]",
     ": error TS",
+    " - error TS",
     " error CS",
     " error FS",
     " error VBC",

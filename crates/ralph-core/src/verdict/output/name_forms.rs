@@ -3,6 +3,7 @@
 //! Adding a form is adding a line to one of the tables.
 
 use super::super::command::is_test_file;
+use super::summary::is_cell;
 use super::{counts, tap};
 
 /// A failing test as one line names it.
@@ -60,15 +61,29 @@ const BEHIND: &[&str] = &[
 
 /// Reads a line; `None` if no form fits.
 pub(crate) fn read(line: &str) -> Option<Found<'_>> {
-    let text = line.trim().trim_matches(['│', '┃', '>', ' ']);
+    let text = without_origin(line.trim().trim_matches(['│', '┃', '>', ' ']));
     if let Some(point) = tap::point(text) {
         return if point.ok || point.excused { None } else { found(point.name) };
     }
-    by_runner(text)
+    by_framework(text)
+        .or_else(|| by_runner(text))
         .or_else(|| before(text))
         .or_else(|| by_mark(text))
         .or_else(|| behind(text))
-        .filter(|_| !is_count(text))
+        .filter(|found| !is_count(text) && !is_message(found.name))
+}
+
+/// The line without the level, the time or the browser that a runner puts before it:
+/// `[info] - should add`, `10:00:01  Failure in test x`, `[chrome 124 linux #0-0]  ✖ rejects`.
+fn without_origin(text: &str) -> &str {
+    if let Some((tag, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        let is_session = tag.rsplit_once(" #").is_some_and(|(_, number)| {
+            number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+        });
+        return if tag == "info" || is_session { rest.trim_start() } else { text };
+    }
+    let time = text.split_once("  ").filter(|(time, _)| time.len() == 8 && is_cell(time));
+    time.map_or(text, |(_, rest)| rest.trim_start())
 }
 
 /// `[  FAILED  ] 1 test, listed below:` counts tests, it names none.
@@ -101,6 +116,7 @@ fn behind(text: &str) -> Option<Found<'_>> {
             .strip_prefix('{')
             .and_then(|rest| rest.split_once("} "))
             .map_or(name, |(_, name)| name);
+        let name = name.strip_prefix("- ").unwrap_or(name);
         return found(
             name.rsplit_once(" [").map_or(name, |(name, _)| name).trim_end_matches(['.', ' ']),
         );
@@ -122,6 +138,58 @@ fn behind(text: &str) -> Option<Found<'_>> {
         .map(|(name, _)| name);
     let name = name.or_else(|| text.strip_suffix(" FAILED").filter(|name| name.contains(" > ")))?;
     Some(Found { name, place: name.split_once("::").map(|(file, _)| file) })
+}
+
+/// Whether what stands in the place of a name is the message of an assertion.
+pub(super) fn is_message(name: &str) -> bool {
+    let first = name.split(' ').next().unwrap_or_default();
+    let kind = first.trim_end_matches(':');
+    let ends = |ending: &str| kind.ends_with(ending) && !kind.contains(['#', '/', '.']);
+    let error = (first.ends_with(':') || first == name) && (ends("Error") || ends("Exception"));
+    error || first == "Expected" || matches!(name, "Failure:" | "Error:" | "Skipped:")
+}
+
+/// Forms of single frameworks that no table can hold.
+fn by_framework(text: &str) -> Option<Found<'_>> {
+    // Common Test: `%%% app_SUITE ==> add: FAILED`
+    if let Some(rest) = text.strip_prefix("%%% ") {
+        return found(rest.strip_suffix(": FAILED")?);
+    }
+    // MUnit: `==> X MySuite.adds  0.03s …`; uTest: `X app.CalcTests.add 5ms`
+    if let Some(rest) = text.strip_prefix("==> X ") {
+        return found(rest.split("  ").next()?);
+    }
+    if let Some(rest) = text.strip_prefix("X ") {
+        let name = without_duration(rest);
+        let plain = name != rest && name.contains('.') && !name.contains(' ');
+        return plain.then_some(name).and_then(found);
+    }
+    // forge: `[FAIL: assertion failed: 1 != 2] test_Increment() (gas: 31303)`
+    if text.starts_with("[FAIL: ") || text.starts_with("[FAIL. ") {
+        return found(text.rsplit_once("] ")?.1.split(" (").next()?);
+    }
+    // Pester: `[-] Add.adds 9ms (8ms|1ms)`
+    if let Some(rest) = text.strip_prefix("[-] ") {
+        let parts = rest.rsplit_once(" (").filter(|(_, times)| times.contains('|'));
+        return found(parts.map_or(rest, |(name, _)| name));
+    }
+    if let Some(rest) = text.strip_prefix("run \"") {
+        return found(rest.strip_suffix("\"... fail")?);
+    }
+    // dotnet: `Calc.Tests.AddTests.Adds (4ms): Error Message: …`
+    if let Some((name, _)) = text.split_once("): Error Message: ") {
+        return found(name.rsplit_once(" (")?.0);
+    }
+    let julia = text.split_once(": Test Failed at ");
+    if let Some((name, place)) = julia.or_else(|| text.split_once(": Error During Test at ")) {
+        return Some(Found { name, place: Some(place) });
+    }
+    // karma: `Chrome Headless 124.0.0.0 (Linux) AppComponent should create FAILED`
+    let (browser, rest) = text.strip_suffix(" FAILED")?.split_once(") ")?;
+    let (name, system) = browser.split_once(" (")?;
+    let known = ["Chrome", "HeadlessChrome", "Firefox", "Safari", "Edge", "jsdom", "PhantomJS"];
+    let known = known.iter().any(|browser| name.starts_with(browser));
+    (known && !system.contains(' ')).then_some(rest).and_then(found)
 }
 
 /// Forms that need more than a start and an end.
@@ -214,8 +282,10 @@ fn by_middle(text: &str) -> Option<Found<'_>> {
         return Some(Found { name, place: Some(place) });
     }
     if text.ends_with("<<< FAILURE!") || text.ends_with("<<< ERROR!") {
-        let name = text.trim_start_matches("[ERROR] ").split_once(" -- Time elapsed")?.0;
-        return found(name);
+        let text = text.trim_start_matches("[ERROR] ");
+        let old = || text.split_once("  Time elapsed");
+        let (name, _) = text.split_once(" -- Time elapsed").or_else(old)?;
+        return (!name.starts_with("Tests run")).then_some(name).and_then(found);
     }
     if let Some((name, rest)) = text.split_once(" (Wstat: ") {
         return (!rest.starts_with("0 Tests") || !rest.ends_with("Failed: 0)"))
@@ -248,13 +318,24 @@ fn by_mark(text: &str) -> Option<Found<'_>> {
     let marks = ['✕', '✗', '✘', '✖', '×', '❌', '𐄂', '⨯'];
     let text = text.trim_start_matches(['├', '└', '│', '─', ' ', '|', '`', '-']);
     if let Some(rest) = text.strip_prefix(marks) {
+        // gotestsum: `✖  pkg/calc (4ms)` is a package, whose tests are named below.
+        let package = text.starts_with("✖  ") && rest.trim_start().split(' ').count() == 2;
         let rest = rest.trim_start_matches(['\u{fe0f}', ' ']);
+        if package && rest.ends_with("s)") || is_table_row(rest) {
+            return None;
+        }
+        // playwright: `✘  2 [chromium] › login.spec.ts:9:5 › rejects (5.4s)`
+        if let Some((title, place)) = in_browser(rest) {
+            return Some(Found { name: title, place });
+        }
         let rest = rest.strip_prefix("Failed: ").unwrap_or(rest);
         let swift = rest.strip_prefix("Test ").and_then(|rest| rest.split_once(" failed after"));
-        let rest = swift.map_or(rest, |(name, _)| name);
+        let pants = || rest.split_once(" failed in ");
+        let rest = swift.or_else(pants).map_or(rest, |(name, _)| name);
         let linter = rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains(" problem");
         let heading = linter
             || rest.ends_with(':')
+            || rest.ends_with(" failed.")
             || rest.starts_with("No ")
             || rest.starts_with("Test run with")
             || rest.contains(" recorded an issue");
@@ -262,6 +343,20 @@ fn by_mark(text: &str) -> Option<Found<'_>> {
     }
     let (name, _) = text.split_once(" ✘")?;
     name.chars().any(char::is_alphanumeric).then_some(name).and_then(found)
+}
+
+/// `login.cy.js   00:04   2   1   1   -   -`
+fn is_table_row(text: &str) -> bool {
+    let cells = text.split_whitespace().rev().take_while(|cell| is_cell(cell));
+    text.contains("   ") && cells.count() >= 3
+}
+
+/// The title of a test without its running number, and the place in it: `2 [chromium] › a.ts:9 › x`.
+fn in_browser(text: &str) -> Option<(&str, Option<&str>)> {
+    let (before, rest) = text.split_once(" › ")?;
+    let (number, _) = before.split_once(' ').filter(|(_, browser)| browser.starts_with('['))?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
+    Some((text.get(number.len()..)?.trim_start(), rest.split(" › ").next()))
 }
 
 /// Takes a duration off the end: `adds (2 ms)`, `adds [0.40ms]`, `adds 12ms`.

@@ -2,7 +2,7 @@
 //! the few lines around them that say more.
 
 use super::super::kind::FailingTest;
-use super::name_forms::{self, Found, without_duration};
+use super::name_forms::{self, Found, is_message, without_duration};
 
 /// More names help nobody, and a hostile output could hold any number.
 const MOST_NAMES: usize = 50;
@@ -22,6 +22,9 @@ pub(crate) struct Names {
     open: bool,
     /// The last entry is `1) Suite`, and its test may stand on the next line, further to the right.
     unfinished: Option<usize>,
+    /// Which entries are numbered ones before any heading, and how many stand behind one.
+    in_tree: Vec<usize>,
+    listed: usize,
     previous: String,
     candidate: String,
 }
@@ -41,7 +44,13 @@ impl Names {
             self.certain += 1;
             self.add(name, place);
         } else if let Some(name) = self.numbered(text) {
-            self.add(name, None);
+            if self.in_failures {
+                self.listed += 1;
+            } else {
+                self.in_tree.push(self.found.len());
+            }
+            let place = scenario_place(name);
+            self.add(name, place);
             let indent = line.len() - line.trim_start().len();
             self.unfinished = (!text.ends_with(':')).then_some(indent);
         } else {
@@ -59,6 +68,8 @@ impl Names {
     /// The names, each once; a group is left out where its own tests are named.
     pub(crate) fn finish(mut self, reported: Vec<FailingTest>) -> Vec<FailingTest> {
         self.found.extend(reported.into_iter().take(MOST_NAMES));
+        self.forget_tree();
+        self.merge_unqualified_names();
         self.merge_short_names();
         let groups: Vec<String> = self.found.iter().map(|test| format!("{}/", test.name)).collect();
         let mut kept: Vec<FailingTest> = Vec::new();
@@ -75,6 +86,27 @@ impl Names {
             }
         }
         kept
+    }
+
+    /// mocha numbers the tests that failed in its tree, and lists them in full below.
+    fn forget_tree(&mut self) {
+        let tree = std::mem::take(&mut self.in_tree);
+        if self.listed >= tree.len() {
+            let mut at = 0;
+            self.found.retain(|_| {
+                at += 1;
+                !tree.contains(&(at - 1))
+            });
+        }
+    }
+
+    /// Pest and others name a test twice: alone, and behind its class or file.
+    fn merge_unqualified_names(&mut self) {
+        let names: Vec<String> = self.found.iter().map(|test| test.name.clone()).collect();
+        self.found.retain(|test| {
+            let end = format!(" > {}", test.name);
+            !names.iter().any(|name| name.ends_with(&end))
+        });
     }
 
     /// pytest names a test twice: `TestCalc.test_add` above its traceback, and in full, with the
@@ -146,6 +178,10 @@ impl Names {
         // minitest: `CalcTest#test_negatives [test/calc_test.rb:14]:`
         let method = text.strip_suffix("]:").and_then(|rest| rest.split_once(" ["));
         let method = method.filter(|(name, _)| name.contains('#') && !name.contains(' '));
+        // rails: `Error:`, then `UserTest#test_x:`
+        let headed = previous.ends_with("Error:") || previous.ends_with("Failure:");
+        let raised = text.strip_suffix(':').filter(|name| name.contains('#') && headed);
+        let raised = raised.filter(|name| !name.contains(' '));
         if announced {
             self.add(text, None);
         } else if let Some((_, name)) = example {
@@ -160,6 +196,8 @@ impl Names {
             self.add(name, None);
         } else if let Some((name, place)) = method {
             self.add(name, Some(place));
+        } else if let Some(name) = raised {
+            self.add(name, None);
         } else {
             self.previous = previous;
             return false;
@@ -183,7 +221,11 @@ impl Names {
         let digits = text.find(|c: char| !c.is_ascii_digit())?;
         let rest = text.get(digits..)?;
         if let Some(name) = rest.strip_prefix(") ").filter(|_| digits > 0 && !self.in_pending) {
-            return Some(name);
+            return (!is_message(name)).then_some(name);
+        }
+        // behat: `features/login.feature:8`
+        if self.in_failures && scenario_place(text).is_some() {
+            return Some(text);
         }
         let (place, name) = text.split_once("  ").filter(|_| self.in_failures)?;
         location(place).is_some().then(|| name.trim())
@@ -207,11 +249,16 @@ impl Names {
     }
 }
 
+/// A line that is nothing but the place of a scenario.
+fn scenario_place(text: &str) -> Option<&str> {
+    (text.contains(".feature:") && !text.contains(' ')).then_some(text)
+}
+
 fn is_failure_heading(text: &str) -> bool {
     if text.len() > 60 {
         return false;
     }
-    let text = text.to_ascii_lowercase();
+    let text = text.trim_start_matches(['-', ' ']).to_ascii_lowercase();
     matches!(
         text.trim_end_matches(':'),
         "failures"

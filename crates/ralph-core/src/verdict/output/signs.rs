@@ -133,7 +133,9 @@ fn is_no_tests(lower: &str) -> bool {
     });
     let zero =
         ["collected", "running", "ran", "found", "executed", "discovered"].iter().any(|verb| {
-            lower.strip_prefix(verb).is_some_and(|rest| {
+            // XCTest says so as well where all tests are those of another framework.
+            let rest = lower.strip_prefix(verb).filter(|rest| !rest.contains(", with 0 failures"));
+            rest.is_some_and(|rest| {
                 let rest = rest.trim_start_matches([':', ' ']);
                 ["0 test", "0 item", "0 spec", "0 of 0"].iter().any(|none| rest.starts_with(none))
             })

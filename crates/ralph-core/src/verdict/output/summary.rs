@@ -13,6 +13,10 @@ pub(crate) struct Blocks {
     blocks: Vec<Block>,
     lines_since: usize,
     header: Option<Vec<Outcome>>,
+    /// Commands of a build that failed are listed, and counted below.
+    build_list: bool,
+    /// The suite that holds all others has just ended.
+    all_ended: bool,
 }
 
 /// The lines of one summary.
@@ -22,13 +26,28 @@ pub(crate) struct Block {
     /// The shape of unittest: `Ran 3 tests`, then one line `OK` or `FAILED (…)`.
     ran: bool,
     judged: bool,
+    /// The shape of XCTest: one line for each suite, and in the end one for all of them.
+    of_suite: bool,
 }
 
 impl Blocks {
     /// Looks at the next line.
     pub(crate) fn push(&mut self, line: &str) {
         let line = line.trim();
-        if line.is_empty() || is_rule(line) {
+        // surefire counts each class, and all of them in the end.
+        let of_class = line.contains("Tests run: ") && line.contains(" Time elapsed: ");
+        let of_class = of_class && (line.contains(" - in ") || line.contains(" <<< "));
+        // turbo counts its tasks: `Cached:    0 cached, 2 total`.
+        let of_tasks = line.starts_with("Cached: ");
+        if line.is_empty() || is_rule(line) || of_class || of_tasks {
+            return;
+        }
+        if line.starts_with("Test Suite '") {
+            self.all_ended = line.contains("'All tests' ") || line.contains("'Selected tests' ");
+        }
+        self.build_list |= line == "The following build commands failed:";
+        if self.build_list && line.starts_with('(') && line.contains(" failure") {
+            self.build_list = false;
             return;
         }
         if self.push_table_row(line) {
@@ -55,6 +74,10 @@ impl Blocks {
     fn push_tally(&mut self, line: &str, tally: Tally) {
         let judges = starts_with_outcome(line);
         let ran = line.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
+        let of_suite = line.starts_with("Executed ") && line.contains(", with ");
+        if of_suite && std::mem::take(&mut self.all_ended) {
+            self.blocks.retain(|block| !block.of_suite);
+        }
         // Good news apart from bad news is another summary: a test may have printed the first.
         let contradicts = self.lines_since > 0
             && tally.is_good()
@@ -69,7 +92,7 @@ impl Blocks {
             .blocks
             .last()
             .is_some_and(|block| !block.ran && !block.judged && block.tally.tests.passed.is_some());
-        if !joins || (ran && !counted) || closes {
+        if !joins || (ran && !counted) || closes || of_suite {
             self.blocks.push(Block::default());
         }
         let Some(block) = self.blocks.last_mut() else { return };
@@ -82,6 +105,10 @@ impl Blocks {
         if repeats && known.failed.is_some() && known.passed.is_some() {
             return;
         }
+        if known.is_told_again_by(&tally.tests) {
+            return;
+        }
+        block.of_suite |= of_suite;
         block.ran |= ran;
         block.judged |= judges;
         block.tally.merge(&tally);
@@ -94,6 +121,9 @@ impl Blocks {
             return true;
         }
         let Some(columns) = self.header.as_ref() else { return false };
+        if sums_up_rows(line) {
+            return true;
+        }
         let Some(tally) = table_row(line, columns) else {
             self.header = None;
             return false;
@@ -162,7 +192,7 @@ fn rewrite(line: &str) -> Option<String> {
             return noun.then(|| format!("{count} tests {level}"));
         }
     }
-    if let Some(rewritten) = rewrite_clock(line) {
+    if let Some(rewritten) = rewrite_clock(line).or_else(|| rewrite_issues(line)) {
         return Some(rewritten);
     }
     // `Failed!  - Failed:     1, Passed:     2, … Duration: 15 ms - calc.dll (net8.0)`
@@ -187,6 +217,17 @@ fn is_level(tag: &str) -> bool {
         tag,
         "error" | "info" | "warning" | "warn" | "debug" | "doctest" | "junit" | "testng" | "java"
     )
+}
+
+/// `✘ Test run with 2 tests failed after 0.001 seconds with 1 issue.`: all of them ran, and a test
+/// that failed has one issue or more.
+fn rewrite_issues(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("Test run with ")?;
+    let (ran, issues) = rest.split_once(" failed after ")?;
+    let number = |text: &str| text.split(' ').next()?.parse::<u64>().ok();
+    let total = number(ran)?;
+    let failed = number(issues.split_once(" with ")?.1)?.clamp(1, total.max(1));
+    Some(format!("{total} tests, {failed} failed"))
 }
 
 /// `00:01 +2 -1: Some tests failed.` as dart and flutter print it.
@@ -218,6 +259,7 @@ fn table_header(line: &str) -> Option<Vec<Outcome>> {
     let columns: Vec<Outcome> = cells(line)
         .filter_map(|cell| match meaning(&cell.to_lowercase())? {
             Meaning::Outcome(outcome) => Some(outcome),
+            Meaning::Unit(Unit::Test) if cell.eq_ignore_ascii_case("tests") => Some(Outcome::Total),
             _ => None,
         })
         .collect();
@@ -242,9 +284,24 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
         .filter(|cell| !cell.is_empty() && cell.chars().any(char::is_alphanumeric) || *cell == "-")
 }
 
+/// `✖  1 of 2 failed (50%)   00:04   2   1   1` below the rows, which have been counted one by one.
+fn sums_up_rows(line: &str) -> bool {
+    let text = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let (label, numbers) = text.split_once("  ").unwrap_or((text, ""));
+    let sums = label.starts_with("All ") || label.contains(" of ");
+    sums && numbers.split_whitespace().filter(|cell| is_cell(cell)).count() >= 3
+}
+
+/// A cell of a table of counts: a number, a dash or a time such as `00:04`.
+pub(super) fn is_cell(cell: &str) -> bool {
+    cell == "-" || cell.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
+}
+
 /// A row whose last cells are the numbers of `columns`; durations behind them are skipped.
 fn table_row(line: &str, columns: &[Outcome]) -> Option<Tally> {
     let line = line.replace("n/a", "-");
+    let is_clock = |word: &&str| word.contains(':') && is_cell(word);
+    let line = line.split_whitespace().filter(|word| !is_clock(word)).collect::<Vec<_>>().join(" ");
     let numbers: Vec<Option<u64>> = cells(&line)
         .filter(|cell| cell.starts_with(|c: char| c.is_ascii_digit()) || *cell == "-")
         .filter(|cell| !cell.contains('.') && !cell.ends_with('s'))

@@ -59,9 +59,50 @@ impl Numbers {
         form(self) == form(other)
     }
 
+    /// Whether both may be parts of one run: what is zero is often left out.
+    pub(crate) fn is_part_like(&self, other: &Self) -> bool {
+        let form = |numbers: &Self| {
+            let told = numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
+            (told, numbers.total.is_some())
+        };
+        self.has_form_of(other) || (form(self).0 && form(self) == form(other))
+    }
+
+    /// Whether `other` says the same in another form: `Executed 3 of 3 (1 failed)`, then
+    /// `1 failed, 2 passed`. The same form twice is two parts of a run.
+    pub(crate) fn is_told_again_by(&self, other: &Self) -> bool {
+        let agree = |ours: Option<u64>, theirs: Option<u64>| {
+            ours.is_none() || theirs.is_none() || ours == theirs
+        };
+        let all = |numbers: &Self| {
+            let parts = [numbers.passed, numbers.failed, numbers.errored, numbers.skipped];
+            numbers.total.or(numbers.passed.map(|_| parts.iter().flatten().sum()))
+        };
+        other.passed.is_some()
+            && self.failed.or(self.passed).is_some()
+            && all(self).is_some()
+            && all(self) == all(other)
+            && agree(self.passed, other.passed)
+            && agree(self.failed, other.failed)
+            && agree(self.errored, other.errored)
+            && agree(self.skipped, other.skipped)
+            && !self.has_form_of(other)
+    }
+
     /// Failed or ended with an error.
     pub(crate) fn bad(&self) -> u64 {
         self.failed.unwrap_or_default().saturating_add(self.errored.unwrap_or_default())
+    }
+
+    /// How many ran and are not accounted for, where no failures are counted.
+    pub(crate) fn missing(&self) -> u64 {
+        let Self { passed: Some(passed), failed: None, errored: None, total: Some(total), .. } =
+            self
+        else {
+            return 0;
+        };
+        let others = self.skipped.unwrap_or(0).saturating_add(self.neutral.unwrap_or(0));
+        total.saturating_sub(passed.saturating_add(others))
     }
 
     /// Passed as printed, else what the total leaves when the others are taken away.
@@ -121,12 +162,7 @@ impl Tally {
 
     /// Fewer passed than ran, and the rest is not accounted for: `Total: 3`, `Passed: 2`.
     fn misses_some(&self) -> bool {
-        let Numbers { passed: Some(passed), failed: None, errored: None, .. } = self.tests else {
-            return false;
-        };
-        let others =
-            self.tests.skipped.unwrap_or(0).saturating_add(self.tests.neutral.unwrap_or(0));
-        self.word != Some(Outcome::Passed) && self.tests.total > Some(passed.saturating_add(others))
+        self.word != Some(Outcome::Passed) && self.tests.missing() > 0
     }
 
     /// `FAILED` above `0 failed` is a heading, not an outcome.

@@ -58,14 +58,14 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         "skipped" | "skip" | "skips" | "pending" | "pendings" | "ignored" | "ignore" | "todo"
         | "todos" | "disabled" | "deselected" | "inconclusive" | "notrun" | "cancelled"
         | "canceled" | "cancel" | "omitted" | "omissions" | "omission" | "unimplemented"
-        | "inactive" | "incomplete" | "risky" | "blacklisted" | "aborted" | "unsupported"
-        | "untested" | "unresolved" | "excluded" | "assumption" | "interrupt" | "suspended" => {
+        | "inactive" | "incomplete" | "blacklisted" | "aborted" | "unsupported" | "untested"
+        | "unresolved" | "excluded" | "assumption" | "interrupt" | "suspended" => {
             M::Outcome(O::Skipped)
         }
         "xfail" | "xfailed" | "xfails" | "xpass" | "xpassed" | "xpasses" | "warn" | "warning"
         | "warnings" | "deprecations" | "deprecation" | "notices" | "notice" | "notifications"
-        | "notification" | "flaky" | "rerun" | "reruns" | "retries" | "obsolete" | "written"
-        | "updated" | "measured" | "snapshots" | "snapshot" | "missed" | "inserted" => {
+        | "notification" | "risky" | "flaky" | "rerun" | "reruns" | "retries" | "obsolete"
+        | "written" | "updated" | "measured" | "snapshots" | "snapshot" | "missed" | "inserted" => {
             M::Outcome(O::Neutral)
         }
         "total" | "totals" | "ran" | "run" | "executed" | "completed" | "complete" | "tested"
@@ -104,7 +104,7 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which" | "calls" | "per" | "rate"
         | "these" | "following" | "on" | "average" | "avg" | "code" | "exit" | "it" | "you"
         | "report" | "end" | "yet" | "be" | "entire" | "full" | "slow" | "slowest" | "type"
-        | "unit" | "integration" | "e" | "outcome" => M::Filler,
+        | "spent" | "unit" | "integration" | "e" | "outcome" => M::Filler,
         _ => return None,
     })
 }
