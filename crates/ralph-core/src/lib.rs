@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`attempt`] | what does a failing test run mean for the attempt under way? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
-//! | [`env`] | which variables do we read? |
+//! | [`mod@env`] | which variables do we read? |
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`git`] | how is a work tree saved, and returned to a saved state without losing anything? |
 //! | [`guard`] | is this a command or an edit that an unattended agent must not make? |
