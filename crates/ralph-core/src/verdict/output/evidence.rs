@@ -213,13 +213,6 @@ impl Evidence {
         self.blocks.iter().any(|block| block.tests.failed > Some(0))
     }
 
-    /// `✖ 1/1 failed` below a full summary counts the tasks that a task runner started.
-    fn counts_tasks(&self, block: &Tally) -> bool {
-        let Numbers { passed, failed, total, .. } = block.tests;
-        let bare = !block.named && passed.is_none() && failed.is_some() && total.is_some();
-        bare && self.blocks.iter().any(|other| other.named && other.tests.passed.is_some())
-    }
-
     /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
     /// runs that print one for every part.
     pub(crate) fn counts(&self, sum: bool) -> Counts {
@@ -231,14 +224,16 @@ impl Evidence {
             let units = [block.tests, block.suites, block.assertions];
             units.into_iter().find(|numbers| !numbers.is_empty()).unwrap_or_default()
         };
+        let full = self.blocks.iter().any(|block| block.named && block.tests.passed.is_some());
         let mut counts = Counts::default();
         let tells =
             |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
-        let last = self.blocks.iter().rev().filter(|block| !self.counts_tasks(block));
+        let last = self.blocks.iter().rev().filter(|block| !(full && counts_tasks(block)));
         let last = last.map(numbers).find(tells);
         let last = last.or_else(|| self.blocks.last().map(numbers));
         if let Some(last) = last.filter(|last| !last.is_empty()) {
-            let parts = self.blocks.iter().filter(|block| !self.counts_tasks(block)).map(numbers);
+            let parts =
+                self.blocks.iter().filter(|block| !(full && counts_tasks(block))).map(numbers);
             let parts =
                 parts.filter(
                     |part| {
@@ -262,6 +257,12 @@ impl Evidence {
         }
         counts
     }
+}
+
+/// `✖ 1/1 failed` below a full summary counts the tasks that a task runner started.
+fn counts_tasks(block: &Tally) -> bool {
+    let Numbers { passed, failed, total, .. } = block.tests;
+    !block.named && passed.is_none() && failed.is_some() && total.is_some()
 }
 
 fn add(sum: &mut Counts, numbers: &Numbers) {
