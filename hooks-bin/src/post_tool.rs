@@ -87,7 +87,7 @@ fn remember(call: &Call<'_>, command: &str, verdict: &Verdict) {
         verdict: verdict.kind.name().to_owned(),
         runner: verdict.runner.map(str::to_owned),
         passed: known.then_some(verdict.counts.passed),
-        failed: known.then_some(verdict.counts.failed),
+        failed: known.then_some(verdict.counts.bad()),
         tests: tests.clone(),
     });
     let Some(session) = call.session() else { return };

@@ -130,7 +130,7 @@ pub fn cause(verdict: &Verdict) -> String {
 /// `Tests failed: 2 failed, 12 passed (pytest)`, and their names below.
 fn headline(verdict: &Verdict) -> String {
     let counts = verdict.counts;
-    let failed = counts.failed.saturating_add(counts.errored);
+    let failed = counts.bad();
     let mut text = "Tests failed".to_owned();
     if failed > 0 {
         text.push_str(&format!(": {failed} failed, {} passed", counts.passed));

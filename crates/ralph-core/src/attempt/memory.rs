@@ -54,7 +54,7 @@ impl Memory {
     pub fn note_start(&mut self, verdict: &Verdict) {
         if verdict.failing.is_empty() {
             let failed = self.unnamed_at_start.entry(runner_of(verdict)).or_default();
-            *failed = (*failed).max(verdict.counts.failed);
+            *failed = (*failed).max(verdict.counts.bad());
         }
         self.failed_at_start.extend(verdict.failing.iter().map(|test| test.name.clone()));
     }
@@ -64,7 +64,7 @@ impl Memory {
     pub fn failed_at_start(&self, verdict: &Verdict) -> bool {
         if verdict.failing.is_empty() {
             let before = self.unnamed_at_start.get(&runner_of(verdict));
-            before.is_some_and(|failed| verdict.counts.failed <= *failed)
+            before.is_some_and(|failed| verdict.counts.bad() <= *failed)
         } else {
             verdict.failing.iter().all(|test| self.failed_at_start.contains(&test.name))
         }
