@@ -25,11 +25,10 @@ pub(crate) fn run() -> Result<()> {
             .env("RALPH_INTERNAL__CASES", CASES)
             .env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1"),
     )?;
-    for task in [&["guard"][..], &["fuzz-guard", "--cases", FUZZED], &["verdicts"]] {
-        let measured = ["run", "--quiet", "--profile", "measure", "--package", "xtask", "--"];
-        run::cargo(&[&measured[..], task].concat())?;
-    }
-    static_binaries()
+    static_binaries()?;
+    dist::run_task(&["guard"])?;
+    dist::run_task(&["fuzz-guard", "--cases", FUZZED])?;
+    dist::run_task(&["verdicts"])
 }
 
 /// A dynamic loader in a binary would make every hook slower, silently.

@@ -1,6 +1,8 @@
 //! The five release binaries, statically linked: a hook that needs no dynamic loader starts sooner
 //! and runs wherever it is copied.
 
+use std::process::Command;
+
 use anyhow::{Context, Result};
 use camino::Utf8PathBuf;
 
@@ -13,14 +15,8 @@ pub(crate) const BINARIES: [&str; 5] =
 /// Builds them and returns the folder that holds them.
 pub(crate) fn run() -> Result<Utf8PathBuf> {
     let host = host()?;
-    let mut build = run::command("cargo");
-    // The target is named although it is the host: otherwise the flag would also hold for derive
-    // macros, which are dynamic libraries and cannot be linked that way.
-    build.args(["build", "--release", "--target", &host]);
+    let mut build = cargo("build", &host);
     build.args(["--package", "ralph-hooks", "--package", "ralph-loop", "--bins"]);
-    if host.contains("linux") {
-        build.env("RUSTFLAGS", "-C target-feature=+crt-static");
-    }
     run::run(&mut build)?;
     let target = run::root().join("target");
     let dist = target.join("dist");
@@ -34,6 +30,24 @@ pub(crate) fn run() -> Result<Utf8PathBuf> {
         println!("{}", dist.join(name));
     }
     Ok(dist)
+}
+
+/// Runs one of our own tasks as the released binaries are built, to measure what people get.
+pub(crate) fn run_task(task: &[&str]) -> Result<()> {
+    let mut command = cargo("run", &host()?);
+    run::run(command.args(["--quiet", "--package", "xtask", "--"]).args(task))
+}
+
+/// Cargo with the flags of the released binaries.
+fn cargo(what: &str, host: &str) -> Command {
+    let mut command = run::command("cargo");
+    // The target is named although it is the host: otherwise the flag would also hold for derive
+    // macros, which are dynamic libraries and cannot be linked that way.
+    command.args([what, "--release", "--target", host]);
+    if host.contains("linux") {
+        command.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    }
+    command
 }
 
 fn host() -> Result<String> {
