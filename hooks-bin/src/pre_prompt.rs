@@ -1,9 +1,10 @@
 //! Records the prompt, and adds what the agent should know about the story under way.
 
+use ralph_core::attempt::last_failure;
 use ralph_core::gate::{LoopState, Reading, StateFile};
 use ralph_core::hook::Decision;
 use ralph_core::secrets::mask;
-use ralph_core::settle::{Attempt, last_failure};
+use ralph_core::settle::Attempt;
 use ralph_core::state::{Event, Id, Journal};
 
 use crate::call::Call;

@@ -131,7 +131,7 @@ fn failed(
     ending: &Ending,
     why: &str,
 ) -> Result<Answer, Failure> {
-    settle::record_failure(place.state, why)?;
+    ralph_core::attempt::record_failure(place.state, why)?;
     let dir = session.call.session();
     let failures = dir.and_then(|dir| {
         note_on_disk(&dir, |blocks| blocks.count_failure(&session.who, &attempt.story))

@@ -29,7 +29,7 @@ pub(super) fn settle(
     let failed = Failed { verdict, done: Done::NoCheckpoint, log: log.as_str() };
     // Asked first: by the time the run is weighed, other runs may have been.
     let begun_at = begun_at(call);
-    let settled = record_failure(state, &ralph_core::state::now(), command, output)
+    let settled = record_failure(state, &format!("$ {}\n{output}", command.replace('\n', " ")))
         .map_err(Failure::from)
         .and_then(|()| settle_attempt(call, verdict, begun_at));
     let decision = match settled {

@@ -157,8 +157,8 @@ impl Stage {
         let headline: String =
             why.lines().next().unwrap_or_default().chars().take(LONGEST_LESSON).collect();
         if matches!(outcome, Outcome::Failed | Outcome::Timeout) {
-            settle::record_failure(self.state(), why)?;
-            settle::add_guardrail(self.state(), &lesson(&attempt.story, why))?;
+            ralph_core::attempt::record_failure(self.state(), why)?;
+            ralph_core::attempt::add_lesson(self.state(), &lesson(&attempt.story, why))?;
         }
         let status = match outcome {
             Outcome::Success | Outcome::Blocked => return Ok(()),

@@ -136,7 +136,7 @@ impl Stage {
         let logged = progress::logged(&fs_err::read(&attempt.progress).unwrap_or_default());
         let entries = progress::last_entries(&logged, ENTRIES);
         let guardrails = fs_err::read_to_string(self.state().guardrails()).unwrap_or_default();
-        let failure = settle::last_failure(self.state()).unwrap_or_default();
+        let failure = ralph_core::attempt::last_failure(self.state()).unwrap_or_default();
         let values = Values {
             story_id: &attempt.story,
             story_title: &attempt.title,

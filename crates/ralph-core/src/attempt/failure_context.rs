@@ -5,7 +5,7 @@ use std::io;
 use crate::state::{self, Cap, StateDir};
 
 /// How many lines of one failure are kept.
-pub const LONGEST_EXCERPT: usize = 100;
+const LONGEST_EXCERPT: usize = 100;
 
 /// Above this size the file is cut to its last lines.
 const CAP: Cap = Cap { above: 100_000, keep_lines: 500 };
@@ -13,18 +13,33 @@ const CAP: Cap = Cap { above: 100_000, keep_lines: 500 };
 /// A single line may be as long as a whole bundle; more than this of it helps nobody.
 const LONGEST_LINE: usize = 2_000;
 
-/// Appends the beginning of a failing run's output under a header with the time.
-pub fn record_failure(state: &StateDir, at: &str, command: &str, output: &str) -> io::Result<()> {
-    let mut block = format!("=== Test Failure {at} ===\n$ {}\n", one_line(command));
-    for line in output.lines().take(LONGEST_EXCERPT) {
+const HEADER: &str = "=== Test Failure ";
+
+/// Appends the beginning of a failure's text under a header with the time.
+pub fn record_failure(state: &StateDir, text: &str) -> io::Result<()> {
+    let mut block = format!("{HEADER}{} ===\n", state::now());
+    for line in text.lines().take(LONGEST_EXCERPT) {
         block.extend(line.chars().take(LONGEST_LINE));
         block.push('\n');
     }
     state::append_capped(&state.failure_context(), block.as_bytes(), CAP)
 }
 
-fn one_line(command: &str) -> String {
-    command.replace('\n', " ").chars().take(LONGEST_LINE).collect()
+/// Forgets the failures: the story they belong to is done.
+pub fn clear_failure(state: &StateDir) -> io::Result<()> {
+    match fs_err::remove_file(state.failure_context()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The newest failure, without its header.
+pub fn last_failure(state: &StateDir) -> Option<String> {
+    let log = fs_err::read(state.failure_context()).ok()?;
+    let log = String::from_utf8_lossy(&log);
+    let newest = log.rsplit(HEADER).next()?;
+    let text = newest.split_once('\n').map_or(newest, |(_, text)| text).trim_end();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -38,25 +53,35 @@ mod tests {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         let output: String = (0..300).map(|n| format!("line {n}\n")).collect();
-        record_failure(&state, "2026-01-02T03:04:05Z", "pytest\n-x", &output).unwrap();
+        record_failure(&state, &output).unwrap();
         let text = scratch.read(".ralph/failure-context.log");
-        assert!(
-            text.starts_with("=== Test Failure 2026-01-02T03:04:05Z ===\n$ pytest -x\nline 0\n")
-        );
-        assert!(text.ends_with("line 99\n"));
+        assert!(text.starts_with("=== Test Failure 2"), "{text}");
+        assert!(text.contains("Z ===\nline 0\n") && text.ends_with("line 99\n"), "{text}");
     }
 
     #[test]
     fn the_file_is_cut_to_its_last_lines() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
-        let output = "x".repeat(150) + "\n";
-        let output = output.repeat(100);
         for n in 0..12 {
-            record_failure(&state, &format!("time {n}"), "t", &output).unwrap();
+            let line = format!("{n} {}\n", "x".repeat(150));
+            record_failure(&state, &line.repeat(100)).unwrap();
         }
         let text = scratch.read(".ralph/failure-context.log");
         assert!(text.len() < 110_000, "{}", text.len());
-        assert!(text.contains("=== Test Failure time 11 ===") && !text.contains("time 0 ==="));
+        assert!(text.contains("\n11 xxx") && !text.contains("\n0 xxx"));
+    }
+
+    #[test]
+    fn the_newest_failure_is_found_and_forgotten() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        assert_eq!(last_failure(&state), None);
+        record_failure(&state, "one\n=== not a header ===\n").unwrap();
+        record_failure(&state, &"two\n".repeat(200)).unwrap();
+        assert_eq!(last_failure(&state).unwrap(), "two\n".repeat(100).trim_end());
+        clear_failure(&state).unwrap();
+        clear_failure(&state).unwrap();
+        assert_eq!(last_failure(&state), None);
     }
 }

@@ -7,6 +7,9 @@ use crate::state::{self, StateDir};
 const TITLE: &str =
     "# Guardrails\n\nLessons from attempts that were rolled back; they go into every prompt.\n\n";
 
+/// A lesson goes into every prompt, so it is short.
+const LONGEST: usize = 300;
+
 /// Adds a lesson unless it is there already; what people wrote into the file stays.
 pub fn add_lesson(state: &StateDir, lesson: &str) -> io::Result<()> {
     let path = state.guardrails();
@@ -15,7 +18,8 @@ pub fn add_lesson(state: &StateDir, lesson: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),
     };
-    let line = format!("- {}", lesson.replace('\n', " "));
+    let lesson = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = format!("- {}", lesson.chars().take(LONGEST).collect::<String>());
     if known.lines().any(|known| known.trim_end() == line) {
         return Ok(());
     }

@@ -94,7 +94,7 @@ pub fn restore(
         let committed = worktree::apply(repo, &changes, &target.modes())?;
         head::move_to(repo, target, &status)?;
         head::move_branches(repo, target)?;
-        put_index(repo, target)?;
+        put_index(repo, target, &status)?;
         worktree::check_out(repo, &committed)?;
         refresh_index(repo)?;
         remove_note(repo)?;
@@ -200,8 +200,11 @@ fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, Sn
     commits.retain(|commit| Some(commit) != status.head.as_ref());
     commits.sort_unstable();
     commits.dedup();
+    // Where a special index takes the place of an ordinary one, only the file brings it back.
+    let with_index =
+        matches!(target, Target::Snapshot(snapshot) if snapshot.record.index_time.is_some());
     let replaced_by = Some(target.tree().to_owned());
-    Ok(Extra { files, commits, run: None, branches, replaced_by })
+    Ok(Extra { files, commits, run: None, branches, replaced_by, with_index })
 }
 
 /// Files that are ignored now and were not there when the target was saved: its rules do not
@@ -256,13 +259,16 @@ fn tracked_files(repo: &Repo, status: &Status) -> Result<BTreeSet<PathBuf>, GitE
     Ok(tracked)
 }
 
-fn put_index(repo: &Repo, target: &Target) -> Result<(), SnapshotError> {
+fn put_index(repo: &Repo, target: &Target, now: &Status) -> Result<(), SnapshotError> {
     let raw = match target {
         Target::Snapshot(snapshot) => snapshot.index(repo)?,
         Target::Commit(_) => None,
     };
     match (raw, target.head()) {
         (Some(index), _) => index.put_back(repo)?,
+        // A special index is forgotten as a whole: an entry that was only intended would outlive
+        // a reset if the file is empty.
+        (None, Some(head)) if now.staged => drop(repo.git().run(&["read-tree", head])?),
         (None, Some(head)) => drop(repo.git().run(&["read-tree", "--reset", head])?),
         (None, None) => drop(repo.git().run(&["read-tree", "--empty"])?),
     }

@@ -126,6 +126,8 @@ pub(super) struct Extra {
     pub(super) branches: BTreeMap<String, Option<String>>,
     /// The commit whose files are about to take the place of these.
     pub(super) replaced_by: Option<String>,
+    /// Keep the index file although nothing is staged.
+    pub(super) with_index: bool,
 }
 
 impl Snapshot {
@@ -155,7 +157,7 @@ impl Snapshot {
         status: &Status,
         extra: &Extra,
     ) -> Result<Self, SnapshotError> {
-        let index = if status.staged { RawIndex::read(repo)? } else { None };
+        let index = if status.staged || extra.with_index { RawIndex::read(repo)? } else { None };
         let changed = status.changed.iter().filter(|path| !repo.is_untouched(path));
         let files = Inventory::take(repo.top(), changed.chain(extra.files.iter()))?;
         let modes = files.modes();

@@ -9,6 +9,12 @@ use std::path::PathBuf;
 use super::command::GitError;
 use super::repo::Repo;
 
+/// The id of an empty file, in the two kinds of repositories.
+const EMPTY_BLOBS: [&[u8]; 2] = [
+    b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+];
+
 /// The state of a work tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
@@ -78,8 +84,10 @@ impl Status {
         else {
             return;
         };
-        // A file that HEAD does not have is in the index: added, or only intended to be.
-        if states.first() != Some(&b'.') || *head_mode == b"000000" {
+        // A file that HEAD does not have is in the index: added, or only intended to be. Of one that
+        // was intended and is gone from disk, git says that HEAD has it, empty.
+        let intended = *states == b".D" && EMPTY_BLOBS.contains(index_object);
+        if states.first() != Some(&b'.') || *head_mode == b"000000" || intended {
             self.staged = true;
             let index_mode = std::str::from_utf8(index_mode).unwrap_or_default();
             if !matches!(index_mode, "000000" | "160000") {

@@ -41,7 +41,6 @@
 mod attempt;
 mod check;
 mod commit;
-mod failure;
 mod marker;
 mod procedure;
 mod recover;
@@ -49,7 +48,6 @@ mod repaired_plan;
 
 pub use attempt::{Attempt, begin, end, forget};
 pub use check::{Check, CheckEnd, run_checks};
-pub use failure::{add_guardrail, clear_failure, last_failure, record_failure};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
     progress_entry, settle,

@@ -238,6 +238,25 @@ fn special_index_entries_are_exact() {
 }
 
 #[test]
+fn a_file_that_was_intended_and_is_gone_stays_in_the_index() {
+    let user = |test: &TestRepo| {
+        test.write("intended.txt", "later");
+        test.git(["add", "--intent-to-add", "intended.txt"]);
+        test.remove("intended.txt");
+    };
+    check(user, |test| test.write("a.txt", "agent"));
+}
+
+#[test]
+fn an_empty_file_that_was_intended_and_then_committed_is_exact() {
+    let user = |test: &TestRepo| {
+        test.write("empty.txt", "");
+        test.git(["add", "--intent-to-add", "empty.txt"]);
+    };
+    check(user, |test| test.commit_all("agent"));
+}
+
+#[test]
 fn conflicts_without_an_operation_are_exact() {
     let user = |test: &TestRepo| {
         test.write("a.txt", "stashed");
