@@ -1,7 +1,9 @@
 //! Random repositories, random work of a user, random work of an agent: rollback brings back the
 //! user's state and undo the agent's, whatever the two did.
 //!
-//! `RALPH_INTERNAL__CASES` sets the number of cases; CI runs a thousand.
+//! `RALPH_INTERNAL__CASES` sets the number of cases; CI runs a thousand. They are the same in every
+//! run, so that a failure can be seen again, unless `RALPH_INTERNAL__RANDOM` is set: then each run
+//! tries others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -9,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use ralph_core::env::Env;
 use ralph_core::git::{Status, rollback, undo};
 use test_support::{Fingerprint, TestRepo};
@@ -215,9 +217,14 @@ fn run_cases(with_commit: bool) {
         ..ProptestConfig::default()
     };
     let acts = || prop::collection::vec(act(), 0..12);
-    TestRunner::new(config)
-        .run(&(acts(), acts()), |(user, agent)| run_case(with_commit, &user, &agent))
-        .unwrap();
+    let mut runner = match Env::process().get("RALPH_INTERNAL__RANDOM") {
+        Some(_) => TestRunner::new(config),
+        None => {
+            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+            TestRunner::new_with_rng(config, rng)
+        }
+    };
+    runner.run(&(acts(), acts()), |(user, agent)| run_case(with_commit, &user, &agent)).unwrap();
 }
 
 #[test]
