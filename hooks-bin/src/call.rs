@@ -5,6 +5,7 @@
 use std::cell::OnceCell;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use globset::Glob;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::guard;
@@ -13,6 +14,9 @@ use ralph_core::known_files::{KnownFiles, Sight};
 use ralph_core::project::Project;
 use ralph_core::state::{Event, HookFailure, Id, Journal, Marks, SessionDir, StateDir};
 use ralph_core::surroundings;
+
+/// More files than this nobody reads at once.
+const MOST_FITTING: usize = 100;
 
 /// One call of a hook.
 #[derive(Debug)]
@@ -72,8 +76,10 @@ impl<'a> Call<'a> {
             surroundings::of_command(self.project(), self.env, self.config(), &self.cwd(), "");
         let script = guard::read(command, &facts);
         let known = self.known_files();
-        for path in guard::reads(&script, &facts).iter().filter(|path| path.is_file()) {
-            known.record(Sight::Read, path)?;
+        for path in guard::reads(&script, &facts) {
+            for file in fitting(&path) {
+                known.record(Sight::Read, &file)?;
+            }
         }
         for path in guard::writes(&script, &facts).iter().filter(|path| path.is_file()) {
             known.record(Sight::Wrote, path)?;
@@ -126,6 +132,21 @@ impl<'a> Call<'a> {
         }
         project.state()
     }
+}
+
+/// The file of this name, or the files that a pattern such as `src/*.rs` stands for.
+fn fitting(path: &Utf8Path) -> Vec<Utf8PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+    let (true, Ok(glob)) = (name.contains(['*', '?', '[']), Glob::new(name)) else {
+        return Vec::new();
+    };
+    let fits = glob.compile_matcher();
+    let files = folder.read_dir_utf8().into_iter().flatten().flatten();
+    let files = files.filter(|entry| fits.is_match(entry.file_name())).map(|e| e.into_path());
+    files.filter(|file| file.is_file()).take(MOST_FITTING).collect()
 }
 
 fn working_directory() -> Option<Utf8PathBuf> {

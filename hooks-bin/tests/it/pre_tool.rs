@@ -60,6 +60,16 @@ fn an_edit_needs_a_read_by_tool_or_by_command() {
 }
 
 #[test]
+fn files_read_by_a_pattern_are_known() {
+    let (scratch, client) = project();
+    scratch.file("notes/a.md", "a");
+    scratch.file("notes/b.txt", "b");
+    client.bash_ended("cat notes/*.md", 0, "a");
+    assert_eq!(client.edit_denied("Edit", "notes/a.md"), None);
+    assert!(client.edit_denied("Edit", "notes/b.txt").is_some());
+}
+
+#[test]
 fn pre_tool_alone_is_enough() {
     let (scratch, client) = project();
     scratch.file("b.rs", "b");

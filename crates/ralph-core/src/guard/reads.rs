@@ -66,13 +66,18 @@ const GREP: &[&str] = &[
     "--max-count",
 ];
 
-/// The files that a command line shows, as far as their names are known.
+/// The files that a command line shows, as far as their names are known; a pattern stays one, for
+/// the caller to look what fits it.
 pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     let mut found = Vec::new();
     for command in script.commands.iter().filter(|command| is_shown(command)) {
         for word in shown(command) {
-            if let Place::At(path) = paths::place(&word, command.directory.as_ref(), facts) {
-                found.push(path.into());
+            match paths::place(&word, command.directory.as_ref(), facts) {
+                Place::At(path) => found.push(path.into()),
+                Place::In { folder, pattern } => {
+                    found.push(Utf8PathBuf::from(folder).join(pattern))
+                }
+                Place::Unknown => {}
             }
         }
     }

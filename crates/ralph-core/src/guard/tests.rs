@@ -193,7 +193,7 @@ fn files_that_a_line_shows_are_found() {
         "awk -F: '{print $1}' a; jq . b.json; diff c d",
         &["/w/app/a", "/w/app/b.json", "/w/app/c", "/w/app/d"],
     );
-    check("cat < a; wc -l b; cat a > b; x=$(cat c); cat *.rs \"$Y\"", &["/w/app/a"]);
+    check("cat < a; wc -l b; cat a > b; x=$(cat c); cat *.rs \"$Y\"", &["/w/app/a", "/w/app/*.rs"]);
     check("bash -c 'cat a.rs'; timeout 5 cat b.rs", &["/w/app/a.rs", "/w/app/b.rs"]);
 }
 
