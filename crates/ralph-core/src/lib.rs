@@ -34,6 +34,7 @@ pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod install;
+mod json_members;
 pub mod known_files;
 pub mod leftovers;
 pub mod plan;

@@ -1,11 +1,10 @@
 //! A JSON text whose values keep their positions, so that an edit touches nothing else.
 
-use std::fmt;
 use std::ops::Range;
 
-use serde::Deserializer;
-use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::json_members::members;
 
 /// Why a settings file cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -126,23 +125,4 @@ fn container<'a>(
 fn span_in(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
     start..start + part.len()
-}
-
-/// The members of an object in the order of the text, repeated ones included.
-fn members(text: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
-    struct Members;
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<(String, &'de RawValue)>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut found = Vec::new();
-            while let Some(member) = map.next_entry()? {
-                found.push(member);
-            }
-            Ok(found)
-        }
-    }
-    serde_json::Deserializer::from_str(text).deserialize_map(Members)
 }

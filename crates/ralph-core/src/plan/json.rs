@@ -7,10 +7,8 @@ use super::depends::Wanted;
 use super::lines::LineNumbers;
 use super::parse::{Located, Problem};
 use super::story::State;
-use serde::Deserializer;
-use serde::de::{MapAccess, Visitor};
+use crate::json_members::members;
 use serde_json::value::RawValue;
-use std::fmt;
 use std::ops::Range;
 
 /// A JSON file that is known to be UTF-8.
@@ -168,27 +166,6 @@ fn scalar(raw: &RawValue) -> Option<String> {
         return serde_json::from_str(text).ok();
     }
     text.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then(|| text.to_owned())
-}
-
-/// The members of an object in file order, each value as it is written.
-fn members(object: &str) -> serde_json::Result<Vec<(String, &RawValue)>> {
-    struct Members;
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<(String, &'de RawValue)>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut found = Vec::new();
-            while let Some(member) = map.next_entry()? {
-                found.push(member);
-            }
-            Ok(found)
-        }
-    }
-    serde_json::Deserializer::from_str(object).deserialize_map(Members)
 }
 
 /// The change that gives `key` the value `value` in the text of one object: the range to replace
