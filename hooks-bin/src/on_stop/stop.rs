@@ -86,12 +86,12 @@ fn may_hold(stop: &Stop, stop_hook_active: bool) -> bool {
     stop.max_blocks > 0 && (!stop_hook_active || stop.max_blocks > 1)
 }
 
-/// How full the context is. Where the last answer may matter, it is waited for.
+/// How full the context is, counting the answer that was just given: any answer may be the one
+/// that fills it.
 fn context(session: &Session<'_>) -> (Ending, Option<Fill>) {
     let ending = session.ending();
     let fill = fill(session, &ending);
-    let is_open = fill.is_none_or(|fill| fill.is_half_way() && !fill.is_at_limit());
-    if ending.length == 0 || !is_open {
+    if ending.length == 0 || fill.is_some_and(|fill| fill.is_at_limit()) {
         return (ending, fill);
     }
     let ending = session.caught_up(ending);

@@ -7,10 +7,11 @@ mod prompt;
 mod rollback;
 mod stop;
 mod test_runs;
+mod whole_loop;
 
 use super::scenario::Scenario;
 
-/// All scenarios, those that wait for something included.
+/// All scenarios.
 pub(super) fn all() -> Vec<&'static Scenario> {
     [
         client_facts::SCENARIOS,
@@ -20,6 +21,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         stop::SCENARIOS,
         prompt::SCENARIOS,
         installation::SCENARIOS,
+        whole_loop::SCENARIOS,
     ]
     .into_iter()
     .flatten()

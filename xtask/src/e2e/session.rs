@@ -1,10 +1,13 @@
-//! One session of the real client: started with an environment of its own, ended by a deadline.
+//! One session of the real client, alone or under the loop: started with an environment of its
+//! own, ended by a deadline.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use camino::{Utf8Path, Utf8PathBuf};
 use scripted_model::{Model, Request, Script};
 use wait_timeout::ChildExt;
 
@@ -12,16 +15,18 @@ use super::stage::{SESSION, Stage};
 use super::{expect, processes};
 use crate::run;
 
-/// No session of a scenario takes a quarter of this.
+/// Nothing that a scenario starts takes a quarter of this.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// What remains of a session.
+/// What remains of a session, or of a whole run of the loop.
 pub(super) struct Run {
     pub(super) exit_code: Option<i32>,
-    /// What the client printed, one JSON object a line.
+    /// What the client or the loop printed, one JSON object a line.
     pub(super) stdout: String,
     /// The requests of the main conversation and of subagents.
     pub(super) requests: Vec<Request>,
+    /// How many processes were still there afterwards.
+    pub(super) left_behind: usize,
 }
 
 impl Run {
@@ -58,27 +63,72 @@ impl Stage<'_> {
         script: Script,
         variables: &[(&str, &str)],
     ) -> Result<Run> {
-        let model = Model::start(script)?;
-        let mut command = self.command(&model.base_url())?;
+        let (program, first) = self.client.command.split_first().context("no client")?;
+        let mut command = run::command(program);
+        command.args(first);
         command.args(["-p", prompt, "--dangerously-skip-permissions"]);
         command.args(["--output-format", "stream-json", "--verbose"]);
         if self.sessions == 0 {
             command.args(["--session-id", SESSION]);
         }
-        self.sessions += 1;
         command.envs(variables.iter().copied());
-        let (exit_code, stdout) = to_the_end(&mut command).inspect_err(|_| {
-            processes::end_all_of(&self.repo.scratch().path("home"));
-        })?;
-        processes::end_all_of(&self.repo.scratch().path("home"));
-        self.keep(&stdout, &model.requests())?;
-        Ok(Run { exit_code, stdout, requests: model.conversation() })
+        self.watch(command, script, None)
     }
 
-    fn command(&self, base_url: &str) -> Result<Command> {
-        let (program, first) = self.client.command.split_first().context("no client")?;
-        let mut command = run::command(program);
-        command.args(first).current_dir(self.root()).env_clear().envs(self.repo.isolation());
+    /// Runs the loop over the project's plan, with the client as its agent.
+    pub(super) fn run_loop(&mut self, script: Script) -> Result<Run> {
+        let command = self.loop_command();
+        self.watch(command, script, None)
+    }
+
+    /// The same, with SIGTERM to the loop as soon as this file of the home folder is there.
+    pub(super) fn run_loop_until(&mut self, script: Script, file: &str) -> Result<Run> {
+        let (command, sign) = (self.loop_command(), self.home().join(file));
+        self.watch(command, script, Some(&sign))
+    }
+
+    fn home(&self) -> Utf8PathBuf {
+        self.repo.scratch().path("home")
+    }
+
+    /// The loop, which finds the client by its usual name.
+    fn loop_command(&self) -> Command {
+        let scratch = self.repo.scratch();
+        let client: Vec<String> =
+            self.client.command.iter().map(|part| format!("'{part}'")).collect();
+        let script = format!("#!/bin/sh\nexec {} \"$@\"\n", client.join(" "));
+        scratch.script("tools/claude", &script);
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = run::command(self.binaries.join("ralph-loop").as_str());
+        command.arg("--json").env("PATH", format!("{}:{path}", scratch.path("tools")));
+        command
+    }
+
+    /// Runs a program that talks to the scripted model until it ends by itself.
+    fn watch(
+        &mut self,
+        mut command: Command,
+        script: Script,
+        term_at: Option<&Utf8Path>,
+    ) -> Result<Run> {
+        self.sessions += 1;
+        let model = Model::start(script)?;
+        self.surround(&mut command, &model.base_url());
+        let ended = to_the_end(&mut command, term_at);
+        let left_behind = processes::end_all_of(&self.home());
+        let (exit_code, stdout) = ended?;
+        self.keep(&stdout, &model.requests())?;
+        Ok(Run { exit_code, stdout, requests: model.conversation(), left_behind })
+    }
+
+    /// The environment of a machine on which nothing was ever set, but for the model's address and
+    /// what the command itself sets.
+    fn surround(&self, command: &mut Command, base_url: &str) {
+        let own: Vec<(OsString, OsString)> = command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        command.current_dir(self.root()).env_clear().envs(self.repo.isolation());
         command.envs([
             ("ANTHROPIC_BASE_URL", base_url),
             ("ANTHROPIC_API_KEY", "scripted"),
@@ -89,7 +139,7 @@ impl Stage<'_> {
             // Without it the client refuses to skip permissions for root.
             ("IS_SANDBOX", "1"),
         ]);
-        Ok(command)
+        command.envs(own);
     }
 
     /// Leaves what was said where a person can look it up.
@@ -108,8 +158,9 @@ impl Stage<'_> {
     }
 }
 
-/// Runs a program until it ends by itself, or fails at the deadline.
-fn to_the_end(command: &mut Command) -> Result<(Option<i32>, String)> {
+/// Runs a program until it ends by itself, or fails at the deadline. When the file is there, the
+/// program is asked to end.
+fn to_the_end(command: &mut Command, term_at: Option<&Utf8Path>) -> Result<(Option<i32>, String)> {
     let started = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
@@ -123,11 +174,19 @@ fn to_the_end(command: &mut Command) -> Result<(Option<i32>, String)> {
         let _ = stdout.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
+    if let Some(sign) = term_at {
+        while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if sign.exists() {
+            run::run(run::command("kill").args(["-TERM", &child.id().to_string()]))?;
+        }
+    }
     let Some(status) = child.wait_timeout(DEADLINE)? else {
         child.kill()?;
         child.wait()?;
-        bail!("the client did not end within {:?}: {command:?}", started.elapsed());
+        bail!("it did not end within {:?}: {command:?}", started.elapsed());
     };
-    let stdout = reading.join().ok().context("the client's output was not read")?;
+    let stdout = reading.join().ok().context("the output was not read")?;
     Ok((status.code(), stdout))
 }

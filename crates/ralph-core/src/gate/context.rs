@@ -76,11 +76,6 @@ impl Fill {
         self.limit > 0.0 && self.used as f64 >= self.limit * self.window as f64
     }
 
-    /// Whether one more answer could reach the limit.
-    pub fn is_half_way(&self) -> bool {
-        Self { used: self.used.saturating_mul(2), ..*self }.is_at_limit()
-    }
-
     /// For people: `161,020 of 200,000 tokens (80 %)`.
     pub fn told(&self) -> String {
         let percent = self.used.saturating_mul(100).checked_div(self.window).unwrap_or(0);

@@ -15,6 +15,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("continuation-over-three-features", STOP, continuation),
     Scenario::new("idle-continuation-ends", STOP, idle),
     Scenario::new("handoff-at-the-context-limit", STOP, handoff),
+    Scenario::new("handoff-by-the-last-answer-alone", STOP, sudden_handoff),
     Scenario::new("subagent-held-back", STOP, subagent),
     Scenario::new("own-session-left-alone", STOP, own_session),
 ];
@@ -92,9 +93,17 @@ fn idle(stage: &mut Stage<'_>) -> Result<()> {
 }
 
 fn handoff(stage: &mut Stage<'_>) -> Result<()> {
+    check_handoff(stage, FULL)
+}
+
+fn sudden_handoff(stage: &mut Stage<'_>) -> Result<()> {
+    check_handoff(stage, Tokens::default())
+}
+
+fn check_handoff(stage: &mut Stage<'_>, first: Tokens) -> Result<()> {
     let folder = feature_list(stage, 0);
     stage.configure("[session]\ncontext_window = 200000\ncontext_limit = 0.8\n")?;
-    let script = Script::of([tick(1).using(FULL), Answer::text("one is done").using(FULL)]);
+    let script = Script::of([tick(1).using(first), Answer::text("one is done").using(FULL)]);
     let run = stage.run_with("begin", script, &[("RALPH_LOOP_DIR", &folder)])?;
     run.succeeded()?;
     run.had_turns(2)?;

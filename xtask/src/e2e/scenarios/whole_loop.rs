@@ -1,0 +1,156 @@
+//! The whole loop, with the real client as its agent.
+
+use anyhow::Result;
+use scripted_model::{Answer, Script};
+use serde_json::Value;
+
+use crate::e2e::expect;
+use crate::e2e::scenario::Scenario;
+use crate::e2e::session::Run;
+use crate::e2e::stage::Stage;
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario::new("loop-over-three-stories-with-a-failing-attempt", &[], three_stories),
+    Scenario::new("loop-does-not-believe-a-failed-test", &["ralph-post-tool"], failed_test)
+        .needing((2, 1, 0), "a failing command fires no event"),
+    Scenario::new("loop-over-three-stories-in-one-session", &["ralph-on-stop"], one_session),
+    Scenario::new("loop-waits-for-a-usage-limit", &[], usage_limit),
+    Scenario::new("loop-ended-by-a-signal-and-resumed", &[], signal),
+];
+
+const STORIES: &str = "# Plan
+
+- [ ] US-001: Write one
+- [ ] US-002: Write two
+- [ ] US-003: Write three
+";
+
+/// A story is done when its file says so.
+const VERIFY: &str = r#"[verify]
+commands = ["! grep -L right *.story | grep ."]
+"#;
+
+fn prepare(stage: &Stage<'_>, plan: &str, config: &str) -> Result<()> {
+    fs_err::create_dir_all(stage.state.prd(1))?;
+    fs_err::write(stage.state.plan(1), plan)?;
+    stage.configure(config)?;
+    stage.repo.commit_all("the plan");
+    Ok(())
+}
+
+/// The agent writes a story's file.
+fn write(story: &str, content: &str) -> Answer {
+    Answer::bash(&format!("echo {content} > {story}.story"))
+}
+
+/// The commits since the plan was written, oldest first.
+fn commits(stage: &Stage<'_>) -> Vec<String> {
+    let log = stage.repo.git(["log", "--reverse", "--format=%s"]);
+    log.lines().filter(|line| line.starts_with("feat")).map(str::to_owned).collect()
+}
+
+/// How each iteration ended, by the journal.
+fn outcomes(stage: &Stage<'_>) -> Vec<String> {
+    let field = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    let finished = stage.journal("iteration_finished");
+    finished
+        .iter()
+        .map(|line| format!("{} {}", field(line, "story"), field(line, "outcome")))
+        .collect()
+}
+
+/// Every story is ticked and has its commit, once.
+fn all_done(stage: &Stage<'_>, run: &Run) -> Result<()> {
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    let titles =
+        ["feat(US-001): Write one", "feat(US-002): Write two", "feat(US-003): Write three"];
+    expect::same("the commits", &commits(stage), &titles.map(str::to_owned).to_vec())?;
+    let plan = fs_err::read_to_string(stage.state.plan(1))?;
+    expect::same("the plan", &plan, &STORIES.replace("[ ]", "[x]"))?;
+    // The last entry names its commit, so it is written after it.
+    let uncommitted = stage.repo.git(["status", "--porcelain"]);
+    expect::same("what is uncommitted", &uncommitted, &" M .ralph/PRD-1/progress.md\n".to_owned())?;
+    expect::same("processes left behind", &run.left_behind, &0)
+}
+
+fn three_stories(stage: &mut Stage<'_>) -> Result<()> {
+    prepare(stage, STORIES, VERIFY)?;
+    let turns = [("one", "right"), ("two", "wrong"), ("two", "right"), ("three", "right")]
+        .map(|(story, content)| [write(story, content), Answer::text("It is done.")]);
+    let run = stage.run_loop(Script::of(turns.into_iter().flatten()))?;
+    all_done(stage, &run)?;
+    run.had_turns(8)?;
+    expect::contains(&run.told(0)?, "US-001")?;
+    expect::contains(&run.told(4)?, "two.story")?;
+    expect::same("rollbacks", &stage.journal("rolled_back").len(), &1)?;
+    let outcomes = outcomes(stage);
+    let expected = ["US-001 success", "US-002 failed", "US-002 success", "US-003 success"];
+    expect::same("the iterations", &outcomes, &expected.map(str::to_owned).to_vec())
+}
+
+/// Nothing but the hook knows that the last test run failed.
+fn failed_test(stage: &mut Stage<'_>) -> Result<()> {
+    prepare(stage, "# Plan\n\n- [ ] US-001: Add up\n", "")?;
+    let test = |expected: u32| {
+        let code = format!(
+            "require('node:test')('adds up', () => {{ if (1 + 1 !== {expected}) throw 1; }});"
+        );
+        Answer::bash(&format!("echo \"{code}\" > sum.test.js; node --test"))
+    };
+    let script = Script::of([
+        test(3),
+        Answer::text("All tests pass, it is done."),
+        Answer::text("As I said, all tests pass."),
+        test(2),
+        Answer::text("It is done."),
+    ]);
+    let run = stage.run_loop(script)?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    let expected = ["US-001 failed", "US-001 success"].map(str::to_owned).to_vec();
+    expect::same("the iterations", &outcomes(stage), &expected)?;
+    expect::contains(&run.told(2)?, "TESTS gate failed")?;
+    expect::contains(&run.told(3)?, "adds up")
+}
+
+/// The stop hook settles each story and hands out the next one.
+fn one_session(stage: &mut Stage<'_>) -> Result<()> {
+    let config = format!("{VERIFY}\n[session]\nstories_per_session = \"auto\"\n");
+    prepare(stage, STORIES, &config)?;
+    let turns = [("one", "right"), ("two", "wrong"), ("two", "right"), ("three", "right")]
+        .map(|(story, content)| [write(story, content), Answer::text("It is done.")]);
+    let run = stage.run_loop(Script::of(turns.into_iter().flatten()))?;
+    all_done(stage, &run)?;
+    run.had_turns(8)?;
+    expect::contains(&run.told(2)?, "US-002")?;
+    expect::contains(&run.told(4)?, "two.story")?;
+    let sessions = fs_err::read_dir(stage.state.logs())?.count();
+    expect::same("sessions of the client", &sessions, &1)
+}
+
+fn usage_limit(stage: &mut Stage<'_>) -> Result<()> {
+    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
+    let words = "This exceeds your rate limit, try again in 2 seconds.";
+    let limit = Answer::refused(429, "rate_limit_error", words);
+    // Otherwise the client tries for three minutes before it gives up.
+    let limit = limit.with_header("x-should-retry", "false");
+    let script = Script::of([limit, write("one", "right"), Answer::text("It is done.")]);
+    let run = stage.run_loop(script)?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    expect::same("the commits", &commits(stage), &vec!["feat(US-001): Write one".to_owned()])?;
+    let expected = ["US-001 quota", "US-001 success"].map(str::to_owned).to_vec();
+    expect::same("the iterations", &outcomes(stage), &expected)
+}
+
+fn signal(stage: &mut Stage<'_>) -> Result<()> {
+    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
+    let endless = "echo half > one.story; touch ~/begun; setsid sleep 1000";
+    let script = Script::of([Answer::bash(endless)]);
+    let run = stage.run_loop_until(script, "begun")?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(143))?;
+    expect::same("processes left behind", &run.left_behind, &0)?;
+    expect::that(!stage.root().join("one.story").exists(), "the attempt is taken back")?;
+    let script = Script::of([write("one", "right"), Answer::text("It is done.")]);
+    let run = stage.run_loop(script)?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    expect::same("the commits", &commits(stage), &vec!["feat(US-001): Write one".to_owned()])
+}
