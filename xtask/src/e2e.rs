@@ -19,7 +19,7 @@ use clap::Args;
 use ralph_core::install::HOOK_NAMES;
 
 use self::client::Client;
-use self::expect::Unmet;
+use self::expect::{Lacking, Unmet};
 use self::scenario::Scenario;
 use self::stage::Stage;
 use crate::run;
@@ -149,12 +149,13 @@ fn play(
     if let Some(hook) = mutate {
         stage.stand_in(hook, stage::DOES_NOTHING)?;
     }
-    match (scenario.play)(&mut stage) {
-        Ok(()) => Ok(End::Green),
-        Err(error) => match error.downcast::<Unmet>() {
-            Ok(unmet) => Ok(End::Red(unmet.to_string())),
-            Err(error) => Err(error.context(scenario.name)),
-        },
+    let Err(error) = (scenario.play)(&mut stage) else { return Ok(End::Green) };
+    if let Some(lacking) = error.downcast_ref::<Lacking>() {
+        return Ok(End::Skipped(lacking.0));
+    }
+    match error.downcast::<Unmet>() {
+        Ok(unmet) => Ok(End::Red(unmet.to_string())),
+        Err(error) => Err(error.context(scenario.name)),
     }
 }
 

@@ -29,10 +29,15 @@ impl Request {
     /// Whether an agent asks, main or sub: its tools contain the shell. Others are side questions,
     /// and so are the warm-up calls of older clients.
     pub fn is_conversation(&self) -> bool {
-        let tools = self.body.get("tools").and_then(Value::as_array);
-        let shell = |tool: &Value| tool.get("name").and_then(Value::as_str) == Some("Bash");
         let warm_up = self.first_message().trim_start().starts_with("Warmup");
-        tools.is_some_and(|tools| tools.iter().any(shell)) && !warm_up
+        self.offers("Bash") && !warm_up
+    }
+
+    /// Whether the model may call this tool.
+    pub fn offers(&self, tool: &str) -> bool {
+        let tools = self.body.get("tools").and_then(Value::as_array);
+        let named = |known: &Value| known.get("name").and_then(Value::as_str) == Some(tool);
+        tools.is_some_and(|tools| tools.iter().any(named))
     }
 
     /// The first message, where the prompt is.

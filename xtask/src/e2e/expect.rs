@@ -16,6 +16,23 @@ impl fmt::Display for Unmet {
 
 impl std::error::Error for Unmet {}
 
+/// The client lacks what the scenario needs, which only showed while it ran: it proves nothing.
+#[derive(Debug)]
+pub(super) struct Lacking(pub(super) &'static str);
+
+impl fmt::Display for Lacking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Lacking {}
+
+/// Something without which the scenario cannot be played with this client.
+pub(super) fn possible(holds: bool, otherwise: &'static str) -> Result<()> {
+    if holds { Ok(()) } else { Err(Lacking(otherwise).into()) }
+}
+
 /// Something that must be true.
 pub(super) fn that(holds: bool, what: &str) -> Result<()> {
     if holds { Ok(()) } else { Err(Unmet(format!("expected: {what}")).into()) }

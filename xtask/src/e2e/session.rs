@@ -63,6 +63,25 @@ impl Stage<'_> {
         script: Script,
         variables: &[(&str, &str)],
     ) -> Result<Run> {
+        let mut command = self.client_command(prompt)?;
+        command.envs(variables.iter().copied());
+        self.watch(command, script, None)
+    }
+
+    /// The same, with SIGTERM to the client as soon as this file of the home folder is there.
+    pub(super) fn run_until(
+        &mut self,
+        file: &str,
+        prompt: &str,
+        script: Script,
+        variables: &[(&str, &str)],
+    ) -> Result<Run> {
+        let (mut command, sign) = (self.client_command(prompt)?, self.home().join(file));
+        command.envs(variables.iter().copied());
+        self.watch(command, script, Some(&sign))
+    }
+
+    fn client_command(&self, prompt: &str) -> Result<Command> {
         let (program, first) = self.client.command.split_first().context("no client")?;
         let mut command = run::command(program);
         command.args(first);
@@ -71,8 +90,7 @@ impl Stage<'_> {
         if self.sessions == 0 {
             command.args(["--session-id", SESSION]);
         }
-        command.envs(variables.iter().copied());
-        self.watch(command, script, None)
+        Ok(command)
     }
 
     /// Runs the loop over the project's plan, with the client as its agent.
@@ -116,8 +134,9 @@ impl Stage<'_> {
         self.surround(&mut command, &model.base_url());
         let ended = to_the_end(&mut command, term_at);
         let left_behind = processes::end_all_of(&self.home());
+        let stdout = ended.as_ref().map(|(_, stdout)| stdout.as_str()).unwrap_or_default();
+        self.keep(stdout, &model.requests())?;
         let (exit_code, stdout) = ended?;
-        self.keep(&stdout, &model.requests())?;
         Ok(Run { exit_code, stdout, requests: model.conversation(), left_behind })
     }
 
@@ -158,8 +177,8 @@ impl Stage<'_> {
     }
 }
 
-/// Runs a program until it ends by itself, or fails at the deadline. When the file is there, the
-/// program is asked to end.
+/// Runs a program until it ends by itself, or fails at the deadline. When the file is there, or
+/// does not come, the program is asked to end.
 fn to_the_end(command: &mut Command, term_at: Option<&Utf8Path>) -> Result<(Option<i32>, String)> {
     let started = Instant::now();
     let mut child = command
@@ -175,10 +194,10 @@ fn to_the_end(command: &mut Command, term_at: Option<&Utf8Path>) -> Result<(Opti
         String::from_utf8_lossy(&text).into_owned()
     });
     if let Some(sign) = term_at {
-        while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE {
+        while !sign.exists() && child.try_wait()?.is_none() && started.elapsed() < DEADLINE / 3 {
             std::thread::sleep(Duration::from_millis(20));
         }
-        if sign.exists() {
+        if child.try_wait()?.is_none() {
             run::run(run::command("kill").args(["-TERM", &child.id().to_string()]))?;
         }
     }

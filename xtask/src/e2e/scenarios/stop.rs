@@ -17,6 +17,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("handoff-at-the-context-limit", STOP, handoff),
     Scenario::new("handoff-by-the-last-answer-alone", STOP, sudden_handoff),
     Scenario::new("subagent-held-back", STOP, subagent),
+    Scenario::new("unfinished-task-held-back", STOP, task),
+    Scenario::new("idle-teammate-held-back", STOP, teammate),
     Scenario::new("own-session-left-alone", STOP, own_session),
 ];
 
@@ -140,6 +142,57 @@ fn subagent(stage: &mut Stage<'_>) -> Result<()> {
     expect::same("the subagent's turns", &turns.len(), &2)?;
     let told = turns.last().map(|request| request.told()).unwrap_or_default();
     expect::contains(&told, "two warnings")
+}
+
+/// A task is not completed while a line that was added for it says `TODO`.
+fn task(stage: &mut Stage<'_>) -> Result<()> {
+    stage.repo.write("a.txt", "old TODO\n");
+    stage.repo.commit_all("an old one");
+    let create = json!({"subject": "add up", "description": "add up", "activeForm": "adding up"});
+    let complete = || Answer::tool("TaskUpdate", json!({"taskId": "1", "status": "completed"}));
+    let script = Script::of([
+        Answer::tool("TaskCreate", create),
+        Answer::write(stage.path("sum.js"), "// TODO: add up\n"),
+        complete(),
+        Answer::bash("echo 'exports.sum = (a, b) => a + b;' > sum.js"),
+        complete(),
+        Answer::text("Done."),
+    ]);
+    let run = stage.run_with("add up", script, &[("CLAUDE_CODE_ENABLE_TASKS", "1")])?;
+    let has_tasks = run.requests.first().is_some_and(|request| request.offers("TaskUpdate"));
+    expect::possible(has_tasks, "there are no tasks in print mode")?;
+    run.succeeded()?;
+    expect::contains(&run.told(3)?, "sum.js:1")?;
+    expect::lacks(&run.told(3)?, "a.txt")?;
+    expect::lacks(&run.told(5)?, "TODO")
+}
+
+/// A teammate does not rest while a line that it added is for debugging.
+fn teammate(stage: &mut Stage<'_>) -> Result<()> {
+    let team = json!({"team_name": "builders", "description": "they build"});
+    let member = json!({
+        "description": "add up",
+        "prompt": "write the sum",
+        "subagent_type": "general-purpose",
+        "team_name": "builders",
+        "name": "adder",
+    });
+    let main = [Answer::tool("TeamCreate", team), Answer::tool("Task", member)];
+    let theirs = [
+        Answer::write(stage.path("sum.js"), "console.log('here');\n"),
+        Answer::text("The sum is written."),
+        Answer::bash("echo 'exports.sum = (a, b) => a + b;' > sum.js; touch ~/clean"),
+    ];
+    let script = Script::of(main).with_conversation("write the sum", theirs);
+    let teams = [("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")];
+    // In print mode the client waits for its team, which only ends when it is told to.
+    let run = stage.run_until("clean", "build it with a team", script, &teams)?;
+    let has_teams = run.requests.first().is_some_and(|request| request.offers("TeamCreate"));
+    expect::possible(has_teams, "there are no teams in print mode")?;
+    let of_teammate = |request: &&Request| request.first_message().contains("write the sum");
+    let told: Vec<String> = run.requests.iter().filter(of_teammate).map(Request::told).collect();
+    expect::that(told.len() >= 3, "the teammate goes on")?;
+    expect::contains(&told.get(2).cloned().unwrap_or_default(), "sum.js:1")
 }
 
 /// The loop's session goes on, and a person's own session in the same project ends when it ends.
