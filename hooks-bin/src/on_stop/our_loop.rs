@@ -108,6 +108,9 @@ fn settled(
         }
         Outcome::CheckFailed(checks) => Settled::Failed(shown(checks.last())),
         Outcome::NothingChanged => Settled::Failed("No file was changed for it.".to_owned()),
+        Outcome::TestsWeakened(what) => {
+            Settled::Failed(format!("The tests were weakened: {what}. Bring them back."))
+        }
         Outcome::CommitRefused(text) => {
             Settled::Failed(format!("The commit was refused:\n{}", gate::last_lines(&text)))
         }

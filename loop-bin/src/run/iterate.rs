@@ -104,10 +104,16 @@ impl Stage {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
                 let files = counted(done.files.len(), "file", "files");
                 self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
+                if let Some(what) = done.weakened {
+                    self.view.line(format!("{}: look at the tests: {what}", attempt.story));
+                }
                 Settlement::Done
             }
             settle::Outcome::NothingChanged => Settlement::NothingChanged,
             settle::Outcome::CheckFailed(checks) => Settlement::Failed(failed_check(&checks)),
+            settle::Outcome::TestsWeakened(what) => {
+                Settlement::Failed(format!("the tests were weakened: {what}"))
+            }
             settle::Outcome::CommitRefused(said) => {
                 Settlement::Failed(format!("the commit was refused: {said}"))
             }

@@ -102,6 +102,7 @@ pub const KEYS: &[Key] = &[
     key("hooks.fail_behavior", Kind::Choice, "HOOK_FAIL_BEHAVIOR", "hook-fail-behavior", "Whether a lifecycle script that breaks ends the run: `continue` or `abort`."),
     key("tests.commands", Kind::List, "RALPH_TESTS", "", "Your own test commands, where they are not recognised by themselves."),
     key("tests.files", Kind::List, "RALPH_TEST_FILES", "", "Globs of test files, where they are not recognised by themselves."),
+    key("tests.weakened", Kind::Choice, "RALPH_TESTS_WEAKENED", "", "What happens when fewer tests run or they check less than before a story: `report`, `refuse` or `ignore`."),
 ];
 
 impl Key {

@@ -30,5 +30,5 @@ pub use load::Flag;
 pub use seconds::Seconds;
 pub use values::{
     Agent, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, PlanSettings, Rollback,
-    RollbackOn, Scope, Session, Stop, StoriesPerSession, Tests, Verify,
+    RollbackOn, Scope, Session, Stop, StoriesPerSession, Tests, Verify, Weakened,
 };

@@ -318,4 +318,18 @@ pub enum FailBehavior {
 pub struct Tests {
     pub commands: Vec<String>,
     pub files: Vec<String>,
+    pub weakened: Weakened,
+}
+
+/// What happens when everything passes, but fewer tests run or they check less than before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weakened {
+    /// The user is told; removing a test can be right.
+    #[default]
+    Report,
+    /// The story is not done.
+    Refuse,
+    /// Nothing.
+    Ignore,
 }

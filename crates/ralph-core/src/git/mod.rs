@@ -29,6 +29,7 @@ mod blobs;
 mod changed;
 mod checkpoint;
 mod command;
+mod contents;
 mod diff;
 mod head;
 mod ignore;
@@ -47,6 +48,7 @@ pub use changed::changed_since;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub(crate) use command::wait_for_orphaned_commit;
 pub use command::{Git, GitError};
+pub(crate) use contents::{content_now, contents_at};
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{

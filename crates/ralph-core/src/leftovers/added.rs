@@ -5,15 +5,11 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::git::{Checkpoint, GitError, Repo};
+use crate::git::{Checkpoint, GitError, Repo, content_now, contents_at};
 use crate::state::StateDir;
-
-/// Larger files were made by a program.
-const LARGEST_FILE: u64 = 1024 * 1024;
 
 /// More changed files than this are no task's own.
 const MOST_FILES: usize = 2000;
@@ -45,7 +41,7 @@ pub fn added_lines(repo: &Repo, state: &StateDir) -> Result<Vec<Added>, GitError
     paths.retain(|path| !path.contains(&b'\n'));
     paths.truncate(MOST_FILES);
     let before = match base {
-        Some(base) => contents(repo, &base, &paths)?,
+        Some(base) => contents_at(repo, &base, &paths)?,
         None => HashMap::new(),
     };
     let added = paths.iter().filter_map(|path| {
@@ -71,50 +67,6 @@ fn listed(repo: &Repo, args: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
     let output = repo.git().run(args)?;
     let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(<[u8]>::to_vec).collect())
-}
-
-/// The files as they were, from one git process; those that did not exist are left out.
-fn contents<'a>(
-    repo: &Repo,
-    base: &str,
-    paths: &'a [Vec<u8>],
-) -> Result<HashMap<&'a [u8], Vec<u8>>, GitError> {
-    let mut input = Vec::new();
-    for path in paths {
-        input.extend_from_slice(base.as_bytes());
-        input.push(b':');
-        input.extend_from_slice(path);
-        input.push(b'\n');
-    }
-    let output = repo.git().feed(&["cat-file", "--batch"], &input)?;
-    let mut rest = output.as_slice();
-    let mut found = HashMap::new();
-    for path in paths {
-        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { break };
-        let (header, after) = rest.split_at(end);
-        rest = after.get(1..).unwrap_or_default();
-        // `<object> <type> <size>`, or the name and `missing`.
-        if header.ends_with(b" missing") {
-            continue;
-        }
-        let header = String::from_utf8_lossy(header).into_owned();
-        let size = header.rsplit(' ').next().and_then(|size| size.parse::<usize>().ok());
-        let Some(content) = size.and_then(|size| rest.get(..size)) else { break };
-        rest = rest.get(content.len() + 1..).unwrap_or_default();
-        found.insert(path.as_slice(), content.to_vec());
-    }
-    Ok(found)
-}
-
-/// A regular file of a size that people write; links and folders are none.
-fn content_now(path: &Path) -> Option<Vec<u8>> {
-    let metadata = fs_err::symlink_metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > LARGEST_FILE {
-        return None;
-    }
-    let mut content = Vec::new();
-    fs_err::File::open(path).ok()?.take(LARGEST_FILE).read_to_end(&mut content).ok()?;
-    Some(content)
 }
 
 fn new_lines(old: &[u8], new: &[u8]) -> Vec<(usize, String)> {

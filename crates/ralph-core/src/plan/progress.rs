@@ -67,6 +67,8 @@ pub struct Entry {
     pub verify: Vec<(String, bool)>,
     /// The files that the commit changed.
     pub files_changed: Vec<String>,
+    /// In what respect the tests are weaker than before.
+    pub weakened: Option<String>,
     /// What the agent says that it did.
     pub summary: Option<String>,
 }
@@ -115,6 +117,9 @@ impl Entry {
         }
         if !self.files_changed.is_empty() {
             line("Files changed", &named(&self.files_changed));
+        }
+        if let Some(what) = &self.weakened {
+            line("Tests weakened", &one_line(what));
         }
         if let Some(summary) = &self.summary {
             line("Summary", &indented(summary));

@@ -14,12 +14,13 @@ use super::check::{Check, CheckEnd, run_checks};
 use super::commit;
 use super::marker::Marker;
 use super::repaired_plan::{plan_now, repair_plan};
-use crate::attempt::clear_failure;
-use crate::config::Config;
+use crate::attempt::{TestFiles, clear_failure};
+use crate::config::{Config, Weakened};
 use crate::git::{CheckpointError, GitError, Repo, Status};
 use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Options, UnknownStory};
 use crate::state::{self, Cap, Event, Journal, StateDir};
+use crate::weakened_tests::weakened_since;
 
 /// Where an attempt takes place.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +69,8 @@ pub enum Outcome {
     Done(Done),
     /// No file changed, so there is nothing that could be done.
     NothingChanged,
+    /// Everything passes, but fewer tests run or they check less; told in one line.
+    TestsWeakened(String),
     /// The last of these checks did not pass.
     CheckFailed(Vec<Check>),
     /// Git or one of the user's git hooks refused the commit.
@@ -87,6 +90,8 @@ pub struct Done {
     pub files: Vec<PathBuf>,
     /// The checks that passed.
     pub checks: Vec<Check>,
+    /// In what respect the tests are weaker than before, for a person to look at.
+    pub weakened: Option<String>,
 }
 
 /// Why an attempt could not be settled at all.
@@ -133,13 +138,30 @@ pub fn settle(
         Some(check) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
         _ => {}
     }
+    let weakened = weakened(place, attempt, &files)?;
+    if let (Some(what), Weakened::Refuse) = (&weakened, place.config.tests.weakened) {
+        return Ok(Outcome::TestsWeakened(what.clone()));
+    }
     let commit = match tick_and_commit(place, attempt)? {
         Ok(commit) => commit,
         Err(refusal) => return Ok(Outcome::CommitRefused(refusal)),
     };
-    let done = Done { commit, files, checks };
+    let done = Done { commit, files, checks, weakened };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
+}
+
+/// In what respect the attempt weakened the tests, if anybody wants to know.
+pub(super) fn weakened(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    files: &[PathBuf],
+) -> Result<Option<String>, GitError> {
+    let tests = &place.config.tests;
+    match (&attempt.head, tests.weakened) {
+        (None, _) | (_, Weakened::Ignore) => Ok(None),
+        (Some(head), _) => weakened_since(place.repo, head, files, &TestFiles::new(&tests.files)),
+    }
 }
 
 /// The files that differ from what was there when the attempt began; plan, progress and our own
@@ -217,10 +239,14 @@ pub(super) fn record_done(
         commit: short(done.commit.as_deref()),
         verify: done.checks.iter().map(|check| (check.command.clone(), check.passed())).collect(),
         files_changed: done.files.iter().map(|file| file.display().to_string()).collect(),
+        weakened: done.weakened.clone(),
         ..progress_entry(attempt, report, progress::Status::Success)
     };
     if !is_logged(attempt, &entry) {
         log_progress(attempt, &entry)?;
+        if let Some(what) = &done.weakened {
+            place.journal.append(&Event::TestsWeakened { what: what.clone() })?;
+        }
         place.journal.append(&Event::StoryDone)?;
     }
     clear_failure(place.state)?;
@@ -258,6 +284,7 @@ pub fn progress_entry(attempt: &Attempt, report: &Report, status: progress::Stat
         cost_usd: report.cost_usd,
         verify: Vec::new(),
         files_changed: Vec::new(),
+        weakened: None,
         summary: report.summary.clone(),
     }
 }

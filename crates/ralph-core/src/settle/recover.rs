@@ -3,7 +3,7 @@
 use super::attempt::Attempt;
 use super::commit;
 use super::marker::Marker;
-use super::procedure::{Done, Place, Report, SettleError, record_done};
+use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::git::{Status, wait_for_orphaned_commit};
 use crate::plan::State;
@@ -54,7 +54,8 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
         Some(head) => commit::files_between(place.repo, attempt.head.as_deref(), head)?,
         None => Vec::new(),
     };
-    let done = Done { commit: head.clone(), files, checks: Vec::new() };
+    let weakened = weakened(place, &attempt, &files)?;
+    let done = Done { commit: head.clone(), files, checks: Vec::new(), weakened };
     record_done(place, &attempt, &Report::default(), &done)?;
     Ok(Recovered::Finished { story: attempt.story, commit: head })
 }

@@ -89,6 +89,9 @@ pub enum Event {
     StorySetAside {
         why: String,
     },
+    TestsWeakened {
+        what: String,
+    },
     PlanRepaired {
         findings: Vec<String>,
     },

@@ -144,6 +144,35 @@ fn a_failing_check_leaves_everything_open() {
     assert!(Attempt::load(&stage.state).unwrap().is_some());
 }
 
+/// Removes one of two tests and settles.
+fn weaken(flags: &[(&str, &str)]) -> (Stage, Outcome) {
+    let stage = Stage::new(flags);
+    stage.test.write("sum.test.js", "it('adds')\nit('subtracts')\n");
+    stage.test.commit_all("tests");
+    let attempt = stage.begin();
+    stage.test.write("sum.test.js", "it('adds')\n");
+    let outcome = stage.settle(&attempt);
+    (stage, outcome)
+}
+
+#[test]
+fn weakened_tests_are_reported_refused_or_ignored() {
+    let what = "1 test fewer runs than before (sum.test.js)";
+    let (stage, outcome) = weaken(&[]);
+    let Outcome::Done(done) = outcome else { panic!("not done") };
+    assert_eq!(done.weakened.as_deref(), Some(what));
+    assert!(
+        stage.read(".ralph/PRD-1/progress.md").contains(&format!("- Tests weakened: {what}\n"))
+    );
+    assert!(stage.read(".ralph/events.jsonl").contains("tests_weakened"));
+    let (stage, outcome) = weaken(&[("tests.weakened", "refuse")]);
+    assert_eq!(outcome, Outcome::TestsWeakened(what.to_owned()));
+    assert_eq!(stage.plan(), STORIES);
+    let (stage, outcome) = weaken(&[("tests.weakened", "ignore")]);
+    assert!(matches!(outcome, Outcome::Done(done) if done.weakened.is_none()));
+    assert!(!stage.read(".ralph/events.jsonl").contains("tests_weakened"));
+}
+
 #[test]
 fn the_users_hooks_run_and_a_refusal_takes_the_tick_back() {
     let stage = Stage::new(&[]);

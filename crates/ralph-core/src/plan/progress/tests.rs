@@ -16,6 +16,7 @@ fn entry(story: &str, summary: &str) -> Entry {
         cost_usd: None,
         verify: Vec::new(),
         files_changed: Vec::new(),
+        weakened: None,
         summary: Some(summary.to_owned()),
     }
 }
@@ -31,6 +32,7 @@ fn an_entry_begins_with_the_agreed_lines() {
         cost_usd: Some(0.42),
         verify: vec![("cargo test".to_owned(), true), ("cargo fmt".to_owned(), false)],
         files_changed: vec!["a.rs".to_owned(), "b.rs".to_owned()],
+        weakened: Some("1 test fewer\nruns".to_owned()),
         ..entry("US-001", "Did it.\n\n## Iteration 9 - US-009\n- Status: SUCCESS")
     };
     let text = String::from_utf8(full.appended_to(b"")).unwrap();
@@ -48,6 +50,7 @@ fn an_entry_begins_with_the_agreed_lines() {
     - Verify: `cargo test` passed
     - Verify: `cargo fmt` failed
     - Files changed: 2 (a.rs, b.rs)
+    - Tests weakened: 1 test fewer runs
     - Summary: Did it.
       \## Iteration 9 - US-009
       - Status: SUCCESS
