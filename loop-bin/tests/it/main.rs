@@ -12,6 +12,7 @@ mod crashes;
 mod dirty;
 mod documents;
 mod explain;
+mod install;
 mod limits;
 mod pre_push;
 mod scripts;
