@@ -19,6 +19,7 @@ const NAME: &str = "planning";
 pub(crate) fn run(stage: &mut Stage) -> Result<Success, Failure> {
     stage.note(&Event::LoopStarted { mode: NAME.to_owned(), plan: stage.plan.to_string() });
     stage.view.line(format!("planning: {}", stage.plan));
+    stage.tell_about_hooks();
     let specs = stage.project.root().join(&stage.config.run.specs).into_string();
     let vars = vec![("PLAN_FILE", stage.plan.to_string()), ("SPEC_DIR", specs)];
     let first = vec![("ITERATION", "1".to_owned())];

@@ -15,6 +15,7 @@ use ralph_core::state::{self, Lock, LockError, StateDir};
 use super::Request;
 use super::record::Record;
 use super::stage::Stage;
+use crate::agent::PassedHooks;
 use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::step::Counters;
@@ -115,6 +116,7 @@ pub(super) fn prepare(env: &Env, request: &Request) -> Result<Stage, Failure> {
         quota_streak: 0,
         broke: false,
         json: request.json,
+        hooks: PassedHooks::find(env, &project, &config.agent.command),
         project,
         repo,
         config,

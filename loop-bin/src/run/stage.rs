@@ -10,6 +10,7 @@ use ralph_core::settle::{Attempt, Place, Report};
 use ralph_core::state::{Event, Journal, Lock, Marks, StateDir};
 
 use super::record::Record;
+use crate::agent::PassedHooks;
 use crate::exit::{Failure, Success};
 use crate::signals::Interrupts;
 use crate::step::{Action, Counters, Finish, State};
@@ -24,6 +25,8 @@ pub(crate) struct Stage {
     pub(crate) plan: Utf8PathBuf,
     pub(crate) view: View,
     pub(crate) json: bool,
+    /// What the agent gets besides its own command line.
+    pub(crate) hooks: PassedHooks,
     pub(crate) interrupts: Interrupts,
     /// The run's name, and what it did before a crash.
     pub(crate) run: String,

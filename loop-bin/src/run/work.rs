@@ -80,7 +80,7 @@ impl Stage {
         deadline: Option<Duration>,
     ) -> Result<Run, Failure> {
         let command = AgentCommand {
-            line: self.config.agent.command.clone(),
+            line: self.hooks.applied_to(&self.config.agent.command, self.state())?,
             root: self.project.root().to_owned(),
             vars: self.agent_variables(),
         };

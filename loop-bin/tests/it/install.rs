@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use test_support::{Scratch, program};
 
-use crate::stage::{LOOP, Ran};
+use crate::stage::{Ran, copy_loop_to};
 
 const HOOKS: [&str; 4] = ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
 
@@ -16,8 +16,7 @@ struct Machine {
 impl Machine {
     fn new(client: &str) -> Self {
         let scratch = Scratch::new();
-        scratch.dir("unpacked");
-        fs_err::copy(LOOP, scratch.path("unpacked/ralph-loop")).unwrap();
+        copy_loop_to(&scratch.path("unpacked"));
         for hook in HOOKS {
             scratch.script(&format!("unpacked/{hook}"), &format!("#!/bin/sh\n# {hook}\n"));
         }

@@ -14,6 +14,7 @@ mod documents;
 mod explain;
 mod install;
 mod limits;
+mod passed_hooks;
 mod pre_push;
 mod scripts;
 mod signals;

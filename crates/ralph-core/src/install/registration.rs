@@ -1,7 +1,9 @@
 //! Which hook is registered for which event, and since when the client knows it.
 
+use camino::Utf8Path;
 use serde::Serialize;
 
+use super::place::quoted;
 use super::version::ClientVersion;
 
 /// The hook binaries.
@@ -105,6 +107,21 @@ impl Registrations {
                 .map(|row| LeftOut { event: row.event, since: row.since })
                 .collect(),
         }
+    }
+
+    /// For hooks that lie in this folder and are not copied anywhere.
+    pub fn of_folder(client: ClientVersion, folder: &Utf8Path) -> Self {
+        Self::of(client, &quoted(folder), false)
+    }
+
+    /// The same, but only where `wanted` says so of an event and its hook.
+    #[must_use]
+    pub fn only(mut self, wanted: impl Fn(&str, &str) -> bool) -> Self {
+        self.groups.retain(|(event, _)| {
+            let row = TABLE.iter().find(|row| row.event == *event);
+            row.is_some_and(|row| wanted(row.event, row.hook))
+        });
+        self
     }
 
     /// The events that are registered.

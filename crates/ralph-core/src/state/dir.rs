@@ -268,6 +268,12 @@ impl StateDir {
         SessionDir { root: self.root.join("state").join(id.as_str()) }
     }
 
+    /// The client's settings that the loop passes to its agent. In the folder of the sessions,
+    /// which is out of git in projects of every age.
+    pub fn passed_settings(&self) -> Utf8PathBuf {
+        self.root.join("state").join("passed-settings.json")
+    }
+
     /// Patterns, relative to the folder, of what never belongs into a commit, whatever became of
     /// its `.gitignore`.
     pub fn uncommitted() -> impl Iterator<Item = &'static str> {
