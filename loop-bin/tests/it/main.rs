@@ -2,6 +2,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "tests start programs and fail loudly"
 )]
