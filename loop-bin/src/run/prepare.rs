@@ -116,6 +116,7 @@ pub(super) fn prepare(env: &Env, request: &Request) -> Result<Stage, Failure> {
         quota_streak: 0,
         broke: false,
         json: request.json,
+        path: env.get("PATH").unwrap_or_default(),
         hooks: PassedHooks::find(env, &project, &config.agent.command),
         project,
         repo,

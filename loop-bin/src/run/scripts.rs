@@ -17,6 +17,7 @@ impl Stage {
             root: self.project.root(),
             state: self.state(),
             interrupts: &self.interrupts,
+            path: &self.path,
         };
         let mode = match self.config.run.mode {
             Mode::Building => "building",

@@ -25,6 +25,8 @@ pub(crate) struct Stage {
     pub(crate) plan: Utf8PathBuf,
     pub(crate) view: View,
     pub(crate) json: bool,
+    /// Where programs are looked for.
+    pub(crate) path: String,
     /// What the agent gets besides its own command line.
     pub(crate) hooks: PassedHooks,
     pub(crate) interrupts: Interrupts,

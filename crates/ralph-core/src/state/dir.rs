@@ -157,6 +157,11 @@ impl StateDir {
         self.root.join("hooks")
     }
 
+    /// The user's own programs, which lifecycle scripts call by their names.
+    pub fn custom_programs(lifecycle: &Utf8Path) -> Utf8PathBuf {
+        lifecycle.join("custom")
+    }
+
     /// One short lesson per distinct rollback cause.
     pub fn guardrails(&self) -> Utf8PathBuf {
         self.root.join("guardrails.md")
