@@ -69,29 +69,17 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
             Request::Merge(request_merge::Request::from_matches(matches))
         }
         Some(("demo", _)) => Request::Demo,
-        _ => Request::Run(run::Request {
-            flags: given_flags(&matches),
-            dry_run: matches.get_flag("dry-run"),
-            json: matches.get_flag("json"),
-        }),
+        _ => Request::Run(run::Request { flags: given_flags(&matches) }),
     })
 }
 
 /// The whole command line; the documentation is made from it.
 pub(crate) fn command() -> Command {
-    let switch = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
     Command::new("ralph-loop")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
-        .arg(switch(
-            "dry-run",
-            "Show what would be done; write nothing and run no agent [RALPH_DRY_RUN]",
-        ))
-        .arg(switch("json", "Print events as lines of JSON instead of the view [RALPH_JSON]"))
         .args(flags_of_keys())
         .subcommand(init::command())
         .subcommands(install::commands())

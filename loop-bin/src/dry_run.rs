@@ -8,12 +8,12 @@ use ralph_core::state::Lock;
 
 use crate::agent::PassedHooks;
 use crate::exit::{Failure, Success};
-use crate::run::{Ground, Request, ground};
+use crate::run::Ground;
 use crate::terminal::say;
 
 /// Shows it.
-pub(crate) fn show(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let Ground { project, config, repo, plan } = ground(env, request)?;
+pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
+    let Ground { project, config, repo, plan } = ground;
     let plan = plan?;
     let counts = plan.counts();
     say(format!("Project   {}", project.root()));

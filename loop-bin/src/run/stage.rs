@@ -24,7 +24,6 @@ pub(crate) struct Stage {
     pub(crate) config: Config,
     pub(crate) plan: Utf8PathBuf,
     pub(crate) view: View,
-    pub(crate) json: bool,
     /// Where programs are looked for.
     pub(crate) path: String,
     /// What the agent gets besides its own command line.
@@ -60,7 +59,7 @@ impl Stage {
         let story = self.attempt.as_ref().map(|attempt| attempt.story.clone());
         let marks = Marks { run: Some(self.run.clone()), story, session: None };
         let journal = Journal::new(self.state(), "ralph-loop").marked(marks);
-        if self.json { journal.echoed(terminal::echo) } else { journal }
+        if self.config.run.json { journal.echoed(terminal::echo) } else { journal }
     }
 
     /// Writes an event down. A journal that cannot be written does not end the run.

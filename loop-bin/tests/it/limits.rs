@@ -94,6 +94,9 @@ fn a_dry_run_writes_nothing() {
     let ran: Ran = command.env("RALPH_DRY_RUN", "1").output().unwrap().into();
     ran.ended(0).says("US-001 First");
     assert_eq!(stage.repo.fingerprint(), before);
+    stage.repo.write(".ralph/config.toml", "[loop]\ndry_run = true\n");
+    stage.run(&[]).ended(0).says("US-001 First");
+    stage.run(&["--dry-run=false", "--max-iterations", "1"]).ended(0).says("US-001 done");
 }
 
 #[test]
@@ -107,6 +110,9 @@ fn events_are_printed_as_json() {
         ran.out
     );
     assert_eq!(ran.out, stage.read(".ralph/events.jsonl"));
+    let other = Stage::new("works", TWO);
+    other.repo.write(".ralph/config.toml", "[loop]\njson = true\n");
+    other.run(&[]).ended(0).says("\"event\":\"committed\"");
 }
 
 #[test]
