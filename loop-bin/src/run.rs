@@ -1,7 +1,9 @@
 //! One dull runner: performs what `step.rs` decides and feeds back what happened.
 
+mod allowance;
 mod finish;
 mod iterate;
+mod judge;
 mod keepsake;
 mod prepare;
 mod record;

@@ -66,8 +66,9 @@ pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
 
 /// Words that the shell knows by itself.
 fn is_builtin(word: &str) -> bool {
-    ["cd", "exec", "eval", "set", "export", "if", "for", "while", "command", "true", "false", ":"]
-        .contains(&word)
+    "cd exec eval set export unset if for while until case command true false umask ulimit trap . :"
+        .split(' ')
+        .any(|known| known == word)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 mod child;
 mod client;
 mod command;
-mod hooks;
 mod leftovers;
+mod options;
 mod output;
 mod processes;
 mod stream;
@@ -13,7 +13,7 @@ mod usage_limit;
 pub(crate) use child::{Run, RunEnd, Supervision, supervise};
 pub(crate) use client::Client;
 pub(crate) use command::{AgentCommand, is_found, program_of};
-pub(crate) use hooks::{Installed, PassedHooks};
 pub(crate) use leftovers::end_leftovers;
+pub(crate) use options::{ClientOptions, Installed};
 pub(crate) use processes::{Descendants, adopt_orphans};
 pub(crate) use stream::Seen;

@@ -9,7 +9,7 @@ use ralph_core::project::Project;
 use ralph_core::state::{self, Event, Journal};
 
 use super::Finding;
-use crate::agent::{AgentCommand, PassedHooks, Supervision, supervise};
+use crate::agent::{AgentCommand, ClientOptions, Supervision, supervise};
 use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::terminal::say;
@@ -29,9 +29,9 @@ pub(super) fn try_hooks(env: &Env, project: &Project, config: &Config) -> Result
     state.prepare()?;
     fs_err::create_dir_all(state.logs())?;
     let log = fs_err::File::create(state.logs().join("doctor.log"))?.into_parts().0;
-    let passed = PassedHooks::find(env, project, &config.agent.command);
+    let options = ClientOptions::find(env, project, &config.agent.command);
     let command = AgentCommand {
-        line: passed.applied_to(&config.agent.command, state)?,
+        line: options.applied_to(&config.agent.command, None, state)?,
         root: project.root().to_owned(),
         vars: vec![("RALPH_ROOT".to_owned(), project.root().to_string())],
     };

@@ -150,6 +150,7 @@ impl Stage {
             settle::repair_plan(&place, &attempt)?;
         }
         self.learn(&attempt, outcome, why)?;
+        self.outcome = Some(outcome);
         Ok(Event::RolledBack { changed })
     }
 
@@ -164,7 +165,7 @@ impl Stage {
             Outcome::Success | Outcome::Blocked => return Ok(()),
             Outcome::Failed | Outcome::NoChanges => Status::Failed,
             Outcome::Timeout => Status::Timeout,
-            Outcome::Quota | Outcome::Interrupted => Status::Interrupted,
+            Outcome::Quota | Outcome::Budget | Outcome::Interrupted => Status::Interrupted,
         };
         self.log(attempt, status, &headline)
     }
@@ -190,7 +191,16 @@ impl Stage {
 
     /// The iteration is over: nothing is under way any more.
     pub(super) fn end_iteration(&mut self, state: &State, outcome: Outcome) -> Result<(), Failure> {
+        self.note_end(state, outcome);
+        self.attempt = None;
+        // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
+        Ok(settle::end(self.state())?)
+    }
+
+    /// The journal's word of how an iteration ended.
+    pub(super) fn note_end(&mut self, state: &State, outcome: Outcome) {
         let counters = &state.counters;
+        self.outcome = None;
         self.note(&state::Event::IterationFinished {
             outcome: outcome.word().to_owned(),
             exit_code: counters.last_exit_code,
@@ -198,9 +208,6 @@ impl Stage {
             tokens: self.report.tokens,
             cost_usd: self.report.cost_usd,
         });
-        self.attempt = None;
-        // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
-        Ok(settle::end(self.state())?)
     }
 }
 

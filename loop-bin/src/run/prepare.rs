@@ -13,9 +13,10 @@ use ralph_core::settle::Report;
 use ralph_core::state::{self, Lock, LockError, StateDir};
 
 use super::Request;
+use super::allowance::Allowance;
 use super::record::Record;
 use super::stage::Stage;
-use crate::agent::PassedHooks;
+use crate::agent::ClientOptions;
 use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::step::Counters;
@@ -113,10 +114,12 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         aside: None,
         attempt: None,
         report: Report::default(),
+        allowance: Allowance::default(),
+        outcome: None,
         quota_streak: 0,
         broke: false,
         path: env.get("PATH").unwrap_or_default(),
-        hooks: PassedHooks::find(env, &project, &config.agent.command),
+        options: ClientOptions::find(env, &project, &config.agent.command),
         project,
         repo,
         config,

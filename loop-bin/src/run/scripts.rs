@@ -70,10 +70,10 @@ impl Stage {
 
     /// What guards the agent, before it is started.
     pub(crate) fn tell_about_hooks(&self) {
-        if let Some(told) = &self.hooks.told {
+        if let Some(told) = &self.options.told {
             self.view.line(told);
         }
-        if let Some(warning) = &self.hooks.warning {
+        if let Some(warning) = &self.options.warning {
             self.view.warn(warning);
         }
     }

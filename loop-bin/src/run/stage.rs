@@ -9,11 +9,12 @@ use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report};
 use ralph_core::state::{Event, Journal, Lock, Marks, StateDir};
 
+use super::allowance::Allowance;
 use super::record::Record;
-use crate::agent::PassedHooks;
+use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
 use crate::signals::Interrupts;
-use crate::step::{Action, Counters, Finish, State};
+use crate::step::{Action, Counters, Finish, Outcome, State};
 use crate::terminal::{self, View};
 
 /// What a run has at hand.
@@ -27,7 +28,7 @@ pub(crate) struct Stage {
     /// Where programs are looked for.
     pub(crate) path: String,
     /// What the agent gets besides its own command line.
-    pub(crate) hooks: PassedHooks,
+    pub(crate) options: ClientOptions,
     pub(crate) interrupts: Interrupts,
     /// The run's name, and what it did before a crash.
     pub(crate) run: String,
@@ -40,6 +41,10 @@ pub(crate) struct Stage {
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
     pub(crate) report: Report,
+    /// What the agent may take at most.
+    pub(crate) allowance: Allowance,
+    /// How the attempt under way ended, once it was taken back.
+    pub(crate) outcome: Option<Outcome>,
     /// Stories in a row that met the usage limit.
     pub(crate) quota_streak: u32,
     /// Whether something broke that the next start has to look at.

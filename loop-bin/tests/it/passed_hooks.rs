@@ -150,6 +150,38 @@ fn an_agent_that_removes_the_settings_does_not_disarm_the_next() {
 #[test]
 fn a_dry_run_tells_and_writes_nothing() {
     let stage = stage_with(&HOOKS);
-    run(&stage, DEFAULT, &["--dry-run"], "2.1.325").ended(0).says("Hooks     hooks from");
+    run(&stage, DEFAULT, &["--dry-run"], "2.1.325").ended(0).says("Hooks     the hooks in");
     assert!(!stage.exists(".ralph/state"));
+}
+
+#[test]
+fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
+    let stage = stage_with(&[]);
+    stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let ran = run(&stage, DEFAULT, &["--max-cost", "0.6", "--story-max-cost", "0.4"], "2.1.325");
+    // It says that it spent 0.25 on each story.
+    ran.ended(0);
+    assert!(
+        stage.note("arguments").starts_with("--max-budget-usd\n0.3500\n"),
+        "{}",
+        stage.note("arguments")
+    );
+
+    let over = stage_with(&[]);
+    let mut command = "OVER_BUDGET=1 claude -p".to_owned();
+    let ran = run(&over, &command, &["--max-cost", "0.6", "--attempts", "1"], "2.1.325");
+    ran.ended(6)
+        .says("the money for this run is used up")
+        .says("finished (budget)")
+        .says("$0.7000");
+    assert_eq!((over.plan().as_str(), over.discarded()), (ONE, 1));
+    over.is_clean();
+    command.push_str(" --max-budget-usd 9");
+    let ran = run(&over, &command, &["--story-max-cost", "0.5"], "2.1.325");
+    ran.ended(1).says("US-001 is set aside: the money for this story is used up");
+    assert!(over.note("arguments").contains("-p\n--max-budget-usd\n9\n"));
+
+    let old = stage_with(&[]);
+    run(&old, DEFAULT, &["--max-cost", "0.6"], "2.0.20").ended(0);
+    assert!(!old.note("arguments").contains("budget"));
 }

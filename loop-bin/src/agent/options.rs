@@ -1,5 +1,5 @@
-//! The hooks that lie beside this program, passed to an agent that is the client and does not have
-//! them already.
+//! What is passed to an agent that is the client, besides its own command line: the hooks that lie
+//! beside this program, where it does not have them already, and what it may spend.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -14,29 +14,41 @@ use ralph_core::state::{self, StateDir};
 
 use super::client::Client;
 
-/// What every client knows that has the option `--settings`; for one that does not say its
-/// version.
+/// Whose events are known to every client that has the option `--settings`; for one that does not
+/// say its version.
 const OLDEST: ClientVersion = ClientVersion::new(2, 0, 0);
+
+/// The first version of which we know that it has the option `--max-budget-usd`.
+const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
+
+/// Its option for what it may spend.
+const BUDGET: &str = "--max-budget-usd";
 
 /// Newer than every client.
 const NEWEST: ClientVersion = ClientVersion::new(u32::MAX, 0, 0);
 
 /// What is passed to the agent besides its own command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct PassedHooks {
+pub(crate) struct ClientOptions {
     /// The settings to pass; none if nothing is passed.
     settings: Option<String>,
+    /// Whether it can be told what it may spend.
+    takes_budget: bool,
     /// For the user: what is passed, in one line.
     pub(crate) told: Option<String>,
     /// For the user: why the agent works with fewer hooks than it could.
     pub(crate) warning: Option<String>,
 }
 
-impl PassedHooks {
+impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub(crate) fn find(env: &Env, project: &Project, line: &str) -> Self {
         let Some(client) = Client::find(line) else { return Self::default() };
-        let warned = |text: &str| Self { warning: Some(text.to_owned()), ..Self::default() };
+        let asked = installer::version_text(client.program(), project.root());
+        let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
+        let takes_budget = version.is_some_and(|version| version >= BUDGETED);
+        let plain = Self { takes_budget, ..Self::default() };
+        let warned = |text: &str| Self { warning: Some(text.to_owned()), ..plain.clone() };
         if client.has("--bare") {
             return warned("the agent's command has --bare, so no hook guards it");
         }
@@ -48,14 +60,14 @@ impl PassedHooks {
         }
         let lacking = |event: &str, hook: &str| !installed.has(event, hook);
         if Registrations::of(NEWEST, "", false).only(lacking).events().is_empty() {
-            return Self::default();
+            return plain;
         }
         let folder = crate::install::folder_of_this_program().unwrap_or_default();
         let beside = hooks_in(&folder);
         if beside.is_empty() {
             let none =
                 "no hook guards the agent: copy the four hooks beside ralph-loop, or install them";
-            return if installed.pairs.is_empty() { warned(none) } else { Self::default() };
+            return if installed.pairs.is_empty() { warned(none) } else { plain };
         }
         if client.has("--settings") {
             return warned(
@@ -63,31 +75,40 @@ impl PassedHooks {
                  not passed; `ralph-loop install` registers them",
             );
         }
-        let asked = installer::version_text(client.program(), project.root());
-        let version = asked.and_then(|text| text.parse().ok());
         let passed = Registrations::of_folder(version.unwrap_or(OLDEST), &folder)
             .only(|event, hook| beside.contains(&hook) && lacking(event, hook));
+        if passed.events().is_empty() {
+            return plain;
+        }
+        let unknown = "the client does not say its version; it gets the hooks for events that \
+                       every client knows";
         Self {
             // An empty text always takes registrations.
-            settings: merge("", &passed).ok().filter(|_| !passed.events().is_empty()),
-            told: Some(format!("hooks from {folder} are passed to the agent")),
-            warning: match version {
-                Some(_) => None,
-                None => Some("the client does not say its version; it gets the hooks that every client knows".to_owned()),
-            },
+            settings: merge("", &passed).ok(),
+            told: Some(format!("the hooks in {folder} are passed to the agent")),
+            warning: version.is_none().then(|| unknown.to_owned()),
+            takes_budget,
         }
     }
 
-    /// The agent's command line, with the settings in a file that it names. The file is written
-    /// each time, because an agent before may have removed it.
-    pub(crate) fn applied_to(&self, line: &str, state: &StateDir) -> io::Result<String> {
-        let (Some(client), Some(settings)) = (Client::find(line), &self.settings) else {
-            return Ok(line.to_owned());
-        };
-        let path = state.passed_settings();
-        state::replace(&path, settings.as_bytes())?;
-        let path = path.as_str().replace('\'', r"'\''");
-        Ok(client.with(&format!("--settings '{path}'")))
+    /// The agent's command line with further options. The settings are in a file that they name,
+    /// written each time, because an agent before may have removed it.
+    pub(crate) fn applied_to(
+        &self,
+        line: &str,
+        budget_usd: Option<f64>,
+        state: &StateDir,
+    ) -> io::Result<String> {
+        let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
+        let mut options = Vec::new();
+        if let Some(settings) = &self.settings {
+            let path = state.passed_settings();
+            state::replace(&path, settings.as_bytes())?;
+            options.push(format!("--settings '{}'", path.as_str().replace('\'', r"'\''")));
+        }
+        let budget = budget_usd.filter(|_| self.takes_budget && !client.has(BUDGET));
+        options.extend(budget.map(|sum| format!("{BUDGET} {sum:.4}")));
+        Ok(if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) })
     }
 }
 
