@@ -29,10 +29,9 @@ impl Stage {
         if let Some(signal) = self.interrupts.signal() {
             return WorkEnd::Signalled(signal);
         }
-        match (self.allowance.cost_usd, run.is_over_budget()) {
-            (Some((_, owner)), true) => return used_up(owner, "money"),
-            // A budget that the user gave the agent is a matter between the two.
-            (None, true) | (_, false) => {}
+        // Without a limit of ours it is one that the user gave the agent, and a failure like others.
+        if let (Some((_, owner)), true) = (self.allowance.cost_usd, run.is_over_budget()) {
+            return used_up(owner, "money");
         }
         if let Some(reset) = run.usage_limit() {
             return WorkEnd::Quota(reset);
