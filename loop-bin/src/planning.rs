@@ -1,7 +1,8 @@
 //! Planning: the agent writes or refreshes the plan; everything else that it changes is taken back.
 
 use ralph_core::git::{self, Checkpoint};
-use ralph_core::plan::{self, Options, Plan, progress};
+use ralph_core::plan::{self, Plan, progress};
+use ralph_core::project_plan;
 use ralph_core::prompt::{self, Template, Values};
 use ralph_core::state::{self, Event, StateDir};
 
@@ -57,7 +58,7 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
         ));
     }
     Checkpoint::clear(stage.state())?;
-    let options = Options { optional_sections: stage.config.plan.optional_sections.clone() };
+    let options = project_plan::options(&stage.config);
     let read = new.clone().map(|bytes| Plan::parse(&stage.plan, bytes, &options));
     let finish = match (failure(stage, &run), read) {
         (Some(finish), _) => finish,

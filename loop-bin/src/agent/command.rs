@@ -16,6 +16,9 @@ const NESTED: [&str; 6] = [
     "CLAUDE_PROJECT_DIR",
 ];
 
+/// Names somebody else's loop; ours tells the agent which plan it works on.
+const OTHER_LOOP: &str = "RALPH_LOOP_DIR";
+
 /// How the agent is started.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentCommand {
@@ -32,7 +35,7 @@ impl AgentCommand {
     #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
     pub(super) fn spawn(&self) -> io::Result<Child> {
         let mut command = Command::new("sh");
-        for name in NESTED {
+        for name in NESTED.into_iter().chain([OTHER_LOOP]) {
             command.env_remove(name);
         }
         command

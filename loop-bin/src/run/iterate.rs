@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::progress::{Entry, Status};
-use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Options, Plan};
+use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
+use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Check, Report};
 use ralph_core::state::{self, Id, StateDir};
 
@@ -21,8 +22,7 @@ const SHOWN_LINES: usize = 5;
 
 impl Stage {
     pub(super) fn load_plan(&self) -> Result<Plan, Failure> {
-        let options = Options { optional_sections: self.config.plan.optional_sections.clone() };
-        Ok(plan::load(&self.plan, &options)?)
+        Ok(plan::load(&self.plan, &project_plan::options(&self.config))?)
     }
 
     pub(super) fn choose(&mut self, state: &State) -> Result<Event, Failure> {

@@ -106,8 +106,10 @@ impl Stage {
         let mut vars = vec![
             ("RALPH_RUN".to_owned(), self.run.clone()),
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
+            ("PLAN_PATH".to_owned(), self.plan.to_string()),
         ];
-        for Key { name, env, kind, .. } in KEYS {
+        let settled = ["loop.plan", "loop.prd"];
+        for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
             let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
             let (Some(env), false) = (env, values.is_empty()) else { continue };
