@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::config::{Flag, KEYS, Key, Kind};
 
-use crate::{complete, demo, doctor, explain, init, request_merge, run, status, undo};
+use crate::{complete, demo, doctor, explain, init, install, request_merge, run, status, undo};
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) enum Request {
     Run(run::Request),
     /// Make a project ready.
     Init { pre_push: bool },
+    /// Register the hooks with the client, or take them out.
+    Install(install::Request),
     /// Look for what could go wrong.
     Doctor { live: bool },
     /// Tell where the run stands.
@@ -55,6 +57,9 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
     let matches = command().try_get_matches_from(arguments)?;
     Ok(match matches.subcommand() {
         Some(("init", matches)) => Request::Init { pre_push: matches.get_flag("pre-push") },
+        Some((name @ ("install" | "uninstall"), matches)) => {
+            Request::Install(install::Request::from_matches(name, matches)?)
+        }
         Some(("doctor", matches)) => Request::Doctor { live: matches.get_flag("live") },
         Some(("status", matches)) => Request::Status { json: matches.get_flag("json") },
         Some(("explain", matches)) => Request::Explain(explain::Request::from_matches(matches)),
@@ -64,31 +69,20 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
             Request::Merge(request_merge::Request::from_matches(matches))
         }
         Some(("demo", _)) => Request::Demo,
-        _ => Request::Run(run::Request {
-            flags: given_flags(&matches),
-            dry_run: matches.get_flag("dry-run"),
-            json: matches.get_flag("json"),
-        }),
+        _ => Request::Run(run::Request { flags: given_flags(&matches) }),
     })
 }
 
 /// The whole command line; the documentation is made from it.
 pub(crate) fn command() -> Command {
-    let switch = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
-    };
     Command::new("ralph-loop")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
-        .arg(switch(
-            "dry-run",
-            "Show what would be done; write nothing and run no agent [RALPH_DRY_RUN]",
-        ))
-        .arg(switch("json", "Print events as lines of JSON instead of the view [RALPH_JSON]"))
         .args(flags_of_keys())
         .subcommand(init::command())
+        .subcommands(install::commands())
         .subcommand(doctor::command())
         .subcommand(status::command())
         .subcommand(explain::command())

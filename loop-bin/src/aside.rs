@@ -4,6 +4,9 @@
 //! It is saved as a snapshot before anything is touched, and that snapshot is never removed, so
 //! nothing is lost whatever happens in between.
 
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +80,16 @@ pub(crate) fn restore(
     Ok(restored)
 }
 
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Thing {
+    File(Vec<u8>),
+    /// A symlink, and where it leads.
+    Link(PathBuf),
+    /// A folder, a submodule or a pipe: nothing that we would overwrite.
+    Other,
+}
+
 /// Tells whether the file is as the user would have it.
 fn restore_file(
     repo: &Repo,
@@ -86,34 +99,87 @@ fn restore_file(
 ) -> Result<bool, Failure> {
     let full = repo.top().join(path);
     let base = match &snapshot.record.head {
-        Some(head) => blob(repo, head, path)?,
+        Some(head) => committed(repo, head, path)?,
         None => None,
     };
-    let theirs = blob(repo, &snapshot.commit, path)?;
-    let ours = fs_err::read(&full).ok();
+    let theirs = committed(repo, &snapshot.commit, path)?;
+    let ours = on_disk(&full)?;
     if ours == theirs {
         return Ok(true);
     }
-    let content = match (&ours, &base, &theirs) {
+    let wanted = match (&ours, &base, &theirs) {
         (ours, base, theirs) if ours == base => theirs.clone(),
-        (Some(ours), Some(base), Some(theirs)) => match merged(repo, ours, base, theirs)? {
-            Some(merged) => Some(merged),
-            None => return Ok(false),
-        },
+        (Some(Thing::File(ours)), Some(Thing::File(base)), Some(Thing::File(theirs))) => {
+            match merged(repo, ours, base, theirs)? {
+                Some(merged) => Some(Thing::File(merged)),
+                None => return Ok(false),
+            }
+        }
         _ => return Ok(false),
     };
-    let Some(content) = content else {
-        remove(&full)?;
-        return Ok(true);
-    };
+    if wanted == Some(Thing::Other) || !is_below_folders(repo.top(), path) {
+        return Ok(false);
+    }
+    // What is there goes first, so that nothing is written through a link.
+    remove(&full)?;
+    let Some(wanted) = wanted else { return Ok(true) };
     if let Some(parent) = full.parent() {
         fs_err::create_dir_all(parent)?;
     }
-    fs_err::write(&full, content)?;
-    if let Some(mode) = mode {
-        fs_err::set_permissions(&full, std::fs::Permissions::from_mode(mode & 0o7777))?;
+    match wanted {
+        Thing::Link(target) => fs_err::os::unix::fs::symlink(target, &full)?,
+        Thing::File(content) => {
+            fs_err::write(&full, content)?;
+            if let Some(mode) = mode {
+                fs_err::set_permissions(&full, std::fs::Permissions::from_mode(mode & 0o7777))?;
+            }
+        }
+        Thing::Other => {}
     }
     Ok(true)
+}
+
+/// What a commit has at a path.
+fn committed(repo: &Repo, commit: &str, path: &Path) -> Result<Option<Thing>, GitError> {
+    // `ls-tree` takes a path as it is, without wildcards.
+    let args =
+        ["ls-tree".as_ref(), "-z".as_ref(), commit.as_ref(), "--".as_ref(), path.as_os_str()];
+    let listed = repo.git().run(&args)?;
+    let Some(mode) = listed.split(|byte| *byte == b' ').next().filter(|mode| !mode.is_empty())
+    else {
+        return Ok(None);
+    };
+    let content = || blob(repo, commit, path).map(Option::unwrap_or_default);
+    Ok(Some(match mode {
+        b"120000" => Thing::Link(OsString::from_vec(content()?).into()),
+        b"100644" | b"100755" => Thing::File(content()?),
+        _ => Thing::Other,
+    }))
+}
+
+fn on_disk(path: &Path) -> std::io::Result<Option<Thing>> {
+    let metadata = match fs_err::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        // A file may stand where a folder of the path was.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Some(match metadata.file_type() {
+        kind if kind.is_symlink() => Thing::Link(fs_err::read_link(path)?),
+        kind if kind.is_file() => Thing::File(fs_err::read(path)?),
+        _ => Thing::Other,
+    }))
+}
+
+/// Whether all that a path leads through is a real folder, or not there yet.
+fn is_below_folders(top: &Path, path: &Path) -> bool {
+    let mut parents = path.ancestors().skip(1).filter(|parent| parent.parent().is_some());
+    parents.all(|parent| {
+        let there = fs_err::symlink_metadata(top.join(parent));
+        there.map_or(true, |metadata| metadata.is_dir())
+    })
 }
 
 /// A three-way merge; none if the changes touch the same lines.
@@ -143,7 +209,7 @@ fn merged(
 }
 
 fn blob(repo: &Repo, commit: &str, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    let mut name = std::ffi::OsString::from(format!("{commit}:"));
+    let mut name = OsString::from(format!("{commit}:"));
     name.push(path);
     let args = ["cat-file".as_ref(), "blob".as_ref(), name.as_os_str()];
     match repo.git().run(&args) {
@@ -155,7 +221,7 @@ fn blob(repo: &Repo, commit: &str, path: &Path) -> Result<Option<Vec<u8>>, GitEr
 
 fn remove(path: &Path) -> std::io::Result<()> {
     match fs_err::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }

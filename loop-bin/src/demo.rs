@@ -37,8 +37,6 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
             Flag::new("verify.commands", "sh tests.sh"),
             Flag::new("loop.max_iterations", "8"),
         ],
-        dry_run: false,
-        json: false,
     };
     let outcome = run::run(&demo_env(env, &root), &request)?;
     show_results(&root)?;

@@ -3,22 +3,21 @@
 mod live;
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
+use camino::Utf8Path;
 use clap::{Arg, ArgAction, Command};
 use nix::unistd::geteuid;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::git::{Git, Repo, Status};
+use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
-use ralph_core::state::{CLIENT_FOLDER, Lock, PROJECT_MARKER};
+use ralph_core::state::{Lock, PROJECT_MARKER};
 
+use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
 use crate::terminal::say;
-use crate::{agent, here};
-
-/// The hooks that should stand beside us or be registered with the client.
-const HOOKS: [&str; 4] = ["ralph-pre-tool", "ralph-post-tool", "ralph-on-stop", "ralph-pre-prompt"];
+use crate::{agent, here, install};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
@@ -63,7 +62,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     findings.push(lock(&project));
     findings.extend(disk(&project));
     if live {
-        findings.push(live::try_hooks(&project, &config)?);
+        findings.push(live::try_hooks(env, &project, &config)?);
     }
     let count = findings.iter().filter(|finding| matches!(finding, Finding::Bad(_))).count();
     for finding in &findings {
@@ -113,7 +112,11 @@ fn the_agent(env: &Env, project: &Project, config: &Config) -> Vec<Finding> {
         let advice = "install it, or set [agent] command";
         return vec![Finding::Bad(format!("the agent `{program}` was not found; {advice}"))];
     }
-    let mut findings = vec![match agent::version_of(program) {
+    // Other agents are not asked, because they may take it for work.
+    let client = Client::find(command);
+    let version =
+        client.and_then(|client| installer::version_text(client.program(), project.root()));
+    let mut findings = vec![match version {
         Some(version) => Finding::Good(format!("the agent `{program}` is there: {version}")),
         None => Finding::Good(format!("the agent `{program}` is there")),
     }];
@@ -137,38 +140,30 @@ fn checks(config: &Config) -> Finding {
     }
 }
 
-/// The client's settings that may register hooks: the project's, the user's own for it, the user's.
-fn registered(project: &Project, env: &Env) -> String {
-    let folder = project.root().join(CLIENT_FOLDER);
-    let mut paths = vec![folder.join("settings.json"), folder.join("settings.local.json")];
-    paths.extend(env.home().map(|home| home.join(".claude/settings.json")));
-    paths.iter().filter_map(|path| fs_err::read_to_string(path).ok()).collect()
-}
-
 fn hooks(project: &Project, env: &Env) -> Vec<Finding> {
-    let registered = registered(project, env);
-    let beside = std::env::current_exe().ok();
-    let beside = beside.as_deref().and_then(Path::parent);
+    let installed = Installed::anywhere(env, project);
+    let beside = install::folder_of_this_program();
     let one = |name: &str| {
-        let file = beside.map(|folder| folder.join(name)).filter(|path| path.is_file());
+        let file = beside.as_ref().map(|folder| folder.join(name)).filter(|path| path.is_file());
         match file {
-            _ if registered.contains(name) => {
+            _ if installed.has_any(name) => {
                 Finding::Good(format!("the hook {name} is registered with the client"))
             }
             Some(file) if !is_executable(&file) => {
-                let file = file.display();
                 Finding::Bad(format!("{file} is not executable; run `chmod +x {file}`"))
             }
-            Some(_) => Finding::Worth(format!("the hook {name} is there, but not registered")),
+            Some(_) => Finding::Good(format!(
+                "the hook {name} is here, and the loop passes it to Claude Code"
+            )),
             None => Finding::Worth(format!(
                 "the hook {name} is neither registered nor beside ralph-loop; copy it there"
             )),
         }
     };
-    HOOKS.into_iter().map(one).collect()
+    HOOK_NAMES.into_iter().map(one).collect()
 }
 
-fn is_executable(path: &Path) -> bool {
+fn is_executable(path: &Utf8Path) -> bool {
     fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
 }
 

@@ -6,13 +6,14 @@ use ralph_core::git::Status;
 use ralph_core::plan::Next;
 use ralph_core::state::Lock;
 
+use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
-use crate::run::{Ground, Request, ground};
+use crate::run::Ground;
 use crate::terminal::say;
 
 /// Shows it.
-pub(crate) fn show(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let Ground { project, config, repo, plan } = ground(env, request)?;
+pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
+    let Ground { project, config, repo, plan } = ground;
     let plan = plan?;
     let counts = plan.counts();
     say(format!("Project   {}", project.root()));
@@ -27,6 +28,9 @@ pub(crate) fn show(env: &Env, request: &Request) -> Result<Success, Failure> {
         Next::Stuck { .. } => "Next      nothing: what is left is blocked".to_owned(),
     });
     say(format!("Agent     {}", config.agent.command));
+    let options = ClientOptions::find(env, &project, &config.agent.command);
+    options.told.iter().for_each(|told| say(format!("Hooks     {told}")));
+    options.warning.iter().for_each(|warning| say(format!("Warning   {warning}")));
     match config.verify.commands.as_slice() {
         [] => say("Verify    nothing is set"),
         commands => commands.iter().for_each(|command| say(format!("Verify    {command}"))),

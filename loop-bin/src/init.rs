@@ -67,6 +67,14 @@ const SCRIPTS: [(&str, &str); 4] = [
     ),
 ];
 
+/// A program of the user's own that scripts may call.
+const NOTIFY: &str = "\
+#!/bin/sh
+# A program of your own: every lifecycle script can call it by its name, `notify \"some text\"`.
+# Put more of them beside it; the loop itself never runs them.
+echo \"$*\"
+";
+
 /// The subcommand.
 pub(crate) fn command() -> Command {
     Command::new("init")
@@ -104,10 +112,13 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
         let text = format!(
             "#!/bin/sh\n# {about}\n# Also: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, \
              RALPH_LOG_DIR, RALPH_STARTED_AT.\n# Exit 0: go on; 2: stop the loop; anything else: \
-             a warning.\nexit 0\n"
+             a warning.\n# Programs in custom/ are called by their names: notify \"hello from \
+             {name}\"\nexit 0\n"
         );
         write_new(&state.lifecycle().join(name), &text, true)?;
     }
+    let custom = StateDir::custom_programs(&state.lifecycle());
+    write_new(&custom.join("notify"), NOTIFY, true)?;
     if with_pre_push {
         pre_push::write(&project)?;
     } else {

@@ -1,6 +1,7 @@
 //! Lifecycle scripts: `started`, `next_iteration`, `post_iteration`, `finished`.
 //!
-//! What their exit codes mean is here; what the loop does about it is `step.rs`.
+//! What their exit codes mean is here; what the loop does about it is `step.rs`. Programs in the
+//! folder `custom` beside them are the user's own: a script calls them by name, the loop never does.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -44,6 +45,8 @@ pub(crate) struct Scripts<'a> {
     pub(crate) root: &'a Utf8Path,
     pub(crate) state: &'a StateDir,
     pub(crate) interrupts: &'a Interrupts,
+    /// Where programs are looked for.
+    pub(crate) path: &'a str,
 }
 
 impl Scripts<'_> {
@@ -97,11 +100,21 @@ impl Scripts<'_> {
         }
         command
             .current_dir(self.root)
+            .env("PATH", self.search_path())
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// The user's own programs come first.
+    fn search_path(&self) -> String {
+        let custom = StateDir::custom_programs(&self.folder());
+        match self.path {
+            "" => custom.into_string(),
+            path => format!("{custom}:{path}"),
+        }
     }
 
     fn folder(&self) -> Utf8PathBuf {
@@ -188,6 +201,7 @@ mod tests {
             root: scratch.root(),
             state: &StateDir::of_project(scratch.root()),
             interrupts: &Interrupts::default(),
+            path: "",
         };
         scripts.wish(name, &ran).0
     }

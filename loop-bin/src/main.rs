@@ -11,6 +11,7 @@ mod exit;
 mod explain;
 mod here;
 mod init;
+mod install;
 mod lifecycle;
 mod planning;
 mod request_merge;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let outcome = match request {
         Request::Run(what) => run::run(&env, &what),
         Request::Init { pre_push } => init::run(&env, pre_push),
+        Request::Install(what) => install::run(&env, &what),
         Request::Doctor { live } => doctor::run(&env, live),
         Request::Status { json } => status::run(&env, json),
         Request::Explain(what) => explain::run(&env, &what),

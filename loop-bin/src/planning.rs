@@ -1,16 +1,15 @@
 //! Planning: the agent writes or refreshes the plan; everything else that it changes is taken back.
 
-use std::time::Duration;
-
 use ralph_core::git::{self, Checkpoint};
-use ralph_core::plan::{self, Options, Plan, progress};
+use ralph_core::plan::{self, Plan, progress};
+use ralph_core::project_plan;
 use ralph_core::prompt::{self, Template, Values};
 use ralph_core::state::{self, Event, StateDir};
 
-use crate::agent::{Run, RunEnd};
+use crate::agent::Run;
 use crate::exit::{Failure, Success};
 use crate::run::{Record, Stage};
-use crate::step::{Finish, Signal, Wish};
+use crate::step::{Finish, Wish, WorkEnd};
 
 /// The name of the one iteration, for logs and the view.
 const NAME: &str = "planning";
@@ -19,6 +18,7 @@ const NAME: &str = "planning";
 pub(crate) fn run(stage: &mut Stage) -> Result<Success, Failure> {
     stage.note(&Event::LoopStarted { mode: NAME.to_owned(), plan: stage.plan.to_string() });
     stage.view.line(format!("planning: {}", stage.plan));
+    stage.tell_about_hooks();
     let specs = stage.project.root().join(&stage.config.run.specs).into_string();
     let vars = vec![("PLAN_FILE", stage.plan.to_string()), ("SPEC_DIR", specs)];
     let first = vec![("ITERATION", "1".to_owned())];
@@ -37,6 +37,9 @@ pub(crate) fn run(stage: &mut Stage) -> Result<Success, Failure> {
     stage.bring_back()?;
     Record::close(stage.state(), finish.word())?;
     stage.note(&Event::LoopFinished { finish_type: finish.word().to_owned() });
+    if let Finish::Budget(why) = &finish {
+        stage.view.line(format!("the budget is used up: {why}"));
+    }
     Ok(stage.close(finish))
 }
 
@@ -44,8 +47,8 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
     let old = plan::read_file(&stage.plan)?;
     Checkpoint::create(&stage.repo, stage.state(), "before planning")?;
     let prompt = prompt(stage)?;
-    let deadline: Option<Duration> = stage.config.agent.timeout.limit();
-    let run = stage.watch_agent(NAME, 1, &prompt, deadline)?;
+    stage.allowance = stage.first_allowance();
+    let run = stage.watch_agent(NAME, 1, &prompt)?;
     let new = plan::read_file(&stage.plan).unwrap_or_default();
     if !stage.dirty_files()?.is_empty() {
         let restored = git::rollback(&stage.repo, stage.state(), None, "changed while planning")?;
@@ -55,9 +58,9 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
         ));
     }
     Checkpoint::clear(stage.state())?;
-    let options = Options { optional_sections: stage.config.plan.optional_sections.clone() };
+    let options = project_plan::options(&stage.config);
     let read = new.clone().map(|bytes| Plan::parse(&stage.plan, bytes, &options));
-    let finish = match (failure(&run), read) {
+    let finish = match (failure(stage, &run), read) {
         (Some(finish), _) => finish,
         (None, Some(Ok(_))) if new == old => Finish::NoChanges,
         (None, Some(Ok(plan))) => {
@@ -78,21 +81,18 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
     Ok(finish)
 }
 
-fn failure(run: &Run) -> Option<Finish> {
-    match &run.end {
-        RunEnd::Signalled(signal @ (Signal::Interrupt | Signal::Terminate)) => {
-            Some(Finish::Manual(*signal))
+fn failure(stage: &Stage, run: &Run) -> Option<Finish> {
+    match stage.judge(run, None, false) {
+        WorkEnd::Well => None,
+        WorkEnd::Signalled(signal) => Some(Finish::Manual(signal)),
+        WorkEnd::Spent(why) | WorkEnd::StorySpent(why) => Some(Finish::Budget(why)),
+        WorkEnd::Quota(_) => {
+            Some(Finish::Budget("the usage limit of the agent's service was reached".to_owned()))
         }
-        RunEnd::Overdue(_) | RunEnd::Silent(_) => {
-            Some(Finish::Error("the agent took too long".to_owned()))
-        }
-        RunEnd::Exited(status) if !status.success() => {
-            Some(Finish::Error(format!("the agent failed: {}", run.seen.complaints.trim())))
-        }
-        RunEnd::Exited(_) if run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error) => {
-            Some(Finish::Error("the agent reports an error".to_owned()))
-        }
-        RunEnd::Exited(_) => None,
+        WorkEnd::Failed(why)
+        | WorkEnd::TimedOut(why)
+        | WorkEnd::Blocked(why)
+        | WorkEnd::Unusable(why) => Some(Finish::Error(why)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! One dull runner: performs what `step.rs` decides and feeds back what happened.
 
+mod allowance;
 mod finish;
 mod iterate;
+mod judge;
 mod keepsake;
 mod prepare;
 mod record;
@@ -19,7 +21,7 @@ use crate::exit::{Failure, Success};
 use crate::step::{Action, Event, State, step};
 use crate::{dry_run, planning};
 
-pub(crate) use prepare::{Ground, ground};
+pub(crate) use prepare::Ground;
 pub(crate) use record::Record;
 pub(crate) use stage::Stage;
 
@@ -28,31 +30,15 @@ pub(crate) use stage::Stage;
 pub(crate) struct Request {
     /// Settings given on the command line.
     pub(crate) flags: Vec<Flag>,
-    /// Show what would be done, and do nothing.
-    pub(crate) dry_run: bool,
-    /// Events as lines of JSON.
-    pub(crate) json: bool,
-}
-
-impl Request {
-    /// The same, with what variables ask for.
-    fn or_as_in(&self, env: &Env) -> Self {
-        let asks = |name| env.get(name).is_some_and(|value| value != "0" && value != "false");
-        Self {
-            flags: self.flags.clone(),
-            dry_run: self.dry_run || asks("RALPH_DRY_RUN"),
-            json: self.json || asks("RALPH_JSON"),
-        }
-    }
 }
 
 /// Runs the loop.
 pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let request = request.or_as_in(env);
-    if request.dry_run {
-        return dry_run::show(env, &request);
+    let ground = prepare::ground(env, request)?;
+    if ground.config.run.dry_run {
+        return dry_run::show(env, ground);
     }
-    let mut stage = prepare::prepare(env, &request)?;
+    let mut stage = prepare::prepare(env, request, ground)?;
     if stage.config.run.mode == Mode::Planning {
         return planning::run(&mut stage);
     }

@@ -119,6 +119,10 @@ pub(crate) enum WorkEnd {
     /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
     Quota(Option<i64>),
     Signalled(Signal),
+    /// The time or the money of the run is used up.
+    Spent(String),
+    /// The same for the story alone.
+    StorySpent(String),
     /// It cannot work at all.
     Unusable(String),
 }
@@ -159,6 +163,7 @@ pub(crate) enum Outcome {
     NoChanges,
     Quota,
     Interrupted,
+    Budget,
 }
 
 impl Outcome {
@@ -171,6 +176,7 @@ impl Outcome {
             Self::NoChanges => "no_changes",
             Self::Quota => "quota",
             Self::Interrupted => "interrupted",
+            Self::Budget => "budget",
         }
     }
 }
@@ -212,6 +218,8 @@ enum Pending {
     Block(String),
     /// After `post_iteration`: wait for the reset.
     Quota(Option<i64>),
+    /// After `post_iteration`: end, because the budget is used up.
+    Spent(String),
     /// After the rollback: end.
     End(Finish),
 }
@@ -381,7 +389,10 @@ fn worked(state: &mut State, end: WorkEnd) -> Action {
         WorkEnd::Well => Action::Settle,
         WorkEnd::Failed(why) => state.in_vain(Outcome::Failed, why),
         WorkEnd::TimedOut(why) => state.in_vain(Outcome::Timeout, why),
-        WorkEnd::Blocked(why) => {
+        WorkEnd::Spent(why) => {
+            state.roll_back_then(Pending::Spent(why.clone()), Outcome::Budget, &why)
+        }
+        WorkEnd::Blocked(why) | WorkEnd::StorySpent(why) => {
             state.roll_back_then(Pending::Block(why.clone()), Outcome::Blocked, &why)
         }
         WorkEnd::Quota(reset) => {
@@ -451,6 +462,10 @@ fn rolled_back(state: &mut State, changed: bool) -> Action {
             state.pending = Pending::Quota(reset);
             Action::RunPostIteration(Outcome::Quota)
         }
+        Pending::Spent(why) => {
+            state.pending = Pending::Spent(why);
+            Action::RunPostIteration(Outcome::Budget)
+        }
         Pending::End(finish) => Action::RunFinished(finish),
         Pending::Nothing => Action::Choose,
     }
@@ -460,6 +475,7 @@ fn reported(state: &mut State, wish: Wish) -> Action {
     let pending = std::mem::replace(&mut state.pending, Pending::Nothing);
     state.story = None;
     match (wish, pending) {
+        (_, Pending::Spent(why)) => Action::RunFinished(Finish::Budget(why)),
         (Wish::Stop, _) => Action::RunFinished(Finish::HookAbort),
         (_, Pending::Quota(reset)) => Action::Wait(reset),
         _ if state.is_stalled() => Action::RunFinished(Finish::NoChanges),

@@ -15,6 +15,11 @@ pub(crate) fn say(line: impl AsRef<str>) {
     let _ = writeln!(io::stdout().lock(), "{}", line.as_ref());
 }
 
+/// Text that has its own line ends.
+pub(crate) fn say_as_it_is(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
 /// An error and its causes.
 pub(crate) fn complain(error: &dyn Error) {
     let mut text = format!("ralph-loop: {error}");

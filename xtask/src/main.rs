@@ -35,7 +35,7 @@ enum Task {
     /// The real client with our hooks against a scripted model; needs node, npm and the registry.
     E2e(e2e::E2e),
     /// Build the hooks and register them with the client.
-    Install(install::Install),
+    Install(installer::Install),
     /// How well the guard judges the labelled commands.
     Guard,
     /// Random and mutated commands: none may crash the guard or take long.
@@ -50,7 +50,7 @@ enum Task {
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
     /// Take the registrations and the binaries out again.
-    Uninstall(install::Target),
+    Uninstall(installer::Uninstall),
     /// How well finished commands are judged, by runner.
     Verdicts,
 }
@@ -65,6 +65,6 @@ fn main() -> anyhow::Result<()> {
         Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
         Task::Verdicts => verdicts::run(),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
-        Task::Uninstall(target) => install::uninstall(&target),
+        Task::Uninstall(arguments) => install::uninstall(&arguments),
     }
 }

@@ -61,6 +61,11 @@ impl Env {
         self.path("CLAUDE_PROJECT_DIR")
     }
 
+    /// `CLAUDE_CONFIG_DIR`: where the client keeps a person's settings instead of `~/.claude`.
+    pub fn client_config(&self) -> Option<Utf8PathBuf> {
+        self.path("CLAUDE_CONFIG_DIR")
+    }
+
     /// `RALPH_LOOP_DIR`: a folder with `feature_list.json`, for continuation without our loop.
     pub fn loop_dir(&self) -> Option<Utf8PathBuf> {
         self.path("RALPH_LOOP_DIR")

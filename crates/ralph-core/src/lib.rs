@@ -17,6 +17,7 @@
 //! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
 //! | [`project`] | which folder is the project, and where does its state live? |
+//! | [`project_plan`] | which file is the plan that is worked on? |
 //! | [`prompt`] | what is the agent told about its story? |
 //! | [`secrets`] | how is a text kept without the keys in it? |
 //! | [`settle`] | how does an attempt become a commit and a tick, or neither? |
@@ -40,6 +41,7 @@ pub mod known_files;
 pub mod leftovers;
 pub mod plan;
 pub mod project;
+pub mod project_plan;
 pub mod prompt;
 pub mod secrets;
 pub mod settle;

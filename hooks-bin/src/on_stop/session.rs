@@ -7,7 +7,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::gate::{
     Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
 };
-use ralph_core::plan::{self, Candidate, Options, Plan};
+use ralph_core::plan::{self, Options, Plan};
+use ralph_core::project_plan;
 use ralph_core::settle::Attempt;
 use ralph_core::state::{Id, LoopDir, SessionDir};
 use ralph_core::transcript::{self, Ending};
@@ -99,10 +100,11 @@ impl<'a> Session<'a> {
 
     /// The project's plan; none if there is none. A broken one is reported.
     pub(super) fn plan(&self) -> Option<Plan> {
-        let options = self.plan_options();
+        let project = self.call.project();
         let found = match self.attempt() {
-            Some(attempt) => plan::load(&attempt.plan, &options),
-            None => plan::find(&self.candidates(), &options, plan::read_file),
+            Some(attempt) => plan::load(&attempt.plan, &self.plan_options()),
+            // The client's folder moves with the agent, so paths are meant from the project.
+            None => project_plan::find(project, self.call.env, self.call.config(), project.root()),
         };
         match found {
             Ok(plan) => Some(plan),
@@ -115,23 +117,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn plan_options(&self) -> Options {
-        Options { optional_sections: self.call.config().plan.optional_sections.clone() }
-    }
-
-    fn candidates(&self) -> Vec<Candidate> {
-        let settings = &self.call.config().run;
-        let (root, state) = (self.call.project().root(), self.call.project().own_state());
-        if !settings.plan.is_empty() {
-            return vec![Candidate::File(root.join(&settings.plan))];
-        }
-        let numbers = match u32::try_from(settings.prd) {
-            Ok(number @ 1..) => vec![number],
-            _ => state.prd_numbers(),
-        };
-        let numbered = numbers.into_iter().map(|number| (number.into(), state.plan(number)));
-        let mut candidates = vec![Candidate::Numbered(numbered.collect())];
-        candidates.extend(state.other_plans().into_iter().map(Candidate::File));
-        candidates
+        project_plan::options(self.call.config())
     }
 
     /// What the transcript says since the last block; nothing where it cannot be read.

@@ -71,6 +71,12 @@ impl Run {
         }
     }
 
+    /// Whether it ended itself because it may spend no more.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        let reason = self.seen.verdict.as_ref().and_then(|verdict| verdict.reason.as_deref());
+        matches!(reason, Some("budget_exhausted" | "error_max_budget_usd"))
+    }
+
     /// The usage limit that ended it, if one did; with its reset in Unix seconds, where told.
     pub(crate) fn usage_limit(&self) -> Option<Option<i64>> {
         let failed = self.exit_code() != Some(0);

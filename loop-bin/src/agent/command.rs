@@ -3,10 +3,8 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use wait_timeout::ChildExt;
 
 /// Variables that make the client think it runs inside another one.
 const NESTED: [&str; 6] = [
@@ -18,8 +16,8 @@ const NESTED: [&str; 6] = [
     "CLAUDE_PROJECT_DIR",
 ];
 
-/// How long a client may take to say its version.
-const VERSION_PATIENCE: Duration = Duration::from_secs(10);
+/// Names somebody else's loop; ours tells the agent which plan it works on.
+const OTHER_LOOP: &str = "RALPH_LOOP_DIR";
 
 /// How the agent is started.
 #[derive(Debug, Clone)]
@@ -37,7 +35,7 @@ impl AgentCommand {
     #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
     pub(super) fn spawn(&self) -> io::Result<Child> {
         let mut command = Command::new("sh");
-        for name in NESTED {
+        for name in NESTED.into_iter().chain([OTHER_LOOP]) {
             command.env_remove(name);
         }
         command
@@ -69,31 +67,11 @@ pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
         || is_builtin(program)
 }
 
-/// What the client says about itself; other agents are not asked, because they may take it for
-/// work.
-#[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
-pub(crate) fn version_of(program: &str) -> Option<String> {
-    if Utf8Path::new(program).file_name() != Some("claude") {
-        return None;
-    }
-    let mut child = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    if child.wait_timeout(VERSION_PATIENCE).ok()?.is_none() {
-        let _ = child.kill();
-    }
-    let output = child.wait_with_output().ok()?;
-    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
-}
-
 /// Words that the shell knows by itself.
 fn is_builtin(word: &str) -> bool {
-    ["cd", "exec", "eval", "set", "export", "if", "for", "while", "command", "true", "false", ":"]
-        .contains(&word)
+    "cd exec eval set export unset if for while until case command true false umask ulimit trap . :"
+        .split(' ')
+        .any(|known| known == word)
 }
 
 #[cfg(test)]

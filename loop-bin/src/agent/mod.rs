@@ -1,15 +1,19 @@
 //! The agent: started, watched, understood and ended, together with everything it started.
 
 mod child;
+mod client;
 mod command;
 mod leftovers;
+mod options;
 mod output;
 mod processes;
 mod stream;
 mod usage_limit;
 
 pub(crate) use child::{Run, RunEnd, Supervision, supervise};
-pub(crate) use command::{AgentCommand, is_found, program_of, version_of};
+pub(crate) use client::Client;
+pub(crate) use command::{AgentCommand, is_found, program_of};
 pub(crate) use leftovers::end_leftovers;
+pub(crate) use options::{ClientOptions, Installed};
 pub(crate) use processes::{Descendants, adopt_orphans};
 pub(crate) use stream::Seen;

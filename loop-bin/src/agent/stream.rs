@@ -213,11 +213,13 @@ impl Seen {
         }
         let window = line.model_usage.values().filter_map(|model| model.context_window).max();
         self.window = window.or(self.window);
+        let kind = line.subtype.filter(|kind| kind.starts_with("error"));
         self.verdict = Some(Verdict {
-            is_error: line.is_error || line.subtype.is_some_and(|kind| kind.starts_with("error")),
+            is_error: line.is_error || kind.is_some(),
             text: line.result.unwrap_or_default(),
             api_status: line.api_error_status,
-            reason: line.terminal_reason,
+            // Older clients tell the reason by the kind of error alone.
+            reason: line.terminal_reason.or(kind),
         });
     }
 

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use ralph_core::config::Config;
+use ralph_core::env::Env;
 use ralph_core::project::Project;
 use ralph_core::state::{self, Event, Journal};
 
 use super::Finding;
-use crate::agent::{AgentCommand, Supervision, supervise};
+use crate::agent::{AgentCommand, ClientOptions, Supervision, supervise};
 use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::terminal::say;
@@ -22,14 +23,15 @@ const DEADLINE: Duration = Duration::from_secs(300);
 const LINES: usize = 200;
 
 /// Runs the agent once and looks for what the hooks leave in the journal.
-pub(super) fn try_hooks(project: &Project, config: &Config) -> Result<Finding, Failure> {
+pub(super) fn try_hooks(env: &Env, project: &Project, config: &Config) -> Result<Finding, Failure> {
     say("Running the agent once; this may cost a little.");
     let state = project.own_state();
     state.prepare()?;
     fs_err::create_dir_all(state.logs())?;
     let log = fs_err::File::create(state.logs().join("doctor.log"))?.into_parts().0;
+    let options = ClientOptions::find(env, project, &config.agent.command);
     let command = AgentCommand {
-        line: config.agent.command.clone(),
+        line: options.applied_to(&config.agent.command, None, state)?,
         root: project.root().to_owned(),
         vars: vec![("RALPH_ROOT".to_owned(), project.root().to_string())],
     };
@@ -52,8 +54,7 @@ pub(super) fn try_hooks(project: &Project, config: &Config) -> Result<Finding, F
     Ok(match (fired, run.exit_code()) {
         (true, _) => Finding::Good("the hooks fire under the installed client".to_owned()),
         (false, Some(0)) => Finding::Bad(
-            "the agent ran, but no hook fired; register the hooks in .claude/settings.json"
-                .to_owned(),
+            "the agent ran, but no hook fired; `ralph-loop install` registers them".to_owned(),
         ),
         (false, _) => Finding::Bad(format!("the agent does not run: {said}")),
     })

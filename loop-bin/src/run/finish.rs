@@ -43,6 +43,10 @@ impl Stage {
 
     /// The end: whatever fails here is told and does not keep the rest from being done.
     pub(super) fn run_finished(&mut self, state: &State, finish: &Finish) -> Event {
+        // A run that is ended in the middle has no `post_iteration` to tell of its iteration.
+        if let Some(outcome) = self.outcome.take() {
+            self.note_end(state, outcome);
+        }
         let counters = &state.counters;
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),

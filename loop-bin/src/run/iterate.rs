@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::progress::{Entry, Status};
-use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Options, Plan};
+use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
+use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Check, Report};
 use ralph_core::state::{self, Id, StateDir};
 
@@ -21,8 +22,7 @@ const SHOWN_LINES: usize = 5;
 
 impl Stage {
     pub(super) fn load_plan(&self) -> Result<Plan, Failure> {
-        let options = Options { optional_sections: self.config.plan.optional_sections.clone() };
-        Ok(plan::load(&self.plan, &options)?)
+        Ok(plan::load(&self.plan, &project_plan::options(&self.config))?)
     }
 
     pub(super) fn choose(&mut self, state: &State) -> Result<Event, Failure> {
@@ -156,6 +156,7 @@ impl Stage {
             settle::repair_plan(&place, &attempt)?;
         }
         self.learn(&attempt, outcome, why)?;
+        self.outcome = Some(outcome);
         Ok(Event::RolledBack { changed })
     }
 
@@ -170,7 +171,7 @@ impl Stage {
             Outcome::Success | Outcome::Blocked => return Ok(()),
             Outcome::Failed | Outcome::NoChanges => Status::Failed,
             Outcome::Timeout => Status::Timeout,
-            Outcome::Quota | Outcome::Interrupted => Status::Interrupted,
+            Outcome::Quota | Outcome::Budget | Outcome::Interrupted => Status::Interrupted,
         };
         self.log(attempt, status, &headline)
     }
@@ -196,7 +197,16 @@ impl Stage {
 
     /// The iteration is over: nothing is under way any more.
     pub(super) fn end_iteration(&mut self, state: &State, outcome: Outcome) -> Result<(), Failure> {
+        self.note_end(state, outcome);
+        self.attempt = None;
+        // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
+        Ok(settle::end(self.state())?)
+    }
+
+    /// The journal's word of how an iteration ended.
+    pub(super) fn note_end(&mut self, state: &State, outcome: Outcome) {
         let counters = &state.counters;
+        self.outcome = None;
         self.note(&state::Event::IterationFinished {
             outcome: outcome.word().to_owned(),
             exit_code: counters.last_exit_code,
@@ -204,9 +214,6 @@ impl Stage {
             tokens: self.report.tokens,
             cost_usd: self.report.cost_usd,
         });
-        self.attempt = None;
-        // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
-        Ok(settle::end(self.state())?)
     }
 }
 

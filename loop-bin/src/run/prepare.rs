@@ -13,8 +13,10 @@ use ralph_core::settle::Report;
 use ralph_core::state::{self, Lock, LockError, StateDir};
 
 use super::Request;
+use super::allowance::Allowance;
 use super::record::Record;
 use super::stage::Stage;
+use crate::agent::ClientOptions;
 use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::step::Counters;
@@ -44,7 +46,7 @@ pub(crate) struct Ground {
 }
 
 /// Finds everything and checks what can be checked without writing.
-pub(crate) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
+pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, &request.flags)?;
     let plan = here::plan(&project, env, &config);
@@ -80,9 +82,9 @@ pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
 }
 
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
-pub(super) fn prepare(env: &Env, request: &Request) -> Result<Stage, Failure> {
-    let view = View::new(env, request.json);
-    let Ground { project, config, repo, plan } = ground(env, request)?;
+pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
+    let Ground { project, config, repo, plan } = ground;
+    let view = View::new(env, config.run.json);
     let is_planning = config.run.mode == ralph_core::config::Mode::Planning;
     let plan = match plan {
         // Planning writes the plan, so there may be none yet.
@@ -112,9 +114,12 @@ pub(super) fn prepare(env: &Env, request: &Request) -> Result<Stage, Failure> {
         aside: None,
         attempt: None,
         report: Report::default(),
+        allowance: Allowance::default(),
+        outcome: None,
         quota_streak: 0,
         broke: false,
-        json: request.json,
+        path: env.get("PATH").unwrap_or_default(),
+        options: ClientOptions::find(env, &project, &config.agent.command),
         project,
         repo,
         config,

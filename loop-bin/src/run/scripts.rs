@@ -4,6 +4,7 @@ use ralph_core::config::Mode;
 use ralph_core::state;
 
 use super::stage::Stage;
+use crate::agent::Client;
 use crate::exit::Failure;
 use crate::lifecycle::{Ran, Scripts};
 use crate::step::{Event, Outcome, State, Wish};
@@ -16,6 +17,7 @@ impl Stage {
             root: self.project.root(),
             state: self.state(),
             interrupts: &self.interrupts,
+            path: &self.path,
         };
         let mode = match self.config.run.mode {
             Mode::Building => "building",
@@ -56,14 +58,24 @@ impl Stage {
             self.view
                 .warn("no verify commands are set, so nothing but the agent says what is done");
         }
-        if self.config.agent.command.starts_with("claude ")
-            && self.config.limits.max_cost_usd == 0.0
-        {
+        let is_client = Client::find(&self.config.agent.command).is_some();
+        if is_client && self.config.limits.max_cost_usd == 0.0 {
             self.view.line("the agent spends your credit; --max-cost limits what a run may cost");
         }
+        self.tell_about_hooks();
         let specs = self.project.root().join(&self.config.run.specs);
         let vars = vec![("PLAN_FILE", self.plan.to_string()), ("SPEC_DIR", specs.into_string())];
         Ok(Event::Started(self.script("started", vars)?))
+    }
+
+    /// What guards the agent, before it is started.
+    pub(crate) fn tell_about_hooks(&self) {
+        if let Some(told) = &self.options.told {
+            self.view.line(told);
+        }
+        if let Some(warning) = &self.options.warning {
+            self.view.warn(warning);
+        }
     }
 
     pub(super) fn run_next_iteration(&mut self, state: &State) -> Result<Event, Failure> {

@@ -9,10 +9,12 @@ use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report};
 use ralph_core::state::{Event, Journal, Lock, Marks, StateDir};
 
+use super::allowance::Allowance;
 use super::record::Record;
+use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
 use crate::signals::Interrupts;
-use crate::step::{Action, Counters, Finish, State};
+use crate::step::{Action, Counters, Finish, Outcome, State};
 use crate::terminal::{self, View};
 
 /// What a run has at hand.
@@ -23,7 +25,10 @@ pub(crate) struct Stage {
     pub(crate) config: Config,
     pub(crate) plan: Utf8PathBuf,
     pub(crate) view: View,
-    pub(crate) json: bool,
+    /// Where programs are looked for.
+    pub(crate) path: String,
+    /// What the agent gets besides its own command line.
+    pub(crate) options: ClientOptions,
     pub(crate) interrupts: Interrupts,
     /// The run's name, and what it did before a crash.
     pub(crate) run: String,
@@ -36,6 +41,10 @@ pub(crate) struct Stage {
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
     pub(crate) report: Report,
+    /// What the agent may take at most.
+    pub(crate) allowance: Allowance,
+    /// How the attempt under way ended, once it was taken back.
+    pub(crate) outcome: Option<Outcome>,
     /// Stories in a row that met the usage limit.
     pub(crate) quota_streak: u32,
     /// Whether something broke that the next start has to look at.
@@ -55,7 +64,7 @@ impl Stage {
         let story = self.attempt.as_ref().map(|attempt| attempt.story.clone());
         let marks = Marks { run: Some(self.run.clone()), story, session: None };
         let journal = Journal::new(self.state(), "ralph-loop").marked(marks);
-        if self.json { journal.echoed(terminal::echo) } else { journal }
+        if self.config.run.json { journal.echoed(terminal::echo) } else { journal }
     }
 
     /// Writes an event down. A journal that cannot be written does not end the run.

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use ralph_core::config::{KEYS, Key, Kind};
+use ralph_core::config::{Config, KEYS, Key, Kind};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
-use ralph_core::state::{Id, LastVerdict};
 
+use super::allowance::Allowance;
 use super::keepsake::Keepsake;
 use super::prepare::template;
 use super::stage::Stage;
@@ -28,9 +28,9 @@ impl Stage {
             return Err(std::io::Error::other("no attempt is under way").into());
         };
         let prompt = self.prompt(&attempt)?;
-        let deadline = self.deadline(state);
+        self.allowance = self.allowance(state);
         let keepsake = Keepsake::take(self.state());
-        let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt, deadline)?;
+        let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt)?;
         for path in keepsake.put_back(self.state())? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
@@ -77,17 +77,17 @@ impl Stage {
         story: &str,
         iteration: u64,
         prompt: &str,
-        deadline: Option<Duration>,
     ) -> Result<Run, Failure> {
+        let budget = self.allowance.cost_usd.map(|(sum, _)| sum);
         let command = AgentCommand {
-            line: self.config.agent.command.clone(),
+            line: self.options.applied_to(&self.config.agent.command, budget, self.state())?,
             root: self.project.root().to_owned(),
             vars: self.agent_variables(),
         };
         let log = self.open_log(story, iteration)?;
         let interrupts = self.interrupts.clone();
         let watch = Supervision {
-            deadline,
+            deadline: self.allowance.time.map(|(time, _)| time),
             silence: self.config.agent.silence.limit(),
             grace: Duration::from_secs(self.config.agent.grace.0),
             interrupts: &interrupts,
@@ -106,8 +106,10 @@ impl Stage {
         let mut vars = vec![
             ("RALPH_RUN".to_owned(), self.run.clone()),
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
+            ("PLAN_PATH".to_owned(), self.plan.to_string()),
         ];
-        for Key { name, env, kind, .. } in KEYS {
+        let settled = ["loop.plan", "loop.prd"];
+        for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
             let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
             let (Some(env), false) = (env, values.is_empty()) else { continue };
@@ -154,107 +156,18 @@ impl Stage {
         Ok(template(&plan)?.render(&values))
     }
 
-    /// The agent's own limit, or what is left of the run's or the story's time.
-    fn deadline(&self, state: &State) -> Option<Duration> {
-        let limits = &self.config.limits;
-        let left = |limit: Option<Duration>, used: Duration| {
-            limit.map(|limit| limit.saturating_sub(used).max(Duration::from_secs(1)))
-        };
-        let story = state.story.as_ref().and_then(|id| state.counters.story_spent.get(id));
-        let story_used = story.map_or(0.0, |spent| spent.seconds);
-        let story_used = Duration::try_from_secs_f64(story_used).unwrap_or_default();
-        let all = [
-            self.config.agent.timeout.limit(),
-            left(limits.max_duration.limit(), self.elapsed()),
-            left(limits.story_max_duration.limit(), story_used),
-        ];
-        all.into_iter().flatten().min()
+    /// What a run without stories may take.
+    pub(crate) fn first_allowance(&self) -> Allowance {
+        let Config { agent, limits, .. } = &self.config;
+        Allowance::of(agent, limits, self.elapsed(), Spent::default(), Spent::default())
     }
 
-    pub(super) fn judge(&self, run: &Run, claim: Option<&Claim>, marked_blocked: bool) -> WorkEnd {
-        let status = match &run.end {
-            RunEnd::Signalled(signal) => return WorkEnd::Signalled(*signal),
-            RunEnd::Overdue(limit) => {
-                let why = format!("the agent did not end within {} seconds", limit.as_secs());
-                return WorkEnd::TimedOut(why);
-            }
-            RunEnd::Silent(limit) => {
-                let why = format!("the agent printed nothing for {} seconds", limit.as_secs());
-                return WorkEnd::TimedOut(why);
-            }
-            RunEnd::Exited(status) => status,
-        };
-        // The client exits with 0 when it is interrupted, so a signal to us counts first.
-        if let Some(signal) = self.interrupts.signal() {
-            return WorkEnd::Signalled(signal);
-        }
-        if let Some(reset) = run.usage_limit() {
-            return WorkEnd::Quota(reset);
-        }
-        match claim {
-            Some(Claim { status: ClaimStatus::Blocked, summary, .. }) => {
-                return WorkEnd::Blocked(format!("the agent says: {summary}"));
-            }
-            Some(Claim { status: ClaimStatus::Partial, summary, .. }) => {
-                return WorkEnd::Failed(format!(
-                    "the agent says that a part is missing: {summary}"
-                ));
-            }
-            _ if marked_blocked => {
-                return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
-            }
-            _ => {}
-        }
-        if let Some(why) = unusable(run) {
-            return WorkEnd::Unusable(why);
-        }
-        match &run.seen.verdict {
-            Some(verdict) if verdict.is_error => {
-                let why = verdict.reason.as_deref().unwrap_or("an error");
-                return WorkEnd::Failed(format!("the agent reports {why}: {}", verdict.text));
-            }
-            _ if !status.success() => return WorkEnd::Failed(bad_exit(run)),
-            _ => {}
-        }
-        match self.last_verdict(run) {
-            Some(verdict) if verdict.verdict == "failed" => {
-                let tests = verdict.tests.join(", ");
-                WorkEnd::Failed(format!("the last test run failed: `{}` {tests}", verdict.command))
-            }
-            _ => WorkEnd::Well,
-        }
-    }
-
-    fn last_verdict(&self, run: &Run) -> Option<LastVerdict> {
-        let id = Id::parse(run.seen.session.as_deref()?).ok()?;
-        LastVerdict::load(&self.state().session(&id))
-    }
-}
-
-/// Why no attempt can help: the agent cannot be started, or the service does not know us.
-fn unusable(run: &Run) -> Option<String> {
-    let said = run.seen.complaints.trim();
-    match (&run.seen.verdict, run.exit_code()) {
-        (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
-            Some(format!("the agent's service refuses us: {}; log in and try again", verdict.text))
-        }
-        (None, Some(126 | 127)) if run.seen.text.is_empty() => {
-            Some(format!("the agent could not be started: {said}"))
-        }
-        _ => None,
-    }
-}
-
-fn bad_exit(run: &Run) -> String {
-    let how = match run.exit_code() {
-        Some(code) => format!("the agent ended with exit code {code}"),
-        None => "the agent was ended by a signal".to_owned(),
-    };
-    let said =
-        [&run.seen.complaints, &run.seen.text].into_iter().find(|text| !text.trim().is_empty());
-    match said {
-        Some(said) => format!("{how}\n{}", said.trim()),
-        None => how,
+    fn allowance(&self, state: &State) -> Allowance {
+        let Config { agent, limits, .. } = &self.config;
+        let counters = &state.counters;
+        let story = state.story.as_ref().and_then(|id| counters.story_spent.get(id));
+        let story = story.copied().unwrap_or_default();
+        Allowance::of(agent, limits, self.elapsed(), story, counters.spent)
     }
 }
 

@@ -199,6 +199,8 @@ fn the_agent_gets_a_prompt_and_a_clean_environment() {
     assert!(!environment.contains("CLAUDECODE") && environment.contains("RALPH_RUN="));
     assert!(environment.contains("RALPH_VERIFY=true\necho a,b\n"), "{environment}");
     assert!(environment.contains("RALPH_ATTEMPTS_PER_STORY=2\n"), "{environment}");
+    let plan = stage.repo.root().join(crate::stage::PLAN);
+    assert!(environment.contains(&format!("PLAN_PATH={plan}\n")), "{environment}");
     let prompt = stage.note("prompt");
     for part in ["# US-001: First", "Where: a.txt", "- `true`", "iteration 1 of 50"] {
         assert!(prompt.contains(part), "{prompt}");
@@ -283,7 +285,11 @@ fn a_feature_list_and_its_counter_are_kept_up() {
     };
     run(&["--agent", "true"]).ended(4);
     assert_eq!(stage.read("work/feature_list.json"), list, "the counter is no work");
-    run(&[]).ended(0);
+    let agent = "env >\"$AGENT_NOTES/environment\"; echo x >x.txt";
+    run(&["--agent", agent]).ended(0);
+    let environment = stage.note("environment");
+    assert!(environment.contains(&format!("PLAN_PATH={folder}/feature_list.json\n")));
+    assert!(!environment.contains("RALPH_LOOP_DIR"), "the list is ours, not another loop's");
     assert_eq!(stage.read("work/feature_list.json"), list.replace("false", "true"));
     let counter = "- Iteration: 1\n- Max Iterations: 50\n- Status: COMPLETE\n";
     assert_eq!(stage.read("work/progress.txt"), counter);

@@ -58,3 +58,32 @@ fn a_run_that_changes_nothing_gives_back_even_what_was_staged() {
     assert_eq!(stage.repo.git(["status", "--porcelain", "--", "a.txt"]), before);
     assert_eq!(stage.repo.git(["show", ":a.txt"]), "staged\n");
 }
+
+#[test]
+fn links_come_back_as_links_and_nothing_is_written_through_one() {
+    let stage = Stage::new("works", ONE);
+    let outside = stage.repo.scratch().file("outside.txt", "not ours\n");
+    stage.repo.symlink("tracked", "a.txt");
+    stage.repo.write("kind.txt", "a file\n");
+    stage.repo.write("folder/inside.txt", "old\n");
+    stage.repo.commit_all("a link");
+    stage.repo.symlink("new-link", "no/such/place");
+    stage.repo.symlink("to-a-folder", "src");
+    stage.repo.symlink("leads-out", &outside);
+    stage.repo.remove("tracked");
+    stage.repo.symlink("tracked", "src/lib.rs");
+    stage.repo.remove("kind.txt");
+    stage.repo.symlink("kind.txt", "a.txt");
+    stage.repo.write("folder/inside.txt", "mine\n");
+    let agent = "echo done >done.txt; rm -r folder; ln -s /tmp folder; git add -A";
+    let ran = stage.run(&["--allow-dirty", "--agent", agent]);
+    ran.ended(0).says("folder/inside.txt was changed by you and by the loop");
+    let target = |name: &str| fs_err::read_link(stage.repo.root().join(name)).unwrap();
+    assert_eq!(target("new-link").to_str(), Some("no/such/place"));
+    assert_eq!(target("to-a-folder").to_str(), Some("src"));
+    assert_eq!(target("leads-out"), outside);
+    assert_eq!(target("tracked").to_str(), Some("src/lib.rs"));
+    assert_eq!(target("kind.txt").to_str(), Some("a.txt"));
+    assert_eq!(stage.read("a.txt"), "a\n");
+    assert_eq!(fs_err::read_to_string(outside).unwrap(), "not ours\n");
+}

@@ -6,8 +6,18 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 8] =
-    ["init", "doctor", "status", "explain", "undo", "complete", "request-merge", "demo"];
+const COMMANDS: [&str; 10] = [
+    "init",
+    "install",
+    "uninstall",
+    "doctor",
+    "status",
+    "explain",
+    "undo",
+    "complete",
+    "request-merge",
+    "demo",
+];
 
 fn help(args: &[&str]) -> String {
     let mut command = program(LOOP, camino::Utf8Path::new("/"));

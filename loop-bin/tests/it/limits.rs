@@ -50,12 +50,44 @@ fn money_and_time_end_a_run() {
     let stage = Stage::new("reports", TWO);
     stage.run(&["--max-cost", "0.2"]).ended(6).says("$0.25 of $0.20 are spent");
     assert_eq!(stage.plan().matches("[x]").count(), 1);
-    let mut slow = Stage::new("hangs", TWO);
-    slow.run(&["--max-duration", "1"]).ended(6).says("1 seconds have passed");
-    slow.agent("reports");
-    slow.run(&["--story-max-cost", "0.1", "--verify", "false"])
+    let other = Stage::new("reports", TWO);
+    other
+        .run(&["--story-max-cost", "0.1", "--verify", "false"])
         .ended(1)
         .says("its budget of $0.10");
+}
+
+#[test]
+fn time_that_is_used_up_ends_an_agent_at_work_and_costs_no_attempt() {
+    let mut stage = Stage::new("hangs", TWO);
+    stage.script("post_iteration", "echo $RALPH_OUTCOME >\"$AGENT_NOTES/outcome\"");
+    let ran = stage.run(&["--max-duration", "1", "--attempts", "1"]);
+    ran.ended(6).says("the budget is used up: the time for this run is used up");
+    ran.says("receipt: US-001: 0:01").says("finished (budget)");
+    assert_eq!((stage.plan().as_str(), stage.note("outcome").as_str()), (TWO, "budget\n"));
+    assert_eq!((stage.discarded(), stage.exists("half.txt")), (1, false));
+    assert!(stage.progress().contains("- Status: INTERRUPTED\n"), "{}", stage.progress());
+    assert!(!stage.exists(".ralph/guardrails.md"), "nothing was to be learned");
+    stage.is_clean();
+    stage.agent("works");
+    stage.run(&["--attempts", "1"]).ended(0);
+}
+
+#[test]
+fn time_for_one_story_leaves_the_others() {
+    let stage = Stage::new("works", TWO);
+    let agent = "case $(cat .ralph/current-story) in US-001) sleep 600;; *) echo x >x.txt;; esac";
+    let ran = stage.run(&["--story-max-duration", "1", "--agent", agent]);
+    ran.ended(1).says("US-001 is set aside: the time for this story is used up");
+    assert_eq!(stage.plan(), "- [!] US-001: First\n- [x] US-002: Second\n");
+}
+
+#[test]
+fn planning_keeps_to_the_budget_as_well() {
+    let stage = Stage::new("hangs", TWO);
+    let ran = stage.run(&["--mode", "planning", "--max-duration", "1"]);
+    ran.ended(6).says("the time for this run is used up");
+    assert_eq!((stage.plan().as_str(), stage.exists("half.txt")), (TWO, false));
 }
 
 #[test]
@@ -94,6 +126,9 @@ fn a_dry_run_writes_nothing() {
     let ran: Ran = command.env("RALPH_DRY_RUN", "1").output().unwrap().into();
     ran.ended(0).says("US-001 First");
     assert_eq!(stage.repo.fingerprint(), before);
+    stage.repo.write(".ralph/config.toml", "[loop]\ndry_run = true\n");
+    stage.run(&[]).ended(0).says("US-001 First");
+    stage.run(&["--dry-run=false", "--max-iterations", "1"]).ended(0).says("US-001 done");
 }
 
 #[test]
@@ -107,6 +142,9 @@ fn events_are_printed_as_json() {
         ran.out
     );
     assert_eq!(ran.out, stage.read(".ralph/events.jsonl"));
+    let other = Stage::new("works", TWO);
+    other.repo.write(".ralph/config.toml", "[loop]\njson = true\n");
+    other.run(&[]).ended(0).says("\"event\":\"committed\"");
 }
 
 #[test]

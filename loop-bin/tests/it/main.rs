@@ -2,6 +2,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "tests start programs and fail loudly"
 )]
@@ -12,7 +13,9 @@ mod crashes;
 mod dirty;
 mod documents;
 mod explain;
+mod install;
 mod limits;
+mod passed_hooks;
 mod pre_push;
 mod scripts;
 mod signals;

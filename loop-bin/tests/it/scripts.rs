@@ -116,3 +116,33 @@ fn a_server_that_a_script_starts_lives_as_long_as_the_run() {
     stage.run(&[]).ended(0).says("it lives");
     assert!(!crate::stage::is_alive(&stage.note("server")));
 }
+
+#[test]
+fn programs_of_ones_own_are_called_by_scripts_and_never_by_the_loop() {
+    let stage = Stage::new("works", ONE);
+    stage.script("custom/notify", "echo \"$RALPH_FINISH_TYPE: $*\" >>\"$AGENT_NOTES/notified\"");
+    stage.script("finished", "notify 'to whom it may concern'");
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.note("notified"), "complete: to whom it may concern\n");
+
+    let foreign = Stage::new("works", ONE);
+    foreign
+        .repo
+        .write(".fresher/hooks/finished", "#!/bin/sh\n.fresher/hooks/custom/notify; notify\n");
+    foreign.repo.write(".fresher/hooks/custom/notify", "#!/bin/sh\necho to the team\n");
+    foreign.repo.chmod(".fresher/hooks/finished", 0o755);
+    foreign.repo.chmod(".fresher/hooks/custom/notify", 0o755);
+    foreign.repo.commit_all("scripts");
+    let ran = foreign.run(&[]);
+    assert_eq!(ran.ended(0).out.matches("[finished] to the team").count(), 2, "{}", ran.out);
+}
+
+#[test]
+fn scripts_that_an_agent_changes_are_put_back() {
+    let stage = Stage::new("works", ONE);
+    stage.script("custom/notify", "echo mine");
+    stage.script("finished", "notify");
+    let agent =
+        "echo x >a.txt; echo 'echo theirs' >.ralph/hooks/custom/notify; rm .ralph/hooks/finished";
+    stage.run(&["--agent", agent]).ended(0).says("[finished] mine").says("put back");
+}

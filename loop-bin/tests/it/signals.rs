@@ -28,7 +28,9 @@ fn while_the_agent_works() {
         assert!(stage.exists(".ralph/.checkpoint"), "the checkpoint is kept");
         assert!(stage.progress().contains("- Status: INTERRUPTED"));
         assert_eq!(stage.discarded(), 1);
-        assert!(stage.read(".ralph/events.jsonl").contains("\"finish_type\":\"manual\""));
+        let journal = stage.read(".ralph/events.jsonl");
+        assert!(journal.contains("\"finish_type\":\"manual\""));
+        assert_eq!(journal.matches("\"outcome\":\"interrupted\"").count(), 1, "{journal}");
         goes_on(&mut stage);
     }
 }

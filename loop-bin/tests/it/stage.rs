@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use test_support::{Scratch, TestRepo, fixtures, program};
 
 pub(crate) const PLAN: &str = ".ralph/PRD-1/plan.md";
@@ -70,7 +70,12 @@ impl Stage {
 
     /// The loop, not started yet.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = program(LOOP, &self.repo.scratch().path("home"));
+        self.command_of(LOOP, args)
+    }
+
+    /// A copy of the loop, not started yet.
+    pub(crate) fn command_of(&self, copy: &str, args: &[&str]) -> Command {
+        let mut command = program(copy, &self.repo.scratch().path("home"));
         command
             .args(args)
             .current_dir(self.repo.root())
@@ -148,6 +153,14 @@ impl Stage {
         let status = self.repo.git(["status", "--porcelain", "--", ".", ":!.ralph"]);
         assert_eq!(status, "");
     }
+}
+
+/// A copy of the loop in a folder, made by a process of its own: a file that we had open for writing
+/// ourselves could be busy for as long as any child that is started meanwhile.
+pub(crate) fn copy_loop_to(folder: &Utf8Path) {
+    fs_err::create_dir_all(folder).unwrap();
+    let copied = Command::new("cp").args([LOOP, folder.as_str()]).status().expect("cp runs");
+    assert!(copied.success());
 }
 
 /// Waits for a condition that another process brings about.

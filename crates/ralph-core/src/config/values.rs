@@ -44,6 +44,8 @@ pub struct LoopSettings {
     pub specs: String,
     pub allow_dirty: bool,
     pub fail_if_incomplete: bool,
+    pub dry_run: bool,
+    pub json: bool,
 }
 
 impl Default for LoopSettings {
@@ -57,6 +59,8 @@ impl Default for LoopSettings {
             specs: "specs".to_owned(),
             allow_dirty: false,
             fail_if_incomplete: false,
+            dry_run: false,
+            json: false,
         }
     }
 }

@@ -24,7 +24,7 @@ pub enum InstallError {
         problem: SettingsProblem,
     },
     /// A binary is missing.
-    #[error("{0} does not exist; build it or give the folder that holds the four hooks")]
+    #[error("{0} does not exist; the four hooks must lie together: build them, or copy them there")]
     NoBinary(Utf8PathBuf),
     /// The disk.
     #[error(transparent)]
@@ -59,7 +59,7 @@ pub fn plan_install(
     strict: bool,
 ) -> Result<Change, InstallError> {
     let before = load(&place.settings)?;
-    let registrations = Registrations::of(client, place.in_shell, strict);
+    let registrations = Registrations::of(client, &place.in_shell, strict);
     let after = merge(before.as_deref().unwrap_or_default(), &registrations)
         .map_err(|problem| InstallError::Settings { path: place.settings.clone(), problem })?;
     let mut copies = Vec::new();

@@ -138,11 +138,3 @@ fn a_missing_binary_is_named() {
     let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
     assert!(matches!(error, InstallError::NoBinary(path) if path.ends_with("ralph-on-stop")));
 }
-
-#[test]
-fn user_wide_hooks_are_found_from_every_project() {
-    let scratch = Scratch::new();
-    let place = Place::user(scratch.root());
-    assert_eq!(place.settings, scratch.path(".claude/settings.json"));
-    assert_eq!(place.in_shell, r#""$HOME"/.claude/hooks"#);
-}

@@ -35,5 +35,5 @@ pub use apply::{Change, InstallError, plan_install, plan_uninstall};
 pub use document::SettingsProblem;
 pub use place::Place;
 pub use registration::{HOOK_NAMES, LeftOut, Registrations};
-pub use settings::{hooks_are_off, is_registered, merge, remove};
+pub use settings::{hooks_are_off, is_registered, merge, registered, remove};
 pub use version::{ClientVersion, NotAVersion};

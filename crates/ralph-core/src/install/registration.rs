@@ -1,7 +1,9 @@
 //! Which hook is registered for which event, and since when the client knows it.
 
+use camino::Utf8Path;
 use serde::Serialize;
 
+use super::place::quoted;
 use super::version::ClientVersion;
 
 /// The hook binaries.
@@ -16,7 +18,8 @@ struct Row {
     since: ClientVersion,
     hook: &'static str,
     matcher: Option<&'static str>,
-    /// Seconds. Those of the stop events leave room for the user's own verify commands.
+    /// Seconds. Those of the stop events leave room for several verify commands of the user's, each
+    /// of which has a limit of its own.
     timeout: u32,
 }
 
@@ -39,8 +42,8 @@ const TABLE: [Row; 10] = [
     row("PreToolUse", (1, 0, 23), "ralph-pre-tool", GUARDED, 10),
     row("PostToolUse", (1, 0, 23), "ralph-post-tool", RECORDED, 120),
     row("PostToolUseFailure", (2, 0, 56), "ralph-post-tool", Some("Bash"), 120),
-    row("Stop", (1, 0, 31), "ralph-on-stop", None, 1800),
-    row("SubagentStop", (1, 0, 41), "ralph-on-stop", None, 1800),
+    row("Stop", (1, 0, 31), "ralph-on-stop", None, 7200),
+    row("SubagentStop", (1, 0, 41), "ralph-on-stop", None, 7200),
     row("StopFailure", (2, 1, 78), "ralph-on-stop", None, 10),
     row("SessionEnd", (1, 0, 85), "ralph-on-stop", None, 10),
     row("TaskCompleted", (2, 1, 33), "ralph-on-stop", None, 60),
@@ -104,6 +107,21 @@ impl Registrations {
                 .map(|row| LeftOut { event: row.event, since: row.since })
                 .collect(),
         }
+    }
+
+    /// For hooks that lie in this folder and are not copied anywhere.
+    pub fn of_folder(client: ClientVersion, folder: &Utf8Path) -> Self {
+        Self::of(client, &quoted(folder), false)
+    }
+
+    /// The same, but only where `wanted` says so of an event and its hook.
+    #[must_use]
+    pub fn only(mut self, wanted: impl Fn(&str, &str) -> bool) -> Self {
+        self.groups.retain(|(event, _)| {
+            let row = TABLE.iter().find(|row| row.event == *event);
+            row.is_some_and(|row| wanted(row.event, row.hook))
+        });
+        self
     }
 
     /// The events that are registered.

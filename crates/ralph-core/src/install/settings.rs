@@ -39,11 +39,18 @@ pub fn remove(text: &str) -> Result<String, SettingsProblem> {
 
 /// Whether a hook of ours is registered in this text.
 pub fn is_registered(text: &str) -> Result<bool, SettingsProblem> {
+    Ok(!registered(text)?.is_empty())
+}
+
+/// Which hooks of ours are registered in this text, and for which event each.
+pub fn registered(text: &str) -> Result<Vec<(String, &'static str)>, SettingsProblem> {
     let text = without_mark(text).1;
     if text.trim().is_empty() {
-        return Ok(false);
+        return Ok(Vec::new());
     }
-    Ok(!find_ours(text, &Container::root(text)?)?.is_empty())
+    let ours = find_ours(text, &Container::root(text)?)?;
+    let pair = |ours: &Ours<'_>| Some((ours.event.key.clone(), our_hook(text, &ours.entry)?));
+    Ok(ours.iter().filter_map(pair).collect())
 }
 
 /// Whether the file switches every hook off, ours included.
@@ -108,7 +115,7 @@ fn find_ours<'a>(text: &'a str, root: &Container<'a>) -> Result<Vec<Ours<'a>>, S
             let members = group.object(text, &format!("an element of {name}"))?;
             let Some(list) = members.member("hooks") else { continue };
             let entries = list.array(text, &format!("`hooks` in {name}"))?;
-            let ours = entries.items.iter().filter(|entry| is_ours(text, entry));
+            let ours = entries.items.iter().filter(|entry| our_hook(text, entry).is_some());
             found.extend(ours.map(|entry| Ours {
                 event: event.clone(),
                 group: group.clone(),
@@ -123,13 +130,12 @@ fn find_ours<'a>(text: &'a str, root: &Container<'a>) -> Result<Vec<Ours<'a>>, S
     Ok(found)
 }
 
-/// An entry is ours if its command runs one of our binaries, wherever it lies.
-fn is_ours(text: &str, entry: &Item<'_>) -> bool {
-    let Ok(members) = entry.object(text, "") else { return false };
-    let command = members.member("command").map(|item| serde_json::from_str::<String>(item.value));
-    let Some(Ok(command)) = command else { return false };
-    let name = command.rsplit('/').next().unwrap_or_default();
-    HOOK_NAMES.contains(&name.trim_matches(['"', '\'', ' ']))
+/// An entry is ours if its command runs one of our binaries, wherever it lies; names it.
+fn our_hook(text: &str, entry: &Item<'_>) -> Option<&'static str> {
+    let members = entry.object(text, "").ok()?;
+    let command: String = serde_json::from_str(members.member("command")?.value).ok()?;
+    let name = command.rsplit('/').next()?.trim_matches(['"', '\'', ' ']);
+    HOOK_NAMES.into_iter().find(|hook| *hook == name)
 }
 
 /// Puts right or takes out the first entry of ours that is not as it should be; none if all are.

@@ -19,6 +19,7 @@ use crate::config::{Config, Weakened};
 use crate::git::{CheckpointError, GitError, Repo, Status};
 use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Options, UnknownStory};
+use crate::project_plan;
 use crate::state::{self, Cap, Event, Journal, StateDir};
 use crate::weakened_tests::weakened_since;
 
@@ -42,7 +43,7 @@ pub struct Place<'a> {
 impl Place<'_> {
     /// How plans are read here.
     pub fn plan_options(&self) -> Options {
-        Options { optional_sections: self.config.plan.optional_sections.clone() }
+        project_plan::options(self.config)
     }
 }
 

@@ -157,6 +157,11 @@ impl StateDir {
         self.root.join("hooks")
     }
 
+    /// The user's own programs, which lifecycle scripts call by their names.
+    pub fn custom_programs(lifecycle: &Utf8Path) -> Utf8PathBuf {
+        lifecycle.join("custom")
+    }
+
     /// One short lesson per distinct rollback cause.
     pub fn guardrails(&self) -> Utf8PathBuf {
         self.root.join("guardrails.md")
@@ -266,6 +271,12 @@ impl StateDir {
     /// The files of one client session.
     pub fn session(&self, id: &Id) -> SessionDir {
         SessionDir { root: self.root.join("state").join(id.as_str()) }
+    }
+
+    /// The client's settings that the loop passes to its agent. In the folder of the sessions,
+    /// which is out of git in projects of every age.
+    pub fn passed_settings(&self) -> Utf8PathBuf {
+        self.root.join("state").join("passed-settings.json")
     }
 
     /// Patterns, relative to the folder, of what never belongs into a commit, whatever became of

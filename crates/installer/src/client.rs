@@ -1,0 +1,55 @@
+//! Which client is there? Its version decides about the events that may be registered.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use camino::Utf8Path;
+use wait_timeout::ChildExt;
+
+/// How long a client may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What `<program> --version` prints first; none if it does not run, fails or takes too long. The
+/// program is looked up from `folder`, as whoever works there would start it.
+#[expect(clippy::disallowed_methods, reason = "this is the door for asking the client")]
+pub fn version_text(program: &str, folder: &Utf8Path) -> Option<String> {
+    let program = match program.contains('/') {
+        true => folder.join(program).into_string(),
+        false => program.to_owned(),
+    };
+    let mut child = Command::new(program)
+        .arg("--version")
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    if child.wait_timeout(PATIENCE).ok()?.is_none() {
+        // Gone by itself in the meantime is as good.
+        let _ = child.kill();
+    }
+    let output = child.wait_with_output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_asked_and_failures_are_no_answer() {
+        let scratch = Scratch::new();
+        let check = |script: &str, expected: Option<&str>| {
+            scratch.script("claude", &format!("#!/bin/sh\n{script}\n"));
+            assert_eq!(version_text("./claude", scratch.root()).as_deref(), expected, "{script}");
+        };
+        check("echo '2.1.325 (Claude Code)'; echo more", Some("2.1.325 (Claude Code)"));
+        check("echo 2.1.325; exit 1", None);
+        check("exit 0", None);
+        assert_eq!(version_text("no-such-client", scratch.root()), None);
+    }
+}

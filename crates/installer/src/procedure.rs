@@ -1,0 +1,110 @@
+//! From what was asked to what is on disk.
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::env::Env;
+use ralph_core::install::{
+    Change, ClientVersion, InstallError, NotAVersion, Place, plan_install, plan_uninstall,
+};
+
+use crate::arguments::{Install, Target, Uninstall};
+use crate::client::version_text;
+use crate::description::described;
+
+/// Why nothing was installed or taken out.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There is no folder for a person's own settings.
+    #[error("neither CLAUDE_CONFIG_DIR nor HOME is set; install with --project")]
+    NoHome,
+    /// The project is not there.
+    #[error("there is no project at {path}: {source}")]
+    NoProject {
+        /// What was given.
+        path: Utf8PathBuf,
+        /// What the disk says.
+        source: io::Error,
+    },
+    /// Nobody knows which events the client knows.
+    #[error(
+        "`claude --version` does not run here; give the client's version with --client-version, \
+         such as --client-version 2.1.325"
+    )]
+    NoClient,
+    /// The client says something else.
+    #[error("`claude --version`: {0}, with --client-version")]
+    Version(#[from] NotAVersion),
+    /// The settings or the disk.
+    #[error(transparent)]
+    Install(#[from] InstallError),
+}
+
+/// An installation that can go ahead once the binaries are there.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    place: Place,
+    client: ClientVersion,
+    strict: bool,
+    dry_run: bool,
+}
+
+impl Install {
+    /// Looks at everything that could stand against it, before anybody builds for minutes.
+    pub fn prepare(&self, env: &Env) -> Result<Prepared, Failure> {
+        let place = self.target.place(env)?;
+        let client = match self.client_version {
+            Some(version) => version,
+            None => version_text("claude", Utf8Path::new(".")).ok_or(Failure::NoClient)?.parse()?,
+        };
+        plan_uninstall(&place)?;
+        Ok(Prepared { place, client, strict: self.strict, dry_run: self.target.dry_run })
+    }
+}
+
+impl Prepared {
+    /// Installs the hooks that lie in the folder `binaries`; `say` is given what to show.
+    pub fn install(&self, binaries: &Utf8Path, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+        let client = self.client;
+        let change = plan_install(&self.place, binaries, client, self.strict)?;
+        carry_out(&change, self.dry_run, say)?;
+        for left_out in &change.left_out {
+            let (event, since) = (left_out.event, left_out.since);
+            say(&format!("left out: {event} (client {client} does not know it; {since} does)\n"));
+        }
+        if change.hooks_are_off {
+            say("note: `disableAllHooks` is set there, so that no hook runs\n");
+        }
+        Ok(())
+    }
+}
+
+impl Uninstall {
+    /// Takes the hooks out; `say` is given what to show.
+    pub fn run(&self, env: &Env, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+        carry_out(&plan_uninstall(&self.target.place(env)?)?, self.target.dry_run, say)
+    }
+}
+
+impl Target {
+    fn place(&self, env: &Env) -> Result<Place, Failure> {
+        if self.user {
+            return Place::user(env).ok_or(Failure::NoHome);
+        }
+        let path = self.project.as_deref().unwrap_or(Utf8Path::new("."));
+        let project = path
+            .canonicalize_utf8()
+            .map_err(|source| Failure::NoProject { path: path.to_owned(), source })?;
+        let place = if self.local { Place::project_local } else { Place::project };
+        Ok(place(&project))
+    }
+}
+
+fn carry_out(change: &Change, dry_run: bool, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    say(&described(change));
+    if dry_run {
+        say("nothing was changed: --dry-run\n");
+        return Ok(());
+    }
+    Ok(change.apply()?)
+}

@@ -1,0 +1,114 @@
+//! What the end of the agent's run is worth.
+
+use ralph_core::state::{Id, LastVerdict};
+
+use super::allowance::Owner;
+use super::stage::Stage;
+use crate::agent::{Run, RunEnd};
+use crate::complete::{Claim, ClaimStatus};
+use crate::step::WorkEnd;
+
+impl Stage {
+    pub(crate) fn judge(&self, run: &Run, claim: Option<&Claim>, marked_blocked: bool) -> WorkEnd {
+        let status = match &run.end {
+            RunEnd::Signalled(signal) => return WorkEnd::Signalled(*signal),
+            RunEnd::Overdue(limit) => {
+                let why = format!("the agent did not end within {} seconds", limit.as_secs());
+                return match self.allowance.time {
+                    None | Some((_, Owner::Iteration)) => WorkEnd::TimedOut(why),
+                    Some((_, owner)) => used_up(owner, "time"),
+                };
+            }
+            RunEnd::Silent(limit) => {
+                let why = format!("the agent printed nothing for {} seconds", limit.as_secs());
+                return WorkEnd::TimedOut(why);
+            }
+            RunEnd::Exited(status) => status,
+        };
+        // The client exits with 0 when it is interrupted, so a signal to us counts first.
+        if let Some(signal) = self.interrupts.signal() {
+            return WorkEnd::Signalled(signal);
+        }
+        // Without a limit of ours it is one that the user gave the agent, and a failure like others.
+        if let (Some((_, owner)), true) = (self.allowance.cost_usd, run.is_over_budget()) {
+            return used_up(owner, "money");
+        }
+        if let Some(reset) = run.usage_limit() {
+            return WorkEnd::Quota(reset);
+        }
+        match claim {
+            Some(Claim { status: ClaimStatus::Blocked, summary, .. }) => {
+                return WorkEnd::Blocked(format!("the agent says: {summary}"));
+            }
+            Some(Claim { status: ClaimStatus::Partial, summary, .. }) => {
+                return WorkEnd::Failed(format!(
+                    "the agent says that a part is missing: {summary}"
+                ));
+            }
+            _ if marked_blocked => {
+                return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
+            }
+            _ => {}
+        }
+        if let Some(why) = unusable(run) {
+            return WorkEnd::Unusable(why);
+        }
+        match &run.seen.verdict {
+            Some(verdict) if verdict.is_error => {
+                let why = verdict.reason.as_deref().unwrap_or("an error");
+                return WorkEnd::Failed(format!("the agent reports {why}: {}", verdict.text));
+            }
+            _ if !status.success() => return WorkEnd::Failed(bad_exit(run)),
+            _ => {}
+        }
+        match self.last_verdict(run) {
+            Some(verdict) if verdict.verdict == "failed" => {
+                let tests = verdict.tests.join(", ");
+                WorkEnd::Failed(format!("the last test run failed: `{}` {tests}", verdict.command))
+            }
+            _ => WorkEnd::Well,
+        }
+    }
+
+    fn last_verdict(&self, run: &Run) -> Option<LastVerdict> {
+        let id = Id::parse(run.seen.session.as_deref()?).ok()?;
+        LastVerdict::load(&self.state().session(&id))
+    }
+}
+
+/// What may be spent on a story, or on the whole run, is spent.
+fn used_up(owner: Owner, what: &str) -> WorkEnd {
+    match owner {
+        Owner::Story => WorkEnd::StorySpent(format!("the {what} for this story is used up")),
+        Owner::Run | Owner::Iteration => {
+            WorkEnd::Spent(format!("the {what} for this run is used up"))
+        }
+    }
+}
+
+/// Why no attempt can help: the agent cannot be started, or the service does not know us.
+fn unusable(run: &Run) -> Option<String> {
+    let said = run.seen.complaints.trim();
+    match (&run.seen.verdict, run.exit_code()) {
+        (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
+            Some(format!("the agent's service refuses us: {}; log in and try again", verdict.text))
+        }
+        (None, Some(126 | 127)) if run.seen.text.is_empty() => {
+            Some(format!("the agent could not be started: {said}"))
+        }
+        _ => None,
+    }
+}
+
+fn bad_exit(run: &Run) -> String {
+    let how = match run.exit_code() {
+        Some(code) => format!("the agent ended with exit code {code}"),
+        None => "the agent was ended by a signal".to_owned(),
+    };
+    let said =
+        [&run.seen.complaints, &run.seen.text].into_iter().find(|text| !text.trim().is_empty());
+    match said {
+        Some(said) => format!("{how}\n{}", said.trim()),
+        None => how,
+    }
+}

@@ -1,0 +1,130 @@
+//! `ralph-loop install` and `uninstall`, as people use them who have nothing but the binaries.
+
+use camino::Utf8PathBuf;
+use test_support::{Scratch, program};
+
+use crate::stage::{Ran, copy_loop_to};
+
+const HOOKS: [&str; 4] = ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
+
+/// A folder with the five binaries, as somebody unpacked it, a client and a project.
+struct Machine {
+    scratch: Scratch,
+    project: Utf8PathBuf,
+}
+
+impl Machine {
+    fn new(client: &str) -> Self {
+        let scratch = Scratch::new();
+        copy_loop_to(&scratch.path("unpacked"));
+        for hook in HOOKS {
+            scratch.script(&format!("unpacked/{hook}"), &format!("#!/bin/sh\n# {hook}\n"));
+        }
+        scratch.script("bin/claude", &format!("#!/bin/sh\n{client}\n"));
+        scratch.dir("home");
+        let project = scratch.dir("a project");
+        Self { scratch, project }
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        let path = format!("{}:/usr/bin:/bin", self.scratch.path("bin"));
+        let mut command =
+            program(self.scratch.path("unpacked/ralph-loop"), &self.scratch.path("home"));
+        command.args(args).current_dir(&self.project).env("PATH", path);
+        command
+    }
+
+    fn settings(&self, path: &str) -> serde_json::Value {
+        serde_json::from_str(&self.scratch.read(path)).unwrap()
+    }
+}
+
+fn events(settings: &serde_json::Value) -> usize {
+    settings["hooks"].as_object().unwrap().len()
+}
+
+const SHARED: &str = "a project/.claude/settings.json";
+
+#[test]
+fn the_hooks_beside_the_loop_are_copied_registered_and_taken_out_again() {
+    let machine = Machine::new("echo '2.1.325 (Claude Code)'");
+    let own = "{\n    \"model\": \"opus\"\n}\n";
+    machine.scratch.file(SHARED, own);
+    machine.run(&["install", "--dry-run"]).ended(0).says("+    \"hooks\"").says("--dry-run");
+    assert_eq!(machine.scratch.read(SHARED), own);
+    assert!(!machine.project.join(".claude/hooks").exists());
+
+    machine.run(&["install"]).ended(0).says("write ");
+    assert_eq!(events(&machine.settings(SHARED)), 10);
+    for hook in HOOKS {
+        let copied = machine.scratch.read(&format!("a project/.claude/hooks/{hook}"));
+        assert!(copied.contains(hook), "{copied}");
+    }
+    let elsewhere = machine.scratch.root();
+    let mut again = machine.command(&["install", "--project", machine.project.as_str()]);
+    Ran::from(again.current_dir(elsewhere).output().unwrap()).ended(0).says("nothing to change");
+
+    machine.run(&["uninstall"]).ended(0).says("remove ");
+    assert_eq!(machine.scratch.read(SHARED), own);
+    assert!(!machine.project.join(".claude/hooks").exists());
+}
+
+#[test]
+fn strict_and_local_do_what_they_say() {
+    let machine = Machine::new("echo 2.1.325");
+    machine.run(&["install", "--local", "--strict"]).ended(0);
+    assert!(!machine.project.join(".claude/settings.json").exists());
+    let settings = machine.settings("a project/.claude/settings.local.json");
+    let guard = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
+    assert_eq!((&guard["onFailure"], &guard["timeout"]), (&"block".into(), &10.into()));
+    assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["timeout"], 7200);
+    machine.run(&["uninstall", "--local"]).ended(0);
+    assert!(!machine.project.join(".claude").exists());
+}
+
+#[test]
+fn ones_own_settings_are_where_the_client_has_them() {
+    let machine = Machine::new("echo 2.1.325");
+    machine.run(&["install", "--user"]).ended(0);
+    assert_eq!(events(&machine.settings("home/.claude/settings.json")), 10);
+    let folder = machine.scratch.path("other/configuration");
+    let mut command = machine.command(&["install", "--user"]);
+    Ran::from(command.env("CLAUDE_CONFIG_DIR", &folder).output().unwrap()).ended(0);
+    let settings = machine.settings("other/configuration/settings.json");
+    let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+    assert_eq!(command, format!("'{folder}/hooks'/ralph-on-stop"));
+    assert!(folder.join("hooks/ralph-on-stop").is_file());
+    machine.run(&["uninstall", "--user"]).ended(0);
+    assert!(!machine.scratch.path("home/.claude").exists() && folder.join("hooks").is_dir());
+}
+
+#[test]
+fn events_that_the_client_does_not_know_are_left_out_and_named() {
+    let machine = Machine::new("echo 2.0.77");
+    machine.run(&["install"]).ended(0).says("left out: TaskCompleted (client 2.0.77 does not");
+    assert_eq!(events(&machine.settings(SHARED)), 7);
+    machine.run(&["install", "--client-version", "2.1.325"]).ended(0);
+    assert_eq!(events(&machine.settings(SHARED)), 10);
+}
+
+#[test]
+fn what_cannot_be_installed_is_explained_and_changes_nothing() {
+    let silent = Machine::new("exit 1");
+    silent.run(&["install"]).ended(1).says("--client-version 2.1.325");
+    silent.run(&["install", "--client-version", "new"]).ended(2);
+    silent.run(&["install", "--user", "--local"]).ended(2);
+    silent.run(&["install", "--project", "nowhere"]).ended(1).says("no project at nowhere");
+    silent.scratch.file(SHARED, "{\n  \"hooks\": [,]\n}\n");
+    let ran = silent.run(&["install", "--client-version", "2.1.325"]);
+    ran.ended(1).says("settings.json: line 2, column 13");
+    assert_eq!(silent.scratch.read(SHARED), "{\n  \"hooks\": [,]\n}\n");
+
+    let machine = Machine::new("echo 2.1.325");
+    fs_err::remove_file(machine.scratch.path("unpacked/ralph-on-stop")).unwrap();
+    machine.run(&["install"]).ended(1).says("ralph-on-stop does not exist");
+    assert!(!machine.project.join(".claude").exists());
+}

@@ -1,0 +1,187 @@
+//! The hooks beside the loop reach an agent that is the client, and none of them twice.
+
+use std::collections::BTreeSet;
+
+use test_support::fixtures;
+
+use crate::stage::{Ran, Stage, copy_loop_to};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const DEFAULT: &str = "claude -p --output-format stream-json";
+const HOOKS: [&str; 4] = ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
+
+/// A project, a client on the search path, and the loop in a folder with these hooks.
+fn stage_with(hooks: &[&str]) -> Stage {
+    let stage = Stage::new("client", ONE);
+    let scratch = stage.repo.scratch();
+    copy_loop_to(&scratch.path("it's unpacked"));
+    for hook in hooks {
+        scratch.script(&format!("it's unpacked/{hook}"), "#!/bin/sh\n");
+    }
+    let client = fixtures().join("agents/client.sh");
+    scratch.script("bin/claude", &format!("#!/bin/sh\nexec sh '{client}' \"$@\"\n"));
+    stage
+}
+
+fn run(stage: &Stage, agent: &str, args: &[&str], version: &str) -> Ran {
+    let scratch = stage.repo.scratch();
+    let path = format!("{}:/usr/bin:/bin", scratch.path("bin"));
+    let mut command = stage.command_of(scratch.path("it's unpacked/ralph-loop").as_str(), args);
+    command.env("PATH", path).env("RALPH_AGENT", agent).env("CLIENT_VERSION", version);
+    command.output().unwrap().into()
+}
+
+/// What the client was given: events, each with the program that it starts for it.
+fn given(stage: &Stage) -> Vec<(String, String)> {
+    let settings = stage.note("settings");
+    let Ok(settings) = serde_json::from_str::<serde_json::Value>(&settings) else { return vec![] };
+    let events = settings["hooks"].as_object().unwrap();
+    let command =
+        |groups: &serde_json::Value| groups[0]["hooks"][0]["command"].as_str().map(str::to_owned);
+    events.iter().map(|(event, groups)| (event.clone(), command(groups).unwrap())).collect()
+}
+
+fn events(stage: &Stage) -> BTreeSet<String> {
+    given(stage).into_iter().map(|(event, _)| event).collect()
+}
+
+#[test]
+fn a_client_without_hooks_gets_those_beside_the_loop() {
+    let stage = stage_with(&HOOKS);
+    run(&stage, DEFAULT, &[], "2.1.325").ended(0).says("are passed to the agent");
+    let arguments = stage.note("arguments");
+    assert!(
+        arguments.starts_with("--settings\n") && arguments.ends_with("\nstream-json\n"),
+        "{arguments}"
+    );
+    let given = given(&stage);
+    assert_eq!(given.len(), 10);
+    for (event, command) in given {
+        let shell = std::process::Command::new("sh").args(["-c", &command]).status().unwrap();
+        assert!(shell.success(), "{event}: {command}");
+    }
+    stage.is_clean();
+    assert_eq!(stage.subjects()[0], "feat(US-001): First");
+}
+
+#[test]
+fn an_older_client_gets_no_event_that_it_does_not_know() {
+    let stage = stage_with(&HOOKS);
+    run(&stage, DEFAULT, &[], "2.0.77").ended(0);
+    assert!(!events(&stage).contains("TaskCompleted") && events(&stage).len() == 7);
+    let silent = stage_with(&HOOKS);
+    run(&silent, DEFAULT, &[], "?").ended(0).says("does not say its version");
+    assert!(
+        !events(&silent).contains("PostToolUseFailure") && events(&silent).contains("PreToolUse")
+    );
+}
+
+#[test]
+fn what_is_installed_already_is_not_passed_again() {
+    let guard = |event: &str| {
+        format!(
+            r#"{{"hooks":{{"{event}":[{{"hooks":[{{"type":"command","command":"/x/ralph-pre-tool"}}]}}]}}}}"#
+        )
+    };
+    for place in [
+        "repo/.claude/settings.json",
+        "repo/.claude/settings.local.json",
+        "home/.claude/settings.json",
+    ] {
+        let stage = stage_with(&HOOKS);
+        stage.repo.scratch().file(place, guard("PreToolUse"));
+        run(&stage, DEFAULT, &[], "2.1.325").ended(0);
+        assert!(!events(&stage).contains("PreToolUse") && events(&stage).len() == 9, "{place}");
+    }
+    let stage = stage_with(&HOOKS);
+    run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    let ran = run(&stage, DEFAULT, &[], "2.1.325");
+    assert!(
+        !ran.ended(0).out.contains("passed to the agent")
+            && !stage.note("arguments").contains("--settings")
+    );
+}
+
+#[test]
+fn sources_that_the_client_does_not_read_do_not_count() {
+    let stage = stage_with(&HOOKS);
+    run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    run(&stage, "claude --setting-sources user -p", &[], "2.1.325").ended(0);
+    assert_eq!(events(&stage).len(), 10);
+}
+
+#[test]
+fn only_hooks_that_are_there_are_passed() {
+    let stage = stage_with(&["ralph-pre-tool"]);
+    run(&stage, DEFAULT, &[], "2.1.325").ended(0);
+    assert_eq!(events(&stage).into_iter().collect::<Vec<_>>(), ["PreToolUse"]);
+    let none = stage_with(&[]);
+    run(&none, DEFAULT, &[], "2.1.325").ended(0).says("no hook guards the agent");
+    assert!(!none.note("arguments").contains("--settings"));
+}
+
+#[test]
+fn command_lines_that_say_otherwise_are_left_as_they_are() {
+    for (agent, words) in [
+        ("claude --settings own.json -p", "settings of its own"),
+        ("claude --bare -p", "--bare"),
+        ("sh -c 'claude -p'", ""),
+    ] {
+        let stage = stage_with(&HOOKS);
+        stage.repo.write("own.json", "{}");
+        stage.repo.commit_all("own settings");
+        run(&stage, agent, &[], "2.1.325").ended(0).says(words);
+        assert!(!stage.note("arguments").contains("passed-settings"), "{agent}");
+    }
+    let off = stage_with(&HOOKS);
+    off.repo.write(".claude/settings.json", r#"{"disableAllHooks":true}"#);
+    run(&off, DEFAULT, &[], "2.1.325").ended(0).says("disableAllHooks");
+}
+
+#[test]
+fn an_agent_that_removes_the_settings_does_not_disarm_the_next() {
+    let stage = stage_with(&HOOKS);
+    stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    run(&stage, "claude -p; rm -rf .ralph/state", &[], "2.1.325").ended(0);
+    assert_eq!(stage.subjects().len(), 3);
+    assert_eq!(events(&stage).len(), 10);
+}
+
+#[test]
+fn a_dry_run_tells_and_writes_nothing() {
+    let stage = stage_with(&HOOKS);
+    run(&stage, DEFAULT, &["--dry-run"], "2.1.325").ended(0).says("Hooks     the hooks in");
+    assert!(!stage.exists(".ralph/state"));
+}
+
+#[test]
+fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
+    let stage = stage_with(&[]);
+    stage.repo.write(crate::stage::PLAN, "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let ran = run(&stage, DEFAULT, &["--max-cost", "0.6", "--story-max-cost", "0.4"], "2.1.325");
+    // It says that it spent 0.25 on each story.
+    ran.ended(0);
+    assert!(
+        stage.note("arguments").starts_with("--max-budget-usd\n0.3500\n"),
+        "{}",
+        stage.note("arguments")
+    );
+
+    let over = stage_with(&[]);
+    let mut command = "OVER_BUDGET=1 claude -p".to_owned();
+    let ran = run(&over, &command, &["--max-cost", "0.6", "--attempts", "1"], "2.1.325");
+    ran.ended(6)
+        .says("the money for this run is used up")
+        .says("finished (budget)")
+        .says("$0.7000");
+    assert_eq!((over.plan().as_str(), over.discarded()), (ONE, 1));
+    over.is_clean();
+    command.push_str(" --max-budget-usd 9");
+    let ran = run(&over, &command, &["--story-max-cost", "0.5"], "2.1.325");
+    ran.ended(1).says("US-001 is set aside: the money for this story is used up");
+    assert!(over.note("arguments").contains("-p\n--max-budget-usd\n9\n"));
+
+    let old = stage_with(&[]);
+    run(&old, DEFAULT, &["--max-cost", "0.6"], "2.0.20").ended(0);
+    assert!(!old.note("arguments").contains("budget"));
+}
