@@ -1,7 +1,7 @@
 //! Programs that run the command written behind them; which ones is in `wrapper_table.rs`.
 
 use super::call::Call;
-use super::context::Context;
+use super::context::{Context, Input};
 use super::walk::Walker;
 use super::wrapper_table::{Style, TEXT_OPTIONS, WRAPPERS, Wrapper};
 use super::{Fate, Reach, Word};
@@ -34,7 +34,13 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         _ => {}
     }
     let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return false };
-    let Some(words) = wrapped(wrapper, call.args()) else { return true };
+    let Some(words) = wrapped(wrapper, call.args()) else {
+        // Without a command, the shell at the other end reads what it is sent.
+        if let ("ssh", Input::Known(text)) = (name, walker.standard_input(call, context)) {
+            walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
+        }
+        return true;
+    };
     let mut inner = call.with_words(words.to_vec());
     while let Some((variable, value)) = leading_assignment(&inner.words) {
         inner.assignments.push((variable, value));
@@ -42,6 +48,11 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     }
     let reach = Reach::Wrapper(name.to_owned());
     match wrapper.style {
+        // `yarn exec 'a b'`: no program has blanks in its name, so that is a command line.
+        Style::Words if matches!(&*inner.words, [only] if only.text().contains(' ')) => {
+            let text = inner.words.first().map(Word::text).unwrap_or_default();
+            walker.child(text, reach, &inner, context);
+        }
         Style::Words => {
             let functions = matches!(name, "time" | "noglob" | "nocorrect");
             walker.run(inner, context.via(reach), functions);
@@ -131,8 +142,12 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
                     format!("{text} '{}'", word.text().replace('\'', "'\\''"))
                 }));
             }
-            if let Some(value) = text.strip_prefix(option).and_then(|value| value.strip_prefix('='))
-            {
+            let behind = text.strip_prefix(option).filter(|value| !value.is_empty());
+            if let Some(value) = behind.and_then(|value| value.strip_prefix('=')) {
+                return Some(value.to_owned());
+            }
+            // `-S'a b'` has its value in the same word.
+            if let Some(value) = behind.filter(|_| option.len() == 2 && text.contains(' ')) {
                 return Some(value.to_owned());
             }
         }
