@@ -8,12 +8,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use globset::Glob;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
-use ralph_core::guard;
+use ralph_core::guard::{self, Facts};
 use ralph_core::hook::Input;
 use ralph_core::known_files::{KnownFiles, Sight};
 use ralph_core::project::Project;
+use ralph_core::shell::Script;
 use ralph_core::state::{Event, HookFailure, Id, Journal, Marks, SessionDir, StateDir};
-use ralph_core::surroundings;
 
 /// More files than this nobody reads at once.
 const MOST_FITTING: usize = 100;
@@ -71,17 +71,14 @@ impl<'a> Call<'a> {
     }
 
     /// Records the files that a command line shows to the agent or writes.
-    pub fn record_command(&self, command: &str) -> std::io::Result<()> {
-        let facts =
-            surroundings::of_command(self.project(), self.env, self.config(), &self.cwd(), "");
-        let script = guard::read(command, &facts);
+    pub fn record_command(&self, script: &Script, facts: &Facts) -> std::io::Result<()> {
         let known = self.known_files();
-        for path in guard::reads(&script, &facts) {
+        for path in guard::reads(script, facts) {
             for file in fitting(&path) {
                 known.record(Sight::Read, &file)?;
             }
         }
-        for path in guard::writes(&script, &facts).iter().filter(|path| path.is_file()) {
+        for path in guard::writes(script, facts).iter().filter(|path| path.is_file()) {
             known.record(Sight::Wrote, path)?;
         }
         Ok(())

@@ -6,9 +6,12 @@
 mod failed;
 mod output;
 
+use ralph_core::guard;
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::known_files::{Sight, resolved};
+use ralph_core::shell::Script;
 use ralph_core::state::{Event, LastVerdict};
+use ralph_core::surroundings;
 use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
 
 use crate::call::Call;
@@ -34,7 +37,10 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 }
 
 fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decision, Failure> {
-    call.record_command(command)?;
+    // Whether an amended commit is the agent's own is not asked here, so git need not be.
+    let facts = surroundings::of_command(call.project(), call.env, call.config(), &call.cwd(), "");
+    let script = guard::read(command, &facts);
+    call.record_command(&script, &facts)?;
     if result.still_running || result.interrupted {
         return Ok(Decision::NoOpinion);
     }
@@ -46,8 +52,9 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decisi
         end: output.end.as_deref(),
         cut: output.cut,
         test_commands: &call.config().tests.commands,
+        script: Some(&script),
     });
-    if verdict.kind == Kind::NotATest || runs_elsewhere(call, command) {
+    if verdict.kind == Kind::NotATest || runs_elsewhere(call, &script) {
         return Ok(Decision::NoOpinion);
     }
     remember(call, command, &verdict);
@@ -62,7 +69,7 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decisi
 }
 
 /// Whether all tests of the line ran in another project: they say nothing about this one.
-fn runs_elsewhere(call: &Call<'_>, command: &str) -> bool {
+fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
     let root = resolved(call.project().root());
     let home = call.env.home().unwrap_or_default();
     let is_outside = |place: &Place| match place {
@@ -75,7 +82,7 @@ fn runs_elsewhere(call: &Call<'_>, command: &str) -> bool {
             !resolved(&folder).starts_with(&root)
         }
     };
-    let places = places(command, &call.config().tests.commands);
+    let places = places(script, &call.config().tests.commands);
     !places.is_empty() && places.iter().all(is_outside)
 }
 

@@ -44,14 +44,14 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 fn command(call: &Call<'_>, command: &str) -> Decision {
     let facts =
         surroundings::of_command(call.project(), call.env, call.config(), &call.cwd(), command);
-    let settings = &call.config().guard;
-    let denial =
-        guard::check(command, &facts, settings).or_else(|| commit::check(call, &facts, command));
+    let script = guard::read(command, &facts);
+    let denial = guard::check_script(command, &script, &facts, &call.config().guard)
+        .or_else(|| commit::check(call, &facts, &script));
     match denial {
         Some(denial) => deny(call, &denial),
         None => {
             // Best effort: a read that is not recorded only means that the file is read again.
-            let _ = call.record_command(command);
+            let _ = call.record_command(&script, &facts);
             Decision::NoOpinion
         }
     }

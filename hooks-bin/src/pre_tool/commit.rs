@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ralph_core::git::{Repo, Status};
 use ralph_core::guard::{self, Denial, Edit, Facts};
+use ralph_core::shell::Script;
 use ralph_core::surroundings;
 
 use crate::call::Call;
@@ -12,11 +13,10 @@ use crate::call::Call;
 const MOST_NAMED: usize = 10;
 
 /// Forbids a commit that would reach beyond the scope. Without a scope git is not even asked.
-pub(super) fn check(call: &Call<'_>, facts: &Facts, command: &str) -> Option<Denial> {
+pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<Denial> {
     let config = call.config();
     let scope = surroundings::scope_of(call.story().as_ref(), config);
-    if scope.is_empty() || !config.guard.in_force("scope", true) || !guard::commits(command, facts)
-    {
+    if scope.is_empty() || !config.guard.in_force("scope", true) || !guard::commits(script, facts) {
         return None;
     }
     let repo = Repo::open(call.project().root()).ok()?;

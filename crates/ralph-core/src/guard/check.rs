@@ -65,24 +65,35 @@ pub fn read(command: &str, facts: &Facts) -> Script {
 
 /// Finds the first thing in a command line that a rule forbids.
 pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial> {
-    let script = read(command, facts);
-    let complete = script.complete;
+    check_script(command, &read(command, facts), facts, settings)
+}
+
+/// Does the same for a command line that was read already, with [`read`].
+pub fn check_script(
+    command: &str,
+    script: &Script,
+    facts: &Facts,
+    settings: &Settings,
+) -> Option<Denial> {
     judged(command, script, facts, settings).or_else(|| {
-        if complete {
+        if script.complete {
             return None;
         }
-        plain::pieces(command).find_map(|piece| judged(piece, read(piece, facts), facts, settings))
+        plain::pieces(command).find_map(|piece| judged(piece, &read(piece, facts), facts, settings))
     })
 }
 
 /// Finds the first thing in what was read that a rule forbids.
-fn judged(command: &str, script: Script, facts: &Facts, settings: &Settings) -> Option<Denial> {
-    let mut commands = script.commands;
-    inline::add_commands(&mut commands, facts, settings);
-    git::add_aliased(&mut commands, facts);
-    let line_fetches = commands.iter().any(system::fetches_text);
-    let line_diffs =
-        commands.iter().filter_map(GitCall::of).any(|call| call.name().starts_with("diff"));
+fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) -> Option<Denial> {
+    let inner = inline::commands(&script.commands, facts, settings);
+    let written: Vec<&Command> = script.commands.iter().chain(&inner).collect();
+    let aliased = git::aliased(&written, facts);
+    let commands: Vec<&Command> = written.into_iter().chain(&aliased).collect();
+    let line_fetches = commands.iter().any(|one| system::fetches_text(one));
+    let line_diffs = commands
+        .iter()
+        .filter_map(|one| GitCall::of(one))
+        .any(|call| call.name().starts_with("diff"));
     commands.iter().enumerate().find_map(|(at, one)| {
         let act = Act {
             command: one,
@@ -102,7 +113,7 @@ fn judged(command: &str, script: Script, facts: &Facts, settings: &Settings) -> 
 }
 
 /// Whether the two commands before this one are a list of all files and `xargs`.
-fn is_given_everything(commands: &[Command], at: usize, facts: &Facts) -> bool {
+fn is_given_everything(commands: &[&Command], at: usize, facts: &Facts) -> bool {
     let from = at.checked_sub(2);
     matches!(
         from.and_then(|from| commands.get(from..at)),
@@ -111,10 +122,10 @@ fn is_given_everything(commands: &[Command], at: usize, facts: &Facts) -> bool {
 }
 
 /// Whether a command line makes a commit in the project.
-pub fn commits(command: &str, facts: &Facts) -> bool {
-    let mut commands = read(command, facts).commands;
-    git::add_aliased(&mut commands, facts);
-    commands.iter().any(|one| {
+pub fn commits(script: &Script, facts: &Facts) -> bool {
+    let written: Vec<&Command> = script.commands.iter().collect();
+    let aliased = git::aliased(&written, facts);
+    written.into_iter().chain(&aliased).any(|one| {
         let commits = GitCall::of(one)
             .is_some_and(|call| call.name() == "commit" && !call.has(&["--dry-run"]));
         commits && is_in_project(one, facts)

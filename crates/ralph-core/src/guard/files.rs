@@ -155,20 +155,32 @@ pub(super) fn lists_everything(command: &Command, facts: &Facts) -> bool {
     }
 }
 
-/// `mv` that makes the project, its history or something outside disappear.
+/// `mv` that makes the project, its history or something outside disappear. What comes into the
+/// project from outside is still there.
 fn moves_away(act: &Act) -> bool {
-    let operands = act.operands();
-    let Some((target, sources)) = operands.split_last() else { return false };
-    let into_nothing = matches!(act.place(target), Place::At(path) if path == "/dev/null");
+    let Some((target, sources)) = writes::ends(act.command) else { return false };
+    let target = act.place(&target);
+    let into_nothing = matches!(&target, Place::At(path) if path == "/dev/null");
+    let comes_in =
+        matches!(&target, Place::At(path) if paths::in_project(path, act.facts).is_some());
     sources.iter().any(|source| match act.place(source) {
         Place::At(path) => {
             let inside = paths::in_project(&path, act.facts);
             let vital = matches!(inside, Some(inside) if inside.is_empty() || inside.split('/').next() == Some(".git"));
             let outside = inside.is_none() && !may_delete(&path, act);
-            vital || into_nothing || outside
+            vital || into_nothing || (outside && !(comes_in && is_the_users(&path, act)))
         }
         _ => into_nothing,
     })
+}
+
+/// Whether a path outside of the project is a file or folder of the user's own, and neither the
+/// home folder itself nor something that the system or the project needs.
+fn is_the_users(path: &str, act: &Act) -> bool {
+    let home = act.facts.home.as_str();
+    let parent = act.facts.root.parent().map_or("", camino::Utf8Path::as_str);
+    let owned = |folder: &str| folder.len() > 1 && paths::is_in(path, folder);
+    (owned(home) || owned(parent)) && !paths::holds_project_or_home(path, act.facts)
 }
 
 /// Whether a command writes or removes a file that steers the loop, the client or git.

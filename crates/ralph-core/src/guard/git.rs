@@ -145,12 +145,15 @@ fn environment_config(command: &Command) -> Vec<(&str, &str)> {
     (0..4).filter_map(pair).collect()
 }
 
-/// Adds what aliases stand for, those of `-c` and those that the line itself configures.
-pub(super) fn add_aliased(commands: &mut Vec<Command>, facts: &Facts) {
+/// What aliases stand for, those of `-c` and those that the line itself configures.
+pub(super) fn aliased(commands: &[&Command], facts: &Facts) -> Vec<Command> {
     let mut configured: BTreeMap<String, String> = BTreeMap::new();
-    let mut at = 0;
-    let mut added = 0;
-    while let Some(command) = commands.get(at) {
+    let mut found: Vec<Command> = Vec::new();
+    let (mut at, mut followed) = (0, 0);
+    // An alias may stand for another one, so what was found is looked at as well.
+    while let Some(command) =
+        commands.get(at).copied().or_else(|| found.get(at.checked_sub(commands.len())?))
+    {
         at += 1;
         let Some(git) = GitCall::of(command) else { continue };
         if git.name() == "config" {
@@ -168,17 +171,18 @@ pub(super) fn add_aliased(commands: &mut Vec<Command>, facts: &Facts) {
             (alias == git.name()).then(|| (*value).to_owned())
         });
         let Some(text) = own.or_else(|| configured.get(git.name()).cloned()) else { continue };
-        if added >= MAX_ALIASES {
-            return;
+        if followed >= MAX_ALIASES {
+            break;
         }
-        added += 1;
-        let behind = git.args.to_vec();
-        let commands_of_alias = aliased(command, &text, behind, facts);
-        commands.extend(commands_of_alias);
+        followed += 1;
+        let inner = commands_of(command, &text, git.args.to_vec(), facts);
+        found.extend(inner);
     }
+    found
 }
 
-fn aliased(command: &Command, text: &str, behind: Vec<Word>, facts: &Facts) -> Vec<Command> {
+/// The commands of an alias, called with the words `behind` it.
+fn commands_of(command: &Command, text: &str, behind: Vec<Word>, facts: &Facts) -> Vec<Command> {
     let shell_text = match text.strip_prefix('!') {
         Some(text) => text.to_owned(),
         None => format!("git {text}"),

@@ -36,7 +36,7 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Denial, Facts, check, commits, read};
+pub use check::{Denial, Facts, check, check_script, commits, read};
 pub use edit::{EDIT_RULES, Edit, check_edit, is_in_scope};
 pub use reads::reads;
 pub use rules::{RULES, Rule};

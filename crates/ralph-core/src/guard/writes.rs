@@ -93,9 +93,8 @@ pub(super) fn removed(command: &Command) -> Vec<Word> {
         "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" | "trash-put" | "rimraf" => {
             operands().into_iter().cloned().collect()
         }
-        "mv" => operands()
-            .split_last()
-            .map(|(_, sources)| sources.iter().map(|word| (*word).clone()).collect())
+        "mv" => ends(command)
+            .map(|(_, sources)| sources.into_iter().cloned().collect())
             .unwrap_or_default(),
         _ => Vec::new(),
     }
@@ -127,18 +126,26 @@ fn edits_in_place(command: &Command) -> bool {
     })
 }
 
-/// Where `cp` and its like write: the last operand, or a file of the same name in it.
-fn targets(command: &Command) -> Vec<Word> {
-    let folder = values(command, &["-t", "--target-directory"]);
-    let operands = operands(&command.args);
-    let (target, sources) = match (folder.first(), operands.split_last()) {
-        (Some(folder), _) => (folder.clone(), operands.as_slice()),
-        (None, Some((target, sources))) if !sources.is_empty() => ((*target).clone(), sources),
-        // `ln -s target` makes a link of that name here.
-        (None, Some((only, _))) if command.name() == Some("ln") => {
-            return only.base_name().map(Word::from).into_iter().collect();
+/// From what and to where `cp`, `mv` and their like go: the target, then the sources.
+pub(super) fn ends(command: &Command) -> Option<(Word, Vec<&Word>)> {
+    let mut operands = operands(&command.args);
+    let target = match values(command, &["-t", "--target-directory"]).pop() {
+        Some(folder) => {
+            operands.retain(|operand| **operand != folder);
+            folder
         }
-        _ => return Vec::new(),
+        None => operands.pop()?.clone(),
+    };
+    (!operands.is_empty()).then_some((target, operands))
+}
+
+/// Where `cp` and its like write: the target, or a file of the same name in it.
+fn targets(command: &Command) -> Vec<Word> {
+    let Some((target, sources)) = ends(command) else {
+        // `ln -s target` makes a link of that name here.
+        let operands = operands(&command.args);
+        let link = operands.first().filter(|_| command.name() == Some("ln"));
+        return link.and_then(|only| only.base_name()).map(Word::from).into_iter().collect();
     };
     let inside = sources.iter().filter_map(|source| {
         Some(Word::from(format!("{}/{}", target.text().trim_end_matches('/'), source.base_name()?)))

@@ -31,7 +31,7 @@ pub(super) fn expand(word: &RawWord) -> Option<Vec<RawWord>> {
         return None;
     }
     let mut atoms = Vec::new();
-    for part in &word.parts {
+    for part in &*word.parts {
         match part {
             Part::Plain(text) => atoms.extend(text.chars().map(Atom::Char)),
             other => atoms.push(Atom::Part(other)),
@@ -134,15 +134,14 @@ fn sequence<'w>(inside: &[Atom]) -> Option<Vec<Vec<Atom<'w>>>> {
 }
 
 fn to_word(atoms: &[Atom]) -> RawWord {
-    let mut parts: Vec<Part> = Vec::new();
+    let mut word = RawWord::default();
     for atom in atoms {
-        match (atom, parts.last_mut()) {
-            (Atom::Char(character), Some(Part::Plain(text))) => text.push(*character),
-            (Atom::Char(character), _) => parts.push(Part::Plain(character.to_string())),
-            (Atom::Part(part), _) => parts.push((*part).clone()),
+        match atom {
+            Atom::Char(character) => word.plain_text(character.to_string().into()),
+            Atom::Part(part) => word.push((*part).clone()),
         }
     }
-    RawWord { parts }
+    word
 }
 
 #[cfg(test)]
@@ -150,7 +149,7 @@ mod tests {
     use super::*;
 
     fn check(input: &str, expected: Option<&[&str]>) {
-        let word = RawWord { parts: vec![Part::Plain(input.to_owned())] };
+        let word = RawWord::from_iter([Part::Plain(input.into())]);
         let words = expand(&word).map(|words| {
             words
                 .iter()

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use super::call::Call;
+use super::context::{Context, Input};
 use super::state::{MAX_PATH, Value};
-use super::walk::{Context, Input, Walker};
+use super::walk::Walker;
 use super::{Fate, Reach, Word, output};
 
 /// Follows a builtin; false if `name` is none of those that matter here.
@@ -20,12 +21,12 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         "trap" => {
             if let Some(text) = call.args().iter().find(|arg| !arg.text().starts_with('-')) {
-                let inner = context.with_fate(Fate::Masked);
+                let inner = context.clone().with_fate(Fate::Masked);
                 walker.child(text.text(), Reach::Eval, call, &inner);
             }
         }
         "cd" | "pushd" => change_directory(walker, call),
-        "popd" => walker.state.directory = Some(Word::unknown()),
+        "popd" => walker.state.directory = Some(Rc::new(Word::unknown())),
         "export" | "declare" | "typeset" | "local" | "readonly" => declare(walker, call),
         "unset" => {
             for arg in call.args() {
@@ -64,7 +65,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         "unalias" => {
             for arg in call.args() {
-                walker.state.forget_alias(arg.text());
+                walker.state.forget_alias(arg.text(), &walker.session);
             }
         }
         _ => return false,

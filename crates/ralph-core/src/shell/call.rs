@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::context::{Context, Input};
 use super::script::UNKNOWN;
 use super::state::Value;
 use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
-use super::walk::{Context, Input, MAX_DEPTH, Walker, is_text};
+use super::walk::{MAX_DEPTH, Walker, is_text};
 use super::{
     Command, Fate, Reach, Redirect, RedirectKind, Word, builtins, output, parser, shells,
     templates, wrappers,
@@ -48,7 +49,7 @@ impl Call {
     }
 }
 
-impl Walker {
+impl Walker<'_> {
     pub(super) fn simple(
         &mut self,
         stage: &Stage,
@@ -59,79 +60,96 @@ impl Walker {
         if self.alias(stage, words, context) {
             return;
         }
-        let expander = self.expander();
-        let fields: Vec<Word> = words.iter().flat_map(|word| expander.fields(word)).collect();
+        let fields = self.expander().fields(words);
         let mut redirects = self.redirects(&stage.redirects);
-        redirects.extend(context.redirects.iter().cloned());
-        let scalars = self.scalars(assignments);
+        redirects.extend(context.redirects.iter().flat_map(|outer| outer.iter().cloned()));
         if fields.is_empty() && redirects.is_empty() {
-            self.visit_assignments(assignments, context);
-            self.visit(words, context);
+            self.visit_assignments(assignments, context, context.fate);
+            self.visit(words, context, context.fate);
             self.assign(assignments);
             return;
         }
+        let scalars = self.scalars(assignments);
         let call =
             Call { words: fields, assignments: scalars, redirects, span: stage.span.clone() };
-        let Some(place) = self.emit(&call, context) else { return };
-        let masked = context.with_fate(Fate::Masked);
-        self.visit_assignments(assignments, &masked);
-        self.visit(words, &masked);
+        let Some(place) = self.reserve(&call, context) else { return };
+        self.visit_assignments(assignments, context, Fate::Masked);
+        self.visit(words, context, Fate::Masked);
         self.visit_redirects(&stage.redirects, context);
-        if call.words.is_empty() {
-            self.assign(assignments);
-            return;
+        let mut assigns = call.words.is_empty();
+        if !assigns {
+            self.remember_written(stage, &call, context);
+            self.current = place;
+            self.follow(&call, context, true);
+            let declares = ["declare", "local", "typeset", "export", "readonly"];
+            assigns = call.name().is_some_and(|name| declares.contains(&name));
         }
-        self.remember_written(stage, &call, context);
-        self.current = place;
-        self.follow(&call, context, true);
-        if matches!(call.name(), Some("declare" | "local" | "typeset" | "export" | "readonly")) {
+        if assigns {
             self.assign(assignments);
         }
+        self.fill(place, call);
     }
 
-    /// Writes a command down and says where; nothing when the line has cost enough.
-    pub(super) fn emit(&mut self, call: &Call, context: &Context) -> Option<usize> {
+    /// Keeps a place for a command, before those that it runs; nothing when the line has cost
+    /// enough. What the state says now is noted now, the words are moved in by `fill`.
+    fn reserve(&mut self, call: &Call, context: &Context) -> Option<usize> {
         let length: usize = call.words.iter().map(|word| word.text().len()).sum::<usize>()
             + call.redirects.iter().map(|redirect| redirect.target.text().len()).sum::<usize>();
-        let cost = 2 + call.words.len() / 2 + length / 64 + context.reached.len() / 4;
+        let cost = 2 + call.words.len() / 2 + length / 64 + context.way.len() / 4;
         if !self.session.spend(cost) {
             return None;
         }
         self.commands.push(Command {
-            program: call.words.first().cloned().unwrap_or_else(|| Word::from("")),
-            args: call.args().to_vec(),
-            assignments: call.assignments.clone(),
-            redirects: call.redirects.clone(),
-            reached: context.reached.to_vec(),
+            program: Word::Known(String::new()),
+            args: Vec::new(),
+            assignments: Vec::new(),
+            redirects: Vec::new(),
+            reached: context.way.to_vec(),
             fate: context.fate,
             span: call.span.clone(),
-            directory: self.state.directory.clone(),
+            directory: self.state.directory.as_deref().cloned(),
             hidden: false,
         });
         Some(self.commands.len() - 1)
     }
 
+    /// Writes a command down in the place that was kept for it.
+    fn fill(&mut self, place: usize, call: Call) {
+        let Some(command) = self.commands.get_mut(place) else { return };
+        let mut words = call.words.into_iter();
+        if let Some(program) = words.next() {
+            command.program = program;
+        }
+        command.args = words.collect();
+        command.assignments = call.assignments;
+        command.redirects = call.redirects;
+    }
+
     pub(super) fn emit_keyword(&mut self, word: &str, pipeline: &Pipeline, context: &Context) {
         let span = pipeline.stages.first().map_or(0..0, |stage| stage.span.clone());
         let words = vec![Word::from(word)];
-        self.emit(&Call { words, assignments: Vec::new(), redirects: Vec::new(), span }, context);
+        let call = Call { words, assignments: Vec::new(), redirects: Vec::new(), span };
+        if let Some(place) = self.reserve(&call, context) {
+            self.fill(place, call);
+        }
     }
 
     /// Writes a command down and follows it; used for what wrappers and templates run.
-    pub(super) fn run(&mut self, call: &Call, context: &Context, functions: bool) {
+    pub(super) fn run(&mut self, call: Call, mut context: Context, functions: bool) {
         if call.words.is_empty() || context.depth >= MAX_DEPTH {
             return;
         }
-        let Some(place) = self.emit(call, context) else { return };
+        let Some(place) = self.reserve(&call, &context) else { return };
         self.current = place;
-        let deeper = Context { depth: context.depth + 1, ..context.clone() };
-        self.follow(call, &deeper, functions);
+        context.depth += 1;
+        self.follow(&call, &context, functions);
+        self.fill(place, call);
     }
 
     /// Follows what a command runs in turn.
     fn follow(&mut self, call: &Call, context: &Context, functions: bool) {
-        let Some(name) = call.name().map(str::to_owned) else { return };
-        if functions && self.call_function(&name, call, context) {
+        let Some(name) = call.name() else { return };
+        if functions && self.call_function(name, call, context) {
             return;
         }
         let path = call.words.first().map(Word::text).unwrap_or_default();
@@ -139,10 +157,10 @@ impl Walker {
             self.child(&text, Reach::ShellText(path.to_owned()), call, context);
             return;
         }
-        let _ = shells::follow(self, &name, call, context)
-            || builtins::follow(self, &name, call, context)
-            || templates::follow(self, &name, call, context)
-            || wrappers::follow(self, &name, call, context);
+        let _ = shells::follow(self, name, call, context)
+            || builtins::follow(self, name, call, context)
+            || templates::follow(self, name, call, context)
+            || wrappers::follow(self, name, call, context);
     }
 
     /// Follows a text in a process of its own: what it assigns stays there.
@@ -158,7 +176,7 @@ impl Walker {
     fn call_function(&mut self, name: &str, call: &Call, context: &Context) -> bool {
         let Some(body) = self.state.function(name) else { return false };
         let reach = Reach::Function(name.to_owned());
-        let active = context.reached.iter().filter(|step| **step == reach).count();
+        let active = context.way.steps().filter(|step| **step == reach).count();
         if active >= MAX_RECURSION {
             return true;
         }
@@ -188,7 +206,7 @@ impl Walker {
         }
         // An alias is not expanded again in its own text.
         let before = self.state.clone();
-        self.state.forget_alias(name);
+        self.state.forget_alias(name, &self.session);
         self.list(&list, context);
         self.state = before;
         true
@@ -200,7 +218,7 @@ impl Walker {
             AssignedValue::Scalar(word) => expander.value(word),
             _ => Word::unknown(),
         };
-        assignments.iter().map(|one| (one.name.clone(), value(one))).collect()
+        assignments.iter().map(|one| (one.name.to_string(), value(one))).collect()
     }
 
     fn assign(&mut self, assignments: &[Assignment]) {
@@ -208,9 +226,7 @@ impl Walker {
             let expander = self.expander();
             let value = match &assignment.value {
                 AssignedValue::Scalar(word) => Value::Scalar(expander.value(word)),
-                AssignedValue::Array(words) => {
-                    Value::Array(words.iter().flat_map(|word| expander.fields(word)).collect())
-                }
+                AssignedValue::Array(words) => Value::Array(expander.fields(words)),
                 AssignedValue::Element { key, word } => {
                     let before = self.state.variable(&assignment.name);
                     with_element(before, *key, expander.value(word))
@@ -224,13 +240,13 @@ impl Walker {
         }
     }
 
-    fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context) {
+    fn visit_assignments(&mut self, assignments: &[Assignment], context: &Context, fate: Fate) {
         for assignment in assignments {
             match &assignment.value {
                 AssignedValue::Scalar(word) | AssignedValue::Element { word, .. } => {
-                    self.visit(std::slice::from_ref(word), context);
+                    self.visit(std::slice::from_ref(word), context, fate);
                 }
-                AssignedValue::Array(words) => self.visit(words, context),
+                AssignedValue::Array(words) => self.visit(words, context, fate),
             }
         }
     }

@@ -49,9 +49,9 @@ impl Parser<'_> {
         if let Some(length) = self.arithmetic_length() {
             self.position += 2;
             let end = self.position + length;
-            let parts = self.arithmetic(end);
+            let expression = self.arithmetic(end);
             self.eat("))");
-            return Body::Test(vec![RawWord { parts }]);
+            return Body::Test(vec![expression]);
         }
         self.position += 1;
         Body::Group { list: self.list_in_parens(), subshell: true }
@@ -104,7 +104,7 @@ impl Parser<'_> {
         if let Some(length) = self.arithmetic_length() {
             self.position += 2;
             let end = self.position + length;
-            let head = RawWord { parts: self.arithmetic(end) };
+            let head = self.arithmetic(end);
             self.eat("))");
             let condition = List::of_words(vec![head]);
             return Body::While { condition, body: self.loop_body() };

@@ -1,5 +1,7 @@
 //! Words after expansion: variables filled in, quotes gone, split where bash splits.
 
+use std::borrow::Cow;
+
 use super::Word;
 use super::script::UNKNOWN;
 use super::state::{Session, State, Value};
@@ -9,7 +11,7 @@ use super::{braces, output};
 /// Expands words in one state of the shell.
 #[derive(Clone, Copy)]
 pub(super) struct Expander<'s> {
-    pub(super) state: &'s State,
+    pub(super) state: &'s State<'s>,
     pub(super) session: &'s Session,
     depth: usize,
 }
@@ -18,13 +20,12 @@ pub(super) struct Expander<'s> {
 const MAX_DEPTH: usize = 6;
 
 /// Words under construction.
-#[derive(Default)]
-struct Fields {
-    done: Vec<Word>,
+struct Fields<'w> {
+    done: &'w mut Vec<Word>,
     current: Option<String>,
 }
 
-impl Fields {
+impl Fields<'_> {
     fn push(&mut self, text: &str) {
         self.current.get_or_insert_default().push_str(text);
     }
@@ -50,34 +51,52 @@ impl Fields {
 }
 
 impl<'s> Expander<'s> {
-    pub(super) fn new(state: &'s State, session: &'s Session) -> Self {
+    pub(super) fn new(state: &'s State<'s>, session: &'s Session) -> Self {
         Self { state, session, depth: 0 }
     }
 
-    /// The words that one written word becomes: none, one or several.
-    pub(super) fn fields(&self, word: &RawWord) -> Vec<Word> {
-        if !self.session.spend(braces::cost(word)) {
-            return vec![Word::unknown()];
+    /// What written words become: each of them none, one or several.
+    pub(super) fn fields(&self, words: &[RawWord]) -> Vec<Word> {
+        let mut done = Vec::with_capacity(words.len());
+        for word in words {
+            self.word_fields(word, &mut done);
         }
-        match braces::expand(word) {
-            Some(words) => words.iter().flat_map(|word| self.unbraced_fields(word)).collect(),
-            None => self.unbraced_fields(word),
+        done
+    }
+
+    fn word_fields(&self, word: &RawWord, done: &mut Vec<Word>) {
+        if let Some(text) = word.inert() {
+            done.push(if self.session.spend(1) { Word::from(text) } else { Word::unknown() });
+        } else if !self.session.spend(braces::cost(word)) {
+            done.push(Word::unknown());
+        } else if let Some(words) = braces::expand(word) {
+            for word in &words {
+                self.unbraced_fields(word, done);
+            }
+        } else {
+            self.unbraced_fields(word, done);
         }
     }
 
     /// The one value of a word that is not split, as on the right of `=`.
     pub(super) fn value(&self, word: &RawWord) -> Word {
-        let mut fields = Fields::default();
+        if let Some(text) = word.inert() {
+            return if self.session.spend(1) { Word::from(text) } else { Word::unknown() };
+        }
+        let mut done = Vec::new();
+        let mut fields = Fields { done: &mut done, current: None };
         self.parts(&word.parts, &mut fields, false);
         fields.end();
-        Word::from(fields.done.iter().map(Word::text).collect::<Vec<_>>().join(" "))
+        if done.len() > 1 {
+            return Word::from(done.iter().map(Word::text).collect::<Vec<_>>().join(" "));
+        }
+        done.pop().unwrap_or_else(|| Word::from(""))
     }
 
-    fn unbraced_fields(&self, word: &RawWord) -> Vec<Word> {
-        let mut fields = Fields::default();
+    fn unbraced_fields(&self, word: &RawWord, done: &mut Vec<Word>) {
+        let mut fields = Fields { done, current: None };
         self.parts(&word.parts, &mut fields, true);
         fields.end();
-        fields.done
     }
 
     fn parts(&self, parts: &[Part], fields: &mut Fields, splits: bool) {
@@ -123,25 +142,25 @@ impl<'s> Expander<'s> {
         } else if whole {
             fields.push(text);
         } else {
-            fields.push_split(text, &self.separators());
+            fields.push_split(text, self.separators());
         }
     }
 
     /// `~` is filled in only where the home folder is known; else it stays readable.
-    fn tilde(&self, text: &str) -> String {
+    fn tilde<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if let Some(behind) = text.strip_prefix('~')
             && (behind.is_empty() || behind.starts_with('/'))
             && let Some(Value::Scalar(home)) = self.state.variable("HOME")
         {
-            return format!("{}{behind}", home.text());
+            return Cow::Owned(format!("{}{behind}", home.text()));
         }
-        text.to_owned()
+        Cow::Borrowed(text)
     }
 
-    fn separators(&self) -> String {
+    fn separators(&self) -> &str {
         match self.state.variable("IFS") {
-            Some(Value::Scalar(Word::Known(separators))) => separators.clone(),
-            _ => " \t\n".to_owned(),
+            Some(Value::Scalar(Word::Known(separators))) => separators,
+            _ => " \t\n",
         }
     }
 
@@ -151,7 +170,7 @@ impl<'s> Expander<'s> {
         match &variable.operation {
             Operation::Value => match words {
                 Some(words) if self.is_list(variable) => {
-                    let joined = variable.name == "*" && quoted;
+                    let joined = &*variable.name == "*" && quoted;
                     for (place, word) in words.iter().enumerate() {
                         if place > 0 && joined {
                             fields.push(" ");
@@ -189,7 +208,9 @@ impl<'s> Expander<'s> {
             let value = self.value(word);
             fields.push(value.text());
         } else {
-            let mut words = self.unbraced_fields(word).into_iter();
+            let mut words = Vec::new();
+            self.unbraced_fields(word, &mut words);
+            let mut words = words.into_iter();
             // Unquoted blanks in the operand split as those of a value would.
             if let Some(first) = words.next() {
                 self.append(first.text(), word_is_quoted(word), fields);
@@ -202,13 +223,13 @@ impl<'s> Expander<'s> {
     }
 
     fn is_list(&self, variable: &Variable) -> bool {
-        matches!(variable.name.as_str(), "@" | "*") || variable.index == Some(Index::All)
+        matches!(&*variable.name, "@" | "*") || variable.index == Some(Index::All)
     }
 
     /// The values of a variable; `None` if nothing on the line says what they are.
     fn lookup(&self, variable: &Variable) -> Option<Vec<Word>> {
         let parameters = &self.state.parameters;
-        match variable.name.as_str() {
+        match &*variable.name {
             "@" | "*" => Some(parameters.iter().skip(1).cloned().collect()),
             // Where the shell lies is unknown, that it is one is not.
             "SHELL" | "BASH" if self.state.variable(&variable.name).is_none() => {

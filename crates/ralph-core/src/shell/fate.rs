@@ -8,14 +8,14 @@ use super::tree::{
 const LOOKAHEAD: usize = 64;
 
 /// What happens when one pipeline of a chain fails.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AfterFailure {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterFailure<'t> {
     /// The chain fails with it.
     ChainFails,
     /// The shell or the function ends with a failure: `|| exit 1`.
     Ends(Ended),
     /// Its status is kept in a variable: `|| rc=$?`.
-    Saved(String),
+    Saved(&'t str),
     /// Something else goes on as if nothing had happened: `|| true`.
     Swallowed,
 }
@@ -30,18 +30,18 @@ pub(super) enum Ended {
 }
 
 /// Which exit status a later command passes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PassedOn {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PassedOn<'t> {
     /// `$?`
     Last,
     /// `${PIPESTATUS[n]}`
     Stage(usize),
     /// `$name`
-    Variable(String),
+    Variable(&'t str),
 }
 
 /// What follows when the pipeline at `place` of a chain fails.
-pub(super) fn after_failure(chain: &[(Joint, Pipeline)], place: usize) -> AfterFailure {
+pub(super) fn after_failure(chain: &[(Joint, Pipeline)], place: usize) -> AfterFailure<'_> {
     let rescue = chain.iter().skip(place + 1).find(|(joint, _)| *joint == Joint::Or);
     let Some((_, rescue)) = rescue else { return AfterFailure::ChainFails };
     let [stage] = rescue.stages.as_slice() else { return AfterFailure::Swallowed };
@@ -77,7 +77,7 @@ fn stage_ends(stage: &Stage) -> Option<Ended> {
 }
 
 /// Which status of the item at `place` the items after it pass on as that of the line.
-pub(super) fn passed_on(list: &List, place: usize) -> Option<PassedOn> {
+pub(super) fn passed_on(list: &List, place: usize) -> Option<PassedOn<'_>> {
     let next = list.items.get(place + 1)?;
     let next_is_last = place + 2 == list.items.len();
     match passes_on(next, next_is_last) {
@@ -85,19 +85,19 @@ pub(super) fn passed_on(list: &List, place: usize) -> Option<PassedOn> {
         found => return found,
     }
     let (name, status) = only_stage(next).and_then(saved)?;
-    variable_passed_on(list, place + 1, &name).then_some(status)
+    variable_passed_on(list, place + 1, name).then_some(status)
 }
 
 /// Whether an item after `place` ends the line with the status kept in `name`.
 pub(super) fn variable_passed_on(list: &List, place: usize, name: &str) -> bool {
     let later = list.items.iter().enumerate().skip(place + 1).take(LOOKAHEAD);
     later.into_iter().any(|(at, item)| {
-        passes_on(item, at + 1 == list.items.len()) == Some(PassedOn::Variable(name.to_owned()))
+        passes_on(item, at + 1 == list.items.len()) == Some(PassedOn::Variable(name))
     })
 }
 
 /// The status with which an item ends the line: `exit $?`, or as its last word `[ $rc -eq 0 ]`.
-fn passes_on(item: &Item, last: bool) -> Option<PassedOn> {
+fn passes_on(item: &Item, last: bool) -> Option<PassedOn<'_>> {
     let stage = only_stage(item)?;
     match &stage.body {
         Body::Simple { words, .. } => match (program(stage)?, words.get(1..)?) {
@@ -120,17 +120,17 @@ fn passes_on(item: &Item, last: bool) -> Option<PassedOn> {
     }
 }
 
-fn compared(status: &RawWord, operator: &RawWord, zero: &RawWord) -> Option<PassedOn> {
+fn compared<'t>(status: &'t RawWord, operator: &RawWord, zero: &RawWord) -> Option<PassedOn<'t>> {
     let equals = matches!(operator.plain(), Some("-eq" | "=" | "=="));
     (equals && zero.plain() == Some("0")).then(|| status_in(status)).flatten()
 }
 
 /// `name=$?` as a command of its own.
-fn saved(stage: &Stage) -> Option<(String, PassedOn)> {
+fn saved(stage: &Stage) -> Option<(&str, PassedOn<'_>)> {
     match &stage.body {
         Body::Simple { assignments, words } if words.is_empty() => match assignments.as_slice() {
             [only] => match &only.value {
-                AssignedValue::Scalar(word) => Some((only.name.clone(), status_in(word)?)),
+                AssignedValue::Scalar(word) => Some((&only.name, status_in(word)?)),
                 _ => None,
             },
             _ => None,
@@ -139,8 +139,8 @@ fn saved(stage: &Stage) -> Option<(String, PassedOn)> {
     }
 }
 
-fn status_in(word: &RawWord) -> Option<PassedOn> {
-    let variable = match word.parts.as_slice() {
+fn status_in(word: &RawWord) -> Option<PassedOn<'_>> {
+    let variable = match &*word.parts {
         [Part::Variable(variable)] => variable,
         [Part::Quoted(empty), Part::Variable(variable)] if empty.is_empty() => variable,
         _ => return None,
@@ -148,11 +148,11 @@ fn status_in(word: &RawWord) -> Option<PassedOn> {
     if !matches!(variable.operation, Operation::Value) {
         return None;
     }
-    match (variable.name.as_str(), variable.index) {
+    match (&*variable.name, variable.index) {
         ("?", None) => Some(PassedOn::Last),
         ("PIPESTATUS", Some(Index::At(stage))) => Some(PassedOn::Stage(stage)),
         ("PIPESTATUS", None) => Some(PassedOn::Stage(0)),
-        (name, None) => Some(PassedOn::Variable(name.to_owned())),
+        (name, None) => Some(PassedOn::Variable(name)),
         _ => None,
     }
 }

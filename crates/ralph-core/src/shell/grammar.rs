@@ -5,12 +5,17 @@ use std::rc::Rc;
 
 use super::RedirectKind;
 use super::parser::Parser;
+use super::piece::Piece;
 use super::tree::{
-    AssignedValue, Assignment, Body, Item, Joint, List, Part, Pipeline, RawRedirect, RawWord, Stage,
+    AssignedValue, Assignment, Body, Item, Joint, List, Part, Pipeline, RawRedirect, RawWord,
+    Stage, Target,
 };
 
 /// Words that only close or continue something; alone they are a slip.
 const CLOSING: [&str; 8] = ["then", "do", "done", "fi", "else", "elif", "esac", "}"];
+
+/// The length of `function`, the longest reserved word.
+const LONGEST_RESERVED: usize = 8;
 
 /// What a simple command has gathered so far.
 #[derive(Default)]
@@ -68,14 +73,13 @@ impl Parser<'_> {
 
     /// The reserved word that stands here, if it is one of `words`.
     pub(super) fn reserved<'w>(&self, words: &[&'w str]) -> Option<&'w str> {
-        let rest = self.rest();
-        words.iter().copied().find(|word| {
-            rest.strip_prefix(word).is_some_and(|behind| {
-                behind.is_empty()
-                    || behind
-                        .starts_with([' ', '\t', '\r', '\n', ';', '&', '|', '(', ')', '<', '>'])
-            })
-        })
+        let mut bytes = self.rest().bytes().take(LONGEST_RESERVED + 1);
+        let length = bytes.position(ends_reserved);
+        let found = match length {
+            Some(length) => self.rest().get(..length)?,
+            None => self.rest(),
+        };
+        words.iter().copied().find(|word| *word == found)
     }
 
     fn item(&mut self) -> Item {
@@ -111,7 +115,7 @@ impl Parser<'_> {
         let (mut negated, mut timed) = (false, false);
         loop {
             self.skip_blanks();
-            if self.reserved(&["!"]).is_some() {
+            if self.at_negation() {
                 self.position += 1;
                 negated = !negated;
             } else if self.at_time_keyword() {
@@ -135,11 +139,17 @@ impl Parser<'_> {
         Pipeline { negated, timed, stages }
     }
 
+    fn at_negation(&self) -> bool {
+        self.peek() == Some(b'!') && self.reserved(&["!"]).is_some()
+    }
+
     /// `time` with options other than `-p` is the program of that name.
     fn at_time_keyword(&self) -> bool {
+        if self.peek() != Some(b't') || self.reserved(&["time"]).is_none() {
+            return false;
+        }
         let behind = self.rest().get(4..).unwrap_or_default().trim_start_matches([' ', '\t']);
-        let option = behind.starts_with('-') && !behind.starts_with("-p");
-        self.reserved(&["time"]).is_some() && !option
+        !behind.starts_with('-') || behind.starts_with("-p")
     }
 
     fn at_pipe(&mut self) -> bool {
@@ -151,7 +161,7 @@ impl Parser<'_> {
     pub(super) fn stage(&mut self) -> Stage {
         self.skip_blanks();
         // `a | ! b` is a slip that bash refuses.
-        while self.reserved(&["!"]).is_some() {
+        while self.at_negation() {
             self.position += 1;
             self.note_incomplete();
             self.skip_blanks();
@@ -229,7 +239,7 @@ impl Parser<'_> {
         // `declare -a list=(a b)`: the program is known by then to be a declaration.
         if self.peek() == Some(b'(')
             && let Some(name) =
-                word.plain().and_then(|text| text.strip_suffix('=')).map(str::to_owned)
+                word.plain().and_then(|text| text.strip_suffix('=')).map(Piece::from)
         {
             self.position += 1;
             let value = AssignedValue::Array(self.array());
@@ -246,7 +256,6 @@ impl Parser<'_> {
         if length == 0 || rest.starts_with(|first: char| first.is_ascii_digit()) {
             return None;
         }
-        let name = rest.get(..length)?.to_owned();
         let mut behind = rest.get(length..)?;
         let indexed = behind.starts_with('[');
         let mut key = "";
@@ -258,15 +267,17 @@ impl Parser<'_> {
         }
         let append = behind.starts_with("+=");
         let behind = behind.strip_prefix("+=").or_else(|| behind.strip_prefix('='))?;
-        self.position += rest.len() - behind.len();
+        self.position += length;
+        let name = self.piece(rest.get(..length)?);
+        self.position += rest.len() - length - behind.len();
         let value = if indexed {
             let number = key.parse().ok();
-            let mut parts = match number {
-                Some(_) => Vec::new(),
+            let mut word = match number {
+                Some(_) => RawWord::default(),
                 None => self.nested(key, |inner| inner.arithmetic(key.len())),
             };
-            parts.extend(self.word().parts);
-            AssignedValue::Element { key: number, word: RawWord { parts } }
+            self.word().parts.iter().for_each(|part| word.push(part.clone()));
+            AssignedValue::Element { key: number, word }
         } else if self.eat("(") {
             AssignedValue::Array(self.array())
         } else {
@@ -295,6 +306,9 @@ impl Parser<'_> {
 
     /// Reads a redirection; false when none stands here.
     fn redirect(&mut self, gathered: &mut Gathered) -> bool {
+        if !matches!(self.peek(), Some(b'<' | b'>' | b'&' | b'0'..=b'9')) {
+            return false;
+        }
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         let behind = self.rest().get(digits..).unwrap_or_default();
         let Some((operator, kind, descriptor)) = operator(behind, digits == 0) else {
@@ -304,24 +318,24 @@ impl Parser<'_> {
         self.position += operator.len();
         self.skip_blanks();
         let word = self.word();
-        let target = Rc::new(OnceCell::new());
-        let kind = match kind {
+        let (kind, target) = match kind {
             RedirectKind::HereDocument => {
-                self.expect_document(&word, operator == "<<-", Rc::clone(&target));
-                kind
+                let text = Rc::new(OnceCell::new());
+                self.expect_document(&word, operator == "<<-", Rc::clone(&text));
+                (kind, Target::Document(text))
             }
             RedirectKind::Duplicate if operator == ">&" && !is_descriptor(&word) => {
-                let _ = target.set(word);
-                RedirectKind::Write
+                (RedirectKind::Write, Target::Word(word))
             }
-            _ => {
-                let _ = target.set(word);
-                kind
-            }
+            _ => (kind, Target::Word(word)),
         };
         gathered.redirects.push(RawRedirect { kind, descriptor, target });
         true
     }
+}
+
+fn ends_reserved(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
 
 /// The redirection operator at the start of `text`, what it does and its usual descriptor.
@@ -347,7 +361,7 @@ fn operator(text: &str, bare: bool) -> Option<(&'static str, RedirectKind, u32)>
 }
 
 fn is_descriptor(word: &RawWord) -> bool {
-    match word.parts.as_slice() {
+    match &*word.parts {
         [Part::Plain(text)] => text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'),
         [] => true,
         _ => false,

@@ -4,12 +4,19 @@
 
 use super::escapes;
 use super::expand::Expander;
+use super::script::base_name;
 use super::state::Value;
 use super::tree::{Body, Item, List, RawRedirect, Stage};
 use super::{RedirectKind, Word};
 
 /// More than this is not computed.
 const MAX_OUTPUT: usize = 64 * 1024;
+
+/// Programs whose output stands on the line, at least now and then.
+const PRINTERS: [&str; 13] = [
+    "echo", "printf", "cat", "tee", "which", "command", "type", "pwd", ":", "true", "mktemp",
+    "find", "git",
+];
 
 /// The output of a list, if all of it is known; trailing line ends included.
 pub(super) fn of_list(list: &List, input: Option<&str>, expander: Expander) -> Option<Word> {
@@ -39,37 +46,26 @@ pub(super) fn of_stage(stage: &Stage, input: Option<&str>, expander: Expander) -
         Body::Group { list, .. } => of_list(list, input, expander),
         Body::Simple { words, .. } => {
             // Only these few are worth the expansion of all their words.
-            let program = expander.fields(words.first()?).into_iter().next()?;
-            let name = program.base_name()?.to_owned();
-            if !matches!(
-                name.as_str(),
-                "echo"
-                    | "printf"
-                    | "cat"
-                    | "tee"
-                    | "which"
-                    | "command"
-                    | "type"
-                    | "pwd"
-                    | ":"
-                    | "true"
-                    | "mktemp"
-                    | "find"
-                    | "git"
-            ) {
+            if words.first()?.inert().is_some_and(|program| !is_printer(base_name(program))) {
                 return None;
             }
-            let words: Vec<Word> = words.iter().flat_map(|word| expander.fields(word)).collect();
+            let first = expander.fields(words.get(..1)?);
+            let name = first.first()?.base_name().filter(|name| is_printer(Some(name)))?;
+            let words = expander.fields(words);
             let document = stage.redirects.iter().find_map(|redirect| text_of(redirect, expander));
-            of_words(&name, words.get(1..)?, document.as_ref().map(Word::text).or(input), expander)
+            of_words(name, words.get(1..)?, document.as_ref().map(Word::text).or(input), expander)
         }
         _ => None,
     }
 }
 
+fn is_printer(name: Option<&str>) -> bool {
+    name.is_some_and(|name| PRINTERS.contains(&name))
+}
+
 /// The text that a here-document or here-string feeds in.
 fn text_of(redirect: &RawRedirect, expander: Expander) -> Option<Word> {
-    let text = expander.value(redirect.target.get()?);
+    let text = expander.value(redirect.word()?);
     match redirect.kind {
         RedirectKind::HereDocument => Some(text),
         RedirectKind::HereString => Some(Word::from(format!("{}\n", text.text()))),

@@ -7,7 +7,8 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::tree::{List, RawWord};
+use super::piece::Piece;
+use super::tree::{List, Part, RawWord};
 
 /// Nesting beyond this is read flat, so that neither we nor those who walk the tree run out of
 /// stack; people nest three or four levels.
@@ -19,6 +20,8 @@ const MAX_WORDS: usize = 40_000;
 /// Reads one text; texts inside it (backticks, here-documents) get a parser of their own.
 pub(super) struct Parser<'a> {
     text: &'a str,
+    /// The same text, for pieces that are cut out of it.
+    source: &'a Rc<str>,
     pub(super) position: usize,
     depth: usize,
     /// How many more statements and words may be read.
@@ -41,16 +44,18 @@ struct PendingDocument {
 
 /// Parses a whole text; the flag says whether all of it was understood.
 pub(super) fn parse(text: &str, place: Option<Range<usize>>) -> (List, bool) {
-    let mut parser = Parser::new(text, place);
+    let source = Rc::from(text);
+    let mut parser = Parser::new(&source, place);
     let list = parser.list(&[]);
     parser.read_documents();
     (list, parser.complete)
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, place: Option<Range<usize>>) -> Self {
+    fn new(source: &'a Rc<str>, place: Option<Range<usize>>) -> Self {
         Self {
-            text,
+            text: source,
+            source,
             position: 0,
             depth: 0,
             left: MAX_WORDS,
@@ -63,7 +68,8 @@ impl<'a> Parser<'a> {
 
     /// Reads a text that stands inside this one, such as that between backticks.
     pub(super) fn nested<T>(&mut self, text: &str, read: impl FnOnce(&mut Parser) -> T) -> T {
-        let mut inner = Parser::new(text, Some(self.span_from(self.position)));
+        let source = Rc::from(text);
+        let mut inner = Parser::new(&source, Some(self.span_from(self.position)));
         inner.depth = self.depth;
         inner.left = self.left;
         let result = read(&mut inner);
@@ -117,7 +123,8 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn starts_with(&self, token: &str) -> bool {
-        self.rest().starts_with(token)
+        let rest = self.text.as_bytes().get(self.position..).unwrap_or_default();
+        rest.starts_with(token.as_bytes())
     }
 
     /// Steps over `token` if it stands here.
@@ -144,8 +151,20 @@ impl<'a> Parser<'a> {
 
     /// The text up to a byte that `ends` it, stepping over the former.
     pub(super) fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
-        let length = self.rest().bytes().position(ends).unwrap_or(self.rest().len());
-        self.take(length)
+        let rest = self.rest();
+        self.take(rest.bytes().position(ends).unwrap_or(rest.len()))
+    }
+
+    /// What was just taken, as a piece of the tree.
+    pub(super) fn piece(&self, taken: &str) -> Piece {
+        let place = self.position.saturating_sub(taken.len())..self.position;
+        Piece::Cut { source: Rc::clone(self.source), place }
+    }
+
+    /// The text up to a byte that `ends` it, as a piece of the tree.
+    pub(super) fn piece_until(&mut self, ends: impl Fn(u8) -> bool) -> Piece {
+        let taken = self.take_until(ends);
+        self.piece(taken)
     }
 
     /// Skips blanks, continued lines and a comment.
@@ -184,7 +203,7 @@ impl<'a> Parser<'a> {
         target: Rc<OnceCell<RawWord>>,
     ) {
         let expands = delimiter.plain().is_some();
-        let delimiter = delimiter.parts.iter().map(super::tree::Part::literal).collect();
+        let delimiter = delimiter.parts.iter().map(Part::literal).collect();
         self.pending.push(PendingDocument { delimiter, strip_tabs, expands, target });
     }
 
@@ -194,7 +213,7 @@ impl<'a> Parser<'a> {
             let word = if document.expands {
                 self.nested(&text, |inner| inner.document())
             } else {
-                RawWord::quoted(text)
+                RawWord::of_text(text)
             };
             // A target is announced once, so it is still empty.
             let _ = document.target.set(word);

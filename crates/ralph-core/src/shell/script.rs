@@ -78,11 +78,7 @@ impl Word {
 
     /// What follows the last `/`, without `.exe`, if that much is known.
     pub fn base_name(&self) -> Option<&str> {
-        let text = self.text();
-        let start = text.bytes().rposition(|byte| byte == b'/' || byte == b'\\');
-        let name = text.get(start.map_or(0, |at| at + 1)..)?;
-        let name = name.strip_suffix(".exe").unwrap_or(name);
-        (!name.contains(UNKNOWN)).then_some(name)
+        base_name(self.text()).filter(|name| !holds_unknown(name))
     }
 
     /// The value, if it is known.
@@ -97,8 +93,20 @@ impl Word {
 impl<T: Into<String>> From<T> for Word {
     fn from(text: T) -> Self {
         let text = text.into();
-        if text.contains(UNKNOWN) { Self::Unknown(text) } else { Self::Known(text) }
+        if holds_unknown(&text) { Self::Unknown(text) } else { Self::Known(text) }
     }
+}
+
+/// What follows the last `/` or `\`, without `.exe`.
+pub(super) fn base_name(text: &str) -> Option<&str> {
+    let start = text.bytes().rposition(|byte| byte == b'/' || byte == b'\\');
+    let name = text.get(start.map_or(0, |at| at + 1)..)?;
+    Some(name.strip_suffix(".exe").unwrap_or(name))
+}
+
+/// Nearly all text is ASCII, and that is the cheaper question.
+fn holds_unknown(text: &str) -> bool {
+    !text.is_ascii() && text.contains(UNKNOWN)
 }
 
 /// One step on the way to a command that is not simply written on the line.

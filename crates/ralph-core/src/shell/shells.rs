@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use super::call::Call;
-use super::walk::{Context, Input, Walker};
+use super::context::{Context, Input};
+use super::walk::Walker;
 use super::{Fate, Reach, Word, builtins};
 
 /// Programs that read shell text.
@@ -12,7 +13,7 @@ const SHELLS: [&str; 15] = [
     "nu", "xonsh", "elvish",
 ];
 
-impl Walker {
+impl Walker<'_> {
     /// Notes that the command that is being followed runs a text which nobody can read here.
     pub(super) fn mark_hidden(&mut self) {
         if let Some(command) = self.commands.get_mut(self.current) {
@@ -28,7 +29,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         "source" | "." => source(walker, call, context),
         "at" | "batch" => {
             if let Input::Known(text) = walker.standard_input(call, context) {
-                let inner = context.with_fate(Fate::Masked);
+                let inner = context.clone().with_fate(Fate::Masked);
                 walker.child(&text, Reach::HereDocument, call, &inner);
             }
         }
@@ -64,7 +65,7 @@ fn timetable(walker: &mut Walker, call: &Call, context: &Context) {
         None | Some("-") => known_input(walker, call, context),
         Some(path) => walker.session.file(path),
     };
-    let inner = context.with_fate(Fate::Masked);
+    let inner = context.clone().with_fate(Fate::Masked);
     for entry in text.unwrap_or_default().lines() {
         let times = if entry.starts_with('@') { 1 } else { 5 };
         let command = entry.split_whitespace().skip(times).collect::<Vec<_>>().join(" ");

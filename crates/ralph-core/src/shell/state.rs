@@ -1,6 +1,6 @@
 //! What a shell knows while it runs: variables, functions, the directory, options.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -19,18 +19,43 @@ const BUDGET: usize = 30_000;
 const MAX_CREDIT: usize = 60_000;
 
 /// What the shell knows at one point of the line.
-#[derive(Debug, Clone, Default)]
-pub(super) struct State {
+#[derive(Debug, Clone)]
+pub(super) struct State<'e> {
+    environment: &'e [Given<'e>],
     // Shared until changed, because every subshell and pipeline stage gets a copy.
-    variables: Rc<BTreeMap<String, Value>>,
-    functions: Rc<BTreeMap<String, Rc<Stage>>>,
-    aliases: Rc<BTreeMap<String, String>>,
+    names: Rc<Names>,
     /// `$0` first.
     pub(super) parameters: Rc<Vec<Word>>,
     /// Where `cd` has led, if it was used.
-    pub(super) directory: Option<Word>,
+    pub(super) directory: Option<Rc<Word>>,
     pub(super) exits_on_failure: bool,
     pub(super) pipe_fails: bool,
+}
+
+/// What the line itself has given names to.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    variables: BTreeMap<String, Value>,
+    functions: BTreeMap<String, Rc<Stage>>,
+    aliases: BTreeMap<String, String>,
+}
+
+/// A variable of the environment; few lines ask for it, so it becomes a value when one does.
+#[derive(Debug)]
+pub(super) struct Given<'e> {
+    name: &'e str,
+    text: &'e str,
+    value: OnceCell<Value>,
+}
+
+impl<'e> Given<'e> {
+    pub(super) fn new(name: &'e str, text: &'e str) -> Self {
+        Self { name, text, value: OnceCell::new() }
+    }
+
+    fn value(&self) -> &Value {
+        self.value.get_or_init(|| Value::Scalar(self.text.into()))
+    }
 }
 
 /// The value of a variable.
@@ -40,14 +65,27 @@ pub(super) enum Value {
     Array(Vec<Word>),
 }
 
-impl State {
+impl<'e> State<'e> {
+    /// That of a shell which has just been started.
+    pub(super) fn new(environment: &'e [Given<'e>]) -> Self {
+        Self {
+            environment,
+            names: Rc::default(),
+            parameters: Rc::default(),
+            directory: None,
+            exits_on_failure: false,
+            pipe_fails: false,
+        }
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<&Value> {
-        self.variables.get(name)
+        let given = || self.environment.iter().find(|given| given.name == name).map(Given::value);
+        self.names.variables.get(name).or_else(given)
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value, session: &Session) {
-        let known = self.variables.contains_key(name);
-        if !known && self.variables.len() >= MAX_NAMES {
+        let variables = &self.names.variables;
+        if variables.len() >= MAX_NAMES && !variables.contains_key(name) {
             session.note_incomplete();
             return;
         }
@@ -60,34 +98,39 @@ impl State {
         } else {
             value
         };
-        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+        Rc::make_mut(&mut self.names).variables.insert(name.to_owned(), value);
     }
 
-    /// A shared map is copied when it changes, and copies are work like any other.
+    /// What is shared is copied when it changes, and copies are work like any other.
     fn pay_for_copy(&self, session: &Session) -> bool {
-        if Rc::strong_count(&self.variables) == 1 {
+        if Rc::strong_count(&self.names) == 1 {
             return true;
         }
-        let size: usize = self.variables.values().map(Value::length).sum();
-        session.spend(1 + self.variables.len() / 8 + size / 256)
+        let Names { variables, functions, aliases } = &*self.names;
+        let texts = variables.values().map(Value::length).chain(aliases.values().map(String::len));
+        let count = variables.len() + functions.len() + aliases.len();
+        session.spend(1 + count / 8 + texts.sum::<usize>() / 256)
     }
 
     pub(super) fn function(&self, name: &str) -> Option<Rc<Stage>> {
-        self.functions.get(name).cloned()
+        self.names.functions.get(name).cloned()
     }
 
     pub(super) fn alias(&self, name: &str) -> Option<String> {
-        self.aliases.get(name).cloned()
+        self.names.aliases.get(name).cloned()
     }
 
     pub(super) fn set_alias(&mut self, name: &str, text: &str, session: &Session) {
-        if self.aliases.len() < MAX_NAMES && text.len() < MAX_VALUE && session.spend(8) {
-            Rc::make_mut(&mut self.aliases).insert(name.to_owned(), text.to_owned());
+        let fits = self.names.aliases.len() < MAX_NAMES && text.len() < MAX_VALUE;
+        if fits && self.pay_for_copy(session) {
+            Rc::make_mut(&mut self.names).aliases.insert(name.to_owned(), text.to_owned());
         }
     }
 
-    pub(super) fn forget_alias(&mut self, name: &str) {
-        Rc::make_mut(&mut self.aliases).remove(name);
+    pub(super) fn forget_alias(&mut self, name: &str, session: &Session) {
+        if self.names.aliases.contains_key(name) && self.pay_for_copy(session) {
+            Rc::make_mut(&mut self.names).aliases.remove(name);
+        }
     }
 
     pub(super) fn set_scalar(&mut self, name: &str, value: Word, session: &Session) {
@@ -95,10 +138,10 @@ impl State {
     }
 
     pub(super) fn define(&mut self, name: &str, body: Rc<Stage>, session: &Session) {
-        if self.functions.len() >= MAX_NAMES || !session.spend(8) {
+        if self.names.functions.len() >= MAX_NAMES || !self.pay_for_copy(session) {
             session.note_incomplete();
         } else {
-            Rc::make_mut(&mut self.functions).insert(name.to_owned(), body);
+            Rc::make_mut(&mut self.names).functions.insert(name.to_owned(), body);
         }
     }
 
@@ -110,27 +153,39 @@ impl State {
             Some(before) if !absolute => Word::from(format!("{}/{text}", before.text())),
             _ => target.clone(),
         };
-        self.directory =
-            Some(if joined.text().len() > MAX_PATH { Word::unknown() } else { joined });
+        let known = joined.text().len() <= MAX_PATH;
+        self.directory = Some(Rc::new(if known { joined } else { Word::unknown() }));
     }
 
     /// Forgets what differs in `other`, the state after the road not taken.
     pub(super) fn merge(&mut self, other: &Self, session: &Session) {
-        if !Rc::ptr_eq(&self.variables, &other.variables) && self.pay_for_copy(session) {
-            let ours = Rc::make_mut(&mut self.variables);
-            for (name, theirs) in other.variables.iter() {
-                let value = ours.entry(name.clone()).or_insert_with(|| theirs.clone());
+        if !Rc::ptr_eq(&self.names, &other.names) && self.pay_for_copy(session) {
+            let changed = |given: &&Given| {
+                self.names.variables.contains_key(given.name)
+                    || other.names.variables.contains_key(given.name)
+            };
+            let differing: Vec<&str> = self
+                .environment
+                .iter()
+                .filter(changed)
+                .map(|given| given.name)
+                .filter(|name| self.variable(name) != other.variable(name))
+                .collect();
+            let ours = Rc::make_mut(&mut self.names);
+            for (name, theirs) in &other.names.variables {
+                let value = ours.variables.entry(name.clone()).or_insert_with(|| theirs.clone());
                 if value != theirs {
                     *value = Value::Scalar(Word::unknown());
                 }
             }
-        }
-        if !Rc::ptr_eq(&self.functions, &other.functions) && session.spend(8) {
-            let theirs = other.functions.iter().map(|(name, body)| (name.clone(), Rc::clone(body)));
-            Rc::make_mut(&mut self.functions).extend(theirs);
+            for name in differing {
+                ours.variables.insert(name.to_owned(), Value::Scalar(Word::unknown()));
+            }
+            let theirs = &other.names.functions;
+            ours.functions.extend(theirs.iter().map(|(name, body)| (name.clone(), body.clone())));
         }
         if self.directory != other.directory {
-            self.directory = Some(Word::unknown());
+            self.directory = Some(Rc::new(Word::unknown()));
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Programs that fill in a command and run it: `xargs`, `find -exec`, `parallel`.
 
 use super::call::Call;
+use super::context::{Context, Input};
 use super::script::UNKNOWN;
-use super::walk::{Context, Input, Walker};
+use super::walk::Walker;
 use super::{Fate, Reach, Word};
 
 /// Lines of input for which a template is filled in.
@@ -72,11 +73,11 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
     match (placeholder, input) {
         (Some(mark), Input::Known(text)) if text.lines().count() <= MAX_FILLED => {
             for line in text.lines() {
-                walker.run(&call.with_words(filled(args, &mark, line)), &context, false);
+                walker.run(call.with_words(filled(args, &mark, line)), context.clone(), false);
             }
         }
         (Some(mark), _) => {
-            walker.run(&call.with_words(filled(args, &mark, &UNKNOWN.to_string())), &context, false)
+            walker.run(call.with_words(filled(args, &mark, &UNKNOWN.to_string())), context, false)
         }
         (None, input) => {
             let mut words = args.to_vec();
@@ -84,7 +85,7 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
                 Input::Known(text) => words.extend(items(&text).map(Word::from)),
                 _ => words.push(Word::unknown()),
             }
-            walker.run(&call.with_words(words), &context, false);
+            walker.run(call.with_words(words), context, false);
         }
     }
 }
@@ -121,7 +122,7 @@ fn find(walker: &mut Walker, call: &Call, context: &Context) {
             _ => Fate::Masked,
         };
         let inner = context.via(Reach::Template("find".to_owned())).with_fate(fate);
-        walker.run(&call.with_words(filled(template, "{}", &found)), &inner, false);
+        walker.run(call.with_words(filled(template, "{}", &found)), inner, false);
         rest = rest.get(end..).unwrap_or_default();
     }
 }
@@ -136,7 +137,7 @@ fn fd(walker: &mut Walker, call: &Call, context: &Context) {
         words.push(Word::unknown());
     }
     let inner = context.via(Reach::Template("fd".to_owned()));
-    walker.run(&call.with_words(filled(&words, "{}", &UNKNOWN.to_string())), &inner, false);
+    walker.run(call.with_words(filled(&words, "{}", &UNKNOWN.to_string())), inner, false);
 }
 
 /// `parallel` joins its words and hands them to a shell.

@@ -3,10 +3,11 @@
 //! Only what the reader needs is kept: comments, blank space and exact operators are gone.
 
 use std::cell::OnceCell;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::rc::Rc;
 
 use super::RedirectKind;
+use super::piece::Piece;
 
 /// Statements one after the other.
 #[derive(Debug, Clone, Default)]
@@ -84,7 +85,7 @@ pub(super) enum Body {
 /// `NAME=value`, `NAME+=value`, `NAME=( … )`.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment {
-    pub(super) name: String,
+    pub(super) name: Piece,
     pub(super) append: bool,
     pub(super) value: AssignedValue,
 }
@@ -107,24 +108,40 @@ pub(super) enum AssignedValue {
 pub(super) struct RawRedirect {
     pub(super) kind: RedirectKind,
     pub(super) descriptor: u32,
-    /// Filled late for a here-document, whose text follows on later lines.
-    pub(super) target: Rc<OnceCell<RawWord>>,
+    pub(super) target: Target,
+}
+
+/// What a redirection leads to.
+#[derive(Debug, Clone)]
+pub(super) enum Target {
+    Word(RawWord),
+    /// The text of a here-document, which follows on later lines and is filled in then.
+    Document(Rc<OnceCell<RawWord>>),
 }
 
 /// A word as written.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RawWord {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Parts,
+}
+
+/// The pieces of a word; nearly always it is one, which needs no list.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Parts {
+    #[default]
+    None,
+    One(Part),
+    Several(Vec<Part>),
 }
 
 /// A piece of a word.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
     /// Outside quotes: braces and patterns mean something.
-    Plain(String),
+    Plain(Piece),
     /// Inside quotes or behind a backslash.
-    Quoted(String),
-    Variable(Variable),
+    Quoted(Piece),
+    Variable(Box<Variable>),
     /// `$( … )` and backticks.
     Substitution {
         body: Rc<List>,
@@ -133,7 +150,7 @@ pub(super) enum Part {
     /// `<( … )` and `>( … )`.
     Process(Rc<List>),
     /// `$(( … ))`: a number that nobody computes here; the parts may hold substitutions.
-    Arithmetic(Vec<Part>),
+    Arithmetic(Box<RawWord>),
     /// Something that is too deep or too broken to be read.
     Opaque,
 }
@@ -141,7 +158,7 @@ pub(super) enum Part {
 /// `$name`, `${name}`, `${name:-word}` and the like.
 #[derive(Debug, Clone)]
 pub(super) struct Variable {
-    pub(super) name: String,
+    pub(super) name: Piece,
     pub(super) index: Option<Index>,
     pub(super) operation: Operation,
     pub(super) quoted: bool,
@@ -182,15 +199,94 @@ impl List {
 impl RawWord {
     /// The text, if the word is written without quotes and expansions.
     pub(super) fn plain(&self) -> Option<&str> {
-        match self.parts.as_slice() {
+        match &*self.parts {
             [Part::Plain(text)] => Some(text),
             _ => None,
         }
     }
 
+    /// The text, if expansion changes nothing in it.
+    pub(super) fn inert(&self) -> Option<&str> {
+        match &*self.parts {
+            [Part::Plain(text)] => {
+                let expands = text.starts_with('~') || text.as_bytes().contains(&b'{');
+                (!expands).then_some(text)
+            }
+            [Part::Quoted(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     /// A word that stands for exactly this text.
-    pub(super) fn quoted(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Quoted(text.into())] }
+    pub(super) fn of_text(text: impl Into<Piece>) -> Self {
+        Self { parts: Parts::One(Part::Quoted(text.into())) }
+    }
+
+    /// Appends text outside of quotes.
+    pub(super) fn plain_text(&mut self, text: Piece) {
+        match self.parts.last_mut() {
+            Some(Part::Plain(before)) => before.append(text),
+            _ => self.push(Part::Plain(text)),
+        }
+    }
+
+    /// Appends text inside of quotes, which may be empty.
+    pub(super) fn quoted_text(&mut self, text: Piece) {
+        match self.parts.last_mut() {
+            Some(Part::Quoted(before)) => before.append(text),
+            _ => self.push(Part::Quoted(text)),
+        }
+    }
+
+    pub(super) fn push(&mut self, part: Part) {
+        self.parts = match std::mem::take(&mut self.parts) {
+            Parts::None => Parts::One(part),
+            Parts::One(first) => Parts::Several(vec![first, part]),
+            Parts::Several(mut parts) => {
+                parts.push(part);
+                Parts::Several(parts)
+            }
+        };
+    }
+}
+
+impl FromIterator<Part> for RawWord {
+    fn from_iter<I: IntoIterator<Item = Part>>(parts: I) -> Self {
+        let mut word = Self::default();
+        parts.into_iter().for_each(|part| word.push(part));
+        word
+    }
+}
+
+impl Deref for Parts {
+    type Target = [Part];
+
+    fn deref(&self) -> &[Part] {
+        match self {
+            Self::None => &[],
+            Self::One(part) => std::slice::from_ref(part),
+            Self::Several(parts) => parts,
+        }
+    }
+}
+
+impl DerefMut for Parts {
+    fn deref_mut(&mut self) -> &mut [Part] {
+        match self {
+            Self::None => &mut [],
+            Self::One(part) => std::slice::from_mut(part),
+            Self::Several(parts) => parts,
+        }
+    }
+}
+
+impl RawRedirect {
+    /// The word behind the operator, or the text of the here-document if it was found.
+    pub(super) fn word(&self) -> Option<&RawWord> {
+        match &self.target {
+            Target::Word(word) => Some(word),
+            Target::Document(text) => text.get(),
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::context::{Context, Input};
 use super::expand::Expander;
-use super::fate::{self, AfterFailure, Ended, PassedOn};
-use super::state::{Session, State};
+use super::fate::{self, AfterFailure, PassedOn};
+use super::state::{Given, Session, State};
 use super::tree::{Body, Item, List, Operation, Part, Pipeline, RawRedirect, RawWord, Stage};
 use super::{Command, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser};
 
@@ -17,86 +18,20 @@ const MAX_ROUNDS: usize = 12;
 const MAX_INHERITED: usize = 16;
 
 /// Reads everything that one line would run.
-pub(super) struct Walker {
+pub(super) struct Walker<'e> {
     pub(super) session: Session,
-    pub(super) state: State,
+    pub(super) state: State<'e>,
     pub(super) commands: Vec<Command>,
     /// The place in `commands` of the one that is being followed.
     pub(super) current: usize,
 }
 
-/// How the commands below are reached, and what becomes of their status.
-#[derive(Debug, Clone)]
-pub(super) struct Context {
-    pub(super) fate: Fate,
-    /// What becomes of the status with which the shell itself ends here.
-    pub(super) exit_fate: Fate,
-    /// What becomes of the status that the function around this returns.
-    pub(super) return_fate: Fate,
-    // Shared, because a context is handed on far more often than it changes.
-    pub(super) reached: Rc<Vec<Reach>>,
-    pub(super) redirects: Rc<Vec<Redirect>>,
-    pub(super) input: Input,
-    pub(super) depth: usize,
-}
-
-/// What a command finds on its standard input.
-#[derive(Debug, Clone)]
-pub(super) enum Input {
-    /// Nothing of the line's own.
-    Inherited,
-    /// The output of another command that prints this.
-    Known(Rc<str>),
-    /// The output of another command.
-    Unknown,
-}
-
-impl Context {
-    fn top() -> Self {
-        Self {
-            fate: Fate::Decides,
-            exit_fate: Fate::Decides,
-            return_fate: Fate::Decides,
-            reached: Rc::default(),
-            redirects: Rc::default(),
-            input: Input::Inherited,
-            depth: 0,
-        }
-    }
-
-    pub(super) fn via(&self, reach: Reach) -> Self {
-        let mut inner = self.clone();
-        Rc::make_mut(&mut inner.reached).push(reach);
-        inner
-    }
-
-    pub(super) fn with_fate(&self, fate: Fate) -> Self {
-        Self { fate, ..self.clone() }
-    }
-
-    /// In a process of its own, whose end is not that of the shell above.
-    pub(super) fn in_child(&self) -> Self {
-        Self { exit_fate: self.fate, return_fate: self.fate, ..self.clone() }
-    }
-
-    fn fate_of(&self, ended: Ended) -> Fate {
-        match ended {
-            Ended::Shell => self.exit_fate,
-            Ended::Function => self.return_fate,
-        }
-    }
-
-    fn masked(&self) -> Self {
-        self.with_fate(Fate::Masked)
-    }
-}
-
-impl Walker {
+impl<'e> Walker<'e> {
     /// For a line of this length.
-    pub(super) fn new(length: usize) -> Self {
+    pub(super) fn new(length: usize, environment: &'e [Given<'e>]) -> Self {
         Self {
             session: Session::new(length),
-            state: State::default(),
+            state: State::new(environment),
             commands: Vec::new(),
             current: 0,
         }
@@ -131,7 +66,7 @@ impl Walker {
             self.session.note_incomplete();
             return;
         }
-        if !self.session.spend(1 + context.reached.len() / 4) {
+        if !self.session.spend(1 + context.way.len() / 4) {
             return;
         }
         let context = Context { depth: context.depth + 1, ..context.clone() };
@@ -147,8 +82,8 @@ impl Walker {
         }
         let passed_on = fate::passed_on(list, place);
         let seen = place + 1 == list.items.len() || passed_on == Some(PassedOn::Last);
-        let context =
-            if item.background { context.via(Reach::Background).masked() } else { context.clone() };
+        let background = item.background.then(|| context.via(Reach::Background).masked());
+        let context = background.as_ref().unwrap_or(context);
         for (at, (_, pipeline)) in item.chain.iter().enumerate() {
             let fate = match fate::after_failure(&item.chain, at) {
                 AfterFailure::Ends(ended) => context.fate_of(ended),
@@ -158,7 +93,7 @@ impl Walker {
                 {
                     context.fate
                 }
-                AfterFailure::Saved(name) if fate::variable_passed_on(list, place, &name) => {
+                AfterFailure::Saved(name) if fate::variable_passed_on(list, place, name) => {
                     context.fate
                 }
                 _ => Fate::Masked,
@@ -169,12 +104,16 @@ impl Walker {
                 }
                 _ => None,
             };
-            self.pipeline(pipeline, visible_stage, &context.with_fate(fate));
+            self.pipeline(pipeline, visible_stage, context.clone().with_fate(fate));
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, visible: Option<(usize, Fate)>, context: &Context) {
-        let mut context = context.clone();
+    fn pipeline(
+        &mut self,
+        pipeline: &Pipeline,
+        visible: Option<(usize, Fate)>,
+        mut context: Context,
+    ) {
         if pipeline.negated {
             context.fate = Fate::Masked;
         }
@@ -204,7 +143,7 @@ impl Walker {
                 Input::Known(text) => Some(&**text),
                 _ => None,
             };
-            let printed = output::of_stage(stage, known, self.expander());
+            let printed = if last { None } else { output::of_stage(stage, known, self.expander()) };
             // Each stage is a process of its own: what it assigns is gone with it.
             let before = self.state.clone();
             self.stage(stage, &inner);
@@ -236,9 +175,9 @@ impl Walker {
         }
         own.retain(|redirect| !is_text(redirect));
         if !own.is_empty() {
-            own.extend(context.redirects.iter().cloned());
+            own.extend(context.redirects.iter().flat_map(|outer| outer.iter().cloned()));
             own.truncate(MAX_INHERITED);
-            context.redirects = Rc::new(own);
+            context.redirects = Some(Rc::new(own));
         }
         self.compound(stage, &context);
     }
@@ -262,14 +201,15 @@ impl Walker {
             Body::For { name, words, body } => self.for_loop(name, words.as_deref(), body, context),
             Body::Case { subject, arms } => self.case(subject, arms, context),
             Body::Coproc(inner) => self.stage(inner, &context.via(Reach::Background).masked()),
-            Body::Test(words) => self.visit(words, &context.masked()),
+            Body::Test(words) => self.visit(words, context, Fate::Masked),
             Body::Simple { .. } | Body::Function { .. } => {}
         }
     }
 
     /// Only the last round decides the status of a loop, unless every failure ends the shell.
     fn loop_context(&self, inner: &Context, context: &Context) -> Context {
-        if self.state.exits_on_failure { inner.with_fate(context.fate) } else { inner.clone() }
+        let fate = if self.state.exits_on_failure { context.fate } else { inner.fate };
+        inner.clone().with_fate(fate)
     }
 
     fn conditional(&mut self, arms: &[(List, List)], otherwise: Option<&List>, context: &Context) {
@@ -280,10 +220,10 @@ impl Walker {
                 if negated { Some(body) } else { otherwise.filter(|_| arms.len() == 1) };
             match on_failure.and_then(fate::list_ends).map(|ended| context.fate_of(ended)) {
                 Some(fate) if negated => {
-                    self.negated_condition(condition, &context.with_fate(fate));
+                    self.negated_condition(condition, &context.clone().with_fate(fate));
                 }
-                Some(fate) => self.list(condition, &context.with_fate(fate)),
-                None => self.list(condition, &context.masked()),
+                Some(fate) => self.list(condition, &context.clone().with_fate(fate)),
+                None => self.list(condition, &context.clone().masked()),
             }
             let before = self.state.clone();
             self.list(body, &context.via(Reach::Conditional));
@@ -297,9 +237,8 @@ impl Walker {
             self.list(otherwise, &context.via(Reach::Conditional));
         }
         if let Some(mut after) = after {
-            let last = std::mem::take(&mut self.state);
             if otherwise.is_some() {
-                after.merge(&last, &self.session);
+                after.merge(&self.state, &self.session);
             }
             self.state = after;
         }
@@ -310,7 +249,7 @@ impl Walker {
         for item in &condition.items {
             for (_, pipeline) in &item.chain {
                 let plain = Pipeline { negated: false, ..pipeline.clone() };
-                self.pipeline(&plain, None, context);
+                self.pipeline(&plain, None, context.clone());
             }
         }
     }
@@ -318,8 +257,8 @@ impl Walker {
     fn for_loop(&mut self, name: &str, words: Option<&[RawWord]>, body: &List, context: &Context) {
         let values: Vec<Word> = match words {
             Some(words) => {
-                self.visit(words, &context.masked());
-                words.iter().flat_map(|word| self.expander().fields(word)).collect()
+                self.visit(words, context, Fate::Masked);
+                self.expander().fields(words)
             }
             None => self.state.parameters.iter().skip(1).cloned().collect(),
         };
@@ -337,11 +276,11 @@ impl Walker {
     }
 
     fn case(&mut self, subject: &RawWord, arms: &[(Vec<RawWord>, List)], context: &Context) {
-        self.visit(std::slice::from_ref(subject), &context.masked());
+        self.visit(std::slice::from_ref(subject), context, Fate::Masked);
         let before = self.state.clone();
         let mut after = before.clone();
         for (patterns, body) in arms {
-            self.visit(patterns, &context.masked());
+            self.visit(patterns, context, Fate::Masked);
             self.list(body, &context.via(Reach::Conditional));
             let taken = std::mem::replace(&mut self.state, before.clone());
             after.merge(&taken, &self.session);
@@ -349,47 +288,45 @@ impl Walker {
         self.state = after;
     }
 
-    /// Follows the substitutions in words.
-    pub(super) fn visit(&mut self, words: &[RawWord], context: &Context) {
+    /// Follows the substitutions in words; `fate` is what becomes of their status.
+    pub(super) fn visit(&mut self, words: &[RawWord], context: &Context, fate: Fate) {
         for word in words {
-            self.visit_parts(&word.parts, context);
+            self.visit_parts(&word.parts, context, fate);
         }
     }
 
     pub(super) fn visit_redirects(&mut self, redirects: &[RawRedirect], context: &Context) {
         for redirect in redirects {
-            if let Some(target) = redirect.target.get() {
-                self.visit_parts(&target.parts, &context.masked());
+            if let Some(target) = redirect.word() {
+                self.visit_parts(&target.parts, context, Fate::Masked);
             }
         }
     }
 
-    fn visit_parts(&mut self, parts: &[Part], context: &Context) {
+    fn visit_parts(&mut self, parts: &[Part], context: &Context, fate: Fate) {
         for part in parts {
             match part {
                 Part::Substitution { body, .. } | Part::Process(body) => {
-                    let mut inner = context.via(Reach::Substitution);
-                    if matches!(part, Part::Process(_)) {
-                        inner.fate = Fate::Masked;
-                    }
-                    inner = inner.in_child();
+                    let process = matches!(part, Part::Process(_));
+                    let fate = if process { Fate::Masked } else { fate };
+                    let mut inner = context.via(Reach::Substitution).with_fate(fate).in_child();
                     inner.input = Input::Inherited;
-                    inner.redirects = Rc::default();
+                    inner.redirects = None;
                     let before = self.state.clone();
                     self.list(body, &inner);
                     self.state = before;
                 }
-                Part::Arithmetic(parts) => self.visit_parts(parts, context),
+                Part::Arithmetic(word) => self.visit_parts(&word.parts, context, fate),
                 Part::Variable(variable) => match &variable.operation {
                     Operation::Default { word, assigns } => {
-                        self.visit_parts(&word.parts, context);
+                        self.visit_parts(&word.parts, context, fate);
                         if *assigns && self.state.variable(&variable.name).is_none() {
                             let value = self.expander().value(word);
                             self.state.set_scalar(&variable.name, value, &self.session);
                         }
                     }
                     Operation::Alternative(word) | Operation::Other(word) => {
-                        self.visit_parts(&word.parts, context);
+                        self.visit_parts(&word.parts, context, fate);
                     }
                     Operation::Value => {}
                 },
@@ -404,10 +341,7 @@ impl Walker {
             .iter()
             .map(|redirect| Redirect {
                 kind: redirect.kind,
-                target: redirect
-                    .target
-                    .get()
-                    .map_or_else(|| Word::from(""), |word| expander.value(word)),
+                target: redirect.word().map_or_else(|| Word::from(""), |word| expander.value(word)),
                 descriptor: redirect.descriptor,
             })
             .collect()

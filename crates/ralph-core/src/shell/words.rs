@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::parser::Parser;
+use super::piece::Piece;
 use super::tree::{Index, Operation, Part, RawWord, Variable};
 
 /// An arithmetic expression longer than this is not looked for.
@@ -10,85 +11,57 @@ const MAX_LOOKAHEAD: usize = 4096;
 /// Nor is an extended pattern longer than this.
 const MAX_PATTERN: usize = 256;
 
-/// Collects parts, joining neighbours of the same kind.
-#[derive(Default)]
-pub(super) struct Parts(Vec<Part>);
-
-impl Parts {
-    fn plain(&mut self, text: &str) {
-        match self.0.last_mut() {
-            Some(Part::Plain(before)) => before.push_str(text),
-            _ => self.0.push(Part::Plain(text.to_owned())),
-        }
-    }
-
-    fn quoted(&mut self, text: &str) {
-        match self.0.last_mut() {
-            Some(Part::Quoted(before)) => before.push_str(text),
-            _ => self.0.push(Part::Quoted(text.to_owned())),
-        }
-    }
-
-    fn literal(&mut self, text: &str, quoted: bool) {
-        if quoted { self.quoted(text) } else { self.plain(text) }
-    }
-
-    fn into_word(self) -> RawWord {
-        RawWord { parts: self.0 }
-    }
-}
-
 impl Parser<'_> {
     /// Reads a word up to a blank or an operator; empty if there is none.
     pub(super) fn word(&mut self) -> RawWord {
         self.count();
-        let mut parts = Parts::default();
+        let mut word = RawWord::default();
         while let Some(byte) = self.peek() {
             match byte {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'\r' if self.peek_at(1) == Some(b'\n') => break,
-                b'(' => match self.extended_pattern_length(&parts) {
+                b'(' => match self.extended_pattern_length(&word) {
                     Some(length) => {
                         let pattern = self.take(length);
-                        parts.plain(pattern);
+                        word.plain_text(self.piece(pattern));
                     }
                     None => break,
                 },
-                b'<' | b'>' if self.peek_at(1) == Some(b'(') => self.process(&mut parts),
+                b'<' | b'>' if self.peek_at(1) == Some(b'(') => self.process(&mut word),
                 b'<' | b'>' => break,
-                b'\'' => self.single_quoted(&mut parts),
-                b'"' => self.double_quoted(&mut parts),
-                b'\\' => self.escape(&mut parts),
-                b'$' => self.dollar(&mut parts, false),
-                b'`' => self.backticks(&mut parts, false),
+                b'\'' => self.single_quoted(&mut word),
+                b'"' => self.double_quoted(&mut word),
+                b'\\' => self.escape(&mut word),
+                b'$' => self.dollar(&mut word, false),
+                b'`' => self.backticks(&mut word, false),
                 _ => {
-                    let text = self.take_until(|byte| b" \t\r\n;&|()<>'\"\\$`".contains(&byte));
+                    let text = self.take_until(is_special);
                     let text = if text.is_empty() { self.bump() } else { text };
-                    parts.plain(text);
+                    word.plain_text(self.piece(text));
                 }
             }
         }
-        parts.into_word()
+        word
     }
 
     /// Reads the text of a here-document, in which only `$`, backticks and backslashes count.
     pub(super) fn document(&mut self) -> RawWord {
-        let mut parts = Parts::default();
-        parts.quoted("");
+        let mut word = RawWord::default();
+        word.quoted_text(Piece::default());
         while let Some(byte) = self.peek() {
             match byte {
-                b'\\' => self.quoted_escape(&mut parts, b"$`\\\n"),
-                b'$' => self.dollar(&mut parts, true),
-                b'`' => self.backticks(&mut parts, true),
-                _ => parts.quoted(self.take_until(|byte| b"\\$`".contains(&byte))),
+                b'\\' => self.quoted_escape(&mut word, b"$`\\\n"),
+                b'$' => self.dollar(&mut word, true),
+                b'`' => self.backticks(&mut word, true),
+                _ => word.quoted_text(self.piece_until(|byte| matches!(byte, b'\\' | b'$' | b'`'))),
             }
         }
-        parts.into_word()
+        word
     }
 
     /// The length of `(a|b)` behind `@`, `?`, `*`, `+` or `!`, if such a pattern stands here.
-    fn extended_pattern_length(&self, parts: &Parts) -> Option<usize> {
-        let Some(Part::Plain(before)) = parts.0.last() else { return None };
+    fn extended_pattern_length(&self, word: &RawWord) -> Option<usize> {
+        let Some(Part::Plain(before)) = word.parts.last() else { return None };
         if !before.ends_with(['@', '?', '*', '+', '!']) {
             return None;
         }
@@ -105,51 +78,56 @@ impl Parser<'_> {
         None
     }
 
-    fn single_quoted(&mut self, parts: &mut Parts) {
+    fn single_quoted(&mut self, word: &mut RawWord) {
         self.position += 1;
-        parts.quoted(self.take_until(|byte| byte == b'\''));
+        word.quoted_text(self.piece_until(|byte| byte == b'\''));
         if !self.eat("'") {
             self.note_incomplete();
         }
     }
 
-    fn double_quoted(&mut self, parts: &mut Parts) {
+    fn double_quoted(&mut self, word: &mut RawWord) {
         self.position += 1;
-        parts.quoted("");
+        word.quoted_text(Piece::default());
         while let Some(byte) = self.peek() {
             match byte {
                 b'"' => {
                     self.position += 1;
                     return;
                 }
-                b'\\' => self.quoted_escape(parts, b"$`\"\\\n"),
-                b'$' => self.dollar(parts, true),
-                b'`' => self.backticks(parts, true),
-                _ => parts.quoted(self.take_until(|byte| b"\"\\$`".contains(&byte))),
+                b'\\' => self.quoted_escape(word, b"$`\"\\\n"),
+                b'$' => self.dollar(word, true),
+                b'`' => self.backticks(word, true),
+                _ => word.quoted_text(
+                    self.piece_until(|byte| matches!(byte, b'"' | b'\\' | b'$' | b'`')),
+                ),
             }
         }
         self.note_incomplete();
     }
 
-    fn escape(&mut self, parts: &mut Parts) {
+    fn escape(&mut self, word: &mut RawWord) {
         self.position += 1;
         match self.bump() {
             "\n" => {}
-            "" => parts.plain("\\"),
-            character => parts.quoted(character),
+            "" => word.plain_text("\\".into()),
+            character => word.quoted_text(self.piece(character)),
         }
     }
 
-    fn quoted_escape(&mut self, parts: &mut Parts, special: &[u8]) {
+    fn quoted_escape(&mut self, word: &mut RawWord, special: &[u8]) {
         self.position += 1;
         match self.peek() {
             Some(b'\n') if special.contains(&b'\n') => self.position += 1,
-            Some(byte) if special.contains(&byte) => parts.quoted(self.take(1)),
-            _ => parts.quoted("\\"),
+            Some(byte) if special.contains(&byte) => {
+                let escaped = self.take(1);
+                word.quoted_text(self.piece(escaped));
+            }
+            _ => word.quoted_text("\\".into()),
         }
     }
 
-    fn backticks(&mut self, parts: &mut Parts, quoted: bool) {
+    fn backticks(&mut self, word: &mut RawWord, quoted: bool) {
         self.position += 1;
         let mut text = String::new();
         let mut closed = false;
@@ -176,56 +154,56 @@ impl Parser<'_> {
             self.note_incomplete();
         }
         let body = self.deeper(|parser| parser.nested(&text, |inner| inner.list(&[])));
-        parts.0.push(
+        word.push(
             body.map_or(Part::Opaque, |body| Part::Substitution { body: Rc::new(body), quoted }),
         );
     }
 
     /// Reads what a `$` begins.
-    fn dollar(&mut self, parts: &mut Parts, quoted: bool) {
+    fn dollar(&mut self, word: &mut RawWord, quoted: bool) {
         self.position += 1;
         match self.peek() {
             Some(b'\'') if !quoted => {
                 self.position += 1;
                 let text = super::escapes::ansi_c(self);
-                parts.quoted(&text);
+                word.quoted_text(text.into());
             }
-            Some(b'"') if !quoted => self.double_quoted(parts),
-            Some(b'{') => self.braced(parts, quoted),
-            Some(b'(') => self.parenthesized(parts, quoted),
+            Some(b'"') if !quoted => self.double_quoted(word),
+            Some(b'{') => self.braced(word, quoted),
+            Some(b'(') => self.parenthesized(word, quoted),
             Some(byte) if byte == b'_' || byte.is_ascii_alphabetic() => {
-                let name = self.take_until(|byte| byte != b'_' && !byte.is_ascii_alphanumeric());
-                parts.0.push(variable(name, Operation::Value, quoted));
+                let name = self.piece_until(|byte| byte != b'_' && !byte.is_ascii_alphanumeric());
+                word.push(variable(name, quoted));
             }
             Some(byte) if b"@*#?-$!".contains(&byte) || byte.is_ascii_digit() => {
                 let name = self.take(1);
-                parts.0.push(variable(name, Operation::Value, quoted));
+                word.push(variable(self.piece(name), quoted));
             }
-            _ => parts.literal("$", quoted),
+            _ => literal(word, "$".into(), quoted),
         }
     }
 
-    fn parenthesized(&mut self, parts: &mut Parts, quoted: bool) {
+    fn parenthesized(&mut self, word: &mut RawWord, quoted: bool) {
         if let Some(length) = self.arithmetic_length() {
             self.position += 2;
             let end = self.position + length;
             let inner = self.deeper(|parser| parser.arithmetic(end));
             self.position = self.position.max(end);
             self.eat("))");
-            parts.0.push(inner.map_or(Part::Opaque, Part::Arithmetic));
+            word.push(inner.map_or(Part::Opaque, |inner| Part::Arithmetic(Box::new(inner))));
             return;
         }
         self.position += 1;
         let body = self.deeper(Self::list_in_parens);
-        parts.0.push(
+        word.push(
             body.map_or(Part::Opaque, |body| Part::Substitution { body: Rc::new(body), quoted }),
         );
     }
 
-    fn process(&mut self, parts: &mut Parts) {
+    fn process(&mut self, word: &mut RawWord) {
         self.position += 2;
         let body = self.deeper(Self::list_in_parens);
-        parts.0.push(body.map_or(Part::Opaque, |body| Part::Process(Rc::new(body))));
+        word.push(body.map_or(Part::Opaque, |body| Part::Process(Rc::new(body))));
     }
 
     /// The length of the expression in `(( … ))`, if the text here is one.
@@ -244,25 +222,34 @@ impl Parser<'_> {
     }
 
     /// Reads an expression up to `end` for the substitutions in it.
-    pub(super) fn arithmetic(&mut self, end: usize) -> Vec<Part> {
-        let mut parts = Parts::default();
+    pub(super) fn arithmetic(&mut self, end: usize) -> RawWord {
+        let mut word = RawWord::default();
         while self.position < end {
             match self.peek() {
-                Some(b'$') => self.dollar(&mut parts, true),
-                Some(b'`') => self.backticks(&mut parts, true),
-                _ => parts.quoted(self.bump()),
+                Some(b'$') => self.dollar(&mut word, true),
+                Some(b'`') => self.backticks(&mut word, true),
+                _ => word.quoted_text(self.arithmetic_text(end)),
             }
         }
-        parts.0
+        word
+    }
+
+    /// The text up to `end` or the next substitution.
+    fn arithmetic_text(&mut self, end: usize) -> Piece {
+        let text = self.rest().get(..end.saturating_sub(self.position)).unwrap_or_default();
+        let length = text.bytes().position(|byte| matches!(byte, b'$' | b'`'));
+        let text = self.take(length.unwrap_or(text.len()));
+        let text = if text.is_empty() { self.bump() } else { text };
+        self.piece(text)
     }
 
     /// Reads `${ … }`.
-    fn braced(&mut self, parts: &mut Parts, quoted: bool) {
+    fn braced(&mut self, word: &mut RawWord, quoted: bool) {
         self.position += 1;
         let read = self.deeper(|parser| parser.braced_body(quoted));
         match read {
-            Some(variable) => parts.0.push(Part::Variable(variable)),
-            None => parts.0.push(Part::Opaque),
+            Some(variable) => word.push(Part::Variable(Box::new(variable))),
+            None => word.push(Part::Opaque),
         }
     }
 
@@ -276,6 +263,7 @@ impl Parser<'_> {
         if name.is_empty() && self.peek().is_some_and(|byte| b"@*#?-$!".contains(&byte)) {
             name = self.take(1);
         }
+        let name = self.piece(name);
         let index = self.index();
         let colon = self.eat(":");
         let operator = self.peek();
@@ -292,7 +280,7 @@ impl Parser<'_> {
             Some(b'+') => Operation::Alternative(word),
             _ => Operation::Other(word),
         };
-        Variable { name: name.to_owned(), index, operation, quoted }
+        Variable { name, index, operation, quoted }
     }
 
     fn index(&mut self) -> Option<Index> {
@@ -309,31 +297,57 @@ impl Parser<'_> {
 
     /// Reads the word in `${name:-word}` and its closing brace.
     fn operand(&mut self, quoted: bool) -> RawWord {
-        let mut parts = Parts::default();
+        let mut word = RawWord::default();
         while let Some(byte) = self.peek() {
             match byte {
                 b'}' => {
                     self.position += 1;
-                    return parts.into_word();
+                    return word;
                 }
-                b'\'' if !quoted => self.single_quoted(&mut parts),
-                b'"' => self.double_quoted(&mut parts),
-                b'\\' if quoted => self.quoted_escape(&mut parts, b"$`\"\\\n}"),
-                b'\\' => self.escape(&mut parts),
-                b'$' => self.dollar(&mut parts, quoted),
-                b'`' => self.backticks(&mut parts, quoted),
+                b'\'' if !quoted => self.single_quoted(&mut word),
+                b'"' => self.double_quoted(&mut word),
+                b'\\' if quoted => self.quoted_escape(&mut word, b"$`\"\\\n}"),
+                b'\\' => self.escape(&mut word),
+                b'$' => self.dollar(&mut word, quoted),
+                b'`' => self.backticks(&mut word, quoted),
                 _ => {
                     let text = self.take_until(|byte| b"}'\"\\$`".contains(&byte));
                     let text = if text.is_empty() { self.bump() } else { text };
-                    parts.literal(text, quoted);
+                    literal(&mut word, self.piece(text), quoted);
                 }
             }
         }
         self.note_incomplete();
-        parts.into_word()
+        word
     }
 }
 
-fn variable(name: &str, operation: Operation, quoted: bool) -> Part {
-    Part::Variable(Variable { name: name.to_owned(), index: None, operation, quoted })
+/// Whether a byte ends a run of plain letters in a word.
+fn is_special(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t'
+            | b'\r'
+            | b'\n'
+            | b';'
+            | b'&'
+            | b'|'
+            | b'('
+            | b')'
+            | b'<'
+            | b'>'
+            | b'\''
+            | b'"'
+            | b'\\'
+            | b'$'
+            | b'`'
+    )
+}
+
+fn literal(word: &mut RawWord, text: Piece, quoted: bool) {
+    if quoted { word.quoted_text(text) } else { word.plain_text(text) }
+}
+
+fn variable(name: Piece, quoted: bool) -> Part {
+    Part::Variable(Box::new(Variable { name, index: None, operation: Operation::Value, quoted }))
 }

@@ -1,19 +1,21 @@
 //! Programs that run the command written behind them; which ones is in `wrapper_table.rs`.
 
 use super::call::Call;
-use super::walk::{Context, Walker};
+use super::context::{Context, Input};
+use super::walk::Walker;
 use super::wrapper_table::{Style, TEXT_OPTIONS, WRAPPERS, Wrapper};
 use super::{Fate, Reach, Word};
 
 /// Follows a wrapper; false if `name` is none.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
-    let reach = Reach::Wrapper(name.to_owned());
+    if name == "git" {
+        return git(walker, call, context);
+    }
     if let Some(text) = shell_text(name, call.args()) {
-        walker.child(&text, reach, call, context);
+        walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
         return true;
     }
     match name {
-        "git" => return git(walker, call, context),
         "tmux" | "screen" => return terminal(walker, call, context),
         "vim" | "vi" | "nvim" | "ex" => return editor(walker, call, context),
         "command"
@@ -32,25 +34,36 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         _ => {}
     }
     let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return false };
-    let Some(words) = wrapped(wrapper, call.args()) else { return true };
+    let Some(words) = wrapped(wrapper, call.args()) else {
+        // Without a command, the shell at the other end reads what it is sent.
+        if let ("ssh", Input::Known(text)) = (name, walker.standard_input(call, context)) {
+            walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
+        }
+        return true;
+    };
     let mut inner = call.with_words(words.to_vec());
     while let Some((variable, value)) = leading_assignment(&inner.words) {
         inner.assignments.push((variable, value));
         inner.words.remove(0);
     }
-    let outer = context;
-    let context = context.via(reach);
+    let reach = Reach::Wrapper(name.to_owned());
     match wrapper.style {
+        // `yarn exec 'a b'`: no program has blanks in its name, so that is a command line.
+        Style::Words if matches!(&*inner.words, [only] if only.text().contains(' ')) => {
+            let text = inner.words.first().map(Word::text).unwrap_or_default();
+            walker.child(text, reach, &inner, context);
+        }
         Style::Words => {
-            walker.run(&inner, &context, matches!(name, "time" | "noglob" | "nocorrect"))
+            let functions = matches!(name, "time" | "noglob" | "nocorrect");
+            walker.run(inner, context.via(reach), functions);
         }
         Style::Text => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-            walker.child(&text, Reach::Wrapper(name.to_owned()), &inner, outer);
+            walker.child(&text, reach, &inner, context);
         }
         Style::Texts => {
             for word in &inner.words {
-                walker.child(word.text(), Reach::Wrapper(name.to_owned()), &inner, outer);
+                walker.child(word.text(), reach.clone(), &inner, context);
             }
         }
     }
@@ -129,8 +142,12 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
                     format!("{text} '{}'", word.text().replace('\'', "'\\''"))
                 }));
             }
-            if let Some(value) = text.strip_prefix(option).and_then(|value| value.strip_prefix('='))
-            {
+            let behind = text.strip_prefix(option).filter(|value| !value.is_empty());
+            if let Some(value) = behind.and_then(|value| value.strip_prefix('=')) {
+                return Some(value.to_owned());
+            }
+            // `-S'a b'` has its value in the same word.
+            if let Some(value) = behind.filter(|_| option.len() == 2 && text.contains(' ')) {
                 return Some(value.to_owned());
             }
         }
@@ -146,11 +163,11 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
 fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
     let values = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env";
     let args = call.args().get(skip_options(call.args(), values)..).unwrap_or_default();
-    let context = context.via(Reach::Wrapper("git".to_owned()));
+    let via = || context.via(Reach::Wrapper("git".to_owned()));
     for (name, value) in &call.assignments {
         if matches!(name.as_str(), "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_PAGER" | "EDITOR") {
             let plain = Call { assignments: Vec::new(), ..call.clone() };
-            walker.child(value.text(), Reach::ShellText("git".to_owned()), &plain, &context);
+            walker.child(value.text(), Reach::ShellText("git".to_owned()), &plain, &via());
         }
     }
     let texts: Vec<&str> = args.iter().map(Word::text).collect();
@@ -160,17 +177,17 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
             let words = rest.get(at + 1..).unwrap_or_default();
             let words: Vec<&str> =
                 words.iter().copied().skip_while(|arg| arg.starts_with('-')).collect();
-            walker.child(&words.join(" "), Reach::ShellText("git".to_owned()), call, &context);
+            walker.child(&words.join(" "), Reach::ShellText("git".to_owned()), call, &via());
         }
         ["for-each-repo", rest @ ..] => {
             let command = rest.iter().position(|arg| !arg.starts_with('-')).unwrap_or(rest.len());
             let words = args.get(command + 1..).unwrap_or_default();
             let words = std::iter::once(Word::from("git")).chain(words.iter().cloned());
-            walker.run(&call.with_words(words.collect()), &context, false);
+            walker.run(call.with_words(words.collect()), via(), false);
         }
         ["bisect", "run", ..] => {
             let words = args.get(2..).unwrap_or_default().to_vec();
-            walker.run(&call.with_words(words), &context, false);
+            walker.run(call.with_words(words), via(), false);
         }
         ["rebase", rest @ ..] => {
             for (at, arg) in rest.iter().enumerate() {
@@ -179,7 +196,7 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
                     arg => arg.strip_prefix("--exec="),
                 };
                 if let Some(text) = value {
-                    walker.child(text, Reach::ShellText("git".to_owned()), call, &context);
+                    walker.child(text, Reach::ShellText("git".to_owned()), call, &via());
                 }
             }
         }

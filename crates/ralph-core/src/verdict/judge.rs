@@ -4,7 +4,7 @@ use super::command::{self, Ended, Invocation, Purpose};
 use super::kind::{Counts, Kind, Verdict};
 use super::output::{Evidence, Text};
 use super::runners::Runner;
-use crate::shell;
+use crate::shell::{self, Script};
 
 /// A finished command, as the client reports it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,12 +21,21 @@ pub struct Run<'a> {
     pub cut: bool,
     /// The user's own test commands (`[tests] commands`).
     pub test_commands: &'a [String],
+    /// What `command` was read as, if somebody has read it already.
+    pub script: Option<&'a Script>,
 }
 
 /// Judges a finished command. Never fails, and takes time linear in the length of the output.
 pub fn judge(run: &Run<'_>) -> Verdict {
-    let script = shell::read(run.command);
-    let Some(invocation) = command::find(&script, run.test_commands) else {
+    let read_here;
+    let script = match run.script {
+        Some(script) => script,
+        None => {
+            read_here = shell::read(run.command);
+            &read_here
+        }
+    };
+    let Some(invocation) = command::find(script, run.test_commands) else {
         return Verdict::not_a_test();
     };
     let text = Text::new(run.output, run.end);

@@ -5,7 +5,7 @@
 
 use super::command::{base_name, test_commands};
 use super::place_options::{ELSEWHERE, OPTIONS, PlaceOption};
-use crate::shell::{self, Command, Reach, UNKNOWN};
+use crate::shell::{Command, Reach, Script, UNKNOWN};
 
 /// Where one test command of a line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub enum Place {
 /// [`Run`](super::Run::test_commands).
 ///
 /// ```
+/// use ralph_core::shell;
 /// use ralph_core::verdict::{Place, places};
 ///
-/// let line = "cd app && npm test && cargo test --manifest-path ../core/Cargo.toml";
-/// assert_eq!(places(line, &[]), [Place::At("app".into()), Place::At("core".into())]);
-/// assert_eq!(places("pytest -q | tail -3", &[]), [Place::Here]);
+/// let line = shell::read("cd app && npm test && cargo test --manifest-path ../core/Cargo.toml");
+/// assert_eq!(places(&line, &[]), [Place::At("app".into()), Place::At("core".into())]);
+/// assert_eq!(places(&shell::read("pytest -q | tail -3"), &[]), [Place::Here]);
 /// ```
-pub fn places(command: &str, configured: &[String]) -> Vec<Place> {
-    let script = shell::read(command);
-    let tests = test_commands(&script, configured);
+pub fn places(script: &Script, configured: &[String]) -> Vec<Place> {
+    let tests = test_commands(script, configured);
     let mut found = Vec::new();
     for test in &tests {
         // A wrapper works where the command in it does, which is listed as well.
@@ -172,6 +172,7 @@ fn resolved(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::read;
 
     /// `.` stands for here, `?` for unknown.
     #[track_caller]
@@ -181,7 +182,7 @@ mod tests {
             Place::At(path) => path,
             Place::Unknown => "?".to_owned(),
         };
-        let found: Vec<String> = places(line, &[]).into_iter().map(shown).collect();
+        let found: Vec<String> = places(&read(line), &[]).into_iter().map(shown).collect();
         assert_eq!(found, expected, "{line}");
     }
 
@@ -248,6 +249,6 @@ mod tests {
     #[test]
     fn the_users_own_commands_count() {
         let own = ["./verify".to_owned()];
-        assert_eq!(places("cd x && ./verify --all", &own), [Place::At("x".into())]);
+        assert_eq!(places(&read("cd x && ./verify --all"), &own), [Place::At("x".into())]);
     }
 }

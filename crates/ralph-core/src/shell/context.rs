@@ -1,0 +1,113 @@
+//! What holds for a whole part of a line: how its commands are reached, what becomes of their
+//! status, what they find on their standard input.
+
+use std::rc::Rc;
+
+use super::fate::Ended;
+use super::{Fate, Reach, Redirect};
+
+/// How the commands below are reached, and what becomes of their status.
+#[derive(Debug, Clone)]
+pub(super) struct Context {
+    pub(super) fate: Fate,
+    /// What becomes of the status with which the shell itself ends here.
+    pub(super) exit_fate: Fate,
+    /// What becomes of the status that the function around this returns.
+    pub(super) return_fate: Fate,
+    pub(super) way: Way,
+    /// Redirections of the groups around this; shared, because they are handed on unchanged.
+    pub(super) redirects: Option<Rc<Vec<Redirect>>>,
+    pub(super) input: Input,
+    pub(super) depth: usize,
+}
+
+/// What a command finds on its standard input.
+#[derive(Debug, Clone)]
+pub(super) enum Input {
+    /// Nothing of the line's own.
+    Inherited,
+    /// The output of another command that prints this.
+    Known(Rc<str>),
+    /// The output of another command.
+    Unknown,
+}
+
+impl Context {
+    /// That of the line itself.
+    pub(super) fn top() -> Self {
+        Self {
+            fate: Fate::Decides,
+            exit_fate: Fate::Decides,
+            return_fate: Fate::Decides,
+            way: Way::default(),
+            redirects: None,
+            input: Input::Inherited,
+            depth: 0,
+        }
+    }
+
+    /// One step further on the way.
+    pub(super) fn via(&self, reach: Reach) -> Self {
+        Self {
+            way: self.way.then(reach),
+            redirects: self.redirects.clone(),
+            input: self.input.clone(),
+            ..*self
+        }
+    }
+
+    pub(super) fn with_fate(self, fate: Fate) -> Self {
+        Self { fate, ..self }
+    }
+
+    pub(super) fn masked(self) -> Self {
+        self.with_fate(Fate::Masked)
+    }
+
+    /// In a process of its own, whose end is not that of the shell above.
+    pub(super) fn in_child(self) -> Self {
+        Self { exit_fate: self.fate, return_fate: self.fate, ..self }
+    }
+
+    pub(super) fn fate_of(&self, ended: Ended) -> Fate {
+        match ended {
+            Ended::Shell => self.exit_fate,
+            Ended::Function => self.return_fate,
+        }
+    }
+}
+
+/// The steps to a command. Ways branch and never change, so they share what they have in common.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Way(Option<Rc<Step>>);
+
+#[derive(Debug)]
+struct Step {
+    reach: Reach,
+    before: Way,
+    length: usize,
+}
+
+impl Way {
+    fn then(&self, reach: Reach) -> Self {
+        Self(Some(Rc::new(Step { reach, before: self.clone(), length: self.len() + 1 })))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |step| step.length)
+    }
+
+    /// The steps, innermost first.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Reach> {
+        let steps = std::iter::successors(self.0.as_deref(), |step| step.before.0.as_deref());
+        steps.map(|step| &step.reach)
+    }
+
+    /// The steps, outermost first.
+    pub(super) fn to_vec(&self) -> Vec<Reach> {
+        let mut steps = Vec::with_capacity(self.len());
+        steps.extend(self.steps().cloned());
+        steps.reverse();
+        steps
+    }
+}
