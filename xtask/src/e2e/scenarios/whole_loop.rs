@@ -1,6 +1,7 @@
 //! The whole loop, with the real client as its agent.
 
 use anyhow::Result;
+use ralph_core::install::plan_uninstall;
 use scripted_model::{Answer, Script};
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("loop-does-not-believe-a-failed-test", &["ralph-post-tool"], failed_test)
         .needing((2, 1, 0), "a failing command fires no event"),
     Scenario::new("loop-over-three-stories-in-one-session", &["ralph-on-stop"], one_session),
+    Scenario::new("loop-brings-its-own-hooks", &[], own_hooks),
     Scenario::new("loop-waits-for-a-usage-limit", &[], usage_limit),
     Scenario::new("loop-ended-by-a-signal-and-resumed", &[], signal),
 ];
@@ -125,6 +127,24 @@ fn one_session(stage: &mut Stage<'_>) -> Result<()> {
     expect::contains(&run.told(4)?, "two.story")?;
     let sessions = fs_err::read_dir(stage.state.logs())?.count();
     expect::same("sessions of the client", &sessions, &1)
+}
+
+/// Nothing is installed: the loop hands the hooks beside it to the client.
+fn own_hooks(stage: &mut Stage<'_>) -> Result<()> {
+    plan_uninstall(&stage.place())?.apply()?;
+    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
+    let script = Script::of([
+        Answer::bash("git clean -fd; echo ran > ran.story"),
+        write("one", "right"),
+        Answer::text("It is done."),
+    ]);
+    let run = stage.run_loop(script)?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    expect::that(!stage.root().join("ran.story").exists(), "the guard held the command back")?;
+    for event in ["prompt", "denied", "stop_allowed"] {
+        expect::same(event, &stage.journal(event).len(), &1)?;
+    }
+    expect::that(!stage.root().join(".claude").exists(), "the project's settings are untouched")
 }
 
 fn usage_limit(stage: &mut Stage<'_>) -> Result<()> {
