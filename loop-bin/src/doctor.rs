@@ -32,10 +32,8 @@ enum Finding {
 
 /// Something is wrong.
 #[derive(Debug, thiserror::Error)]
-#[error("{count} things are to be mended")]
-struct Unwell {
-    count: usize,
-}
+#[error("mend what is marked as a PROBLEM, then ask again")]
+struct Unwell;
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
@@ -64,7 +62,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     if live {
         findings.push(live::try_hooks(env, &project, &config)?);
     }
-    let count = findings.iter().filter(|finding| matches!(finding, Finding::Bad(_))).count();
+    let is_well = !findings.iter().any(|finding| matches!(finding, Finding::Bad(_)));
     for finding in &findings {
         match finding {
             Finding::Good(text) => say(format!("ok       {text}")),
@@ -72,7 +70,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
             Finding::Bad(text) => say(format!("PROBLEM  {text}")),
         }
     }
-    if count == 0 { Ok(Success::Done) } else { Err(Unwell { count }.into()) }
+    if is_well { Ok(Success::Done) } else { Err(Unwell.into()) }
 }
 
 fn git(project: &Project) -> Vec<Finding> {
