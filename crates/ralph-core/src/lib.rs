@@ -26,7 +26,7 @@
 //! | [`surroundings`] | what does the guard need to know about the place? |
 //! | [`transcript`] | what does the end of a session's transcript say? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
-//! | [`weakened_tests`] | did an attempt remove, skip or empty tests? |
+//! | [`weakening`] | did an attempt remove, skip or empty tests? |
 
 pub mod attempt;
 pub mod config;
@@ -50,4 +50,4 @@ pub mod state;
 pub mod surroundings;
 pub mod transcript;
 pub mod verdict;
-pub mod weakened_tests;
+pub mod weakening;

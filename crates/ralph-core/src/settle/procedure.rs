@@ -21,7 +21,7 @@ use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Options, UnknownStory};
 use crate::project_plan;
 use crate::state::{self, Cap, Event, Journal, StateDir};
-use crate::weakened_tests::weakened_since;
+use crate::weakening::weakened_since;
 
 /// Where an attempt takes place.
 #[derive(Debug, Clone, Copy)]

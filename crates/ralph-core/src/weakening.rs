@@ -7,7 +7,7 @@
 //! tests that remain are good ones cannot be seen this way.
 //!
 //! ```
-//! use ralph_core::weakened_tests::{Version, weakened};
+//! use ralph_core::weakening::{Version, weakened};
 //!
 //! let before = "test('adds', () => { assert(sum(1, 1) === 2) })\n";
 //! let after = "test.skip('adds', () => { assert(sum(1, 1) === 2) })\n";
