@@ -2,6 +2,7 @@
 
 mod allowance;
 mod finish;
+mod handover;
 mod iterate;
 mod judge;
 mod keepsake;
@@ -77,6 +78,7 @@ impl Stage {
             Action::RunAgent => self.run_agent(state),
             Action::Settle => self.settle(),
             Action::RollBack(outcome, why) => self.roll_back(*outcome, why),
+            Action::HandOver(why) => self.hand_over(why),
             Action::SetAside(why) => self.set_aside(why),
             Action::RunPostIteration(outcome) => self.run_post_iteration(state, *outcome),
             Action::Wait(reset) => Ok(self.wait(*reset)),

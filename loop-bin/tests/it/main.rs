@@ -18,6 +18,7 @@ mod limits;
 mod passed_hooks;
 mod pre_push;
 mod scripts;
+mod sessions;
 mod signals;
 mod stage;
 mod undo;
