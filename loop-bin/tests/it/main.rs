@@ -22,6 +22,7 @@ mod sessions;
 mod signals;
 mod stage;
 mod undo;
+mod view;
 
 use std::process::Output;
 
