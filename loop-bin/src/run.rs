@@ -19,7 +19,7 @@ use ralph_core::config::{Flag, Mode};
 use ralph_core::env::Env;
 
 use crate::exit::{Failure, Success};
-use crate::step::{Action, Event, State, step};
+use crate::step::{Action, Event, Finish, State, step};
 use crate::{dry_run, planning};
 
 pub(crate) use prepare::Ground;
@@ -51,7 +51,9 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         (state, action) = step(state, event);
         stage.save(&state, &action);
         if let Action::End(finish) = action {
-            return Ok(stage.close(finish));
+            // Whoever interrupted the last script is told that it was heard.
+            let heard = stage.interrupts.signal().map(Finish::Manual);
+            return Ok(stage.close(heard.unwrap_or(finish)));
         }
     }
 }

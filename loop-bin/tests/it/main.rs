@@ -14,6 +14,7 @@ mod dirty;
 mod documents;
 mod explain;
 mod install;
+mod iterations;
 mod limits;
 mod passed_hooks;
 mod pre_push;

@@ -69,3 +69,11 @@ fn a_pipe_gets_plain_lines() {
         assert!(time.bytes().filter(|byte| *byte == b':').count() == 2, "no time in {line:?}");
     }
 }
+
+#[test]
+fn a_wait_for_the_service_is_counted_down() {
+    let stage = Stage::new("meets-limit", TWO);
+    let (code, shown) = run_on_terminal(&mut stage.command(&[]));
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("usage limit; going on in 0:01"), "{shown}");
+}
