@@ -83,7 +83,7 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
 
 fn failure(stage: &Stage, run: &Run) -> Option<Finish> {
     match stage.judge(run, None, false) {
-        WorkEnd::Well => None,
+        WorkEnd::Well | WorkEnd::HandedOver(_) => None,
         WorkEnd::Signalled(signal) => Some(Finish::Manual(signal)),
         WorkEnd::Spent(why) | WorkEnd::StorySpent(why) => Some(Finish::Budget(why)),
         WorkEnd::Quota(_) => {

@@ -2,6 +2,7 @@
 
 mod allowance;
 mod finish;
+mod handover;
 mod iterate;
 mod judge;
 mod keepsake;
@@ -18,7 +19,7 @@ use ralph_core::config::{Flag, Mode};
 use ralph_core::env::Env;
 
 use crate::exit::{Failure, Success};
-use crate::step::{Action, Event, State, step};
+use crate::step::{Action, Event, Finish, State, step};
 use crate::{dry_run, planning};
 
 pub(crate) use prepare::Ground;
@@ -50,7 +51,9 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         (state, action) = step(state, event);
         stage.save(&state, &action);
         if let Action::End(finish) = action {
-            return Ok(stage.close(finish));
+            // Whoever interrupted the last script is told that it was heard.
+            let heard = stage.interrupts.signal().map(Finish::Manual);
+            return Ok(stage.close(heard.unwrap_or(finish)));
         }
     }
 }
@@ -77,6 +80,7 @@ impl Stage {
             Action::RunAgent => self.run_agent(state),
             Action::Settle => self.settle(),
             Action::RollBack(outcome, why) => self.roll_back(*outcome, why),
+            Action::HandOver(why) => self.hand_over(why),
             Action::SetAside(why) => self.set_aside(why),
             Action::RunPostIteration(outcome) => self.run_post_iteration(state, *outcome),
             Action::Wait(reset) => Ok(self.wait(*reset)),

@@ -3,10 +3,13 @@
 //! `run.rs` performs the actions and feeds their events back; nothing here touches a disk, a clock
 //! or a process, so that every path through a run can be tested without one.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod words;
 
 use ralph_core::config::{self, Config};
-use serde::{Deserialize, Serialize};
+
+pub(crate) use words::{
+    Action, Choice, Counters, Event, Finish, Outcome, Settlement, Signal, Spent, Wish, WorkEnd,
+};
 
 /// Where a run stands, and what it may still do.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,196 +19,10 @@ pub(crate) struct State {
     pub(crate) counters: Counters,
     /// The story under way.
     pub(crate) story: Option<String>,
+    /// Whether its session ended because its context was nearly full.
+    is_handed_over: bool,
     /// What is decided already, while something else has to be done first.
     pending: Pending,
-}
-
-/// What a run has done so far; kept on disk, so that a run goes on after a crash.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Counters {
-    /// Iterations begun.
-    pub(crate) iteration: u64,
-    /// Attempts in vain, for each story.
-    pub(crate) attempts: BTreeMap<String, u64>,
-    /// Stories that this run does not try again.
-    pub(crate) set_aside: BTreeSet<String>,
-    /// Iterations in a row that changed nothing.
-    pub(crate) idle: u64,
-    /// Stories committed.
-    pub(crate) commits: u64,
-    /// What all of it cost, and what each story did.
-    pub(crate) spent: Spent,
-    pub(crate) story_spent: BTreeMap<String, Spent>,
-    /// How the last iteration ended.
-    pub(crate) last_exit_code: Option<i32>,
-    pub(crate) last_duration_s: f64,
-}
-
-/// Money, time and tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Spent {
-    pub(crate) cost_usd: f64,
-    pub(crate) seconds: f64,
-    pub(crate) tokens: u64,
-}
-
-/// What a lifecycle script wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    GoOn,
-    Skip,
-    Stop,
-}
-
-/// A signal that asks us to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
-    Interrupt,
-    Terminate,
-}
-
-/// What happened.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Event {
-    /// The script `started` ran.
-    Started(Wish),
-    /// The plan was looked at; `seconds` is how long the run has taken so far.
-    Chosen { choice: Choice, seconds: f64 },
-    /// The script `next_iteration` ran.
-    Announced(Wish),
-    /// Checkpoint and story are written down.
-    Begun,
-    /// The agent ended.
-    Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32> },
-    /// The stop hook settled stories in the agent's session, and the session left nothing undone.
-    SettledInSession { stories: u64, spent: Spent, iteration: u64 },
-    /// The attempt was settled, or could not be.
-    Settled(Settlement),
-    /// The tree is as it was before the attempt; `changed` tells whether the attempt had done
-    /// anything.
-    RolledBack { changed: bool },
-    /// The story is marked as waiting for a person.
-    SetAside,
-    /// The script `post_iteration` ran.
-    Reported(Wish),
-    /// The usage limit is reset.
-    Waited,
-    /// A signal came while nothing could be interrupted halfway.
-    Signalled(Signal),
-    /// Something went wrong that no further attempt can mend.
-    Broke(String),
-    /// The script `finished` ran.
-    Finished,
-}
-
-/// What the plan offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Story(String),
-    Complete,
-    Stuck(String),
-}
-
-/// How the agent ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum WorkEnd {
-    Well,
-    Failed(String),
-    TimedOut(String),
-    /// The agent says that a person is needed.
-    Blocked(String),
-    /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
-    Quota(Option<i64>),
-    Signalled(Signal),
-    /// The time or the money of the run is used up.
-    Spent(String),
-    /// The same for the story alone.
-    StorySpent(String),
-    /// It cannot work at all.
-    Unusable(String),
-}
-
-/// How settling ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Settlement {
-    Done,
-    NothingChanged,
-    Failed(String),
-    Signalled(Signal),
-}
-
-/// What to do.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Action {
-    RunStarted,
-    Choose,
-    RunNextIteration,
-    Begin(String),
-    RunAgent,
-    Settle,
-    RollBack(Outcome, String),
-    SetAside(String),
-    RunPostIteration(Outcome),
-    Wait(Option<i64>),
-    RunFinished(Finish),
-    End(Finish),
-}
-
-/// How an iteration ended; the words are given to `post_iteration` and to the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Success,
-    Failed,
-    Timeout,
-    Blocked,
-    NoChanges,
-    Quota,
-    Interrupted,
-    Budget,
-}
-
-impl Outcome {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Failed => "failed",
-            Self::Timeout => "timeout",
-            Self::Blocked => "blocked",
-            Self::NoChanges => "no_changes",
-            Self::Quota => "quota",
-            Self::Interrupted => "interrupted",
-            Self::Budget => "budget",
-        }
-    }
-}
-
-/// Why the run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Finish {
-    Complete,
-    MaxIterations,
-    NoChanges,
-    Manual(Signal),
-    Error(String),
-    HookAbort,
-    Budget(String),
-}
-
-impl Finish {
-    /// The documented finish type.
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::MaxIterations => "max_iterations",
-            Self::NoChanges => "no_changes",
-            Self::Manual(_) => "manual",
-            Self::Error(_) => "error",
-            Self::HookAbort => "hook_abort",
-            Self::Budget(_) => "budget",
-        }
-    }
 }
 
 /// What is decided already, while something else has to be done first.
@@ -232,6 +49,7 @@ impl State {
             max_iterations: config.run.max_iterations,
             counters,
             story: None,
+            is_handed_over: false,
             pending: Pending::Nothing,
         }
     }
@@ -295,6 +113,19 @@ impl State {
         Action::RollBack(outcome, why)
     }
 
+    /// A fresh session goes on with what is there. No attempt is lost by it, but it does not
+    /// happen more often than attempts are allowed.
+    fn hand_over_or_in_vain(&mut self, outcome: Outcome, why: String) -> Action {
+        let most = self.limits.attempts_per_story.max(1);
+        let story = self.story.clone().unwrap_or_default();
+        let count = self.counters.handovers.entry(story).or_default();
+        if !self.is_handed_over || *count >= most {
+            return self.in_vain(outcome, why);
+        }
+        *count += 1;
+        Action::HandOver(why)
+    }
+
     fn roll_back_then(&mut self, pending: Pending, outcome: Outcome, why: &str) -> Action {
         self.pending = pending;
         Action::RollBack(outcome, why.to_owned())
@@ -321,6 +152,7 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
         }
         Event::Settled(settlement) => settled(&mut state, settlement),
         Event::RolledBack { changed } => rolled_back(&mut state, changed),
+        Event::HandedOver => Action::RunPostIteration(Outcome::Handoff),
         Event::SetAside => {
             state.counters.set_aside.extend(state.story.clone());
             Action::RunPostIteration(Outcome::Blocked)
@@ -360,6 +192,7 @@ fn chosen(state: &mut State, choice: Choice, seconds: f64) -> Action {
             None => {
                 state.counters.iteration += 1;
                 state.story = Some(story);
+                state.is_handed_over = false;
                 return Action::RunNextIteration;
             }
         },
@@ -387,6 +220,13 @@ fn announced(state: &mut State, wish: Wish) -> Action {
 fn worked(state: &mut State, end: WorkEnd) -> Action {
     match end {
         WorkEnd::Well => Action::Settle,
+        WorkEnd::HandedOver(why) => {
+            state.is_handed_over = true;
+            match why {
+                None => Action::Settle,
+                Some(why) => state.hand_over_or_in_vain(Outcome::Failed, why),
+            }
+        }
         WorkEnd::Failed(why) => state.in_vain(Outcome::Failed, why),
         WorkEnd::TimedOut(why) => state.in_vain(Outcome::Timeout, why),
         WorkEnd::Spent(why) => {
@@ -420,9 +260,10 @@ fn settled(state: &mut State, settlement: Settlement) -> Action {
             succeeded(state)
         }
         Settlement::NothingChanged => {
-            state.in_vain(Outcome::NoChanges, "the agent changed nothing".to_owned())
+            let why = "the agent changed nothing".to_owned();
+            state.hand_over_or_in_vain(Outcome::NoChanges, why)
         }
-        Settlement::Failed(why) => state.in_vain(Outcome::Failed, why),
+        Settlement::Failed(why) => state.hand_over_or_in_vain(Outcome::Failed, why),
         Settlement::Signalled(signal) => interrupted(state, signal),
     }
 }
@@ -431,6 +272,7 @@ fn succeeded(state: &mut State) -> Action {
     state.counters.idle = 0;
     if let Some(story) = &state.story {
         state.counters.attempts.remove(story);
+        state.counters.handovers.remove(story);
     }
     Action::RunPostIteration(Outcome::Success)
 }

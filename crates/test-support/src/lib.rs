@@ -13,8 +13,10 @@
 mod program;
 mod repo;
 mod scratch;
+mod terminal;
 pub mod test_runs;
 
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};
+pub use terminal::run_on_terminal;

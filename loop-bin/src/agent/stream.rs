@@ -24,6 +24,8 @@ pub(crate) struct Seen {
     /// Tokens in the context, and how many fit.
     pub(crate) context: u64,
     pub(crate) window: Option<u64>,
+    /// The model with that window.
+    pub(crate) model: String,
     /// What it cost, as far as it was told.
     pub(crate) cost_usd: Option<f64>,
     /// How it says that it ended.
@@ -131,6 +133,7 @@ impl Default for Seen {
             tokens: 0,
             context: 0,
             window: None,
+            model: String::new(),
             cost_usd: None,
             verdict: None,
             rejected: None,
@@ -211,8 +214,12 @@ impl Seen {
         if total > 0 {
             self.tokens = total;
         }
-        let window = line.model_usage.values().filter_map(|model| model.context_window).max();
-        self.window = window.or(self.window);
+        // Small models do side work; the conversation has the largest window.
+        let windows = line.model_usage.iter();
+        let windows = windows.filter_map(|(name, usage)| Some((usage.context_window?, name)));
+        if let Some((window, model)) = windows.max() {
+            (self.window, self.model) = (Some(window), model.clone());
+        }
         let kind = line.subtype.filter(|kind| kind.starts_with("error"));
         self.verdict = Some(Verdict {
             is_error: line.is_error || kind.is_some(),

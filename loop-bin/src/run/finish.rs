@@ -58,6 +58,8 @@ impl Stage {
         let script = self.script("finished", vars).map(drop);
         self.tell(script);
         Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
+        let dropped = if self.broke { Ok(()) } else { self.drop_handed_over() };
+        self.tell(dropped);
         let ended = self.end_attempt(finish);
         self.tell(ended);
         let counted = self.finish_loop_progress(counters.iteration, finish);

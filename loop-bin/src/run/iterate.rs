@@ -6,7 +6,7 @@ use ralph_core::git;
 use ralph_core::plan::progress::{Entry, Status};
 use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
 use ralph_core::project_plan;
-use ralph_core::settle::{self, Attempt, Check, Report};
+use ralph_core::settle::{self, Attempt, Report};
 use ralph_core::state::{self, Id, StateDir};
 
 use super::stage::Stage;
@@ -55,7 +55,10 @@ impl Stage {
         })?;
         let journal = self.journal();
         let iteration = state.counters.iteration;
-        let attempt = settle::begin(&self.place(&journal), &plan, found, iteration)?;
+        let attempt = match self.resume(story, iteration)? {
+            Some(attempt) => attempt,
+            None => settle::begin(&self.place(&journal), &plan, found, iteration)?,
+        };
         self.view.line(format!("iteration {iteration}: {story} {}", found.title));
         self.attempt = Some(attempt);
         self.report = Report::default();
@@ -84,7 +87,7 @@ impl Stage {
         Ok(state::replace(&path, &new)?)
     }
 
-    fn current(&self) -> Result<Attempt, Failure> {
+    pub(super) fn current(&self) -> Result<Attempt, Failure> {
         let none = || std::io::Error::other("no attempt is under way");
         Ok(self.attempt.clone().ok_or_else(none)?)
     }
@@ -110,17 +113,9 @@ impl Stage {
                 Settlement::Done
             }
             settle::Outcome::NothingChanged => Settlement::NothingChanged,
-            settle::Outcome::CheckFailed(checks) => Settlement::Failed(failed_check(&checks)),
-            settle::Outcome::TestsWeakened(what) => {
-                Settlement::Failed(format!("the tests were weakened: {what}"))
-            }
-            settle::Outcome::CommitRefused(said) => {
-                Settlement::Failed(format!("the commit was refused: {said}"))
-            }
-            settle::Outcome::Displaced(why) => Settlement::Failed(why),
-            settle::Outcome::Stopped => match self.interrupts.signal() {
-                Some(signal) => Settlement::Signalled(signal),
-                None => Settlement::Failed("the checks were stopped".to_owned()),
+            other => match (&other, self.interrupts.signal()) {
+                (settle::Outcome::Stopped, Some(signal)) => Settlement::Signalled(signal),
+                _ => Settlement::Failed(why_not(&other)),
             },
         };
         Ok(Event::Settled(settlement))
@@ -168,7 +163,7 @@ impl Stage {
             ralph_core::attempt::add_lesson(self.state(), &lesson(&attempt.story, why))?;
         }
         let status = match outcome {
-            Outcome::Success | Outcome::Blocked => return Ok(()),
+            Outcome::Success | Outcome::Blocked | Outcome::Handoff => return Ok(()),
             Outcome::Failed | Outcome::NoChanges => Status::Failed,
             Outcome::Timeout => Status::Timeout,
             Outcome::Quota | Outcome::Budget | Outcome::Interrupted => Status::Interrupted,
@@ -176,7 +171,12 @@ impl Stage {
         self.log(attempt, status, &headline)
     }
 
-    fn log(&self, attempt: &Attempt, status: Status, reason: &str) -> Result<(), Failure> {
+    pub(super) fn log(
+        &self,
+        attempt: &Attempt,
+        status: Status,
+        reason: &str,
+    ) -> Result<(), Failure> {
         let entry = Entry {
             reason: Some(reason.to_owned()),
             time: Timestamp::now(),
@@ -198,6 +198,9 @@ impl Stage {
     /// The iteration is over: nothing is under way any more.
     pub(super) fn end_iteration(&mut self, state: &State, outcome: Outcome) -> Result<(), Failure> {
         self.note_end(state, outcome);
+        if self.is_handed_over {
+            return Ok(());
+        }
         self.attempt = None;
         // With no rollback the next attempt goes on with this tree, so nothing is to go back to.
         Ok(settle::end(self.state())?)
@@ -228,8 +231,18 @@ fn lesson(story: &str, why: &str) -> String {
     }
 }
 
-/// The check and the end of what it printed.
-fn failed_check(checks: &[Check]) -> String {
-    let Some(check) = checks.last() else { return "a check failed".to_owned() };
-    format!("`{}` {}\n{}", check.command, check.verdict(), check.output)
+/// Why a story is not done: a check and what it printed, for instance.
+pub(super) fn why_not(outcome: &settle::Outcome) -> String {
+    match outcome {
+        settle::Outcome::Done(_) => String::new(),
+        settle::Outcome::NothingChanged => "the agent changed nothing".to_owned(),
+        settle::Outcome::CheckFailed(checks) => match checks.last() {
+            Some(check) => format!("`{}` {}\n{}", check.command, check.verdict(), check.output),
+            None => "a check failed".to_owned(),
+        },
+        settle::Outcome::TestsWeakened(what) => format!("the tests were weakened: {what}"),
+        settle::Outcome::CommitRefused(said) => format!("the commit was refused: {said}"),
+        settle::Outcome::Displaced(why) => why.clone(),
+        settle::Outcome::Stopped => "the checks were stopped".to_owned(),
+    }
 }

@@ -114,6 +114,7 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         aside: None,
         attempt: None,
         report: Report::default(),
+        is_handed_over: false,
         allowance: Allowance::default(),
         outcome: None,
         quota_streak: 0,

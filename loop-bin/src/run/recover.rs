@@ -72,7 +72,7 @@ impl Stage {
 
     /// An attempt that was under way goes back to its checkpoint, unless the user wants no
     /// rollback: then the next attempt goes on with what is there.
-    fn undo_attempt(&mut self, why: &str) -> Result<(), Failure> {
+    pub(super) fn undo_attempt(&mut self, why: &str) -> Result<(), Failure> {
         let Some(attempt) = self.attempt.clone() else { return Ok(()) };
         let journal = self.journal();
         settle::repair_plan(&self.place(&journal), &attempt)?;

@@ -5,6 +5,7 @@ use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Outcome};
 use ralph_core::state::{self, Id, Journal};
 
+use super::iterate::why_not;
 use super::stage::Stage;
 use super::work::{report_of, spent_by};
 use crate::agent::Run;
@@ -17,8 +18,8 @@ const LINES: usize = 5_000;
 
 impl Stage {
     /// The event, if the story of `attempt` is settled already. The hook may have begun another
-    /// one: its work is settled or taken back here, and an attempt that the agent had no room for
-    /// is not held against its story.
+    /// one: its work is settled, left for a fresh session or taken back here, and an attempt that
+    /// the agent had no room for is not held against its story.
     pub(super) fn settled_in_session(
         &mut self,
         attempt: &Attempt,
@@ -35,7 +36,9 @@ impl Stage {
         let settled = counted(stories as usize, "story", "stories");
         self.view.line(format!("settled in the session: {settled}"));
         let next = on_disk.filter(|next| next.run == self.run);
-        let iteration = next.as_ref().map_or(attempt.iteration, |next| next.iteration);
+        // Each story that the hook gave out was an iteration.
+        let last = attempt.iteration.saturating_add(stories.saturating_sub(1));
+        let iteration = next.as_ref().map_or(last, |next| next.iteration);
         if let Some(next) = next {
             self.attempt = Some(next.clone());
             stories += self.settle_the_rest(&next, run)?;
@@ -48,12 +51,22 @@ impl Stage {
         let journal = self.journal();
         let place = self.place(&journal);
         settle::repair_plan(&place, next)?;
-        if self.judge(run, None, false) == WorkEnd::Well {
-            let stop = || self.interrupts.signal().is_some();
-            let report = settle::Report::default();
-            if let Outcome::Done(_) = settle::settle(&place, next, &report, &stop)? {
-                return Ok(1);
+        let why = match self.judge(run, None, false) {
+            WorkEnd::Well => {
+                let stop = || self.interrupts.signal().is_some();
+                let report = settle::Report::default();
+                let outcome = settle::settle(&place, next, &report, &stop)?;
+                if let Outcome::Done(_) = outcome {
+                    return Ok(1);
+                }
+                Some(why_not(&outcome))
             }
+            WorkEnd::Failed(why) => Some(why),
+            _ => None,
+        };
+        if let Some(why) = why.filter(|_| self.is_handoff(run)) {
+            self.hand_over(&why)?;
+            return Ok(0);
         }
         let changed = !settle::changed_files(&place, next)?.is_empty();
         if changed && self.config.rollback.on != RollbackOn::Never {

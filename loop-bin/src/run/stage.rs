@@ -41,6 +41,8 @@ pub(crate) struct Stage {
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
     pub(crate) report: Report,
+    /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
+    pub(crate) is_handed_over: bool,
     /// What the agent may take at most.
     pub(crate) allowance: Allowance,
     /// How the attempt under way ended, once it was taken back.

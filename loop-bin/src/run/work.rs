@@ -35,6 +35,7 @@ impl Stage {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
         self.take_lock_again()?;
+        self.note_window(&run);
         let left = self.clean_up_git(&run)?;
         self.show_hook_error(&attempt);
         if let Some(event) = self.settled_in_session(&attempt, &run)? {
@@ -51,6 +52,8 @@ impl Stage {
             (WorkEnd::Well, Some(left)) => {
                 WorkEnd::Failed(format!("the agent left a {left} under way"))
             }
+            (WorkEnd::Well, None) if self.is_handoff(&run) => WorkEnd::HandedOver(None),
+            (WorkEnd::Failed(why), None) if self.is_handoff(&run) => WorkEnd::HandedOver(Some(why)),
             (end, _) => end,
         };
         self.report = report_of(&run, claim.as_ref());

@@ -261,3 +261,42 @@ fn a_blocked_story_and_a_timeout_are_told_apart() {
     path.push((Event::RolledBack { changed: true }, Action::RunPostIteration(Outcome::Timeout)));
     check(state(|_| ()), path);
 }
+
+#[test]
+fn a_full_context_is_handed_over_without_the_loss_of_an_attempt() {
+    let why = || "`make test` failed".to_owned();
+    let handed_over = || {
+        let mut path = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
+        path.push((Event::Settled(Settlement::Failed(why())), Action::HandOver(why())));
+        path.push((Event::HandedOver, Action::RunPostIteration(Outcome::Handoff)));
+        path.push(again());
+        path
+    };
+    let mut now = state(|config| config.limits.attempts_per_story = 2);
+    now = check(now, handed_over());
+    now = check(now, handed_over());
+    assert!(now.counters.attempts.is_empty());
+    // Not for ever, though.
+    let mut third = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
+    let vain = Action::RollBack(Outcome::Failed, why());
+    third.push((Event::Settled(Settlement::Failed(why())), vain));
+    now = check(now, third);
+    assert_eq!(now.counters.attempts["US-001"], 1);
+
+    let too_long = WorkEnd::HandedOver(Some("prompt_too_long".into()));
+    check(state(|_| ()), one_iteration(too_long, Action::HandOver("prompt_too_long".into())));
+    let mut done = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
+    done.push((Event::Settled(Settlement::Done), Action::RunPostIteration(Outcome::Success)));
+    assert!(check(state(|_| ()), done).counters.handovers.is_empty());
+}
+
+#[test]
+fn a_budget_that_is_used_up_ends_the_run_after_its_iteration() {
+    let why = || "the time for this run is used up".to_owned();
+    let rolled_back = Action::RollBack(Outcome::Budget, why());
+    let mut path = one_iteration(WorkEnd::Spent(why()), rolled_back);
+    path.push((Event::RolledBack { changed: true }, Action::RunPostIteration(Outcome::Budget)));
+    path.push((Event::Reported(Wish::Stop), Action::RunFinished(Finish::Budget(why()))));
+    let end = check(state(|config| config.limits.attempts_per_story = 1), path);
+    assert!(end.counters.attempts.is_empty() && end.counters.set_aside.is_empty());
+}

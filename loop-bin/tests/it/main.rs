@@ -14,13 +14,16 @@ mod dirty;
 mod documents;
 mod explain;
 mod install;
+mod iterations;
 mod limits;
 mod passed_hooks;
 mod pre_push;
 mod scripts;
+mod sessions;
 mod signals;
 mod stage;
 mod undo;
+mod view;
 
 use std::process::Output;
 

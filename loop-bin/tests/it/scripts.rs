@@ -146,3 +146,44 @@ fn scripts_that_an_agent_changes_are_put_back() {
         "echo x >a.txt; echo 'echo theirs' >.ralph/hooks/custom/notify; rm .ralph/hooks/finished";
     stage.run(&["--agent", agent]).ended(0).says("[finished] mine").says("put back");
 }
+
+#[test]
+fn scripts_can_be_switched_off() {
+    let stage = Stage::new("works", ONE);
+    for name in ["started", "next_iteration", "post_iteration", "finished"] {
+        stage.script(name, "echo it ran; exit 2");
+    }
+    for (variable, expected) in
+        [("HOOK_NEXT_ITERATION_ENABLED", 3), ("HOOK_FINISHED_ENABLED", 3), ("HOOKS_ENABLED", 0)]
+    {
+        let mut command = stage.command(&[]);
+        let ran: Ran = command.env(variable, "false").output().unwrap().into();
+        ran.ended(expected);
+        assert_eq!(
+            ran.out.contains("[finished] it ran"),
+            variable == "HOOK_NEXT_ITERATION_ENABLED"
+        );
+    }
+}
+
+#[test]
+fn a_script_that_takes_too_long_is_ended_with_all_that_it_started() {
+    let stage = Stage::new("works", ONE);
+    let children = "sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; \
+                    setsid sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; wait";
+    stage.script("next_iteration", children);
+    stage.run(&["--hook-timeout", "1"]).ended(0).says("next_iteration took too long");
+    let children = stage.note("children");
+    assert_eq!(children.lines().count(), 2);
+    for child in children.lines() {
+        assert!(!crate::stage::is_alive(child), "{child} lives");
+    }
+}
+
+#[test]
+fn scripts_know_the_mode() {
+    let stage = Stage::new("works", ONE);
+    stage.script("started", "echo in $RALPH_MODE, $FRESHER_MAX_ITERATIONS at most");
+    let ran = stage.run(&["--mode", "planning", "--max-iterations", "0", "--agent", "true"]);
+    ran.ended(4).says("[started] in planning, 0 at most");
+}

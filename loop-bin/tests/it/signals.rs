@@ -3,6 +3,7 @@
 use crate::stage::{Stage, is_alive, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
+const BOTH: [(&str, i32); 2] = [("INT", 130), ("TERM", 143)];
 
 /// Starts the loop, waits until `reached`, sends the signal and returns the exit code.
 fn interrupt(stage: &Stage, args: &[&str], name: &str, reached: impl Fn() -> bool) -> Option<i32> {
@@ -21,7 +22,7 @@ fn goes_on(stage: &mut Stage) {
 
 #[test]
 fn while_the_agent_works() {
-    for (name, code) in [("INT", 130), ("TERM", 143)] {
+    for (name, code) in BOTH {
         let mut stage = Stage::new("hangs", ONE);
         let ended = interrupt(&stage, &[], name, || stage.exists("half.txt"));
         assert_eq!(ended, Some(code));
@@ -37,13 +38,15 @@ fn while_the_agent_works() {
 
 #[test]
 fn while_the_checks_run() {
-    let mut stage = Stage::new("works", ONE);
-    let begun = stage.note_path("begun");
-    let check = format!("touch '{begun}'; echo $$ >'{begun}'; sleep 600");
-    let ended = interrupt(&stage, &["--verify", &check], "INT", || begun.exists());
-    assert_eq!(ended, Some(130));
-    until("the check is gone", || !is_alive(&stage.note("begun")));
-    goes_on(&mut stage);
+    for (name, code) in BOTH {
+        let mut stage = Stage::new("works", ONE);
+        let begun = stage.note_path("begun");
+        let check = format!("echo $$ >'{begun}'; sleep 600");
+        let ended = interrupt(&stage, &["--verify", &check], name, || begun.exists());
+        assert_eq!(ended, Some(code));
+        until("the check is gone", || !is_alive(&stage.note("begun")));
+        goes_on(&mut stage);
+    }
 }
 
 /// A terminal sends its Ctrl-C to the whole group; the commit that is being made is made.
@@ -69,23 +72,85 @@ fn while_git_commits() {
 #[test]
 fn while_a_script_runs() {
     for name in ["started", "next_iteration", "post_iteration"] {
-        let mut stage = Stage::new("fails", ONE);
-        let begun = stage.note_path("begun");
-        stage.script(name, "echo $$ >\"$AGENT_NOTES/begun\"; sleep 600");
-        let ended = interrupt(&stage, &[], "TERM", || begun.exists());
-        assert_eq!(ended, Some(143), "{name}");
+        for (signal, code) in BOTH {
+            let mut stage = Stage::new("fails", ONE);
+            let begun = stage.note_path("begun");
+            stage.script(name, "echo $$ >\"$AGENT_NOTES/begun\"; sleep 600");
+            stage.script("finished", "touch \"$AGENT_NOTES/finished\"");
+            let ended = interrupt(&stage, &[], signal, || begun.exists());
+            assert_eq!(ended, Some(code), "{name}");
+            assert!(!is_alive(&stage.note("begun")));
+            assert!(stage.note_path("finished").exists(), "finished runs after {name}");
+            stage.repo.remove(".ralph/hooks");
+            goes_on(&mut stage);
+        }
+    }
+}
+
+/// All is done by then, but a script that was cut short is told to whoever started us.
+#[test]
+fn while_the_last_script_runs() {
+    for (signal, code) in BOTH {
+        let stage = Stage::new("works", ONE);
+        stage.script("finished", "echo $$ >\"$AGENT_NOTES/begun\"; sleep 600");
+        let ended = interrupt(&stage, &[], signal, || stage.note_path("begun").exists());
+        assert_eq!(ended, Some(code));
         assert!(!is_alive(&stage.note("begun")));
-        stage.repo.remove(".ralph/hooks");
-        goes_on(&mut stage);
+        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+        stage.is_clean();
     }
 }
 
 #[test]
 fn while_waiting_for_the_service() {
+    for (signal, code) in BOTH {
+        let mut stage = Stage::new("works", ONE);
+        let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
+        let reached = || stage.read(".ralph/events.jsonl").contains("\"outcome\":\"quota\"");
+        assert_eq!(interrupt(&stage, &["--agent", agent], signal, reached), Some(code));
+        goes_on(&mut stage);
+    }
+}
+
+#[test]
+fn while_an_attempt_is_taken_back() {
+    // A filter of git's runs whenever this file is checked out, and so when it is put back.
+    let filter = "test -e \"$AGENT_NOTES/wait\" && { touch \"$AGENT_NOTES/begun\"; \
+                  while [ ! -e \"$AGENT_NOTES/released\" ]; do sleep 0.02; done; }; cat";
+    for (name, code) in BOTH {
+        let mut stage = Stage::new("works", ONE);
+        stage.repo.git(["config", "filter.slow.smudge", filter]);
+        stage.repo.write(".gitattributes", "slow.txt filter=slow\n");
+        stage.repo.write("slow.txt", "slow\n");
+        stage.repo.commit_all("a slow file");
+        let agent = "touch \"$AGENT_NOTES/wait\"; echo broken >slow.txt; exit 1";
+        let mut child = stage.start(&["--agent", agent]);
+        until("the attempt is taken back", || stage.note_path("begun").exists());
+        signal(name, child.id());
+        fs_err::write(stage.note_path("released"), "").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!((stage.read("slow.txt").as_str(), stage.discarded()), ("slow\n", 1));
+        stage.is_clean();
+        stage.agent("works");
+        stage.run(&[]).ended(0);
+    }
+}
+
+/// The client ends with 0 when it is interrupted; that is no success.
+#[test]
+fn an_agent_that_ends_well_because_it_was_asked_to_is_not_done() {
     let mut stage = Stage::new("works", ONE);
-    let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
-    let reached = || stage.read(".ralph/events.jsonl").contains("\"outcome\":\"quota\"");
-    assert_eq!(interrupt(&stage, &["--agent", agent], "INT", reached), Some(130));
+    let agent = "trap 'exit 0' TERM; cat >/dev/null; echo half >half.txt; sleep 600 & wait";
+    let ended = interrupt(&stage, &["--agent", agent], "INT", || stage.exists("half.txt"));
+    assert_eq!((ended, stage.plan().as_str()), (Some(130), ONE));
+    goes_on(&mut stage);
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_run() {
+    let mut stage = Stage::new("hangs", ONE);
+    let ended = interrupt(&stage, &[], "HUP", || stage.exists("half.txt"));
+    assert_eq!(ended, Some(143));
     goes_on(&mut stage);
 }
 

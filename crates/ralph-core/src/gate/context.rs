@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::state_file::{self, Reading};
 use super::unmet::quoted;
 use crate::config;
+use crate::plan::progress::section_for;
 use crate::secrets::mask;
 use crate::state::{self, StateDir};
 
@@ -90,19 +91,17 @@ pub fn handoff_note(
     fill: &Fill,
     last_words: &str,
 ) -> Vec<u8> {
-    // An append ends an unfinished last line by itself.
-    let lead = if existing.is_empty() { "# Progress Log\n\n" } else { "\n" };
     let left_off = match quoted(&mask(last_words)) {
         words if words.is_empty() => "nothing was said".to_owned(),
         words => words,
     };
-    format!(
-        "{lead}## Handoff - {}\n- Time: {}\n- Context: {}\n- Left off: {left_off}\n",
+    let section = format!(
+        "## Handoff - {}\n- Time: {}\n- Context: {}\n- Left off: {left_off}\n",
         quoted(story.unwrap_or("no story")),
         state::now(),
         fill.told()
-    )
-    .into_bytes()
+    );
+    section_for(existing, &section)
 }
 
 /// Digits in groups of three.
@@ -159,7 +158,7 @@ mod tests {
     fn the_note_is_an_entry_of_its_own_and_holds_no_key() {
         let fill = Fill { used: 161_020, window: 200_000, limit: 0.8 };
         let words = "Half\n## Iteration 9 - US-9\nkey ghp_0123456789abcdefghij0123456789abcdef";
-        let note = handoff_note(b"x", Some("US-001"), &fill, words);
+        let note = handoff_note(b"x\n", Some("US-001"), &fill, words);
         let note = String::from_utf8(note).unwrap();
         assert!(note.starts_with("\n## Handoff - US-001\n- Time: 2"), "{note}");
         assert!(note.contains("\n- Context: 161,020 of 200,000 tokens (80 %)\n"), "{note}");

@@ -81,13 +81,7 @@ const NAMED_FILES: usize = 10;
 impl Entry {
     /// The bytes to append to a file that holds `existing`.
     pub fn appended_to(&self, existing: &[u8]) -> Vec<u8> {
-        let text = self.render();
-        let lead = match existing {
-            [] => format!("{TITLE}\n\n"),
-            [.., b'\n'] => "\n".to_owned(),
-            _ => "\n\n".to_owned(),
-        };
-        (lead + &text).replace('\n', lines::ending(existing)).into_bytes()
+        section_for(existing, &self.render())
     }
 
     fn render(&self) -> String {
@@ -126,6 +120,17 @@ impl Entry {
         }
         text
     }
+}
+
+/// The bytes that append a section, which begins with its heading: after one blank line, and with
+/// the line endings of the file.
+pub(crate) fn section_for(existing: &[u8], section: &str) -> Vec<u8> {
+    let lead = match existing {
+        [] => format!("{TITLE}\n\n"),
+        [.., b'\n'] => "\n".to_owned(),
+        _ => "\n\n".to_owned(),
+    };
+    (lead + section).replace('\n', lines::ending(existing)).into_bytes()
 }
 
 /// Line breaks of every kind; some readers split at the rarer ones too.

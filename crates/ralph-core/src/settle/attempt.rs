@@ -116,6 +116,15 @@ pub fn begin(
     Ok(attempt)
 }
 
+/// Goes on with an attempt in another session: its checkpoint stays, and the plan as it was.
+pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<Attempt> {
+    let attempt = Attempt { iteration, ..attempt };
+    remove_if_there(&state.claim())?;
+    attempt.save(state)?;
+    state::replace(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
+    Ok(attempt)
+}
+
 /// Ends it, however it went: nothing is under way any more. A checkpoint that outlived its attempt
 /// would let a later failure take back work that was committed since.
 pub fn end(state: &StateDir) -> io::Result<()> {

@@ -46,7 +46,7 @@ mod procedure;
 mod recover;
 mod repaired_plan;
 
-pub use attempt::{Attempt, begin, end, forget};
+pub use attempt::{Attempt, begin, end, forget, resume};
 pub use check::{Check, CheckEnd, run_checks};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,

@@ -57,7 +57,8 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
     let mut file = open_locked(path)?;
     let old_length = file.seek(SeekFrom::End(0))?;
     let mut whole = Vec::with_capacity(block.len() + 1);
-    if old_length > 0 && !ends_with_newline(&mut file)? {
+    let begins_a_line = block.starts_with(b"\n") || block.starts_with(b"\r\n");
+    if old_length > 0 && !begins_a_line && !ends_with_newline(&mut file)? {
         // A line torn by a crash stays a line of its own instead of spoiling ours.
         whole.push(b'\n');
     }

@@ -84,6 +84,21 @@ fn a_torn_last_line_stays_apart() {
 }
 
 #[test]
+fn a_block_that_ends_the_last_line_itself_gets_no_newline_more() {
+    let scratch = Scratch::new();
+    for (old, block, expected) in [
+        ("a", "\n\nb\n", "a\n\nb\n"),
+        ("a", "\r\n\r\nb\r\n", "a\r\n\r\nb\r\n"),
+        ("a\n", "\nb\n", "a\n\nb\n"),
+        ("a", "b\n", "a\nb\n"),
+    ] {
+        let path = scratch.file("log", old);
+        append_capped(&path, block.as_bytes(), Cap { above: u64::MAX, keep_lines: 0 }).unwrap();
+        assert_eq!(scratch.read("log"), expected);
+    }
+}
+
+#[test]
 fn symlinks_below_the_state_folder_are_not_followed() {
     let scratch = Scratch::new();
     let outside = scratch.file("outside", "mine");

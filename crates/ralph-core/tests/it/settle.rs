@@ -260,3 +260,20 @@ fn a_crash_after_the_commit_is_finished() {
     assert!(stage.read(".ralph/PRD-1/progress.md").contains("SUCCESS"));
     stage.is_over();
 }
+
+#[test]
+fn progress_follows_after_one_blank_line_whatever_the_file_ends_with() {
+    for (notes, expected) in [
+        ("notes", "notes\n\n## Iteration 1"),
+        ("notes\n", "notes\n\n## Iteration 1"),
+        ("notes\r\nmore", "notes\r\nmore\r\n\r\n## Iteration 1"),
+    ] {
+        let stage = Stage::new(&[]);
+        let attempt = stage.begin();
+        fs_err::write(&attempt.progress, notes).unwrap();
+        stage.test.write("a.txt", "done\n");
+        assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+        let progress = fs_err::read_to_string(&attempt.progress).unwrap();
+        assert!(progress.starts_with(expected), "{progress:?}");
+    }
+}

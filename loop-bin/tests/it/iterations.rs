@@ -1,0 +1,139 @@
+//! One iteration, step by step: its order, its prompt, what is committed, and what the variables
+//! and flags of existing setups do to it.
+
+use crate::stage::{PLAN, Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+#[test]
+fn the_steps_come_in_their_documented_order() {
+    let stage = Stage::new("works", ONE);
+    let note = "{ echo \"$STEP\"; ls -A .ralph | grep -x '.checkpoint\\|current-story'; true; } >>\"$AGENT_NOTES/steps\"";
+    for name in ["started", "next_iteration", "post_iteration", "finished"] {
+        stage.script(name, &format!("STEP={name}; {note}"));
+    }
+    let agent = format!("cat >/dev/null; echo x >x.txt; STEP=agent; {note}");
+    let check = format!("STEP=verify; {note}");
+    stage.run(&["--agent", &agent, "--verify", &check]).ended(0);
+    let under_way = ".checkpoint\ncurrent-story\n";
+    let expected = format!(
+        "started\nnext_iteration\nagent\n{under_way}verify\n{under_way}post_iteration\nfinished\n"
+    );
+    assert_eq!(stage.note("steps"), expected);
+}
+
+#[test]
+fn everything_that_is_not_ignored_is_committed_with_the_tick() {
+    let stage = Stage::new("works", ONE);
+    let agent = "mkdir -p new/deep; echo x >new/deep/file; echo y >'odd name'; rm src/lib.rs; echo z >noise.log";
+    stage.run(&["--agent", agent]).ended(0);
+    let files = stage.repo.git(["show", "--format=%B", "--name-status", "HEAD"]);
+    let expected = "feat(US-001): First\n\n\nA\t.ralph/PRD-1/plan.md\nA\tnew/deep/file\nA\todd name\nD\tsrc/lib.rs\n";
+    assert_eq!(files, expected);
+    assert_eq!(stage.repo.git(["show", "HEAD:.ralph/PRD-1/plan.md"]), "- [x] US-001: First\n");
+    assert_eq!(stage.read("noise.log"), "z\n", "ignored files stay as they are");
+}
+
+#[test]
+fn a_template_of_ones_own_is_filled_in() {
+    let stage = Stage::new("shows-surroundings", "### US-001: Greet (now)\n\n- [ ] Say hello\n");
+    let names = "STORY_ID STORY_TITLE STORY_DETAILS PLAN_PATH PROGRESS_PATH PROGRESS GUARDRAILS \
+                 FAILURE ITERATION MAX_ITERATIONS VERIFY";
+    let template: Vec<String> =
+        names.split_whitespace().map(|name| format!("{name}=<{{{{{name}}}}}>")).collect();
+    stage.repo.write(".ralph/PRD-1/prompt.md", template.join("\n"));
+    stage.repo.write(".ralph/guardrails.md", "- be kind\n");
+    stage.run(&["--max-iterations", "7", "--verify", "true"]).ended(0);
+    let prompt = stage.note("prompt");
+    let plan = stage.repo.root().join(PLAN);
+    for line in [
+        "STORY_ID=<US-001>",
+        "STORY_TITLE=<Greet (now)>",
+        "Say hello",
+        &format!("PLAN_PATH=<{plan}>"),
+        "progress.md>",
+        "GUARDRAILS=<- be kind",
+        "FAILURE=<(none)>",
+        "ITERATION=<1>",
+        "MAX_ITERATIONS=<7>",
+        "`true`",
+    ] {
+        assert!(prompt.contains(line), "no `{line}` in:\n{prompt}");
+    }
+    assert!(!prompt.contains("{{"), "{prompt}");
+}
+
+#[test]
+fn the_variables_of_existing_setups_are_honoured() {
+    let stage = Stage::new("works", "- [x] US-001: Done\n");
+    stage.repo.write("plans/mine.md", ONE);
+    stage.repo.commit_all("a plan");
+    let elsewhere = stage.repo.scratch().dir("elsewhere");
+    let mut command = stage.command(&[]);
+    command
+        .current_dir(elsewhere)
+        .env("RALPH_ROOT", stage.repo.root())
+        .env("PLAN_PATH", "plans/mine.md")
+        .env("PROGRESS_PATH", "plans/log.md");
+    Ran::from(command.output().unwrap()).ended(0);
+    assert_eq!(stage.read("plans/mine.md"), "- [x] US-001: First\n");
+    assert!(stage.read("plans/log.md").contains("## Iteration 1 - US-001\n- Status: SUCCESS"));
+
+    let numbered = Stage::new("hangs", ONE);
+    numbered.repo.write(".ralph/PRD-3/plan.md", "- [ ] US-003: Third\n");
+    let mut command = numbered.command(&["--attempts", "1"]);
+    command.env("PRD_NUMBER", "3").env("TIMEOUT_AGENT", "1");
+    Ran::from(command.output().unwrap()).ended(1).says("US-003: the agent did not end within 1");
+}
+
+#[test]
+fn an_agent_that_says_partly_done_goes_on_in_another_attempt() {
+    let stage = Stage::new("works", ONE);
+    let agent = "echo x >>x.txt; [ -e \"$AGENT_NOTES/before\" ] && exit; touch \"$AGENT_NOTES/before\"; \
+                 \"$RALPH_LOOP\" complete US-001 --status partial --summary 'tests are missing'";
+    stage.run(&["--agent", agent]).ended(0).says("a part is missing: tests are missing");
+    assert_eq!((stage.discarded(), stage.subjects().len()), (1, 2));
+}
+
+#[test]
+fn history_that_the_agent_rewrites_is_put_back() {
+    for rewrite in [
+        "git reset -q --hard HEAD~1",
+        "git checkout -q --orphan new && git commit -qm 'a new beginning'",
+        "git commit -q --amend -m 'as if it had been so'",
+        "git checkout -q --detach HEAD~1",
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write("b.txt", "b\n");
+        stage.repo.commit_all("second");
+        let before = stage.repo.head();
+        let agent = format!("cat >/dev/null; {rewrite}; echo x >x.txt");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        let now = stage.repo.git(["rev-parse", "main~0"]);
+        let kept = stage.repo.git(["merge-base", "--is-ancestor", &before, "main"]);
+        assert_eq!(kept, "", "{rewrite}: {now} {}", ran.out);
+        assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]), "main\n", "{rewrite}");
+        assert_eq!(stage.read("b.txt"), "b\n", "{rewrite}");
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn the_journal_tells_of_what_went_wrong() {
+    let stage = Stage::new("fails", ONE);
+    stage.run(&["--attempts", "1"]).ended(1);
+    let events = [
+        "loop_started",
+        "iteration_started",
+        "rolled_back",
+        "story_set_aside",
+        "iteration_finished",
+        "loop_finished",
+    ];
+    assert_eq!(stage.events(), events);
+    let journal = stage.read(".ralph/events.jsonl");
+    for part in ["\"story\":\"US-001\"", "\"exit_code\":1", "\"outcome\":\"blocked\"", "\"run\":\""]
+    {
+        assert!(journal.contains(part), "no {part} in {journal}");
+    }
+}
