@@ -15,7 +15,7 @@ use ralph_core::state::{CLIENT_FOLDER, Lock, PROJECT_MARKER};
 
 use crate::exit::{Failure, Success};
 use crate::terminal::say;
-use crate::{agent, here};
+use crate::{agent, here, trust};
 
 /// The hooks that should stand beside us or be registered with the client.
 const HOOKS: [&str; 4] = ["ralph-pre-tool", "ralph-post-tool", "ralph-on-stop", "ralph-pre-prompt"];
@@ -57,6 +57,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
         None => Finding::Good("the configuration can be read".to_owned()),
     });
     findings.push(plan(&project, env, &config));
+    findings.extend(hands(&project, env, &config));
     findings.extend(the_agent(env, &project, &config));
     findings.push(checks(&config));
     findings.extend(hooks(&project, env));
@@ -74,6 +75,12 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
         }
     }
     if count == 0 { Ok(Success::Done) } else { Err(Unwell { count }.into()) }
+}
+
+/// Who else can write what we obey.
+fn hands(project: &Project, env: &Env, config: &Config) -> Vec<Finding> {
+    let Ok(plan) = here::plan(project, env, config) else { return Vec::new() };
+    trust::doubts(project.own_state(), plan.path()).into_iter().map(Finding::Worth).collect()
 }
 
 fn git(project: &Project) -> Vec<Finding> {

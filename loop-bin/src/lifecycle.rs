@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{FailBehavior, Hooks};
+use ralph_core::settle::RUN_MARK;
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
 use crate::agent::Descendants;
@@ -43,6 +44,8 @@ pub(crate) struct Scripts<'a> {
     pub(crate) settings: &'a Hooks,
     pub(crate) root: &'a Utf8Path,
     pub(crate) state: &'a StateDir,
+    /// The loop's run that they serve.
+    pub(crate) run: &'a str,
     pub(crate) interrupts: &'a Interrupts,
 }
 
@@ -96,6 +99,7 @@ impl Scripts<'_> {
             command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
         }
         command
+            .env(RUN_MARK, self.run)
             .current_dir(self.root)
             .process_group(0)
             .stdin(Stdio::null())
@@ -187,6 +191,7 @@ mod tests {
             settings: &settings,
             root: scratch.root(),
             state: &StateDir::of_project(scratch.root()),
+            run: "",
             interrupts: &Interrupts::default(),
         };
         scripts.wish(name, &ran).0

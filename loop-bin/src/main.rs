@@ -19,6 +19,7 @@ mod signals;
 mod status;
 mod step;
 mod terminal;
+mod trust;
 mod undo;
 
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ mod install;
 mod run;
 #[cfg(test)]
 mod tidy;
+mod torture;
 mod verdicts;
 
 use clap::{Parser, Subcommand};
@@ -49,6 +50,8 @@ enum Task {
     },
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
+    /// Breaks our own programs on purpose, and checks that nothing is lost.
+    Torture(torture::Torture),
     /// Take the registrations and the binaries out again.
     Uninstall(install::Target),
     /// How well finished commands are judged, by runner.
@@ -64,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         Task::Guard => guard::run(&run::root()),
         Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
         Task::Verdicts => verdicts::run(),
+        Task::Torture(arguments) => torture::run(&arguments),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
         Task::Uninstall(target) => install::uninstall(&target),
     }

@@ -26,8 +26,7 @@ pub(super) fn try_hooks(project: &Project, config: &Config) -> Result<Finding, F
     say("Running the agent once; this may cost a little.");
     let state = project.own_state();
     state.prepare()?;
-    fs_err::create_dir_all(state.logs())?;
-    let log = fs_err::File::create(state.logs().join("doctor.log"))?.into_parts().0;
+    let log = ralph_core::state::open_log(&state.logs().join("doctor.log"))?;
     let command = AgentCommand {
         line: config.agent.command.clone(),
         root: project.root().to_owned(),

@@ -15,6 +15,7 @@ impl Stage {
             settings: &self.config.hooks,
             root: self.project.root(),
             state: self.state(),
+            run: &self.run,
             interrupts: &self.interrupts,
         };
         let mode = match self.config.run.mode {

@@ -18,7 +18,11 @@ use super::repo::Repo;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
 use super::status::Status;
 use super::worktree;
+use crate::fault;
 use crate::state;
+
+/// Stands in the note for a repository without commits.
+const NO_COMMIT: &str = "none";
 
 /// A state to return to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,17 +91,24 @@ pub fn restore(
     refuse_elsewhere(repo, target, &status)?;
     let extra = endangered(repo, target, &status)?;
     let saved = Snapshot::take_with(repo, save_as.name, save_as.message, &status, &extra)?;
+    fault::point("restore.saved");
     let left_alone = saved.record.left_alone.clone();
     let act = || -> Result<Vec<PathBuf>, SnapshotError> {
-        leave_note(repo, target)?;
+        leave_note(repo, target, &status)?;
+        fault::point("restore.note-left");
         let changes = changes(repo, target, &saved, &status)?;
         let committed = worktree::apply(repo, &changes, &target.modes())?;
+        fault::point("restore.files-changed");
         head::move_to(repo, target, &status)?;
         head::move_branches(repo, target)?;
+        fault::point("restore.head-moved");
         put_index(repo, target, &status)?;
+        fault::point("restore.index-put");
         worktree::check_out(repo, &committed)?;
+        fault::point("restore.checked-out");
         refresh_index(repo)?;
         remove_note(repo)?;
+        fault::point("restore.note-removed");
         Ok(changes.into_iter().map(|change| change.path).collect())
     };
     match act() {
@@ -109,6 +120,8 @@ pub fn restore(
 }
 
 /// The target of a restore that was interrupted, if there is one; restoring it again finishes it.
+/// Where something was committed or checked out since, it is too late for that: what the restore
+/// would have taken away is kept, and the note of it is removed.
 pub fn interrupted(repo: &Repo) -> Result<Option<Target>, SnapshotError> {
     let note = match fs_err::read_to_string(repo.git_dir().join(state::RESTORE_NOTE)) {
         Ok(note) => note,
@@ -116,12 +129,20 @@ pub fn interrupted(repo: &Repo) -> Result<Option<Target>, SnapshotError> {
         Err(error) => return Err(error.into()),
     };
     let mut words = note.split_whitespace();
-    match (words.next(), words.next()) {
-        (Some("snapshot"), Some(name)) => Target::load(repo, name).map(Some),
-        (Some("commit"), Some(commit)) => Ok(Some(Target::Commit(commit.to_owned()))),
+    let target = match (words.next(), words.next()) {
+        (Some("snapshot"), Some(name)) => Target::load(repo, name)?,
+        (Some("commit"), Some(commit)) => Target::Commit(commit.to_owned()),
         // A note that was never finished belongs to a restore that had not begun.
-        _ => Ok(None),
+        _ => return Ok(None),
+    };
+    let head = Status::read(repo)?.head;
+    let is_as_it_was =
+        words.next().is_none_or(|before| Some(before) == head.as_deref().or(Some(NO_COMMIT)));
+    if is_as_it_was || head.as_deref() == target.head() {
+        return Ok(Some(target));
     }
+    remove_note(repo)?;
+    Ok(None)
 }
 
 impl Target {
@@ -297,10 +318,12 @@ fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(),
     }
 }
 
-fn leave_note(repo: &Repo, target: &Target) -> io::Result<()> {
+/// The target, and the commit from which it is returned to.
+fn leave_note(repo: &Repo, target: &Target, now: &Status) -> io::Result<()> {
+    let from = now.head.as_deref().unwrap_or(NO_COMMIT);
     let note = match target {
-        Target::Snapshot(snapshot) => format!("snapshot {}\n", snapshot.name),
-        Target::Commit(commit) => format!("commit {commit}\n"),
+        Target::Snapshot(snapshot) => format!("snapshot {} {from}\n", snapshot.name),
+        Target::Commit(commit) => format!("commit {commit} {from}\n"),
     };
     let path = note_path(repo);
     let temporary = path.with_extension("tmp");

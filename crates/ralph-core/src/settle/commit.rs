@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::attempt::Attempt;
 use super::procedure::Place;
+use crate::fault;
 use crate::git::{GitError, Repo, Status};
 use crate::state::StateDir;
 
@@ -24,6 +25,7 @@ pub(super) fn commit_all(
     if !place.state.is_hidden() {
         leave_out_state(place, head.is_some())?;
     }
+    fault::point("commit.staged");
     if is_staged(repo, head)? {
         let mut args: Vec<&str> = Vec::new();
         if repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_err() {
