@@ -1,8 +1,11 @@
 //! `cargo xtask torture`: we break our own programs on purpose, and an oracle says what must be
 //! true afterwards. docs/reliability.md tells what is promised and how each promise is tested.
 
+mod agents;
+mod concurrency;
 pub(crate) mod dice;
 mod disk;
+mod hooks_at_once;
 mod kill;
 mod oracle;
 mod stage;
@@ -50,9 +53,14 @@ enum Campaign {
     Kill,
     /// Writes fail, disks are full or read-only, state files are damaged.
     Disk,
+    /// Hooks, loops, a person and a garbage collection at once.
+    Concurrency,
+    /// Agents that bomb, flood, hide, hang and refuse to end.
+    Agents,
 }
 
-const ALL: [Campaign; 2] = [Campaign::Kill, Campaign::Disk];
+const ALL: [Campaign; 4] =
+    [Campaign::Kill, Campaign::Disk, Campaign::Concurrency, Campaign::Agents];
 
 /// Runs the campaigns.
 ///
@@ -95,6 +103,8 @@ impl Campaign {
         let (name, campaign): (_, fn(&Utf8Path, &mut Dice, &mut Tally) -> Result<()>) = match self {
             Self::Kill => ("kill", kill::run),
             Self::Disk => ("disk", disk::run),
+            Self::Concurrency => ("concurrency", concurrency::run),
+            Self::Agents => ("agents", agents::run),
         };
         let mut tally = Tally::new(name, bounds);
         campaign(binaries, &mut dice, &mut tally)?;

@@ -45,8 +45,8 @@ impl Stage {
         self.show_hook_error(&attempt);
         let journal = self.journal();
         // A hook that was killed, or that found the disk full, may have left half of a settling.
-        settle::recover(&self.place(&journal))?;
-        if let Some(event) = self.settled_in_session(&attempt, &run)? {
+        let recovered = settle::recover(&self.place(&journal))?;
+        if let Some(event) = self.settled_in_session(&attempt, &run, &recovered)? {
             return Ok(event);
         }
         let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;

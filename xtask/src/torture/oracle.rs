@@ -71,7 +71,7 @@ fn is_visible(path: &str) -> bool {
 }
 
 /// The repository is as git wants it.
-fn sound(repo: &TestRepo) -> Vec<String> {
+pub(super) fn sound(repo: &TestRepo) -> Vec<String> {
     let checked = repo.try_git(repo.root().as_std_path(), ["fsck", "--strict", "--no-dangling"]);
     let said = String::from_utf8_lossy(&checked.stderr).into_owned();
     let complaints = said.lines().filter(|line| !line.starts_with("notice:")).count();

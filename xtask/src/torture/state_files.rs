@@ -103,9 +103,12 @@ fn round(stage: &Stage, path: &Utf8Path, way: &str) -> Result<Vec<String>> {
     let told = |violation: &String| {
         let of_a_log = violation.starts_with("the progress tells") || violation.contains("is torn");
         let of_ours = violation.starts_with("the loop said") || violation.contains(name);
-        !of_a_log && !of_ours
+        // Without this file nothing knows what was kept aside; one command brings it back.
+        let of_the_user = violation.starts_with("the user") && name == "run.json";
+        !of_a_log && !of_ours && !of_the_user
     };
     found.extend(oracle::after_the_end(stage, &ran).into_iter().filter(told));
+    found.extend(stage.work.lost(&stage.repo));
     Ok(found)
 }
 

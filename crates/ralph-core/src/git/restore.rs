@@ -78,12 +78,46 @@ pub enum RestoreError {
     },
 }
 
-/// Saves what is there and then returns files, index and HEAD to the target.
+/// How often a restore is begun again because somebody commits at the same time.
+const MOST_TRIES: usize = 20;
+
+/// Saves what is there and then returns files, index and HEAD to the target. What somebody commits
+/// meanwhile is saved as well, under a ref of its own.
 pub fn restore(
     repo: &Repo,
     target: &Target,
     save_as: SaveAs<'_>,
 ) -> Result<Restored, RestoreError> {
+    let mut first = None;
+    for again in 1..MOST_TRIES {
+        let name =
+            if again == 1 { save_as.name.to_owned() } else { format!("{}-{again}", save_as.name) };
+        match restore_once(repo, target, SaveAs { name: &name, ..save_as }) {
+            Err(Overtaken::Yes(saved)) => first = first.or(Some(saved)),
+            Err(Overtaken::No(error)) => return Err(error),
+            Ok(restored) => {
+                let saved = first.unwrap_or(restored.saved);
+                return Ok(Restored { saved, ..restored });
+            }
+        }
+    }
+    let message = "somebody commits all the time; nothing was rolled back";
+    Err(SnapshotError::Io(io::Error::other(message)).into())
+}
+
+/// Whether somebody committed in the middle of a restore, after this snapshot was taken.
+enum Overtaken {
+    Yes(Snapshot),
+    No(RestoreError),
+}
+
+impl<E: Into<RestoreError>> From<E> for Overtaken {
+    fn from(error: E) -> Self {
+        Self::No(error.into())
+    }
+}
+
+fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Restored, Overtaken> {
     repo.refuse_if_busy().map_err(SnapshotError::from)?;
     // Before anything is touched: a lock that is only found afterwards leaves half a restore.
     index::wait_until_free(repo).map_err(SnapshotError::from)?;
@@ -113,8 +147,13 @@ pub fn restore(
     };
     match act() {
         Ok(touched) => Ok(Restored { saved, touched, left_alone }),
-        Err(SnapshotError::Git(source)) => Err(RestoreError::Git { source, saved_as: saved.name }),
-        Err(SnapshotError::Io(source)) => Err(RestoreError::Io { source, saved_as: saved.name }),
+        Err(SnapshotError::Git(source)) if source.is_overtaken() => Err(Overtaken::Yes(saved)),
+        Err(SnapshotError::Git(source)) => {
+            Err(RestoreError::Git { source, saved_as: saved.name }.into())
+        }
+        Err(SnapshotError::Io(source)) => {
+            Err(RestoreError::Io { source, saved_as: saved.name }.into())
+        }
         Err(other) => Err(other.into()),
     }
 }

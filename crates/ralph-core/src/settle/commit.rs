@@ -32,9 +32,24 @@ pub(super) fn commit_all(
             args.extend(NOBODY);
         }
         args.extend(["commit", "--quiet", "--file=-"]);
-        repo.git().with_hooks().feed(&args, message.as_bytes())?;
+        commit_patiently(repo, &args, message)?;
     }
     Ok(Status::read(repo)?.head)
+}
+
+/// How often a commit is tried while somebody else commits as well.
+const MOST_TRIES: usize = 10;
+
+fn commit_patiently(repo: &Repo, args: &[&str], message: &str) -> Result<(), GitError> {
+    let commit = || repo.git().with_hooks().feed(args, message.as_bytes());
+    let mut tried = commit();
+    for _ in 1..MOST_TRIES {
+        match tried {
+            Err(error) if error.is_overtaken() => tried = commit(),
+            other => return other.map(drop),
+        }
+    }
+    tried.map(drop)
 }
 
 /// Takes our own state out of the index, where a `.gitignore` that somebody changed shows it.
