@@ -8,7 +8,7 @@
 mod ci;
 mod dist;
 mod e2e;
-mod fuzz_guard;
+mod fuzz;
 mod guard;
 mod install;
 mod run;
@@ -39,6 +39,8 @@ enum Task {
     Install(install::Install),
     /// How well the guard judges the labelled commands.
     Guard,
+    /// Random and damaged inputs for everything that reads what others write.
+    Fuzz(fuzz::Fuzz),
     /// Random and mutated commands: none may crash the guard or take long.
     FuzzGuard {
         /// How many.
@@ -65,7 +67,8 @@ fn main() -> anyhow::Result<()> {
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(&run::root()),
-        Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),
         Task::Torture(arguments) => torture::run(&arguments),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),

@@ -6,7 +6,9 @@ mod concurrency;
 pub(crate) mod dice;
 mod disk;
 mod hooks_at_once;
+mod hostile;
 mod kill;
+mod links;
 mod oracle;
 mod stage;
 mod state_files;
@@ -55,12 +57,14 @@ enum Campaign {
     Disk,
     /// Hooks, loops, a person and a garbage collection at once.
     Concurrency,
+    /// Fuzzed inputs, ids that want to be paths, links that lead outside, keys.
+    Hostile,
     /// Agents that bomb, flood, hide, hang and refuse to end.
     Agents,
 }
 
-const ALL: [Campaign; 4] =
-    [Campaign::Kill, Campaign::Disk, Campaign::Concurrency, Campaign::Agents];
+const ALL: [Campaign; 5] =
+    [Campaign::Kill, Campaign::Disk, Campaign::Concurrency, Campaign::Hostile, Campaign::Agents];
 
 /// Runs the campaigns.
 ///
@@ -104,6 +108,7 @@ impl Campaign {
             Self::Kill => ("kill", kill::run),
             Self::Disk => ("disk", disk::run),
             Self::Concurrency => ("concurrency", concurrency::run),
+            Self::Hostile => ("hostile", hostile::run),
             Self::Agents => ("agents", agents::run),
         };
         let mut tally = Tally::new(name, bounds);

@@ -134,7 +134,8 @@ pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
     found
 }
 
-fn walk(folder: &Utf8Path, each: &mut dyn FnMut(&Utf8Path)) {
+/// Every file below a folder.
+pub(super) fn walk(folder: &Utf8Path, each: &mut dyn FnMut(&Utf8Path)) {
     for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             walk(entry.path(), each);

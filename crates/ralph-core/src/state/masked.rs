@@ -33,10 +33,11 @@ impl Event {
 }
 
 impl HookFailure {
-    /// The same failure, its text without keys.
+    /// The same failure, its texts without keys.
     #[must_use]
     pub fn masked(&self) -> Self {
-        Self { error: mask(&self.error), ..self.clone() }
+        let hook_event = self.hook_event.as_deref().map(mask);
+        Self { hook_event, error: mask(&self.error), ..self.clone() }
     }
 }
 
