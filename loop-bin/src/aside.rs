@@ -2,16 +2,17 @@
 //! file by file.
 //!
 //! It is saved as a snapshot before anything is touched, and that snapshot is never removed, so
-//! nothing is lost whatever happens in between.
+//! nothing is lost whatever happens in between. Clearing and restoring can both be interrupted
+//! and begun again.
 
-use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
+mod version;
+
 use std::path::{Path, PathBuf};
 
+use ralph_core::fault;
 use ralph_core::git::{self, GitError, Repo, SaveAs, Snapshot, Status, Target};
 
+use self::version::{Version, Workshop};
 use crate::exit::Failure;
 
 /// What became of the user's files.
@@ -21,6 +22,8 @@ pub(crate) struct Restored {
     pub(crate) back: usize,
     /// Files that both the user and the loop changed; the user's version is in the snapshot.
     pub(crate) conflicts: Vec<PathBuf>,
+    /// Files that could not be written, and why; another time they may.
+    pub(crate) failed: Vec<String>,
 }
 
 /// Saves the work under the ref `name`; the tree is not touched yet.
@@ -34,11 +37,12 @@ pub(crate) fn clear(repo: &Repo, keep: &dyn Fn(&Path) -> bool) -> Result<(), Fai
     let reset: &[&str] =
         if status.head.is_some() { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
     repo.git().run(reset)?;
+    fault::point("aside.unstaged");
     let changed = status.changed.iter().filter(|path| !keep(path));
     for path in changed {
-        let known = blob(repo, "HEAD", path)?;
-        match known {
-            Some(_) => {
+        match Version::committed(repo, "HEAD", path)? {
+            Version::Absent => version::remove(&repo.top().join(path))?,
+            _ => {
                 let name = path.as_os_str();
                 repo.git().run(&[
                     "checkout-index".as_ref(),
@@ -47,8 +51,8 @@ pub(crate) fn clear(repo: &Repo, keep: &dyn Fn(&Path) -> bool) -> Result<(), Fai
                     name,
                 ])?;
             }
-            None => remove(&repo.top().join(path))?,
         }
+        fault::point("aside.cleared-file");
     }
     Ok(())
 }
@@ -65,163 +69,72 @@ pub(crate) fn restore(
     if clean && status.head == snapshot.record.head {
         // Nothing happened meanwhile, so all of it comes back, what was staged included.
         let back = snapshot.modes.len();
-        let saved_as = format!("{name}-before");
+        let saved_as = format!("{name}-before-{}", std::process::id());
         let save_as = SaveAs { name: &saved_as, message: "before uncommitted work came back" };
         git::restore(repo, &Target::Snapshot(Box::new(snapshot)), save_as)?;
-        return Ok(Restored { back, conflicts: Vec::new() });
+        return Ok(Restored { back, ..Restored::default() });
     }
+    let workshop = Workshop::open(repo);
     let mut restored = Restored::default();
     for (path, mode) in snapshot.modes.iter().filter(|(path, _)| !keep(path)) {
-        match restore_file(repo, &snapshot, path, *mode)? {
-            true => restored.back += 1,
-            false => restored.conflicts.push(path.clone()),
+        // One file that cannot be written must not keep the others away.
+        match restore_file(&workshop, &snapshot, path, *mode) {
+            Ok(true) => restored.back += 1,
+            Ok(false) => restored.conflicts.push(path.clone()),
+            Err(failure) => restored.failed.push(format!("{}: {failure}", path.display())),
         }
+        fault::point("aside.restored-file");
     }
+    git::stage_again(repo, &snapshot)?;
     Ok(restored)
-}
-
-/// What stands at a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Thing {
-    File(Vec<u8>),
-    /// A symlink, and where it leads.
-    Link(PathBuf),
-    /// A folder, a submodule or a pipe: nothing that we would overwrite.
-    Other,
 }
 
 /// Tells whether the file is as the user would have it.
 fn restore_file(
-    repo: &Repo,
+    workshop: &Workshop<'_>,
     snapshot: &Snapshot,
     path: &Path,
     mode: Option<u32>,
 ) -> Result<bool, Failure> {
-    let full = repo.top().join(path);
+    let repo = workshop.repo;
     let base = match &snapshot.record.head {
-        Some(head) => committed(repo, head, path)?,
-        None => None,
+        Some(head) => Version::committed(repo, head, path)?,
+        None => Version::Absent,
     };
-    let theirs = committed(repo, &snapshot.commit, path)?;
-    let ours = on_disk(&full)?;
-    if ours == theirs {
-        return Ok(true);
-    }
-    let wanted = match (&ours, &base, &theirs) {
-        (ours, base, theirs) if ours == base => theirs.clone(),
-        (Some(Thing::File(ours)), Some(Thing::File(base)), Some(Thing::File(theirs))) => {
-            match merged(repo, ours, base, theirs)? {
-                Some(merged) => Some(Thing::File(merged)),
-                None => return Ok(false),
-            }
+    let theirs = Version::committed(repo, &snapshot.commit, path)?;
+    let ours = workshop.on_disk(path)?;
+    let wanted = if ours == theirs || ours == base {
+        theirs
+    } else {
+        match merged(workshop, [&ours, &base, &theirs])? {
+            Some(merged) => merged,
+            None => return Ok(false),
         }
-        _ => return Ok(false),
     };
-    if wanted == Some(Thing::Other) || !is_below_folders(repo.top(), path) {
-        return Ok(false);
-    }
-    // What is there goes first, so that nothing is written through a link.
-    remove(&full)?;
-    let Some(wanted) = wanted else { return Ok(true) };
-    if let Some(parent) = full.parent() {
-        fs_err::create_dir_all(parent)?;
-    }
-    match wanted {
-        Thing::Link(target) => fs_err::os::unix::fs::symlink(target, &full)?,
-        Thing::File(content) => {
-            fs_err::write(&full, content)?;
-            if let Some(mode) = mode {
-                fs_err::set_permissions(&full, std::fs::Permissions::from_mode(mode & 0o7777))?;
-            }
-        }
-        Thing::Other => {}
-    }
+    workshop.put(path, &wanted, mode)?;
     Ok(true)
 }
 
-/// What a commit has at a path.
-fn committed(repo: &Repo, commit: &str, path: &Path) -> Result<Option<Thing>, GitError> {
-    // `ls-tree` takes a path as it is, without wildcards.
-    let args =
-        ["ls-tree".as_ref(), "-z".as_ref(), commit.as_ref(), "--".as_ref(), path.as_os_str()];
-    let listed = repo.git().run(&args)?;
-    let Some(mode) = listed.split(|byte| *byte == b' ').next().filter(|mode| !mode.is_empty())
+/// A three-way merge of texts; none if the changes touch the same lines.
+fn merged(workshop: &Workshop<'_>, versions: [&Version; 3]) -> Result<Option<Version>, Failure> {
+    let [
+        Version::File(ours, ours_runs),
+        Version::File(base, base_runs),
+        Version::File(theirs, theirs_run),
+    ] = versions
     else {
         return Ok(None);
     };
-    let content = || blob(repo, commit, path).map(Option::unwrap_or_default);
-    Ok(Some(match mode {
-        b"120000" => Thing::Link(OsString::from_vec(content()?).into()),
-        b"100644" | b"100755" => Thing::File(content()?),
-        _ => Thing::Other,
-    }))
-}
-
-fn on_disk(path: &Path) -> std::io::Result<Option<Thing>> {
-    let metadata = match fs_err::symlink_metadata(path) {
-        Ok(metadata) => metadata,
-        // A file may stand where a folder of the path was.
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    Ok(Some(match metadata.file_type() {
-        kind if kind.is_symlink() => Thing::Link(fs_err::read_link(path)?),
-        kind if kind.is_file() => Thing::File(fs_err::read(path)?),
-        _ => Thing::Other,
-    }))
-}
-
-/// Whether all that a path leads through is a real folder, or not there yet.
-fn is_below_folders(top: &Path, path: &Path) -> bool {
-    let mut parents = path.ancestors().skip(1).filter(|parent| parent.parent().is_some());
-    parents.all(|parent| {
-        let there = fs_err::symlink_metadata(top.join(parent));
-        there.map_or(true, |metadata| metadata.is_dir())
-    })
-}
-
-/// A three-way merge; none if the changes touch the same lines.
-fn merged(
-    repo: &Repo,
-    ours: &[u8],
-    base: &[u8],
-    theirs: &[u8],
-) -> Result<Option<Vec<u8>>, Failure> {
-    let write = |name: &str, content: &[u8]| {
-        let path = repo.git_dir().join(format!("ralph-merge-{name}"));
-        fs_err::write(&path, content).map(|()| path)
-    };
-    let files = [write("ours", ours)?, write("base", base)?, write("theirs", theirs)?];
+    let files = workshop.lay_out([ours, base, theirs])?;
     let mut args = vec!["merge-file".into(), "-p".into(), "-q".into()];
     args.extend(files.iter().map(|path| path.clone().into_os_string()));
-    let result = repo.git().run(&args);
-    for file in &files {
-        remove(file)?;
-    }
-    match result {
-        Ok(merged) => Ok(Some(merged)),
+    match workshop.repo.git().run(&args) {
+        Ok(merged) => {
+            let runs = if theirs_run == base_runs { ours_runs } else { theirs_run };
+            Ok(Some(Version::File(merged, *runs)))
+        }
         // The exit code is the number of conflicts.
         Err(GitError::Failed { code: Some(_), .. }) => Ok(None),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn blob(repo: &Repo, commit: &str, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    let mut name = OsString::from(format!("{commit}:"));
-    name.push(path);
-    let args = ["cat-file".as_ref(), "blob".as_ref(), name.as_os_str()];
-    match repo.git().run(&args) {
-        Ok(content) => Ok(Some(content)),
-        Err(GitError::Failed { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn remove(path: &Path) -> std::io::Result<()> {
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Arg, ArgMatches, Command};
 use ralph_core::env::Env;
-use ralph_core::settle::{self, Check};
+use ralph_core::settle::{self, Bench, Check};
 use ralph_core::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +123,8 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     if request.status == ClaimStatus::Success {
         let verify = &config.verify;
         let limit = verify.timeout.limit();
-        let checks = settle::run_checks(project.root(), &verify.commands, limit, &|| false)?;
+        let bench = Bench { dir: project.root(), run: "" };
+        let checks = settle::run_checks(bench, &verify.commands, limit, &|| false)?;
         refuse_if_failed(&story.id, &checks)?;
     }
     let claim = Claim {

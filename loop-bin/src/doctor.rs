@@ -17,7 +17,7 @@ use ralph_core::state::{Lock, PROJECT_MARKER};
 use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
 use crate::terminal::say;
-use crate::{agent, here, install};
+use crate::{agent, here, install, trust};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
@@ -54,6 +54,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
         None => Finding::Good("the configuration can be read".to_owned()),
     });
     findings.push(plan(&project, env, &config));
+    findings.extend(hands(&project, env, &config));
     findings.extend(the_agent(env, &project, &config));
     findings.push(checks(&config));
     findings.extend(hooks(&project, env));
@@ -71,6 +72,12 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
         }
     }
     if is_well { Ok(Success::Done) } else { Err(Unwell.into()) }
+}
+
+/// Who else can write what we obey.
+fn hands(project: &Project, env: &Env, config: &Config) -> Vec<Finding> {
+    let Ok(plan) = here::plan(project, env, config) else { return Vec::new() };
+    trust::doubts(project.own_state(), plan.path()).into_iter().map(Finding::Worth).collect()
 }
 
 fn git(project: &Project) -> Vec<Finding> {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{FailBehavior, Hooks};
+use ralph_core::settle::RUN_MARK;
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
 use crate::agent::Descendants;
@@ -44,6 +45,8 @@ pub(crate) struct Scripts<'a> {
     pub(crate) settings: &'a Hooks,
     pub(crate) root: &'a Utf8Path,
     pub(crate) state: &'a StateDir,
+    /// The loop's run that they serve.
+    pub(crate) run: &'a str,
     pub(crate) interrupts: &'a Interrupts,
     /// Where programs are looked for.
     pub(crate) path: &'a str,
@@ -99,6 +102,7 @@ impl Scripts<'_> {
             command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
         }
         command
+            .env(RUN_MARK, self.run)
             .current_dir(self.root)
             .env("PATH", self.search_path())
             .process_group(0)
@@ -200,6 +204,7 @@ mod tests {
             settings: &settings,
             root: scratch.root(),
             state: &StateDir::of_project(scratch.root()),
+            run: "",
             interrupts: &Interrupts::default(),
             path: "",
         };

@@ -20,6 +20,7 @@ mod signals;
 mod status;
 mod step;
 mod terminal;
+mod trust;
 mod undo;
 
 use std::process::ExitCode;

@@ -45,6 +45,8 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     }
     let mut state = State::new(&stage.config, stage.counters.clone());
     let mut action = Action::RunStarted;
+    // The run's name is on disk before anything is started that could outlive us.
+    stage.save(&state, &action);
     loop {
         let event =
             stage.perform(&state, &action).unwrap_or_else(|failure| broke(&mut stage, failure));

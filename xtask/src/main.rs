@@ -8,12 +8,13 @@
 mod ci;
 mod dist;
 mod e2e;
-mod fuzz_guard;
+mod fuzz;
 mod guard;
 mod install;
 mod run;
 #[cfg(test)]
 mod tidy;
+mod torture;
 mod verdicts;
 
 use clap::{Parser, Subcommand};
@@ -38,6 +39,8 @@ enum Task {
     Install(installer::Install),
     /// How well the guard judges the labelled commands.
     Guard,
+    /// Random and damaged inputs for everything that reads what others write.
+    Fuzz(fuzz::Fuzz),
     /// Random and mutated commands: none may crash the guard or take long.
     FuzzGuard {
         /// How many.
@@ -49,6 +52,8 @@ enum Task {
     },
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
+    /// Breaks our own programs on purpose, and checks that nothing is lost.
+    Torture(torture::Torture),
     /// Take the registrations and the binaries out again.
     Uninstall(installer::Uninstall),
     /// How well finished commands are judged, by runner.
@@ -62,8 +67,10 @@ fn main() -> anyhow::Result<()> {
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(&run::root()),
-        Task::FuzzGuard { cases, seed } => fuzz_guard::run(&run::root(), cases, seed),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),
+        Task::Torture(arguments) => torture::run(&arguments),
         Task::Tidy => run::cargo(&["test", "--package", "xtask", "tidy"]),
         Task::Uninstall(arguments) => install::uninstall(&arguments),
     }

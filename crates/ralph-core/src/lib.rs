@@ -8,6 +8,7 @@
 //! | [`attempt`] | what does a failing test run mean for the attempt under way? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
 //! | [`mod@env`] | which variables do we read? |
+//! | [`fault`] | where can we be killed on purpose, to prove that nothing is lost? |
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`git`] | how is a work tree saved, and returned to a saved state without losing anything? |
 //! | [`guard`] | is this a command or an edit that an unattended agent must not make? |
@@ -31,6 +32,7 @@
 pub mod attempt;
 pub mod config;
 pub mod env;
+pub mod fault;
 pub mod gate;
 pub mod git;
 pub mod guard;

@@ -17,7 +17,7 @@
 pub const MASK: &str = "[masked]";
 
 /// Beginnings of keys, and the least length of the whole.
-const BEGINNINGS: [(&str, usize); 26] = [
+const BEGINNINGS: [(&str, usize); 45] = [
     ("sk-", 20),
     ("rk_live_", 20),
     ("rk_test_", 20),
@@ -44,10 +44,29 @@ const BEGINNINGS: [(&str, usize); 26] = [
     ("pypi-", 20),
     ("hf_", 20),
     ("SG.", 30),
+    ("gsk_", 20),
+    ("xai-", 20),
+    ("pplx-", 20),
+    ("nvapi-", 20),
+    ("r8_", 20),
+    ("hvs.", 20),
+    ("dop_v1_", 20),
+    ("shpat_", 20),
+    ("shpss_", 20),
+    ("sq0atp-", 20),
+    ("lin_api_", 20),
+    ("figd_", 20),
+    ("tskey-", 20),
+    ("dckr_pat_", 20),
+    ("glptt-", 16),
+    ("gldt-", 16),
+    ("xoxe-", 16),
+    ("xoxs-", 16),
+    ("AGE-SECRET-KEY-", 30),
 ];
 
 /// Parts of names that hold secrets.
-const TELLING: [&str; 10] = [
+const TELLING: [&str; 13] = [
     "password",
     "passwd",
     "secret",
@@ -58,6 +77,9 @@ const TELLING: [&str; 10] = [
     "access_key",
     "private_key",
     "credential",
+    "passphrase",
+    "accountkey",
+    "account_key",
 ];
 
 /// Shorter values of telling names are words of a sentence.
@@ -102,7 +124,7 @@ enum Before {
     Name,
     /// A telling name and what assigns to it.
     Assignment,
-    /// The word `Bearer`.
+    /// The word `Bearer` or `Basic`.
     Bearer,
     /// The two slashes of an address, and a name.
     Address,
@@ -117,6 +139,7 @@ impl Before {
             (Self::Name, '=' | ':') => Self::Assignment,
             (Self::Name | Self::Assignment | Self::Bearer, ' ' | '"' | '\'' | '`' | '>') => self,
             (Self::Address, ':') => Self::User,
+            (Self::Assignment, '=') => self,
             _ => Self::Nothing,
         }
     }
@@ -125,10 +148,11 @@ impl Before {
         let lower = word.to_ascii_lowercase();
         if word.starts_with("//") {
             Self::Address
-        } else if lower == "bearer" {
+        } else if lower == "bearer" || lower == "basic" {
             Self::Bearer
         } else if TELLING.iter().any(|name| lower.contains(name)) {
-            Self::Name
+            // An option takes the word after it, with or without a sign between.
+            if word.starts_with("--") { Self::Assignment } else { Self::Name }
         } else {
             Self::Nothing
         }
@@ -138,7 +162,11 @@ impl Before {
 /// Puts a word, or the mask in its place.
 fn push_word(masked: &mut String, word: &str, before: Before, after: &str) {
     let is_secret = match before {
-        Before::Assignment | Before::Bearer => word.len() >= SHORTEST_VALUE,
+        Before::Assignment => word.len() >= SHORTEST_VALUE,
+        Before::Bearer => {
+            word.len() >= SHORTEST_VALUE
+                && word.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+        }
         Before::User => after.starts_with('@'),
         Before::Nothing | Before::Name | Before::Address => false,
     };
@@ -237,6 +265,24 @@ mod tests {
             "Größe 3 — naïve",
         ] {
             check(text, text);
+        }
+    }
+
+    #[test]
+    fn no_key_of_the_corpus_survives_in_any_surrounding() {
+        let shapes = test_support::key_shapes();
+        assert!(shapes.len() > 50);
+        for shape in shapes {
+            for text in [
+                shape.text.clone(),
+                format!("$ run\nfailed with {} after 3 s\n", shape.text),
+                format!("(`{}`, next)", shape.text),
+                format!("{{\"value\":\"{}\"}}", shape.text),
+            ] {
+                let kept = mask(&text);
+                let left = shape.secrets.iter().find(|secret| kept.contains(secret.as_str()));
+                assert_eq!(left, None, "{}: {kept}", shape.name);
+            }
         }
     }
 

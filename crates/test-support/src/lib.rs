@@ -10,12 +10,16 @@
     reason = "test code starts programs and fails loudly"
 )]
 
+mod key_shapes;
+mod processes;
 mod program;
 mod repo;
 mod scratch;
 mod terminal;
 pub mod test_runs;
 
+pub use key_shapes::{KeyShape, key_shapes};
+pub use processes::{is_alive, signal, started_with, until};
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};

@@ -13,6 +13,10 @@ pub fn program(path: impl AsRef<str>, home: &Utf8Path) -> Command {
         .env("PATH", std::env::var("PATH").unwrap_or_default())
         .env("HOME", home)
         .env("LC_ALL", "C");
+    if let Some(file) = std::env::var_os("LLVM_PROFILE_FILE") {
+        // Measured for coverage, a program would otherwise leave its counts in the project.
+        command.env("LLVM_PROFILE_FILE", file);
+    }
     command
 }
 

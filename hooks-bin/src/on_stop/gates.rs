@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ralph_core::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 use ralph_core::git::{Repo, Status};
-use ralph_core::settle::run_checks;
+use ralph_core::settle::{Bench, run_checks};
 use ralph_core::state::{LastVerdict, SessionDir};
 
 use super::session::Session;
@@ -61,7 +61,12 @@ fn current_story(session: &Session<'_>) -> Option<Unmet> {
 fn verify(session: &Session<'_>) -> Option<Unmet> {
     let verify = &session.call.config().verify;
     let root = session.call.project().root();
-    match run_checks(root, &verify.commands, verify.timeout.limit(), &|| false) {
+    match run_checks(
+        Bench { dir: root, run: "" },
+        &verify.commands,
+        verify.timeout.limit(),
+        &|| false,
+    ) {
         Ok(checks) => {
             let failed = checks.last().filter(|check| !check.passed()).map(|check| FailedCheck {
                 command: check.command.clone(),

@@ -6,6 +6,7 @@ use camino::Utf8PathBuf;
 use ralph_core::gate::{Fill, LastStop, StopStatus, Who, handoff_note, note_on_disk};
 use ralph_core::hook::Decision;
 use ralph_core::plan::State;
+use ralph_core::secrets::mask;
 use ralph_core::state::{self, Cap, Event, Id, SessionDir, StateDir};
 
 use super::session::Session;
@@ -45,7 +46,8 @@ fn leave_note(session: &Session<'_>, fill: &Fill) {
     let existing = fs_err::read(&path).unwrap_or_default();
     let story = session.call.story();
     let words = session.call.input.last_assistant_message.as_deref().unwrap_or_default();
-    let note = handoff_note(&existing, story.as_ref().map(|id| id.as_str()), fill, words);
+    let words = mask(words);
+    let note = handoff_note(&existing, story.as_ref().map(|id| id.as_str()), fill, &words);
     let never = Cap { above: u64::MAX, keep_lines: 0 };
     if let Err(error) = state::append_capped(&path, &note, never) {
         session.call.record("handoff", &error.to_string());

@@ -1,8 +1,9 @@
-//! An agent that outlived a loop that was killed: it would go on changing the tree under our hands.
-//! It is known by the run's name in its environment.
+//! An agent, check or script that outlived a loop that was killed: it would go on changing the tree
+//! under our hands. It is known by the run's name in its environment.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getppid};
+use ralph_core::settle::RUN_MARK;
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,8 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Ends the processes of a run that is no more; returns how many there were.
 pub(crate) fn end_leftovers(run: &str) -> usize {
-    let wanted = format!("RALPH_RUN={run}");
+    // The agent and what it started, then checks and lifecycle scripts.
+    let wanted = [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")];
     let found = belonging_to(&wanted);
     for pid in &found {
         let _ = kill(*pid, Signal::SIGTERM);
@@ -26,7 +28,7 @@ pub(crate) fn end_leftovers(run: &str) -> usize {
     found.len()
 }
 
-fn belonging_to(wanted: &str) -> Vec<Pid> {
+fn belonging_to(wanted: &[String]) -> Vec<Pid> {
     let Ok(entries) = fs_err::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers
@@ -35,7 +37,9 @@ fn belonging_to(wanted: &str) -> Vec<Pid> {
         .filter(|pid| *pid != Pid::this() && *pid != getppid())
         .filter(|pid| {
             let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+            environment
+                .split(|byte| *byte == 0)
+                .any(|variable| wanted.iter().any(|wanted| variable == wanted.as_bytes()))
         })
         .collect()
 }

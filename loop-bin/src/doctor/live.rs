@@ -27,8 +27,7 @@ pub(super) fn try_hooks(env: &Env, project: &Project, config: &Config) -> Result
     say("Running the agent once; this may cost a little.");
     let state = project.own_state();
     state.prepare()?;
-    fs_err::create_dir_all(state.logs())?;
-    let log = fs_err::File::create(state.logs().join("doctor.log"))?.into_parts().0;
+    let log = ralph_core::state::open_log(&state.logs().join("doctor.log"))?;
     let options = ClientOptions::find(env, project, &config.agent.command);
     let command = AgentCommand {
         line: options.applied_to(&config.agent.command, None, state)?,

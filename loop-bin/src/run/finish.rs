@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
+use ralph_core::fault;
 use ralph_core::settle;
 use ralph_core::state;
 
@@ -58,14 +59,19 @@ impl Stage {
         let script = self.script("finished", vars).map(drop);
         self.tell(script);
         Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
+        fault::point("loop.finishing");
         let dropped = if self.broke { Ok(()) } else { self.drop_handed_over() };
         self.tell(dropped);
         let ended = self.end_attempt(finish);
         self.tell(ended);
         let counted = self.finish_loop_progress(counters.iteration, finish);
         self.tell(counted);
-        let back = self.bring_back();
+        let back = match self.state().attempt().exists() {
+            true => Ok(self.leave_aside()),
+            false => self.bring_back(),
+        };
         self.tell(back);
+        fault::point("aside.restored");
         self.attempt = None;
         self.note(&state::Event::LoopFinished { finish_type: finish.word().to_owned() });
         self.receipts(state, finish);
@@ -99,6 +105,16 @@ impl Stage {
         Ok(())
     }
 
+    /// An attempt that the next start goes on with must not be mixed with the user's work.
+    fn leave_aside(&self) {
+        if let Some(name) = &self.aside {
+            self.view.warn(format!(
+                "an attempt is under way, so uncommitted work stays aside until the next run has \
+                 ended; `git checkout {name} -- .` brings it back now"
+            ));
+        }
+    }
+
     /// The user's uncommitted work comes back.
     pub(crate) fn bring_back(&mut self) -> Result<(), Failure> {
         let Some(name) = self.aside.clone() else { return Ok(()) };
@@ -111,7 +127,13 @@ impl Stage {
                 "{path} was changed by you and by the loop; yours is kept: git show {name}:{path}"
             ));
         }
-        self.aside = None;
+        for failure in &restored.failed {
+            self.view
+                .warn(format!("{failure}; it is kept as {name}, and the next start tries again"));
+        }
+        if restored.failed.is_empty() {
+            self.aside = None;
+        }
         Ok(())
     }
 

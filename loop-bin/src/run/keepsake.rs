@@ -86,6 +86,13 @@ impl Keepsake {
             if !wanted {
                 continue;
             }
+            for folder in kept.path.ancestors().skip(1).take_while(|path| *path != state.root()) {
+                // A folder that became a link would lead us outside.
+                if folder.is_symlink() {
+                    fs_err::remove_file(folder)?;
+                }
+            }
+            let is_there = kept.path.symlink_metadata().is_ok();
             if is_there && !kept.path.is_file() {
                 fs_err::remove_dir_all(&kept.path).or_else(|_| fs_err::remove_file(&kept.path))?;
             }

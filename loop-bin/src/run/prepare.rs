@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
+use ralph_core::fault;
 use ralph_core::git::{Repo, Status};
 use ralph_core::plan::Plan;
 use ralph_core::project::Project;
@@ -21,7 +22,7 @@ use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::step::Counters;
 use crate::terminal::{View, counted};
-use crate::{agent, aside, here};
+use crate::{agent, aside, here, trust};
 
 /// Why a run does not begin.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,8 @@ enum NotReady {
          (`git stash -u`), or start with --allow-dirty to have it kept aside and restored"
     )]
     Dirty { files: String },
+    #[error("uncommitted work could not be put back; make room for it and start again")]
+    StillAside,
     #[error("the agent `{program}` was not found; install it, or name another with --agent")]
     NoAgent { program: String },
     #[error("{path}: {source}")]
@@ -99,10 +102,13 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
             plan.path().to_owned()
         }
     };
+    for doubt in trust::doubts(project.own_state(), &plan) {
+        view.warn(doubt);
+    }
     project.own_state().prepare()?;
     let lock = take_lock(&project)?;
     agent::adopt_orphans();
-    let before = Record::load(project.own_state())?.filter(|record| record.finish.is_none());
+    let before = Record::load(project.own_state())?;
     let mut stage = Stage {
         flags: request.flags.clone(),
         interrupts: Interrupts::listen()?,
@@ -129,6 +135,7 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         _lock: lock,
     };
     stage.take_over(before)?;
+    fault::point("loop.taken-over");
     stage.refuse_or_keep_aside()?;
     Ok(stage)
 }
@@ -159,18 +166,23 @@ impl Stage {
 
     fn refuse_or_keep_aside(&mut self) -> Result<(), Failure> {
         // An attempt that is to be continued is not the user's work.
-        if self.attempt.is_some() || self.aside.is_some() {
+        if self.attempt.is_some() || self.dirty_files()?.is_empty() {
             return Ok(());
+        }
+        let interrupted = self.aside.is_some();
+        // A crash came while the user's work was taken out of the tree or put back. All of it is
+        // put back, over whatever the user did since, and then kept aside anew.
+        self.bring_back()?;
+        if self.aside.is_some() {
+            return Err(NotReady::StillAside.into());
         }
         let dirty = self.dirty_files()?;
-        if dirty.is_empty() {
-            return Ok(());
-        }
-        if !self.config.run.allow_dirty {
+        if !self.config.run.allow_dirty && !interrupted {
             return Err(NotReady::Dirty { files: named(&dirty) }.into());
         }
         let name = format!("refs/ralph/aside/{}", self.run);
         aside::save(&self.repo, &name)?;
+        fault::point("aside.saved");
         self.aside = Some(name);
         // On disk before the tree is touched, so that a crash in between restores it.
         Record {
@@ -181,7 +193,9 @@ impl Stage {
             ..Record::new()
         }
         .save(self.state())?;
+        fault::point("aside.noted");
         aside::clear(&self.repo, &|path| self.is_ours(path))?;
+        fault::point("aside.cleared");
         let files = counted(dirty.len(), "file", "files");
         self.view.line(format!("uncommitted work is kept aside: {files}"));
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
-use ralph_core::state::Id;
+use ralph_core::state::{self, Id};
 
 use super::record::Record;
 use super::stage::Stage;
@@ -16,6 +16,11 @@ use crate::exit::Failure;
 impl Stage {
     /// Takes over from a run that never got to its end, if there was one, and cleans up after it.
     pub(super) fn take_over(&mut self, before: Option<Record>) -> Result<(), Failure> {
+        self.remove_stale_files()?;
+        let (ended, before) = match before {
+            Some(before) if before.finish.is_some() => (Some(before), None),
+            other => (None, other),
+        };
         if let Some(before) = &before {
             let left = agent::end_leftovers(&before.run);
             if left > 0 {
@@ -23,8 +28,11 @@ impl Stage {
             }
             self.view.line(format!("going on with the run that began at {}", before.started_at));
         }
-        if Attempt::load(self.state())?.is_some() {
+        let under_way = Attempt::load(self.state())?.is_some();
+        if before.is_some() || under_way {
             unfinished::remove_dead_locks(&self.repo);
+        }
+        if under_way {
             unfinished::quit_operation(&self.repo)?;
         }
         if git::finish_interrupted(&self.repo, self.state())? {
@@ -35,6 +43,10 @@ impl Stage {
             self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
             self.started_at = before.started_at;
             self.aside = before.aside;
+        }
+        if let Some(aside) = ended.and_then(|ended| ended.aside) {
+            // The run got to its end, but could not put the user's work back; this one will.
+            self.aside = Some(aside);
         }
         let journal = self.journal();
         let recovered = settle::recover(&self.place(&journal))?;
@@ -54,6 +66,17 @@ impl Stage {
             Recovered::Undone { .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
         }
+    }
+
+    fn remove_stale_files(&self) -> Result<(), Failure> {
+        let sessions = self.state().sessions();
+        for folder in [self.state().root(), &sessions].into_iter().chain(self.plan.parent()) {
+            state::remove_stale_temporaries(folder)?;
+        }
+        for session in sessions.read_dir_utf8().into_iter().flatten().flatten() {
+            state::remove_stale_temporaries(session.path())?;
+        }
+        Ok(())
     }
 
     /// The agent had ended well when the crash came, so its work is not thrown away.

@@ -16,6 +16,7 @@ impl Stage {
             settings: &self.config.hooks,
             root: self.project.root(),
             state: self.state(),
+            run: &self.run,
             interrupts: &self.interrupts,
             path: &self.path,
         };

@@ -2,7 +2,7 @@
 
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
-use ralph_core::settle::{self, Attempt, Outcome};
+use ralph_core::settle::{self, Attempt, Outcome, Recovered};
 use ralph_core::state::{self, Id, Journal};
 
 use super::iterate::why_not;
@@ -24,12 +24,15 @@ impl Stage {
         &mut self,
         attempt: &Attempt,
         run: &Run,
+        recovered: &Recovered,
     ) -> Result<Option<Event>, Failure> {
         let on_disk = Attempt::load(self.state())?;
         if on_disk.as_ref().is_some_and(|now| now.story == attempt.story) {
             return Ok(None);
         }
-        let mut stories = self.settled_since_the_iteration_began();
+        // A hook that could not finish its bookkeeping may not have told the journal.
+        let finished = u64::from(matches!(recovered, Recovered::Finished { .. }));
+        let mut stories = self.settled_since_the_iteration_began().max(finished);
         if stories == 0 {
             return Ok(None);
         }

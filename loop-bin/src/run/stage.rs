@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use ralph_core::config::{Config, Flag};
+use ralph_core::fault;
 use ralph_core::git::{Repo, Status};
 use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report};
@@ -133,6 +134,7 @@ impl Stage {
         if let Err(error) = record.save(self.state()) {
             self.view.warn(format!("the run's state could not be written: {error}"));
         }
+        fault::point("loop.step-saved");
     }
 
     /// The end of the run, for whoever started it.

@@ -4,9 +4,12 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use ralph_core::config::{Config, KEYS, Key, Kind};
+use ralph_core::fault;
+use ralph_core::git;
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
+use ralph_core::state;
 
 use super::allowance::Allowance;
 use super::keepsake::Keepsake;
@@ -31,17 +34,23 @@ impl Stage {
         self.allowance = self.allowance(state);
         let keepsake = Keepsake::take(self.state());
         let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt)?;
+        fault::point("loop.agent-ended");
         for path in keepsake.put_back(self.state())? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
         self.take_lock_again()?;
         self.note_window(&run);
         let left = self.clean_up_git(&run)?;
+        if git::finish_interrupted(&self.repo, self.state())? {
+            self.view.warn("finished a rollback that a hook had begun");
+        }
         self.show_hook_error(&attempt);
-        if let Some(event) = self.settled_in_session(&attempt, &run)? {
+        let journal = self.journal();
+        // A hook that was killed, or that found the disk full, may have left half of a settling.
+        let recovered = settle::recover(&self.place(&journal))?;
+        if let Some(event) = self.settled_in_session(&attempt, &run, &recovered)? {
             return Ok(event);
         }
-        let journal = self.journal();
         let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;
         for finding in &repaired.findings {
             self.view.warn(format!("the agent {finding}"));
@@ -129,10 +138,8 @@ impl Stage {
 
     fn open_log(&self, story: &str, iteration: u64) -> Result<File, Failure> {
         let folder = self.state().logs();
-        fs_err::create_dir_all(&folder)?;
         let path = folder.join(format!("{}-{iteration:03}-{story}.log", self.run));
-        let log = fs_err::OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(log.into_parts().0)
+        Ok(state::open_log(&path)?)
     }
 
     fn prompt(&self, attempt: &Attempt) -> Result<String, Failure> {

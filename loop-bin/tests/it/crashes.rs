@@ -32,8 +32,9 @@ fn while_the_checks_run() {
     until("the check runs", || !stage.note("begun").is_empty());
     signal("KILL", child.id());
     child.wait().unwrap();
-    signal("KILL", stage.note("begun").trim().parse().unwrap());
+    assert!(is_alive(&stage.note("begun")), "the check outlives a loop that is killed");
     complete(&mut stage);
+    assert!(!is_alive(&stage.note("begun")));
 }
 
 /// A git hook of the user's kills the loop in the middle of the commit.
@@ -132,4 +133,62 @@ fn a_run_of_a_newer_version_is_left_alone() {
     stage.repo.write(".ralph/run.json", "{\"version\":99}");
     stage.run(&[]).ended(1).says("newer version");
     assert_eq!(stage.read(".ralph/run.json"), "{\"version\":99}");
+}
+
+/// Starts the loop with a fault on purpose, which kills it.
+fn killed_at(stage: &Stage, fault: &str, args: &[&str]) {
+    let ran = stage.command(args).env("RALPH_INTERNAL__FAULT", fault).output().unwrap();
+    assert_eq!(ran.status.code(), None, "{fault}: {}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn while_the_users_work_is_taken_out_of_the_tree_or_put_back() {
+    let points = ["noted", "unstaged", "cleared-file:2", "restored-file", "restored-file:2"];
+    for point in points.map(|point| format!("aside.{point}")) {
+        let stage = Stage::new("works", TWO);
+        stage.repo.write("a.txt", "staged\n");
+        stage.repo.git(["add", "a.txt"]);
+        stage.repo.write("a.txt", "mine\n");
+        stage.repo.write("new.txt", "mine as well\n");
+        let before = stage.repo.git(["status", "--porcelain", "--", ":!.ralph"]);
+        killed_at(&stage, &point, &["--allow-dirty", "--max-iterations", "1"]);
+        stage.run(&[]).ended(0);
+        let files = stage.repo.git(["log", "--format=", "--name-only", "--grep", "feat"]);
+        assert!(!files.contains("a.txt") && !files.contains("new.txt"), "{point}: {files}");
+        let after = stage.repo.git(["status", "--porcelain", "--", ":!.ralph"]);
+        assert_eq!(after, before, "{point}");
+        assert_eq!(stage.repo.git(["show", ":a.txt"]), "staged\n", "{point}");
+        assert_eq!((stage.read("a.txt").as_str(), stage.subjects().len()), ("mine\n", 3));
+    }
+}
+
+#[test]
+fn what_a_killed_git_or_a_killed_write_leaves_is_removed() {
+    let mut stage = Stage::new("works", TWO);
+    killed_at(&stage, "settle.ticked", &[]);
+    for left in [".git/refs/heads/main.lock", ".git/index.lock", ".ralph/.run.json.999999-0.tmp"] {
+        stage.repo.write(left, "");
+    }
+    complete(&mut stage);
+    assert!(!stage.exists(".ralph/.run.json.999999-0.tmp"));
+}
+
+#[test]
+fn a_half_written_plan_among_the_users_files_is_not_committed() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.remove(".ralph/PRD-1");
+    stage.repo.write("IMPLEMENTATION_PLAN.md", TWO);
+    // The second write after the check is that of the plan.
+    for n in 4..=9 {
+        stage
+            .command(&[])
+            .env("RALPH_INTERNAL__FAULT", format!("replace.written:{n}"))
+            .output()
+            .unwrap();
+    }
+    stage.run(&[]).ended(0);
+    let files = stage.repo.git(["log", "--format=", "--name-only"]);
+    assert!(!files.contains(".tmp"), "{files}");
+    let left = stage.repo.git(["status", "--porcelain", "--", ":!.ralph", ":!*.md"]);
+    assert_eq!(left, "");
 }

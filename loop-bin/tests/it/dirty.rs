@@ -87,3 +87,46 @@ fn links_come_back_as_links_and_nothing_is_written_through_one() {
     assert_eq!(stage.read("a.txt"), "a\n");
     assert_eq!(fs_err::read_to_string(outside).unwrap(), "not ours\n");
 }
+
+#[test]
+fn links_modes_and_staged_changes_come_back_on_top_of_new_commits() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("tool.sh", "#!/bin/sh\n");
+    stage.repo.write("gone.txt", "g\n");
+    stage.repo.commit_all("files");
+    stage.repo.chmod("tool.sh", 0o755);
+    stage.repo.symlink("link", "a.txt");
+    stage.repo.git(["rm", "-q", "--cached", "gone.txt"]);
+    stage.repo.write("a.txt", "staged\n");
+    stage.repo.git(["add", "a.txt"]);
+    stage.repo.write("a.txt", "and more\n");
+    let status = ["status", "--porcelain", "--", ":!.ralph"];
+    let before = stage.repo.git(status);
+    stage.run(&["--allow-dirty"]).ended(0);
+    assert_eq!(stage.repo.git(status), before);
+    assert_eq!(stage.repo.git(["show", ":a.txt"]), "staged\n");
+    let link = fs_err::read_link(stage.repo.root().join("link")).unwrap();
+    assert_eq!(link.to_str(), Some("a.txt"));
+}
+
+#[test]
+fn one_file_that_cannot_come_back_does_not_keep_the_others_away() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("notes/one.txt", "mine\n");
+    stage.repo.write("z.txt", "mine too\n");
+    let ran = stage.run(&["--allow-dirty", "--agent", "rm -rf notes; echo a file >notes"]);
+    ran.ended(0).says("notes/one.txt was changed by you and by the loop");
+    assert_eq!(
+        (stage.read("z.txt").as_str(), stage.read("notes").as_str()),
+        ("mine too\n", "a file\n")
+    );
+}
+
+#[test]
+fn a_log_folder_that_leads_elsewhere_is_not_written_to() {
+    let stage = Stage::new("works", ONE);
+    let outside = stage.repo.scratch().dir("outside");
+    stage.repo.symlink(".ralph/logs", &outside);
+    stage.run(&[]).ended(1).says("is a symlink");
+    assert_eq!(fs_err::read_dir(&outside).unwrap().count(), 0);
+}

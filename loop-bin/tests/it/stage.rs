@@ -2,16 +2,15 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use test_support::{Scratch, TestRepo, fixtures, program};
+pub(crate) use test_support::{is_alive, signal, until};
 
 pub(crate) const PLAN: &str = ".ralph/PRD-1/plan.md";
 pub(crate) const LOOP: &str = env!("CARGO_BIN_EXE_ralph-loop");
 
 /// Long enough for a busy machine; reached only when something hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     pub(crate) repo: TestRepo,
@@ -161,25 +160,4 @@ pub(crate) fn copy_loop_to(folder: &Utf8Path) {
     fs_err::create_dir_all(folder).unwrap();
     let copied = Command::new("cp").args([LOOP, folder.as_str()]).status().expect("cp runs");
     assert!(copied.success());
-}
-
-/// Waits for a condition that another process brings about.
-#[track_caller]
-pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-pub(crate) fn signal(name: &str, pid: u32) {
-    let pid = pid.to_string();
-    Command::new("kill").args(["-s", name, &pid]).status().expect("kill runs");
-}
-
-/// Whether a process is there and not merely waiting to be noticed as ended.
-pub(crate) fn is_alive(pid: &str) -> bool {
-    let stat = fs_err::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
 }

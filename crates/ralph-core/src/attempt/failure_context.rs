@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::secrets::mask;
 use crate::state::{self, Cap, StateDir};
 
 /// How many lines of one failure are kept.
@@ -15,13 +16,15 @@ const LONGEST_LINE: usize = 2_000;
 
 const HEADER: &str = "=== Test Failure ";
 
-/// Appends the beginning of a failure's text under a header with the time.
+/// Appends the beginning of a failure's text under a header with the time, without the keys in it.
 pub fn record_failure(state: &StateDir, text: &str) -> io::Result<()> {
     let mut block = format!("{HEADER}{} ===\n", state::now());
+    let mut excerpt = String::new();
     for line in text.lines().take(LONGEST_EXCERPT) {
-        block.extend(line.chars().take(LONGEST_LINE));
-        block.push('\n');
+        excerpt.extend(line.chars().take(LONGEST_LINE));
+        excerpt.push('\n');
     }
+    block.push_str(&mask(&excerpt));
     state::append_capped(&state.failure_context(), block.as_bytes(), CAP)
 }
 
@@ -70,6 +73,15 @@ mod tests {
         let text = scratch.read(".ralph/failure-context.log");
         assert!(text.len() < 110_000, "{}", text.len());
         assert!(text.contains("\n11 xxx") && !text.contains("\n0 xxx"));
+    }
+
+    #[test]
+    fn keys_in_the_output_are_not_kept() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        record_failure(&state, "expected ghp_0123456789abcdefghij0123456789 to be refused\n")
+            .unwrap();
+        assert_eq!(last_failure(&state).unwrap(), "expected [masked] to be refused");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::secrets::mask;
 use crate::state::{self, StateDir};
 
 const TITLE: &str =
@@ -18,6 +19,7 @@ pub fn add_lesson(state: &StateDir, lesson: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),
     };
+    let lesson = mask(lesson);
     let lesson = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = format!("- {}", lesson.chars().take(LONGEST).collect::<String>());
     if known.lines().any(|known| known.trim_end() == line) {
@@ -39,11 +41,14 @@ mod tests {
     fn the_same_lesson_is_written_once() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
-        for lesson in ["keep a() pure", "do not touch b", "keep a() pure"] {
+        for lesson in ["keep a() pure", "do not touch b", "keep a() pure", "TOKEN=abcdef123"] {
             add_lesson(&state, lesson).unwrap();
         }
         let text = scratch.read(".ralph/guardrails.md");
-        assert!(text.ends_with("prompt.\n\n- keep a() pure\n- do not touch b\n"), "{text}");
+        assert!(
+            text.ends_with("prompt.\n\n- keep a() pure\n- do not touch b\n- TOKEN=[masked]\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::repo::Repo;
 use super::restore::Target;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::stamp::stamp;
+use crate::fault;
 use crate::state::{self, StateDir};
 
 /// Where the snapshots of checkpoints are kept.
@@ -59,6 +60,7 @@ impl Checkpoint {
         run: Option<&str>,
     ) -> Result<Self, CheckpointError> {
         let snapshot = Snapshot::take_for(repo, &format!("{REFS}/{}", stamp()), message, run)?;
+        fault::point("checkpoint.saved");
         let checkpoint =
             Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
         let commit = checkpoint.commit.as_deref().unwrap_or(NO_COMMIT);

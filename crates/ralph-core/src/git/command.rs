@@ -130,6 +130,12 @@ impl GitError {
             _ => None,
         }
     }
+
+    /// Whether somebody else moved a branch while git was about to: a matter of trying again.
+    pub(crate) fn is_overtaken(&self) -> bool {
+        matches!(self, Self::Failed { stderr, .. }
+            if stderr.contains("cannot lock ref") && stderr.contains("but expected"))
+    }
 }
 
 /// Git in one folder.
@@ -173,9 +179,14 @@ impl Git {
 
     /// Runs git to its end and returns what it printed. Waits for locks of others.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        self.feed(args, &[])
+    }
+
+    /// The same with `input` on its standard input.
+    pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
         let begun = Instant::now();
         loop {
-            match self.stream(args, |_| Ok(()), read_all) {
+            match self.stream(args, |mut stdin| stdin.write_all(input), read_all) {
                 Err(GitError::Failed { stderr, .. }) if names_a_lock(&stderr) => {
                     if begun.elapsed() >= LOCK_PATIENCE {
                         return Err(GitError::Locked { seconds: LOCK_PATIENCE.as_secs(), stderr });
@@ -191,11 +202,6 @@ impl Git {
     pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
         let output = self.run(args)?;
         Ok(String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned())
-    }
-
-    /// Runs git with `input` on its standard input.
-    pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
-        self.stream(args, |mut stdin| stdin.write_all(input), read_all)
     }
 
     /// Runs git while `write` feeds it and `read` takes what it prints; both run at the same time,

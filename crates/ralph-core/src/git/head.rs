@@ -17,11 +17,15 @@ pub(super) fn move_to(repo: &Repo, target: &Target, now: &Status) -> Result<(), 
     let branch = branch_of(target, now);
     match (&branch, target.head()) {
         (None, Some(commit)) => {
-            git.run(&["update-ref", "--no-deref", "-m", REASON, "HEAD", commit])?;
+            git.run(&["update-ref", "--no-deref", "-m", REASON, "HEAD", commit, &before(now)])?;
         }
         (Some(branch), Some(commit)) => {
             let name = format!("refs/heads/{branch}");
-            git.run(&["update-ref", "-m", REASON, &name, commit])?;
+            let is_current = Some(branch) == now.branch.as_ref();
+            let before = before(now);
+            let expected = is_current.then_some(before.as_str());
+            let args = ["update-ref", "-m", REASON, &name, commit];
+            git.run(&args.into_iter().chain(expected).collect::<Vec<_>>())?;
             git.run(&["symbolic-ref", "-m", REASON, "HEAD", &name])?;
         }
         (Some(branch), None) => {
@@ -33,6 +37,13 @@ pub(super) fn move_to(repo: &Repo, target: &Target, now: &Status) -> Result<(), 
         (None, None) => {}
     }
     Ok(())
+}
+
+/// The commit that is expected to be checked out: if somebody commits between our look and our
+/// move, the move fails instead of taking that commit away unseen.
+fn before(now: &Status) -> String {
+    // An empty text stands for a ref that is not there.
+    now.head.clone().unwrap_or_default()
 }
 
 /// The branches that a return to the target moves although they are not checked out, with their
@@ -74,5 +85,29 @@ fn branch_of(target: &Target, now: &Status) -> Option<String> {
     match target {
         Target::Snapshot(snapshot) => snapshot.record.branch.clone(),
         Target::Commit(_) => now.branch.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    #[test]
+    fn a_commit_that_was_made_since_we_looked_is_not_taken_away() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        let target = Target::Commit(test.head());
+        test.commit_all("by the agent");
+        let looked = Status::read(&repo).unwrap();
+        test.commit_all("by hand, just now");
+        let head = test.head();
+        assert!(move_to(&repo, &target, &looked).unwrap_err().is_overtaken());
+        assert_eq!(test.head(), head);
+        test.git(["checkout", "-q", "--detach"]);
+        let looked = Status { branch: None, ..looked };
+        assert!(move_to(&repo, &target, &looked).unwrap_err().is_overtaken());
+        assert_eq!(test.head(), head);
     }
 }

@@ -40,6 +40,7 @@ mod repo;
 mod restore;
 mod rollback;
 mod snapshot;
+mod staged;
 mod stamp;
 mod status;
 mod worktree;
@@ -56,4 +57,5 @@ pub use rollback::{
     rollback_changes, undo,
 };
 pub use snapshot::{Record, Snapshot, SnapshotError};
+pub use staged::stage_again;
 pub use status::Status;

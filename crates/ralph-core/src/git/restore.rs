@@ -18,7 +18,11 @@ use super::repo::Repo;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
 use super::status::Status;
 use super::worktree;
+use crate::fault;
 use crate::state;
+
+/// Stands in the note for a repository without commits.
+const NO_COMMIT: &str = "none";
 
 /// A state to return to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,12 +78,46 @@ pub enum RestoreError {
     },
 }
 
-/// Saves what is there and then returns files, index and HEAD to the target.
+/// How often a restore is begun again because somebody commits at the same time.
+const MOST_TRIES: usize = 20;
+
+/// Saves what is there and then returns files, index and HEAD to the target. What somebody commits
+/// meanwhile is saved as well, under a ref of its own.
 pub fn restore(
     repo: &Repo,
     target: &Target,
     save_as: SaveAs<'_>,
 ) -> Result<Restored, RestoreError> {
+    let mut first = None;
+    for again in 1..MOST_TRIES {
+        let name =
+            if again == 1 { save_as.name.to_owned() } else { format!("{}-{again}", save_as.name) };
+        match restore_once(repo, target, SaveAs { name: &name, ..save_as }) {
+            Err(Overtaken::Yes(saved)) => first = first.or(Some(saved)),
+            Err(Overtaken::No(error)) => return Err(error),
+            Ok(restored) => {
+                let saved = first.unwrap_or(restored.saved);
+                return Ok(Restored { saved, ..restored });
+            }
+        }
+    }
+    let message = "somebody commits all the time; nothing was rolled back";
+    Err(SnapshotError::Io(io::Error::other(message)).into())
+}
+
+/// Whether somebody committed in the middle of a restore, after this snapshot was taken.
+enum Overtaken {
+    Yes(Snapshot),
+    No(RestoreError),
+}
+
+impl<E: Into<RestoreError>> From<E> for Overtaken {
+    fn from(error: E) -> Self {
+        Self::No(error.into())
+    }
+}
+
+fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Restored, Overtaken> {
     repo.refuse_if_busy().map_err(SnapshotError::from)?;
     // Before anything is touched: a lock that is only found afterwards leaves half a restore.
     index::wait_until_free(repo).map_err(SnapshotError::from)?;
@@ -87,28 +125,42 @@ pub fn restore(
     refuse_elsewhere(repo, target, &status)?;
     let extra = endangered(repo, target, &status)?;
     let saved = Snapshot::take_with(repo, save_as.name, save_as.message, &status, &extra)?;
+    fault::point("restore.saved");
     let left_alone = saved.record.left_alone.clone();
     let act = || -> Result<Vec<PathBuf>, SnapshotError> {
-        leave_note(repo, target)?;
+        leave_note(repo, target, &status)?;
+        fault::point("restore.note-left");
         let changes = changes(repo, target, &saved, &status)?;
         let committed = worktree::apply(repo, &changes, &target.modes())?;
+        fault::point("restore.files-changed");
         head::move_to(repo, target, &status)?;
         head::move_branches(repo, target)?;
+        fault::point("restore.head-moved");
         put_index(repo, target, &status)?;
+        fault::point("restore.index-put");
         worktree::check_out(repo, &committed)?;
+        fault::point("restore.checked-out");
         refresh_index(repo)?;
         remove_note(repo)?;
+        fault::point("restore.note-removed");
         Ok(changes.into_iter().map(|change| change.path).collect())
     };
     match act() {
         Ok(touched) => Ok(Restored { saved, touched, left_alone }),
-        Err(SnapshotError::Git(source)) => Err(RestoreError::Git { source, saved_as: saved.name }),
-        Err(SnapshotError::Io(source)) => Err(RestoreError::Io { source, saved_as: saved.name }),
+        Err(SnapshotError::Git(source)) if source.is_overtaken() => Err(Overtaken::Yes(saved)),
+        Err(SnapshotError::Git(source)) => {
+            Err(RestoreError::Git { source, saved_as: saved.name }.into())
+        }
+        Err(SnapshotError::Io(source)) => {
+            Err(RestoreError::Io { source, saved_as: saved.name }.into())
+        }
         Err(other) => Err(other.into()),
     }
 }
 
 /// The target of a restore that was interrupted, if there is one; restoring it again finishes it.
+/// Where something was committed or checked out since, it is too late for that: what the restore
+/// would have taken away is kept, and the note of it is removed.
 pub fn interrupted(repo: &Repo) -> Result<Option<Target>, SnapshotError> {
     let note = match fs_err::read_to_string(repo.git_dir().join(state::RESTORE_NOTE)) {
         Ok(note) => note,
@@ -116,12 +168,20 @@ pub fn interrupted(repo: &Repo) -> Result<Option<Target>, SnapshotError> {
         Err(error) => return Err(error.into()),
     };
     let mut words = note.split_whitespace();
-    match (words.next(), words.next()) {
-        (Some("snapshot"), Some(name)) => Target::load(repo, name).map(Some),
-        (Some("commit"), Some(commit)) => Ok(Some(Target::Commit(commit.to_owned()))),
+    let target = match (words.next(), words.next()) {
+        (Some("snapshot"), Some(name)) => Target::load(repo, name)?,
+        (Some("commit"), Some(commit)) => Target::Commit(commit.to_owned()),
         // A note that was never finished belongs to a restore that had not begun.
-        _ => Ok(None),
+        _ => return Ok(None),
+    };
+    let head = Status::read(repo)?.head;
+    let is_as_it_was =
+        words.next().is_none_or(|before| Some(before) == head.as_deref().or(Some(NO_COMMIT)));
+    if is_as_it_was || head.as_deref() == target.head() {
+        return Ok(Some(target));
     }
+    remove_note(repo)?;
+    Ok(None)
 }
 
 impl Target {
@@ -297,10 +357,12 @@ fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(),
     }
 }
 
-fn leave_note(repo: &Repo, target: &Target) -> io::Result<()> {
+/// The target, and the commit from which it is returned to.
+fn leave_note(repo: &Repo, target: &Target, now: &Status) -> io::Result<()> {
+    let from = now.head.as_deref().unwrap_or(NO_COMMIT);
     let note = match target {
-        Target::Snapshot(snapshot) => format!("snapshot {}\n", snapshot.name),
-        Target::Commit(commit) => format!("commit {commit}\n"),
+        Target::Snapshot(snapshot) => format!("snapshot {} {from}\n", snapshot.name),
+        Target::Commit(commit) => format!("commit {commit} {from}\n"),
     };
     let path = note_path(repo);
     let temporary = path.with_extension("tmp");

@@ -9,6 +9,7 @@ use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 use super::snapshot::Snapshot;
 use super::stamp::stamp;
+use crate::secrets::mask;
 use crate::state::{Id, Lock, LockError, StateDir};
 
 /// Where discarded attempts are kept; nothing ever removes them but the user.
@@ -159,6 +160,7 @@ fn discard(
     let story = story.map(|id| format!("-{id}")).unwrap_or_default();
     let name = format!("{REFS}/{}{story}", stamp());
     // The subject is one line, and lists show it.
-    let message: String = why.lines().next().unwrap_or_default().chars().take(200).collect();
+    let subject = mask(why.lines().next().unwrap_or_default());
+    let message: String = subject.chars().take(200).collect();
     restore(repo, target, SaveAs { name: &name, message: &message })
 }

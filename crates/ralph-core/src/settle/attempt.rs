@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::procedure::{Place, SettleError};
 use crate::config::LoopSettings;
+use crate::fault;
 use crate::git::{Checkpoint, Status};
 use crate::plan::{Plan, Story};
 use crate::state::{self, StateDir};
@@ -61,7 +62,8 @@ impl Attempt {
         };
         let end = content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len());
         let (header, plan) = content.split_at(end);
-        let mut attempt: Self = serde_json::from_slice(header)?;
+        let mut attempt: Self =
+            serde_json::from_slice(header).map_err(|error| unreadable(&state.attempt(), &error))?;
         if attempt.version > VERSION {
             let path = state.attempt();
             return Err(io::Error::other(format!("{path} was written by a newer version")));
@@ -112,6 +114,7 @@ pub fn begin(
     };
     remove_if_there(&place.state.claim())?;
     attempt.save(place.state)?;
+    fault::point("attempt.begun");
     state::replace(&place.state.current_story(), format!("{}\n", story.id).as_bytes())?;
     Ok(attempt)
 }
@@ -129,6 +132,7 @@ pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<
 /// would let a later failure take back work that was committed since.
 pub fn end(state: &StateDir) -> io::Result<()> {
     Checkpoint::clear(state)?;
+    fault::point("attempt.checkpoint-cleared");
     forget(state)
 }
 
@@ -137,7 +141,14 @@ pub fn forget(state: &StateDir) -> io::Result<()> {
     for path in [state.current_story(), state.claim(), state.attempt()] {
         remove_if_there(&path)?;
     }
+    fault::point("attempt.forgotten");
     Ok(())
+}
+
+/// A file of ours that somebody damaged.
+pub(super) fn unreadable(path: &Utf8Path, error: &serde_json::Error) -> io::Error {
+    let advice = "docs/recovery.md tells how to start over";
+    io::Error::other(format!("{path} cannot be understood: {error}; {advice}"))
 }
 
 pub(super) fn remove_if_there(path: &Utf8Path) -> io::Result<()> {

@@ -61,16 +61,29 @@ impl Check {
     }
 }
 
+/// A variable of the processes that serve a run of the loop without being its agent. They outlive a
+/// loop that is killed, and the next start ends them.
+pub const RUN_MARK: &str = "RALPH_INTERNAL__RUN";
+
+/// Where checks run.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench<'a> {
+    /// The folder.
+    pub dir: &'a Utf8Path,
+    /// The loop's run that they serve; empty outside of one.
+    pub run: &'a str,
+}
+
 /// Runs the checks in order, up to the first that does not pass. `stop` is asked all the time.
 pub fn run_checks(
-    dir: &Utf8Path,
+    bench: Bench<'_>,
     commands: &[String],
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Vec<Check>> {
     let mut checks: Vec<Check> = Vec::new();
     for command in commands {
-        let check = run(dir, command, limit, stop)?;
+        let check = run(bench, command, limit, stop)?;
         let passed = check.passed();
         checks.push(check);
         if !passed {
@@ -81,13 +94,14 @@ pub fn run_checks(
 }
 
 fn run(
-    dir: &Utf8Path,
+    bench: Bench<'_>,
     command: &str,
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Check> {
     let (reader, writer) = io::pipe()?;
-    let mut child = shell(dir, command)
+    let mut child = shell(bench.dir, command)
+        .env(RUN_MARK, bench.run)
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer)
@@ -192,7 +206,7 @@ mod tests {
 
     fn check(command: &str, limit: Option<Duration>, stop: bool) -> Check {
         let scratch = Scratch::new();
-        run(scratch.root(), command, limit, &|| stop).unwrap()
+        run(Bench { dir: scratch.root(), run: "" }, command, limit, &|| stop).unwrap()
     }
 
     #[test]
@@ -231,7 +245,8 @@ mod tests {
     fn checks_end_at_the_first_failure() {
         let scratch = Scratch::new();
         let commands = ["true", "false", "touch ran"].map(str::to_owned);
-        let checks = run_checks(scratch.root(), &commands, None, &|| false).unwrap();
+        let bench = Bench { dir: scratch.root(), run: "" };
+        let checks = run_checks(bench, &commands, None, &|| false).unwrap();
         assert_eq!(checks.iter().map(Check::passed).collect::<Vec<_>>(), [true, false]);
         assert!(!scratch.path("ran").exists());
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::attempt::Attempt;
 use super::procedure::Place;
+use crate::fault;
 use crate::git::{GitError, Repo, Status};
 use crate::state::StateDir;
 
@@ -24,15 +25,31 @@ pub(super) fn commit_all(
     if !place.state.is_hidden() {
         leave_out_state(place, head.is_some())?;
     }
+    fault::point("commit.staged");
     if is_staged(repo, head)? {
         let mut args: Vec<&str> = Vec::new();
         if repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_err() {
             args.extend(NOBODY);
         }
         args.extend(["commit", "--quiet", "--file=-"]);
-        repo.git().with_hooks().feed(&args, message.as_bytes())?;
+        commit_patiently(repo, &args, message)?;
     }
     Ok(Status::read(repo)?.head)
+}
+
+/// How often a commit is tried while somebody else commits as well.
+const MOST_TRIES: usize = 10;
+
+fn commit_patiently(repo: &Repo, args: &[&str], message: &str) -> Result<(), GitError> {
+    let commit = || repo.git().with_hooks().feed(args, message.as_bytes());
+    let mut tried = commit();
+    for _ in 1..MOST_TRIES {
+        match tried {
+            Err(error) if error.is_overtaken() => tried = commit(),
+            other => return other.map(drop),
+        }
+    }
+    tried.map(drop)
 }
 
 /// Takes our own state out of the index, where a `.gitignore` that somebody changed shows it.

@@ -4,7 +4,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::remove_if_there;
+use super::attempt::{remove_if_there, unreadable};
 use crate::state::{self, StateDir};
 
 /// The version of the file's format.
@@ -31,7 +31,8 @@ impl Marker {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let marker: Self = serde_json::from_slice(&text)?;
+        let marker: Self =
+            serde_json::from_slice(&text).map_err(|error| unreadable(&state.settling(), &error))?;
         if marker.version > VERSION {
             let path = state.settling();
             return Err(io::Error::other(format!("{path} was written by a newer version")));

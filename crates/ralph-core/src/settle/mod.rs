@@ -47,7 +47,7 @@ mod recover;
 mod repaired_plan;
 
 pub use attempt::{Attempt, begin, end, forget, resume};
-pub use check::{Check, CheckEnd, run_checks};
+pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
     progress_entry, settle,

@@ -10,16 +10,19 @@ use camino::Utf8Path;
 use jiff::Timestamp;
 
 use super::attempt::{self, Attempt};
-use super::check::{Check, CheckEnd, run_checks};
+use super::check::{Bench, Check, CheckEnd, run_checks};
 use super::commit;
 use super::marker::Marker;
+use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
-use crate::git::{CheckpointError, GitError, Repo, Status};
+use crate::fault;
+use crate::git::{CheckpointError, GitError, Repo, RollbackError, Status, finish_interrupted};
 use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Options, UnknownStory};
 use crate::project_plan;
+use crate::secrets::mask;
 use crate::state::{self, Cap, Event, Journal, StateDir};
 use crate::weakening::weakened_since;
 
@@ -104,6 +107,9 @@ pub enum SettleError {
     /// The checkpoint could not be made.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// A rollback that was interrupted could not be finished.
+    #[error(transparent)]
+    Rollback(#[from] RollbackError),
     /// A file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -122,6 +128,14 @@ pub fn settle(
     report: &Report,
     stop: &dyn Fn() -> bool,
 ) -> Result<Outcome, SettleError> {
+    // A hook that was killed in the middle of a rollback left a tree that is nobody's work, and one
+    // that was killed while it wrote the plan a file that is not the agent's.
+    finish_interrupted(place.repo, place.state)?;
+    // Or the commit was made, and what follows from it was not.
+    if let Recovered::Finished { commit, .. } = recover(place)? {
+        return Ok(Outcome::Done(Done { commit, ..Done::default() }));
+    }
+    attempt.plan.parent().map_or(Ok(()), state::remove_stale_temporaries)?;
     repair_plan(place, attempt)?;
     let status = Status::read(place.repo)?;
     if let Some(why) = commit::return_to_branch(place.repo, attempt, &status)? {
@@ -133,7 +147,8 @@ pub fn settle(
         return Ok(Outcome::NothingChanged);
     }
     let verify = &place.config.verify;
-    let checks = run_checks(place.root, &verify.commands, verify.timeout.limit(), stop)?;
+    let bench = Bench { dir: place.root, run: place.run };
+    let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), stop)?;
     match checks.last() {
         Some(Check { end: CheckEnd::Stopped, .. }) => return Ok(Outcome::Stopped),
         Some(check) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
@@ -143,10 +158,12 @@ pub fn settle(
     if let (Some(what), Weakened::Refuse) = (&weakened, place.config.tests.weakened) {
         return Ok(Outcome::TestsWeakened(what.clone()));
     }
+    fault::point("settle.checked");
     let commit = match tick_and_commit(place, attempt)? {
         Ok(commit) => commit,
         Err(refusal) => return Ok(Outcome::CommitRefused(refusal)),
     };
+    fault::point("settle.committed");
     let done = Done { commit, files, checks, weakened };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
@@ -209,7 +226,9 @@ fn tick_and_commit(
     let ticked = open.tick(&attempt.story)?;
     let head = Status::read(place.repo)?.head;
     Marker::new(&attempt.story, head.clone()).save(place.state)?;
+    fault::point("settle.marked");
     state::replace(&attempt.plan, &ticked)?;
+    fault::point("settle.ticked");
     let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = format!("feat({}): {title}\n", attempt.story);
     match commit::commit_all(place, head.as_deref(), &message) {
@@ -236,6 +255,7 @@ pub(super) fn record_done(
     if let Some(commit) = &done.commit {
         place.journal.append(&Event::Committed { commit: commit.clone() })?;
     }
+    fault::point("settle.journaled");
     let entry = Entry {
         commit: short(done.commit.as_deref()),
         verify: done.checks.iter().map(|check| (check.command.clone(), check.passed())).collect(),
@@ -250,6 +270,7 @@ pub(super) fn record_done(
         }
         place.journal.append(&Event::StoryDone)?;
     }
+    fault::point("settle.logged");
     clear_failure(place.state)?;
     attempt::end(place.state)?;
     Marker::clear(place.state)?;
@@ -290,11 +311,17 @@ pub fn progress_entry(attempt: &Attempt, report: &Report, status: progress::Stat
     }
 }
 
-/// Appends an entry to the progress.
+/// Appends an entry to the progress, without the keys in its texts: the file is committed.
 pub fn log_progress(attempt: &Attempt, entry: &Entry) -> io::Result<()> {
     let existing = match fs_err::read(&attempt.progress) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         other => other?,
+    };
+    let entry = Entry {
+        reason: entry.reason.as_deref().map(mask),
+        summary: entry.summary.as_deref().map(mask),
+        verify: entry.verify.iter().map(|(command, passed)| (mask(command), *passed)).collect(),
+        ..entry.clone()
     };
     let never = Cap { above: u64::MAX, keep_lines: 0 };
     state::append_capped(&attempt.progress, &entry.appended_to(&existing), never)

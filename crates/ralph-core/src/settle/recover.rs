@@ -5,6 +5,7 @@ use super::commit;
 use super::marker::Marker;
 use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
 use super::repaired_plan::{plan_now, repair_plan};
+use crate::fault;
 use crate::git::{Status, wait_for_orphaned_commit};
 use crate::plan::State;
 use crate::state;
@@ -43,6 +44,7 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     if head == marker.head {
         repair_plan(place, &attempt)?;
         commit::unstage(place.repo)?;
+        fault::point("recover.undone");
         Marker::clear(place.state)?;
         return Ok(Recovered::Undone { story: attempt.story });
     }
@@ -50,6 +52,7 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     if plan.story(&attempt.story).is_some_and(|story| story.state != State::Done) {
         state::replace(&attempt.plan, &plan.tick(&attempt.story)?)?;
     }
+    fault::point("recover.committed");
     let files = match &head {
         Some(head) => commit::files_between(place.repo, attempt.head.as_deref(), head)?,
         None => Vec::new(),

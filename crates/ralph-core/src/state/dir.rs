@@ -268,9 +268,14 @@ impl StateDir {
         self.root.join("rollback.lock")
     }
 
+    /// The folders of all client sessions.
+    pub fn sessions(&self) -> Utf8PathBuf {
+        self.root.join("state")
+    }
+
     /// The files of one client session.
     pub fn session(&self, id: &Id) -> SessionDir {
-        SessionDir { root: self.root.join("state").join(id.as_str()) }
+        SessionDir { root: self.sessions().join(id.as_str()) }
     }
 
     /// The client's settings that the loop passes to its agent. In the folder of the sessions,

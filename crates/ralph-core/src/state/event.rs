@@ -125,8 +125,12 @@ pub struct HookFailure {
 impl HookFailure {
     /// Leaves the failure in `.hook-error.json`, over an older one.
     pub fn save(&self, state: &StateDir, source: &str) -> io::Result<()> {
-        let file =
-            HookErrorFile { version: 1, at: now(), source: source.to_owned(), failure: self };
+        let file = HookErrorFile {
+            version: 1,
+            at: now(),
+            source: source.to_owned(),
+            failure: &self.masked(),
+        };
         write::replace(&state.hook_error(), &serde_json::to_vec_pretty(&file)?)
     }
 }

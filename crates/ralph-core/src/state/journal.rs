@@ -57,7 +57,7 @@ impl Journal {
         Self { echo: Some(echo), ..self }
     }
 
-    /// Appends one event.
+    /// Appends one event, without the keys in its texts.
     pub fn append(&self, event: &Event) -> io::Result<()> {
         let record = Record {
             v: VERSION,
@@ -66,7 +66,7 @@ impl Journal {
             session: self.marks.session.clone(),
             run: self.marks.run.clone(),
             story: self.marks.story.clone(),
-            event: event.clone(),
+            event: event.masked(),
         };
         let line = serde_json::to_vec(&record)?;
         if let Some(echo) = self.echo {

@@ -39,9 +39,10 @@ impl LastVerdict {
         (verdict.version <= VERSION).then_some(verdict)
     }
 
-    /// Writes it, stamped with the time and the version.
+    /// Writes it, stamped with the time and the version, and without the keys in the command.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
-        let stamped = Self { version: VERSION, at: journal::now(), ..self.clone() };
+        let command = crate::secrets::mask(&self.command);
+        let stamped = Self { version: VERSION, at: journal::now(), command, ..self.clone() };
         write::replace(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
     }
 }

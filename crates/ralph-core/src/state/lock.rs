@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
+use super::{size_limit, write};
+
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
@@ -60,9 +62,7 @@ impl Lock {
         patience: Duration,
     ) -> Result<Self, LockError> {
         let deadline = Instant::now() + patience;
-        if let Some(parent) = path.parent() {
-            fs_err::create_dir_all(parent)?;
-        }
+        write::prepare_parent(path)?;
         let file = fs_err::OpenOptions::new()
             .read(true)
             .write(true)
@@ -84,6 +84,7 @@ impl Lock {
             }
         }
         write_holder(&mut file, doing);
+        crate::fault::point("lock.taken");
         Ok(Self { file })
     }
 
@@ -111,7 +112,8 @@ impl Drop for Lock {
 fn write_holder(file: &mut File, doing: &str) {
     let holder =
         Holder { pid: std::process::id(), doing: doing.to_owned(), since: super::journal::now() };
-    if let Ok(text) = serde_json::to_vec(&holder) {
+    let text = serde_json::to_vec(&holder).unwrap_or_default();
+    if size_limit::allow(text.len() as u64).is_ok() {
         let _ = file.set_len(0);
         let _ = file.seek(SeekFrom::Start(0));
         let _ = file.write_all(&text);
@@ -164,6 +166,18 @@ mod tests {
             drop(first);
             waiter.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn a_symlink_is_neither_followed_nor_emptied() {
+        let scratch = Scratch::new();
+        let outside = scratch.file("outside", "precious");
+        scratch.dir(".ralph");
+        let path = scratch.path(".ralph/lock");
+        fs_err::os::unix::fs::symlink(outside, &path).unwrap();
+        let error = Lock::take(&path, "x").unwrap_err().to_string();
+        assert!(error.contains("is a symlink"), "{error}");
+        assert_eq!(scratch.read("outside"), "precious");
     }
 
     #[test]

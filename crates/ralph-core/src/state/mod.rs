@@ -25,6 +25,8 @@ mod id;
 mod journal;
 mod last_verdict;
 mod lock;
+mod masked;
+mod size_limit;
 mod tail;
 mod write;
 
@@ -38,4 +40,4 @@ pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use tail::last_lines;
-pub use write::{Cap, append_capped, append_line, replace};
+pub use write::{Cap, append_capped, append_line, open_log, remove_stale_temporaries, replace};

@@ -13,6 +13,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 
 use super::dir::PROJECT_MARKER;
+use super::size_limit;
+use crate::fault;
 
 /// How long an append waits for another process's append, which takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -31,11 +33,15 @@ pub struct Cap {
 pub fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     prepare_parent(path)?;
     let temporary = temporary_beside(path);
-    let written = write_new(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    let written = write_new(&temporary, content).and_then(|()| {
+        fault::point("replace.written");
+        fs::rename(&temporary, path)
+    });
     if written.is_err() {
         // Best effort: the reason for the failure is worth more than that of the clean-up.
         let _ = fs::remove_file(&temporary);
     }
+    fault::point("replace.renamed");
     written
 }
 
@@ -63,15 +69,24 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
         whole.push(b'\n');
     }
     whole.extend_from_slice(block);
-    if let Err(error) = file.write_all(&whole) {
+    let new_length = old_length + whole.len() as u64;
+    if let Err(error) = permitted(new_length).and_then(|()| file.write_all(&whole)) {
         // A full disk takes a part of the line; take that part back.
         let _ = file.set_len(old_length);
         return Err(naming(path, "append to", &error));
     }
+    fault::point("append.written");
     match cap {
-        Some(cap) if old_length + whole.len() as u64 > cap.above => cut(path, &mut file, cap),
+        Some(cap) if new_length > cap.above => cut(path, &mut file, cap),
         _ => Ok(()),
     }
+}
+
+/// Opens a log of somebody else's output, to be appended to.
+pub fn open_log(path: &Utf8Path) -> io::Result<File> {
+    prepare_parent(path)?;
+    let log = fs::OpenOptions::new().create(true).append(true).open(path)?;
+    Ok(log.into_parts().0)
 }
 
 /// Cutting replaces the file, so that a crash in the middle loses nothing.
@@ -133,11 +148,20 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
 
 fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(content)?;
+    permitted(content.len() as u64)
+        .and_then(|()| file.write_all(content))
+        .map_err(|error| naming(path, "write", &error))?;
     file.sync_all()
 }
 
-fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
+/// Whether a file may become this large; a fault on purpose is a disk that says no.
+fn permitted(size: u64) -> io::Result<()> {
+    fault::write()?;
+    size_limit::allow(size)
+}
+
+/// Makes the folder of a file, after a look for symlinks on the way.
+pub(super) fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
     refuse_symlinks(path)?;
     path.parent().map_or(Ok(()), fs::create_dir_all)
 }
@@ -164,6 +188,25 @@ fn temporary_beside(path: &Utf8Path) -> Utf8PathBuf {
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or("state");
     path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()))
+}
+
+/// Removes what a process that was killed in the middle of a write left in a folder.
+pub fn remove_stale_temporaries(folder: &Utf8Path) -> io::Result<()> {
+    for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+        let writer = entry.file_name().strip_prefix('.').and_then(writer_of);
+        if writer.is_some_and(|pid| !Utf8Path::new("/proc").join(pid).exists()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The process in the name of a temporary file of ours.
+fn writer_of(name: &str) -> Option<&str> {
+    let (_, numbers) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
+    let (pid, count) = numbers.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (is_number(pid) && is_number(count)).then_some(pid)
 }
 
 fn naming(path: &Utf8Path, doing: &str, error: &io::Error) -> io::Error {

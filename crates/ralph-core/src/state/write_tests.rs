@@ -124,3 +124,22 @@ fn a_state_folder_that_is_itself_a_link_is_the_users_choice() {
     append_line(&scratch.path("p/.ralph/events.jsonl"), b"x").unwrap();
     assert_eq!(scratch.read("real/events.jsonl"), "x\n");
 }
+
+#[test]
+fn only_temporary_files_of_dead_writers_are_stale() {
+    let scratch = Scratch::new();
+    let ours = format!(".plan.md.{}-3.tmp", std::process::id());
+    for name in [".plan.md.4194999-0.tmp", &ours, ".x.tmp", "plan.md.4194999-0.tmp", ".a-b.tmp"] {
+        scratch.file(name, "");
+    }
+    remove_stale_temporaries(scratch.root()).unwrap();
+    remove_stale_temporaries(&scratch.path("none")).unwrap();
+    let mut left: Vec<String> = scratch
+        .root()
+        .read_dir_utf8()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_owned())
+        .collect();
+    left.sort();
+    assert_eq!(left, [".a-b.tmp", &ours, ".x.tmp", "plan.md.4194999-0.tmp"]);
+}

@@ -282,6 +282,15 @@ mod tests {
         assert_eq!(failing[0].file.as_deref(), Some("tests/test_calc.py"));
     }
 
+    #[test]
+    fn numbers_that_no_run_can_have_are_not_added_up_beyond_all_bounds() {
+        let huge = "99999999999999999999";
+        let output =
+            format!("{huge} passed, {huge} failed, {huge} skipped\nTests: {huge} failed\n");
+        let run = Run { command: "pytest", exit_code: Some(1), output: &output, ..Run::default() };
+        assert_eq!(judge(&run).kind, Kind::Failed);
+    }
+
     proptest! {
         #[test]
         fn any_command_and_any_output_get_a_verdict(

@@ -277,3 +277,49 @@ fn progress_follows_after_one_blank_line_whatever_the_file_ends_with() {
         assert!(progress.starts_with(expected), "{progress:?}");
     }
 }
+
+/// What a hook leaves that is killed in the middle of a rollback.
+fn half_rolled_back(stage: &Stage) {
+    let checkpoint = Checkpoint::load(&stage.state).unwrap().unwrap();
+    let note = format!("snapshot {} {}\n", checkpoint.snapshot.unwrap(), stage.test.head());
+    stage.test.write(".git/ralph-restoring", note);
+}
+
+#[test]
+fn a_rollback_that_a_killed_hook_began_is_finished_before_anything_is_settled() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.write("half.txt", "of an attempt that failed");
+    half_rolled_back(&stage);
+    assert_eq!(stage.settle(&attempt), Outcome::NothingChanged);
+    assert!(!stage.test.root().join("half.txt").exists());
+    assert!(!stage.test.root().join(".git/ralph-restoring").exists());
+    assert_eq!(ralph_core::git::discarded(&stage.repo).unwrap().len(), 1, "it is kept");
+}
+
+#[test]
+fn a_rollback_is_not_finished_over_commits_that_came_after_it() {
+    let stage = Stage::new(&[]);
+    stage.begin();
+    half_rolled_back(&stage);
+    stage.test.write("later.txt", "by hand");
+    stage.test.commit_all("later");
+    let head = stage.test.head();
+    assert!(!ralph_core::git::finish_interrupted(&stage.repo, &stage.state).unwrap());
+    assert_eq!(stage.test.head(), head);
+    assert!(!stage.test.root().join(".git/ralph-restoring").exists());
+}
+
+#[test]
+fn a_commit_whose_bookkeeping_failed_is_not_made_twice() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.write("greet.rs", "hello");
+    stage.test.write(".ralph/events.jsonl/in-the-way", "so that nothing can be journaled");
+    settle::settle(&stage.place(), &attempt, &Report::default(), &|| false).unwrap_err();
+    let head = stage.test.head();
+    stage.test.remove(".ralph/events.jsonl");
+    let Outcome::Done(done) = stage.settle(&attempt) else { panic!("it is done") };
+    assert_eq!((done.commit.as_deref(), stage.test.head()), (Some(head.as_str()), head.clone()));
+    assert!(!stage.state.settling().exists() && !stage.state.attempt().exists());
+}

@@ -4,6 +4,7 @@
 
 use super::super::kind::FailingTest;
 use super::tally::Numbers;
+use super::tokens::counted;
 use super::words::Outcome;
 
 /// What a report in the output says, if there is one.
@@ -187,7 +188,7 @@ fn attribute(tag: &str, name: &str) -> Option<u64> {
         let before = tag.get(..at)?;
         let behind = tag.get(at + name.len()..)?.strip_prefix("=\"")?;
         (before.is_empty() || before.ends_with(char::is_whitespace)).then_some(())?;
-        behind.split('"').next()?.parse().ok()
+        counted(behind.split('"').next()?)
     })
 }
 
@@ -195,5 +196,5 @@ fn attribute(tag: &str, name: &str) -> Option<u64> {
 fn value(text: &str, key: &str) -> Option<u64> {
     let behind = text.get(text.find(key)? + key.len()..)?.trim_start();
     let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
-    behind.get(..digits)?.parse().ok()
+    counted(behind.get(..digits)?)
 }

@@ -2,6 +2,7 @@
 
 use super::counts;
 use super::tally::{Numbers, Tally};
+use super::tokens::counted;
 use super::words::{Meaning, Outcome, Unit, meaning};
 
 /// So many other lines may stand between two lines of one summary.
@@ -305,7 +306,7 @@ fn table_row(line: &str, columns: &[Outcome]) -> Option<Tally> {
     let numbers: Vec<Option<u64>> = cells(&line)
         .filter(|cell| cell.starts_with(|c: char| c.is_ascii_digit()) || *cell == "-")
         .filter(|cell| !cell.contains('.') && !cell.ends_with('s'))
-        .map(|cell| cell.parse().ok())
+        .map(counted)
         .collect();
     let label = line.split_whitespace().find(|word| word.chars().all(char::is_alphabetic));
     let unit = label.and_then(|word| match meaning(&word.to_lowercase())? {

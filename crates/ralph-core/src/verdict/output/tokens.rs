@@ -102,15 +102,24 @@ fn is_spaced_colon(behind: &str) -> bool {
     digits > 0 && !value.get(digits..).is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// No run has more tests than this; larger numbers are something else, and must not overflow when
+/// they are added up.
+const MOST_COUNTED: u64 = 1 << 40;
+
+/// A number of tests.
+pub(super) fn counted(text: &str) -> Option<u64> {
+    Some(text.parse::<u64>().ok()?.min(MOST_COUNTED))
+}
+
 /// A number at the start of `text`: whole ones count, durations, percentages, decimals and dates
 /// do not. Returns the token and how much of the text it takes.
 fn number(text: &str) -> (Option<Token<'static>>, usize) {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (figure, behind) = text.split_at(digits);
-    let value = figure.parse().unwrap_or(u64::MAX);
+    let value = figure.parse().unwrap_or(MOST_COUNTED).min(MOST_COUNTED);
     if let Some(other) = behind.strip_prefix('/') {
         let length = other.find(|c: char| !c.is_ascii_digit()).unwrap_or(other.len());
-        if let Some(of) = other.get(..length).and_then(|of| of.parse().ok()) {
+        if let Some(of) = other.get(..length).and_then(counted) {
             return (Some(Token::Number { value, of: Some(of) }), digits + 1 + length);
         }
     }

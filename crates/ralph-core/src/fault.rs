@@ -1,0 +1,133 @@
+//! Faults on purpose: `cargo xtask torture` kills our own processes at every change of state and
+//! makes writes fail, to prove that nothing is lost.
+//!
+//! Nothing happens unless `RALPH_INTERNAL__FAULT` asks for it: `<point>` or `<point>:<n>` kills the
+//! process when it comes to that point for the n-th time; `write:<n>` makes the n-th write of state
+//! fail as on a full disk, and `writes:<n>` that one and all after it. Without the variable a point
+//! costs one look at a value that was read once.
+
+use std::io;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::env::Env;
+
+const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
+
+/// Every point at which a process can be killed; each stands in the code exactly once.
+pub const POINTS: [&str; 35] = [
+    "append.written",
+    "aside.cleared",
+    "aside.cleared-file",
+    "aside.noted",
+    "aside.restored",
+    "aside.restored-file",
+    "aside.saved",
+    "aside.unstaged",
+    "attempt.begun",
+    "attempt.checkpoint-cleared",
+    "attempt.forgotten",
+    "checkpoint.saved",
+    "commit.staged",
+    "lock.taken",
+    "loop.agent-ended",
+    "loop.finishing",
+    "loop.step-saved",
+    "loop.taken-over",
+    "recover.committed",
+    "recover.undone",
+    "replace.renamed",
+    "replace.written",
+    "restore.checked-out",
+    "restore.files-changed",
+    "restore.head-moved",
+    "restore.index-put",
+    "restore.note-left",
+    "restore.note-removed",
+    "restore.saved",
+    "settle.checked",
+    "settle.committed",
+    "settle.journaled",
+    "settle.logged",
+    "settle.marked",
+    "settle.ticked",
+];
+
+/// What was asked for.
+struct Fault {
+    name: String,
+    left: AtomicU32,
+}
+
+static FAULT: LazyLock<Option<Fault>> =
+    LazyLock::new(|| Some(parse(&Env::process().get(VARIABLE)?)));
+
+fn parse(text: &str) -> Fault {
+    let (name, count) = match text.rsplit_once(':') {
+        Some((name, count)) => (name, count.parse().unwrap_or(1)),
+        None => (text, 1),
+    };
+    Fault { name: name.to_owned(), left: AtomicU32::new(count) }
+}
+
+impl Fault {
+    /// Counts this time, and tells how many are left; none if another fault is meant.
+    fn count(&self, name: &str) -> Option<u32> {
+        let less = |left: u32| Some(left.saturating_sub(1));
+        let matches = self.name == name;
+        matches.then(|| {
+            let before = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+            before.unwrap_or_default()
+        })
+    }
+}
+
+/// Here the state has just changed, or is about to.
+pub fn point(name: &'static str) {
+    if let Some(1) = FAULT.as_ref().and_then(|fault| fault.count(name)) {
+        die();
+    }
+}
+
+/// Here state is written; fails if that was asked for.
+pub(crate) fn write() -> io::Result<()> {
+    let Some(fault) = FAULT.as_ref() else { return Ok(()) };
+    let once = fault.count("write") == Some(1);
+    let from_now_on = fault.count("writes").is_some_and(|left| left <= 1);
+    match once || from_now_on {
+        true => {
+            Err(io::Error::new(io::ErrorKind::StorageFull, "made to fail by RALPH_INTERNAL__FAULT"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// By the signal that nothing can catch, through the shell: what an `abort` leaves is different,
+/// and the standard library cannot send a signal.
+#[expect(clippy::disallowed_methods, reason = "only ever reached by our own fault campaign")]
+fn die() {
+    let _ = std::process::Command::new("sh").args(["-c", "kill -KILL $PPID"]).status();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(text: &str, name: &str) -> Vec<Option<u32>> {
+        let fault = parse(text);
+        (0..3).map(|_| fault.count(name)).collect()
+    }
+
+    #[test]
+    fn the_nth_time_is_found() {
+        assert_eq!(counted("lock.taken", "lock.taken"), [Some(1), Some(0), Some(0)]);
+        assert_eq!(counted("lock.taken:2", "lock.taken"), [Some(2), Some(1), Some(0)]);
+        assert_eq!(counted("lock.taken:x", "lock.taken"), [Some(1), Some(0), Some(0)]);
+        assert_eq!(counted("lock.taken:2", "write"), [None, None, None]);
+    }
+
+    #[test]
+    fn points_are_sorted_and_different() {
+        assert!(POINTS.is_sorted_by(|one, other| one < other));
+    }
+}

@@ -1,0 +1,58 @@
+//! Keys of every known shape, made up anew, because nobody should keep real-looking ones in a file.
+
+use crate::fixtures;
+
+/// A text with made-up keys in it.
+#[derive(Debug, Clone)]
+pub struct KeyShape {
+    /// Whose keys look like that.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// What of it must not be kept.
+    pub secrets: Vec<String>,
+}
+
+/// All shapes of `fixtures/key-shapes.tsv`.
+pub fn key_shapes() -> Vec<KeyShape> {
+    let table = fs_err::read_to_string(fixtures().join("key-shapes.tsv")).expect("the table");
+    let rows = table.lines().filter(|line| !line.starts_with('#'));
+    rows.map(|row| {
+        let (name, pattern) = row.split_once('\t').expect("two columns");
+        filled(name, &pattern.replace("\\n", "\n"))
+    })
+    .collect()
+}
+
+fn filled(name: &str, pattern: &str) -> KeyShape {
+    let mut shape = KeyShape { name: name.to_owned(), text: String::new(), secrets: Vec::new() };
+    let mut rest = pattern;
+    while let Some((before, after)) = rest.split_once('<') {
+        let (count, after) = after.split_once('>').expect("a closing bracket");
+        let hexadecimal = count.ends_with('x');
+        let count: usize = count.trim_end_matches('x').parse().expect("a length");
+        let seed = shape.text.len() + before.len();
+        let secret = letters(seed, count, hexadecimal);
+        shape.text.push_str(before);
+        shape.text.push_str(&secret);
+        // Short parts are names rather than secrets.
+        shape.secrets.extend(Some(secret).filter(|_| count >= 16));
+        rest = after;
+    }
+    shape.text.push_str(rest);
+    shape
+}
+
+/// Letters and digits in no order; the same each time.
+fn letters(seed: usize, count: usize, hexadecimal: bool) -> String {
+    let all: &[u8] = match hexadecimal {
+        true => b"0123456789abcdef",
+        false => b"0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT",
+    };
+    let mut state = seed as u64 + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(all[(state >> 33) as usize % all.len()])
+    };
+    (0..count).map(|_| next()).collect()
+}

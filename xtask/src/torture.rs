@@ -1,0 +1,124 @@
+//! `cargo xtask torture`: we break our own programs on purpose, and an oracle says what must be
+//! true afterwards. docs/reliability.md tells what is promised and how each promise is tested.
+
+mod agents;
+mod concurrency;
+pub(crate) mod dice;
+mod disk;
+mod hooks_at_once;
+mod hostile;
+mod kill;
+mod links;
+mod oracle;
+mod stage;
+mod state_files;
+mod tally;
+mod users_work;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::{Args, ValueEnum};
+
+use self::dice::Dice;
+use self::tally::{Bounds, Tally};
+use crate::run;
+
+/// What to break, and for how long.
+#[derive(Debug, Args)]
+pub(crate) struct Torture {
+    /// Which campaigns; all of them if none is named.
+    #[arg(value_enum)]
+    campaigns: Vec<Campaign>,
+    /// How many rounds each campaign has at most.
+    #[arg(long, default_value_t = 200)]
+    rounds: usize,
+    /// How long all of it may take; the campaigns share the time.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Where the randomness begins; the same seed gives the same faults.
+    #[arg(long, default_value_t = 20_260_101)]
+    seed: u64,
+    /// A folder with the programs; without it they are built.
+    #[arg(long)]
+    binaries: Option<Utf8PathBuf>,
+    /// Only name the points at which the loop can be killed.
+    #[arg(long)]
+    list: bool,
+}
+
+/// What is done to the loop and its hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Campaign {
+    /// Killed at every point and at random instants.
+    Kill,
+    /// Writes fail, disks are full or read-only, state files are damaged.
+    Disk,
+    /// Hooks, loops, a person and a garbage collection at once.
+    Concurrency,
+    /// Fuzzed inputs, ids that want to be paths, links that lead outside, keys.
+    Hostile,
+    /// Agents that bomb, flood, hide, hang and refuse to end.
+    Agents,
+}
+
+const ALL: [Campaign; 5] =
+    [Campaign::Kill, Campaign::Disk, Campaign::Concurrency, Campaign::Hostile, Campaign::Agents];
+
+/// Runs the campaigns.
+///
+/// # Errors
+/// When something was not true that must be, or a campaign could not be run.
+pub(crate) fn run(wanted: &Torture) -> Result<()> {
+    if wanted.list {
+        ralph_core::fault::POINTS.iter().for_each(|point| println!("{point}"));
+        return Ok(());
+    }
+    let binaries = match &wanted.binaries {
+        Some(folder) => folder.canonicalize_utf8()?,
+        None => built()?,
+    };
+    println!("seed {}", wanted.seed);
+    let campaigns = if wanted.campaigns.is_empty() { &ALL[..] } else { &wanted.campaigns };
+    let begun = Instant::now();
+    let mut tallies = Vec::new();
+    for (number, campaign) in campaigns.iter().enumerate() {
+        // What one campaign leaves of the time is for those after it.
+        let until = wanted.seconds.map(|seconds| {
+            let left = Duration::from_secs(seconds).saturating_sub(begun.elapsed());
+            Instant::now() + left / u32::try_from(campaigns.len() - number).unwrap_or(1)
+        });
+        let bounds = Bounds { rounds: wanted.rounds, until };
+        tallies.push(campaign.run(&binaries, bounds, wanted.seed)?);
+    }
+    println!("in all:");
+    tallies.iter().for_each(|tally| println!("{tally}"));
+    let violations: Vec<&str> =
+        tallies.iter().flat_map(|tally| tally.violations()).map(String::as_str).collect();
+    ensure!(violations.is_empty(), "seed {}: violated by {}", wanted.seed, violations.join("; "));
+    Ok(())
+}
+
+impl Campaign {
+    fn run(self, binaries: &Utf8Path, bounds: Bounds, seed: u64) -> Result<Tally> {
+        // Each campaign has dice of its own, so that it can be repeated alone.
+        let mut dice = Dice::new(seed);
+        let (name, campaign): (_, fn(&Utf8Path, &mut Dice, &mut Tally) -> Result<()>) = match self {
+            Self::Kill => ("kill", kill::run),
+            Self::Disk => ("disk", disk::run),
+            Self::Concurrency => ("concurrency", concurrency::run),
+            Self::Hostile => ("hostile", hostile::run),
+            Self::Agents => ("agents", agents::run),
+        };
+        let mut tally = Tally::new(name, bounds);
+        campaign(binaries, &mut dice, &mut tally)?;
+        println!("{tally}");
+        Ok(tally)
+    }
+}
+
+fn built() -> Result<Utf8PathBuf> {
+    run::cargo(&["build", "--quiet", "--package", "ralph-hooks", "--package", "ralph-loop"])?;
+    Ok(run::root().join("target/debug"))
+}

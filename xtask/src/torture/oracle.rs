@@ -1,0 +1,146 @@
+//! What must be true afterwards, whatever was done to the loop.
+
+use camino::Utf8Path;
+use ralph_core::state::{Lock, StateDir};
+use test_support::TestRepo;
+
+use super::stage::{Ran, STORIES, Stage, plan_with};
+use super::users_work::UsersWork;
+
+/// After a kill and before the next start: nothing of the user's is lost.
+pub(super) fn after_a_kill(stage: &Stage) -> Vec<String> {
+    let mut found = stage.work.lost(&stage.repo);
+    found.extend(sound(&stage.repo));
+    found
+}
+
+/// After a start that was left alone: it completed, and everything is as it should be.
+pub(super) fn after_the_end(stage: &Stage, ran: &Ran) -> Vec<String> {
+    let mut found = Vec::new();
+    if ran.hung || ran.code != Some(0) {
+        found.push(format!("the run ended with {:?} (hung: {})", ran.code, ran.hung));
+    }
+    let plan = stage.read(stage.plan);
+    if plan != plan_with("x") {
+        found.push(format!("the plan is\n{plan}"));
+    }
+    found.extend(commits(stage));
+    found.extend(stage.work.differences(&UsersWork::read(&stage.repo)));
+    found.extend(sound(&stage.repo));
+    found.extend(records(stage));
+    found.extend(leftovers(stage));
+    if !found.is_empty() {
+        found.push(format!("the loop said:\n{}", ran.said));
+    }
+    found
+}
+
+/// Each story has exactly one commit, each commit its story, and no file of the user's is in one.
+fn commits(stage: &Stage) -> Vec<String> {
+    let subjects = stage.repo.git(["log", "--format=%s"]);
+    let mut made: Vec<&str> = subjects.lines().filter(|line| line.starts_with("feat(")).collect();
+    made.sort_unstable();
+    let wanted = STORIES.map(|id| format!("feat({id}): Make the part of {id}"));
+    let mut found = Vec::new();
+    if made != wanted {
+        found.push(format!("the commits are\n{subjects}"));
+    }
+    let files = stage.repo.git(["log", "--format=", "--name-only", "--grep=^feat("]);
+    let of_others = |path: &&str| {
+        let expected = path.starts_with("made/US-") || path.starts_with(".ralph/");
+        let known = [stage.plan, "shared.txt", "progress.md"].contains(path);
+        !path.is_empty() && (UsersWork::is_users(path) || !(expected || known))
+    };
+    found.extend(files.lines().filter(of_others).map(|path| format!("{path} was committed")));
+    let state = files.lines().filter(|path| path.starts_with(".ralph/") && !is_visible(path));
+    found.extend(state.map(|path| format!("{path} was committed, which is state")));
+    for id in STORIES {
+        let shown = ["show", &format!("HEAD:made/{id}.txt")];
+        let shown = stage.repo.try_git(stage.repo.root().as_std_path(), shown).stdout;
+        if shown != format!("all of {id}\n").as_bytes() {
+            let shown = String::from_utf8_lossy(&shown);
+            found.push(format!("made/{id}.txt is committed as {shown:?}"));
+        }
+    }
+    found
+}
+
+fn is_visible(path: &str) -> bool {
+    let below = path.trim_start_matches(".ralph/");
+    below.split('/').next().is_some_and(StateDir::is_users)
+}
+
+/// The repository is as git wants it.
+pub(super) fn sound(repo: &TestRepo) -> Vec<String> {
+    let checked = repo.try_git(repo.root().as_std_path(), ["fsck", "--strict", "--no-dangling"]);
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    let complaints = said.lines().filter(|line| !line.starts_with("notice:")).count();
+    match checked.status.success() && complaints == 0 {
+        true => Vec::new(),
+        false => vec![format!("git fsck: {said}")],
+    }
+}
+
+/// Journal and progress are whole, and tell of each story once.
+fn records(stage: &Stage) -> Vec<String> {
+    let mut found = Vec::new();
+    let journal = stage.read(".ralph/events.jsonl");
+    for line in journal.lines() {
+        if serde_json::from_str::<serde_json::Value>(line).is_err() {
+            found.push(format!("a line of the journal is torn: {line}"));
+        }
+    }
+    let progress = stage.path(stage.plan).with_file_name("progress.md");
+    let progress = fs_err::read_to_string(progress).unwrap_or_default();
+    let done = progress.matches("- Status: SUCCESS").count();
+    if done != STORIES.len() {
+        found.push(format!("the progress tells of {done} successes:\n{progress}"));
+    }
+    found
+}
+
+/// No lock, no note of ours, no temporary file and no process is left.
+pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
+    let mut found = Vec::new();
+    let state = StateDir::of_project(stage.repo.root());
+    for lock in [state.lock(), state.settle_lock(), state.strikes_lock(), state.rollback_lock()] {
+        if Lock::holder(&lock).is_some() {
+            found.push(format!("{lock} is still held"));
+        }
+    }
+    for note in [state.attempt(), state.settling(), state.current_story(), state.checkpoint()] {
+        if note.exists() {
+            found.push(format!("{note} is left"));
+        }
+    }
+    walk(stage.repo.root(), &mut |path| {
+        let name = path.file_name().unwrap_or_default();
+        let in_git = path.as_str().contains("/.git/");
+        let ours = name.starts_with("ralph-") || name.starts_with(".ralph-restore");
+        let is_lock = in_git && name.ends_with(".lock");
+        let is_temporary = !in_git && name.ends_with(".tmp");
+        if is_lock || is_temporary || (ours && path.is_file()) {
+            found.push(format!("{path} is left"));
+        }
+    });
+    let processes = stage.processes();
+    if !processes.is_empty() {
+        let names = processes.iter().map(|pid| {
+            let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&command).replace('\0', " ")
+        });
+        found.push(format!("processes are left: {}", names.collect::<Vec<_>>().join(", ")));
+    }
+    found
+}
+
+/// Every file below a folder.
+pub(super) fn walk(folder: &Utf8Path, each: &mut dyn FnMut(&Utf8Path)) {
+    for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(entry.path(), each);
+        } else {
+            each(entry.path());
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A project with a user's work of every kind in it, a plan of five stories, and a loop to torture.
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use camino::{Utf8Path, Utf8PathBuf};
+use test_support::{Scratch, TestRepo, fixtures, program, signal, started_with};
+use wait_timeout::ChildExt;
+
+use super::users_work::UsersWork;
+
+/// A whole run takes seconds; whoever takes longer than this hangs.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The stories of the plan.
+pub(super) const STORIES: [&str; 5] = ["US-001", "US-002", "US-003", "US-004", "US-005"];
+
+/// Where a plan can be: in the folder that is never rolled back, or among the user's files.
+pub(super) const PLANS: [&str; 2] = [".ralph/PRD-1/plan.md", "IMPLEMENTATION_PLAN.md"];
+
+const CONFIG: &str = "\
+[rollback]
+after_failures = 1
+[verify]
+commands = [\"! test -e made/broken.txt\"]
+[session]
+stories_per_session = 2
+[limits]
+attempts_per_story = 50
+stalled_after = 50
+[agent]
+grace = 1
+";
+
+/// A project under torture.
+pub(super) struct Stage {
+    pub(super) repo: TestRepo,
+    pub(super) plan: &'static str,
+    pub(super) work: UsersWork,
+    notes: Scratch,
+    binaries: Utf8PathBuf,
+    agent: String,
+}
+
+/// How a start of the loop ended.
+#[derive(Debug, Clone)]
+pub(super) struct Ran {
+    /// Its exit code; none if a signal ended it.
+    pub(super) code: Option<i32>,
+    /// Whether it was killed.
+    pub(super) killed: bool,
+    /// Whether it had to be killed because it did not end.
+    pub(super) hung: bool,
+    pub(super) took: Duration,
+    pub(super) said: String,
+}
+
+impl Stage {
+    /// A project with all kinds of uncommitted work, and the agent that works with hooks.
+    pub(super) fn new(binaries: &Utf8Path, plan: &'static str) -> Self {
+        let repo = TestRepo::new();
+        repo.git(["config", "user.name", "Test"]);
+        repo.git(["config", "user.email", "test@localhost"]);
+        repo.write(".ralph/config.toml", CONFIG);
+        repo.write(plan, plan_with(" "));
+        let work = UsersWork::make(&repo);
+        let stage = Self {
+            repo,
+            plan,
+            work,
+            notes: Scratch::new(),
+            binaries: binaries.to_owned(),
+            agent: String::new(),
+        };
+        stage.with_agent("tortured")
+    }
+
+    /// The same with another agent of the fixtures.
+    pub(super) fn with_agent(self, name: &str) -> Self {
+        let script = fixtures().join("agents").join(format!("{name}.sh"));
+        Self { agent: format!("sh '{script}'"), ..self }
+    }
+
+    /// A hook's program.
+    pub(super) fn binary(&self, name: &str) -> Utf8PathBuf {
+        self.binaries.join(name)
+    }
+
+    /// A program with this stage's environment.
+    pub(super) fn program(&self, path: &str) -> Command {
+        let mut command = program(path, &self.home());
+        command
+            .current_dir(self.repo.root())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("RALPH_AGENT", &self.agent)
+            .env("AGENT_NOTES", self.notes.root())
+            .env("RALPH_LOOP", self.binary("ralph-loop"))
+            .env("HOOKS", &self.binaries);
+        command
+    }
+
+    /// The loop, not started yet; its output goes to a file, because orphans would hold a pipe.
+    pub(super) fn looped(&self, args: &[&str]) -> Result<Command> {
+        let mut command = self.program(self.binary("ralph-loop").as_str());
+        let out = fs_err::File::create(self.out())?.into_parts().0;
+        command.args(args).process_group(0).stdin(Stdio::null());
+        command.stderr(out.try_clone()?).stdout(out);
+        Ok(command)
+    }
+
+    /// Starts the loop, with a fault if one is named.
+    pub(super) fn start(&self, fault: Option<&str>) -> Result<Child> {
+        let mut command = self.looped(&["--allow-dirty"])?;
+        if let Some(fault) = fault {
+            command.env("RALPH_INTERNAL__FAULT", fault);
+        }
+        command.spawn().context("the loop does not start")
+    }
+
+    /// Waits until the loop has ended.
+    pub(super) fn wait(&self, mut child: Child, begun: Instant) -> Result<Ran> {
+        let ended = child.wait_timeout(PATIENCE)?;
+        if ended.is_none() {
+            child.kill()?;
+        }
+        let status = child.wait()?;
+        Ok(Ran {
+            code: status.code(),
+            killed: status.signal() == Some(9),
+            hung: ended.is_none(),
+            took: begun.elapsed(),
+            said: fs_err::read(self.out())
+                .map(|said| String::from_utf8_lossy(&said).into_owned())?,
+        })
+    }
+
+    /// Runs the loop to its end.
+    pub(super) fn run(&self, fault: Option<&str>) -> Result<Ran> {
+        let begun = Instant::now();
+        self.wait(self.start(fault)?, begun)
+    }
+
+    /// Every process that lives on in this stage's environment.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        started_with(&format!("HOME={}", self.home()))
+    }
+
+    /// Kills all of them, as a machine does that goes down; git is among them.
+    pub(super) fn kill_everything(&self) {
+        for _ in 0..20 {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            left.into_iter().for_each(|pid| signal("KILL", pid));
+        }
+    }
+
+    /// Kills the agent and what it started, but neither the loop nor its git.
+    pub(super) fn kill_agent(&self) {
+        let run = |pid: &u32| {
+            let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|each| each.starts_with(b"RALPH_RUN="))
+        };
+        self.processes().into_iter().filter(run).for_each(|pid| signal("KILL", pid));
+    }
+
+    fn home(&self) -> Utf8PathBuf {
+        self.repo.scratch().path("home")
+    }
+
+    fn out(&self) -> Utf8PathBuf {
+        self.repo.scratch().path("out")
+    }
+
+    /// A path in the project.
+    pub(super) fn path(&self, name: &str) -> Utf8PathBuf {
+        self.repo.root().join(name)
+    }
+
+    /// What the agent left of this name outside of the project; empty if nothing.
+    pub(super) fn note(&self, name: &str) -> String {
+        fs_err::read_to_string(self.notes.path(name)).unwrap_or_default()
+    }
+
+    /// Leaves a sign for whoever looks for it outside of the project.
+    pub(super) fn leave_note(&self, name: &str) {
+        self.notes.file(name, "");
+    }
+
+    /// The text of a file; empty if there is none.
+    pub(super) fn read(&self, name: &str) -> String {
+        let bytes = fs_err::read(self.path(name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// The plan with the same mark in all of its boxes.
+pub(super) fn plan_with(mark: &str) -> String {
+    let story = |id: &&str| format!("- [{mark}] {id}: Make the part of {id}\n");
+    format!("# Plan\n\n{}", STORIES.iter().map(story).collect::<String>())
+}

@@ -1,0 +1,133 @@
+//! What a user has lying about when the loop starts, and whether it is still there.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use test_support::TestRepo;
+
+/// A name that is neither one line nor UTF-8.
+const ODD: &[u8] = b"odd \"name\"\n\xff.txt";
+
+/// Paths of the user's work: changed, removed, staged, new, ignored.
+const NAMES: [&str; 10] = [
+    "a.txt",
+    "gone.txt",
+    "twice.txt",
+    "tool.sh",
+    "new-staged.txt",
+    "notes/private.txt",
+    "notes/link",
+    "app.log",
+    "build/out.bin",
+    "removed-staged.txt",
+];
+
+/// The user's work as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UsersWork {
+    files: BTreeMap<PathBuf, Option<(u32, Vec<u8>)>>,
+    staged: String,
+    stash: String,
+}
+
+impl UsersWork {
+    /// Leaves work of every kind in a repository; commits what is there first.
+    pub(super) fn make(repo: &TestRepo) -> Self {
+        for name in ["gone.txt", "twice.txt", "tool.sh", "removed-staged.txt", "shared.txt"] {
+            repo.write(name, format!("{name}, as committed\n"));
+        }
+        repo.commit_all("what the user has");
+        repo.write("src/lib.rs", "// an idea, put away\n");
+        repo.git(["stash", "push", "-q", "-m", "an idea"]);
+
+        repo.write("a.txt", "changed\r\nwithout a newline at the end");
+        repo.remove("gone.txt");
+        repo.chmod("tool.sh", 0o755);
+        repo.write("twice.txt", "staged\n");
+        repo.write("new-staged.txt", "new and staged\n");
+        repo.git(["add", "twice.txt", "new-staged.txt"]);
+        repo.git(["rm", "-q", "--cached", "removed-staged.txt"]);
+        repo.write("twice.txt", "changed after it was staged\n");
+        repo.write("notes/private.txt", "new\n");
+        repo.chmod("notes/private.txt", 0o600);
+        repo.symlink("notes/link", "../a.txt");
+        repo.write(OsStr::from_bytes(ODD), "new as well\n");
+        repo.write("app.log", "ignored\n");
+        repo.write("build/out.bin", [0, 159, 146, 150]);
+        Self::read(repo)
+    }
+
+    /// The work as it is now.
+    pub(super) fn read(repo: &TestRepo) -> Self {
+        let names = NAMES.iter().map(PathBuf::from).chain([PathBuf::from(OsStr::from_bytes(ODD))]);
+        let content = |name: PathBuf| {
+            let found = read(&repo.root().as_std_path().join(&name));
+            (name, found)
+        };
+        let staged = ["diff", "--cached", "--raw", "--no-renames", "--abbrev=40", "--"];
+        Self {
+            files: names.map(content).collect(),
+            staged: repo.git(staged.into_iter().chain([":!.ralph"])),
+            stash: repo.git(["stash", "list", "--format=%H %gs"]),
+        }
+    }
+
+    /// What is not as it was; empty if all is.
+    pub(super) fn differences(&self, now: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, before) in &self.files {
+            let now = now.files.get(name).unwrap_or(&None);
+            if now != before {
+                found.push(format!("the user's {name:?} was {before:?} and is {now:?}"));
+            }
+        }
+        if now.staged != self.staged {
+            let (before, now) = (&self.staged, &now.staged);
+            found.push(format!("the user had staged\n{before}and now it is\n{now}"));
+        }
+        if now.stash != self.stash {
+            found.push(format!("the stash was {} and is {}", self.stash, now.stash));
+        }
+        found
+    }
+
+    /// What is neither as it was on disk nor kept aside; empty while everything can be had back by
+    /// `git checkout refs/ralph/aside/<run> -- <file>`.
+    pub(super) fn lost(&self, repo: &TestRepo) -> Vec<String> {
+        let now = Self::read(repo);
+        let refs = repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/aside"]);
+        let kept = |name: &Path, content: &[u8]| {
+            refs.lines().any(|reference| {
+                let mut object = std::ffi::OsString::from(format!("{reference}:"));
+                object.push(name);
+                let args = [OsStr::new("cat-file"), OsStr::new("blob"), &object];
+                repo.try_git(repo.root().as_std_path(), args).stdout == content
+            })
+        };
+        let changed =
+            self.files.iter().filter(|(name, before)| now.files.get(*name) != Some(before));
+        changed
+            .filter_map(|(name, before)| Some((name, before.as_ref()?)))
+            .filter(|(name, (_, content))| !kept(name, content))
+            .map(|(name, _)| format!("the user's {name:?} is neither there nor kept aside"))
+            .chain((now.stash != self.stash).then(|| "the stash is not what it was".to_owned()))
+            .collect()
+    }
+
+    /// Whether a commit that the loop made holds a file of the user's.
+    pub(super) fn is_users(path: &str) -> bool {
+        NAMES.contains(&path) || path.starts_with("\"odd") || path.starts_with("notes/")
+    }
+}
+
+fn read(path: &Path) -> Option<(u32, Vec<u8>)> {
+    let metadata = fs_err::symlink_metadata(path).ok()?;
+    if metadata.is_symlink() {
+        let target = fs_err::read_link(path).ok()?;
+        return Some((0o120_000, target.into_os_string().as_bytes().to_vec()));
+    }
+    Some((metadata.mode() & 0o7777, fs_err::read(path).ok()?))
+}
