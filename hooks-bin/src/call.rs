@@ -90,6 +90,22 @@ impl<'a> Call<'a> {
         Some(self.project().state()?.session(&id))
     }
 
+    /// Whether our loop started this very session. One that its agent starts in turn inherits the
+    /// loop's variables, but not the story.
+    pub fn is_of_our_loop(&self) -> bool {
+        let working = || fs_err::read_to_string(self.project().own_state().working_session()).ok();
+        self.env.run().is_some() && working().is_none_or(|id| id.trim() == self.input.session_id)
+    }
+
+    /// Notes the session as the one that works for our loop, if it is the first to speak.
+    pub fn claim_work(&self) {
+        let path = self.project().own_state().working_session();
+        if self.env.run().is_some() && self.project().takes_part() && !path.exists() {
+            // Without the note every session of the run counts, as it does without this hook.
+            let _ = ralph_core::state::replace(&path, self.input.session_id.as_bytes());
+        }
+    }
+
     /// The story under way.
     pub fn story(&self) -> Option<Id> {
         let text = fs_err::read_to_string(self.project().own_state().current_story()).ok()?;

@@ -28,12 +28,16 @@ const MARGIN_CHARS: usize = 4000;
 const FAILURE_LINES: usize = 8;
 const GUARDRAIL_LINES: usize = 20;
 
+/// How much of a line is passed on.
+const LONGEST_LINE: usize = 300;
+
 /// How far back the journal is searched for the iteration.
 const JOURNAL_LINES: usize = 200;
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     let prompt = call.input.prompt.as_deref().unwrap_or_default();
     call.journal(&Event::Prompt { prompt: kept(prompt) });
+    call.claim_work();
     let Some(story) = call.story() else { return Ok(Decision::NoOpinion) };
     let parts = [
         Some(under_way(call, &story)),
@@ -90,13 +94,14 @@ fn guardrails(call: &Call<'_>) -> Option<String> {
     let lessons: Vec<&str> = lessons.collect();
     // The newest are the ones that matter most.
     let newest = lessons.iter().skip(lessons.len().saturating_sub(GUARDRAIL_LINES));
-    let newest: Vec<&str> = newest.copied().collect();
+    let newest: Vec<String> =
+        newest.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();
     (!newest.is_empty()).then(|| newest.join("\n"))
 }
 
 fn failure(call: &Call<'_>) -> Option<String> {
     let text = last_failure(call.project().own_state())?;
     let lines = text.lines().filter(|line| !line.trim().is_empty()).take(FAILURE_LINES);
-    let lines: Vec<String> = lines.map(|line| line.chars().take(300).collect()).collect();
+    let lines: Vec<String> = lines.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();
     (!lines.is_empty()).then(|| mask(&lines.join("\n")))
 }

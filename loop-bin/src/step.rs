@@ -55,9 +55,17 @@ impl State {
     }
 
     /// How often the story under way was tried in vain.
-    fn attempts(&self) -> u64 {
+    pub(crate) fn attempts(&self) -> u64 {
         let story = self.story.as_ref();
         story.and_then(|story| self.counters.attempts.get(story)).copied().unwrap_or(0)
+    }
+
+    /// The story was tried more than once in its session, and failed; the last time is counted
+    /// when the attempt turns out to be in vain.
+    fn count_failures(&mut self, failures: u64) {
+        if let (Some(story), 2..) = (self.story.clone(), failures) {
+            *self.counters.attempts.entry(story).or_default() += failures - 1;
+        }
     }
 
     /// Which budget of the run is used up, if one is.
@@ -140,8 +148,9 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
         Event::Chosen { choice, seconds } => chosen(&mut state, choice, seconds),
         Event::Announced(wish) => announced(&mut state, wish),
         Event::Begun => Action::RunAgent,
-        Event::Worked { end, spent, exit_code } => {
+        Event::Worked { end, spent, exit_code, failures } => {
             state.book(spent, exit_code);
+            state.count_failures(failures);
             worked(&mut state, end)
         }
         Event::SettledInSession { stories, spent, iteration } => {

@@ -17,7 +17,8 @@
 pub const MASK: &str = "[masked]";
 
 /// Beginnings of keys, and the least length of the whole.
-const BEGINNINGS: [(&str, usize); 45] = [
+const BEGINNINGS: [(&str, usize); 46] = [
+    ("dp.pt.", 20),
     ("sk-", 20),
     ("rk_live_", 20),
     ("rk_test_", 20),
@@ -99,6 +100,12 @@ pub fn mask(text: &str) -> String {
             rest = rest.get(length..).unwrap_or_default();
             continue;
         }
+        if let Some(length) = assigned(rest, before, masked.chars().next_back()) {
+            masked.push_str(MASK);
+            rest = rest.get(length..).unwrap_or_default();
+            before = Before::Nothing;
+            continue;
+        }
         let length = rest.find(|c| !is_key_char(c)).unwrap_or(rest.len());
         if length == 0 {
             let c = rest.chars().next().unwrap_or_default();
@@ -113,6 +120,19 @@ pub fn mask(text: &str) -> String {
         rest = after;
     }
     masked
+}
+
+/// The length of a value that is assigned to a telling name: up to the closing quote, or else up to
+/// where a value ends in shells, programs and data.
+fn assigned(rest: &str, before: Before, last: Option<char>) -> Option<usize> {
+    if before != Before::Assignment || rest.starts_with([' ', '"', '\'', '`', '=', '>']) {
+        return None;
+    }
+    let line = rest.lines().next().unwrap_or_default();
+    let quoted = last.filter(|c| matches!(c, '"' | '\'' | '`')).and_then(|quote| line.find(quote));
+    let ends = |c: char| c.is_whitespace() || "\"'`,;)]}<>".contains(c);
+    let length = quoted.or_else(|| line.find(ends)).unwrap_or(line.len());
+    (length >= SHORTEST_VALUE).then_some(length)
 }
 
 /// What stands before a word.
@@ -150,7 +170,7 @@ impl Before {
             Self::Address
         } else if lower == "bearer" || lower == "basic" {
             Self::Bearer
-        } else if TELLING.iter().any(|name| lower.contains(name)) {
+        } else if TELLING.iter().any(|name| lower.contains(name)) || word.ends_with("_KEY") {
             // An option takes the word after it, with or without a sign between.
             if word.starts_with("--") { Self::Assignment } else { Self::Name }
         } else {
@@ -162,13 +182,12 @@ impl Before {
 /// Puts a word, or the mask in its place.
 fn push_word(masked: &mut String, word: &str, before: Before, after: &str) {
     let is_secret = match before {
-        Before::Assignment => word.len() >= SHORTEST_VALUE,
         Before::Bearer => {
             word.len() >= SHORTEST_VALUE
                 && word.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
         }
         Before::User => after.starts_with('@'),
-        Before::Nothing | Before::Name | Before::Address => false,
+        _ => false,
     };
     let shown = if is_secret || is_key(word) { MASK } else { word };
     masked.push_str(shown);
@@ -183,7 +202,8 @@ fn is_key(word: &str) -> bool {
     let known = BEGINNINGS
         .iter()
         .any(|(beginning, least)| word.starts_with(beginning) && word.len() >= *least);
-    known || is_signed_token(word) || is_machine_made(word)
+    let is_webhook = word.contains("hooks.slack.com/services/");
+    known || is_webhook || is_signed_token(word) || is_machine_made(word)
 }
 
 /// Three parts with dots between, of which the first is the encoded beginning of an object.
@@ -239,7 +259,10 @@ mod tests {
         check("API_KEY=abcdefgh", "API_KEY=[masked]");
         check("export DB_PASSWORD='hunter2-x'", "export DB_PASSWORD='[masked]'");
         check("\"client_secret\": \"abc123def\"", "\"client_secret\": \"[masked]\"");
-        check("password: hunter2!", "password: [masked]!");
+        check("password: hunter2!", "password: [masked]");
+        check("password=Tr0ub4dor&3xyz now", "password=[masked] now");
+        check("PASSWORD=\"p@ss w0rd!x\" now", "PASSWORD=\"[masked]\" now");
+        check("export STRIPE_KEY=zq8Yw2kLmN4p", "export STRIPE_KEY=[masked]");
         check("Authorization: Bearer abcdef123456", "Authorization: Bearer [masked]");
         check("postgres://app:hunter2@db/x", "postgres://app:[masked]@db/x");
     }

@@ -1,6 +1,7 @@
 //! The next story, where the session was asked to go on: by our own loop, or by a feature list.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use ralph_core::config::Config;
 use ralph_core::gate::{
@@ -51,19 +52,30 @@ fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> A
         Course::GoOn(story) => story,
         other => return end_of(session, &other),
     };
-    let fingerprint = session.fingerprint(Some(&path));
+    // The transcript may be cut short or missing, and work leaves other traces.
+    let work_tree = session.work_tree(&dir.progress());
+    let fingerprint = session.fingerprint(Some(&path)) + &work_tree;
     if let Err(why) =
         session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
     {
         return refused(session, why, &story.id);
     }
-    if let Err(error) = state::replace(&dir.progress(), &counted_up(&progress, standing)) {
-        // Our own count still bounds it.
+    // Our own count bounds it also where theirs cannot be written.
+    if let Err(error) = count_up(dir, &progress, standing) {
         call.record("continuation", &error.to_string());
     }
     let ticking = Ticking::Agent { progress: dir.progress() };
     let text = instruction(None, &plan, story, standing, &ticking);
     Answer::Decided(send_on(session, text))
+}
+
+/// A file of which only the beginning was read is left as it is.
+fn count_up(dir: &LoopDir, progress: &[u8], standing: Standing) -> io::Result<()> {
+    let path = dir.progress();
+    if progress.len() > plan::MAX_PLAN_BYTES {
+        return Err(io::Error::other(format!("{path} is too large, so nothing is counted in it")));
+    }
+    state::replace_users(&path, &counted_up(progress, standing))
 }
 
 fn standing(progress: &[u8], config: &Config) -> Standing {

@@ -88,6 +88,10 @@ pub(super) fn ended(call: &Call<'_>) -> Decision {
     if session.is_bound() {
         let before = call.session().and_then(|dir| LastStop::load(&dir));
         let status = before.as_ref().map_or(StopStatus::Ended, |stop| stop.status);
+        if before.is_none() {
+            let status = status.word().to_owned();
+            call.journal(&Event::StopAllowed { status, note: call.input.reason.clone() });
+        }
         record(&session, status, before.and_then(|stop| stop.note));
     }
     for dir in session.dirs() {
@@ -144,6 +148,10 @@ fn log_incomplete(call: &Call<'_>, story: &str) {
 /// Removes what only served the session. How it ended is kept for a loop that waits for it, and
 /// what other tools wrote is theirs.
 fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
+    // A link may lead to what is another session's.
+    if state::leads_elsewhere(dir.root()) {
+        return;
+    }
     let mut served = vec![dir.block_counters(), dir.block_lock(), dir.reads()];
     if !a_loop_waits {
         served.extend([dir.last_verdict(), dir.last_stop()]);

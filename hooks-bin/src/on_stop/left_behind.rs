@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ralph_core::gate::{Cause, Who};
+use ralph_core::gate::{Cause, StopStatus, Who};
 use ralph_core::git::Repo;
 use ralph_core::hook::Decision;
 use ralph_core::leftovers::{Kind, added_lines, find, told};
@@ -10,7 +10,6 @@ use ralph_core::state::Event;
 use ralph_core::transcript::Ending;
 
 use super::session::Session;
-use super::stop;
 use crate::call::Call;
 use crate::harness::Failure;
 
@@ -33,7 +32,13 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[Kind]) -> Result<Decision, Failur
             call.journal(&Event::StopBlocked { reasons: vec![text.clone()] });
             Ok(Decision::Block(text))
         }
-        Err(why) => Ok(stop::let_go(&session, why, &[text])),
+        // The counts stay: what was let go once is not held back again unless it changes.
+        Err(why) => {
+            let note = Some(format!("{}; still unmet: {text}", why.told()));
+            let status = StopStatus::LetGo.word().to_owned();
+            call.journal(&Event::StopAllowed { status, note });
+            Ok(Decision::NoOpinion)
+        }
     }
 }
 

@@ -135,13 +135,10 @@ fn failed(
     why: &str,
 ) -> Result<Answer, Failure> {
     ralph_core::attempt::record_failure(place.state, why)?;
-    let dir = session.call.session();
-    let failures = dir.and_then(|dir| {
-        note_on_disk(&dir, |blocks| blocks.count_failure(&session.who, &attempt.story))
-    });
+    let failures = attempt.failures.saturating_add(1);
+    Attempt { failures, ..attempt.clone() }.save(place.state)?;
     let attempts = place.config.limits.attempts_per_story;
-    let spent = failures.is_none_or(|failures| failures >= attempts);
-    if spent {
+    if failures >= attempts {
         let note = format!("{} failed as often as it may: {why}", attempt.story);
         return Ok(Answer::Decided(leaving::allow(session, StopStatus::LetGo, Some(note))));
     }
@@ -157,7 +154,7 @@ fn failed(
          Next: fix that, run the checks yourself, and stop again.",
         attempt.story,
         attempt.title.trim(),
-        failures.unwrap_or_default()
+        failures
     );
     Ok(Answer::Decided(send_on(session, text)))
 }

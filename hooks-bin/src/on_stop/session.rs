@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::gate::{
     Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
 };
+use ralph_core::git::{Repo, Status};
 use ralph_core::plan::{self, Options, Plan};
 use ralph_core::project_plan;
 use ralph_core::settle::Attempt;
@@ -50,7 +51,7 @@ impl<'a> Session<'a> {
     /// says so itself. Any other session in the project is none of our business.
     pub(super) fn is_bound(&self) -> bool {
         let says_so = |dir: &SessionDir| dir.loop_state().exists() || dir.orchestrator().exists();
-        self.call.env.run().is_some() || self.loop_dir.is_some() || self.dirs.iter().any(says_so)
+        self.call.is_of_our_loop() || self.loop_dir.is_some() || self.dirs.iter().any(says_so)
     }
 
     /// Whether the session has files of its own.
@@ -80,7 +81,7 @@ impl<'a> Session<'a> {
 
     /// The attempt that our loop has under way in this session.
     pub(super) fn attempt(&self) -> Option<Attempt> {
-        let run = self.call.env.run()?;
+        let run = self.call.env.run().filter(|_| self.call.is_of_our_loop())?;
         self.any_attempt().filter(|attempt| attempt.run == run)
     }
 
@@ -159,7 +160,31 @@ impl<'a> Session<'a> {
         let cap = self.call.env.client_block_cap();
         let limits = Limits::new(&self.call.config().stop, cap, continuations);
         let dir = self.call.session().ok_or(LetGo::NoCount)?;
-        ask_on_disk(&dir, &self.who, cause, &moment, limits)
+        let asked = ask_on_disk(&dir, &self.who, cause, &moment, limits);
+        if asked == Err(LetGo::NoCount) {
+            self.call.record("counting", LetGo::NoCount.told());
+        }
+        asked
+    }
+
+    /// Stands for the work tree, all but one file.
+    pub(super) fn work_tree(&self, except: &Utf8Path) -> String {
+        let mut hasher = DefaultHasher::new();
+        let status = Repo::open(self.call.project().root())
+            .ok()
+            .and_then(|repo| Some((Status::read(&repo).ok()?, repo)));
+        if let Some((status, repo)) = status {
+            status.head.hash(&mut hasher);
+            for path in status.changed.iter().filter(|path| !repo.is_untouched(path)) {
+                let full = repo.top().join(path);
+                let metadata = fs_err::symlink_metadata(&full).ok();
+                let stamp = metadata.map(|metadata| (metadata.len(), metadata.modified().ok()));
+                if full != except.as_std_path() {
+                    (path, stamp).hash(&mut hasher);
+                }
+            }
+        }
+        format!("-{:016x}", hasher.finish())
     }
 
     /// Stands for everything that work leaves behind besides the transcript. What we ourselves

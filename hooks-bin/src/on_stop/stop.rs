@@ -59,7 +59,8 @@ fn concerns_us(session: &Session<'_>) -> bool {
 fn judge(session: &Session<'_>, ending: &Ending, status: StopStatus) -> Decision {
     let call = session.call;
     if !may_hold(&call.config().stop, call.input.stop_hook_active) {
-        return leaving::allow(session, status, None);
+        let note = "this turn was held back before, so its gates are not judged again";
+        return leaving::allow(session, status, Some(note.to_owned()));
     }
     let judged = gates::judge(session);
     if judged.unmet.is_empty() {
@@ -76,7 +77,7 @@ fn judge(session: &Session<'_>, ending: &Ending, status: StopStatus) -> Decision
 }
 
 /// Lets go although something is unmet, and says so.
-pub(super) fn let_go(session: &Session<'_>, why: LetGo, unmet: &[String]) -> Decision {
+fn let_go(session: &Session<'_>, why: LetGo, unmet: &[String]) -> Decision {
     let note = format!("{}; still unmet: {}", why.told(), unmet.join(" "));
     leaving::allow(session, StopStatus::LetGo, Some(note))
 }

@@ -55,10 +55,14 @@ impl Stage {
         })?;
         let journal = self.journal();
         let iteration = state.counters.iteration;
-        let attempt = match self.resume(story, iteration)? {
+        let mut attempt = match self.resume(story, iteration)? {
             Some(attempt) => attempt,
             None => settle::begin(&self.place(&journal), &plan, found, iteration)?,
         };
+        if attempt.failures != state.attempts() {
+            attempt.failures = state.attempts();
+            attempt.save(self.state())?;
+        }
         self.view.line(format!("iteration {iteration}: {story} {}", found.title));
         self.attempt = Some(attempt);
         self.report = Report::default();

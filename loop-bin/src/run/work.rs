@@ -32,6 +32,7 @@ impl Stage {
         };
         let prompt = self.prompt(&attempt)?;
         self.allowance = self.allowance(state);
+        self.forget_session()?;
         let keepsake = Keepsake::take(self.state());
         let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt)?;
         fault::point("loop.agent-ended");
@@ -51,6 +52,7 @@ impl Stage {
         if let Some(event) = self.settled_in_session(&attempt, &run, &recovered)? {
             return Ok(event);
         }
+        let failed = Attempt::load(self.state())?.map_or(0, |now| now.failures);
         let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;
         for finding in &repaired.findings {
             self.view.warn(format!("the agent {finding}"));
@@ -70,7 +72,16 @@ impl Stage {
             WorkEnd::Quota(_) => self.quota_streak + 1,
             _ => 0,
         };
-        Ok(Event::Worked { end, spent: spent_by(&run), exit_code: run.exit_code() })
+        let failures = failed.saturating_sub(attempt.failures);
+        Ok(Event::Worked { end, spent: spent_by(&run), exit_code: run.exit_code(), failures })
+    }
+
+    /// The next session that speaks is that of the agent about to be started.
+    fn forget_session(&self) -> std::io::Result<()> {
+        match fs_err::remove_file(self.state().working_session()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Names an operation of git's that the agent left under way.

@@ -26,7 +26,7 @@ fn chosen_story() -> Event {
 
 fn worked(end: WorkEnd) -> Event {
     let spent = Spent { cost_usd: 0.5, seconds: 10.0, tokens: 100 };
-    Event::Worked { end, spent, exit_code: Some(0) }
+    Event::Worked { end, spent, exit_code: Some(0), failures: 0 }
 }
 
 /// From the choice up to the end of the agent.

@@ -63,8 +63,8 @@ pub(crate) enum Event {
     Announced(Wish),
     /// Checkpoint and story are written down.
     Begun,
-    /// The agent ended.
-    Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32> },
+    /// The agent ended; its story failed so often in this session.
+    Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32>, failures: u64 },
     /// The stop hook settled stories in the agent's session, and the session left nothing undone.
     SettledInSession { stories: u64, spent: Spent, iteration: u64 },
     /// The attempt was settled, or could not be.

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::seconds::Seconds;
 use crate::guard;
@@ -222,6 +223,7 @@ impl Default for Stop {
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Session {
+    #[serde(deserialize_with = "part")]
     pub context_limit: f64,
     pub context_window: u64,
     pub stories_per_session: StoriesPerSession,
@@ -336,4 +338,13 @@ pub enum Weakened {
     Refuse,
     /// Nothing.
     Ignore,
+}
+
+/// A part of the whole. `80` for 80 % would never be reached, and nobody would notice.
+fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if (0.0..=1.0).contains(&number) {
+        return Ok(number);
+    }
+    Err(D::Error::custom(format!("{number} is not between 0 and 1; 80 % is 0.8")))
 }

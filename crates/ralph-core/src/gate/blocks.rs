@@ -158,8 +158,6 @@ pub struct Row {
     pub stories: Vec<String>,
     /// Whether the last stop only waited for something in the background.
     waiting: bool,
-    /// The story that failed last, and how often in this session.
-    failed: (String, u64),
     /// Which of the rows was used last.
     used: u64,
 }
@@ -225,15 +223,6 @@ impl Blocks {
         let mut row = self.row(who);
         row.stories.push(story.to_owned());
         self.keep(who, row);
-    }
-
-    /// Counts a failure of this story and tells how often it failed in this session.
-    pub fn count_failure(&mut self, who: &Who, story: &str) -> u64 {
-        let mut row = self.row(who);
-        let before = if row.failed.0 == story { row.failed.1 } else { 0 };
-        row.failed = (story.to_owned(), before.saturating_add(1));
-        self.keep(who, row);
-        before.saturating_add(1)
     }
 
     /// Notes that a stop was allowed: the turn is over.

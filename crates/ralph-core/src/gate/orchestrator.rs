@@ -65,7 +65,7 @@ impl Orchestrator {
     fn unmet(&self) -> Vec<Condition<'_>> {
         let known = CONDITIONS.iter().filter_map(|(name, next)| {
             let value = self.conditions.get(*name).or_else(|| self.other.get(*name))?;
-            Some(Condition { name, next, value: truth(value)? })
+            Some(Condition { name, next, value: judged(value) })
         });
         let own = self.conditions.iter().filter(|(name, _)| !is_known(name)).filter_map(
             |(name, value)| Some(Condition { name, next: "meet it", value: truth(value)? }),
@@ -106,6 +106,11 @@ impl Condition<'_> {
         let name = quoted(self.name);
         if self.value.is_none() { format!("{name} (not judged yet)") } else { name }
     }
+}
+
+/// Of the nine conditions, whatever is not clearly true is not met.
+fn judged(value: &Value) -> Option<bool> {
+    truth(value).unwrap_or(Some(false))
 }
 
 fn is_known(name: &str) -> bool {

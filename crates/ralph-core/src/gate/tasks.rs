@@ -11,7 +11,7 @@ use super::unmet::{Unmet, counted, first_of};
 use crate::state::{Id, SessionDir};
 
 /// More files than this are not read: a gate must stay quick.
-const MOST_FILES: usize = 1000;
+const MOST_FILES: usize = 20_000;
 
 /// How many titles a reason names.
 const NAMED: usize = 3;

@@ -1,7 +1,8 @@
 //! Which lines were added since the checkpoint, else since HEAD.
 //!
-//! A line counts as added if the old file did not hold it as often as the new one does. That is
-//! coarser than a diff, and kinder: a line that was moved or indented is an old one.
+//! A line counts as added if the old files did not hold it as often as the new ones do. That is
+//! coarser than a diff, and kinder: a line that was moved, within its file or to another, or that
+//! was indented is an old one.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -29,8 +30,7 @@ pub fn added_lines(repo: &Repo, state: &StateDir) -> Result<Vec<Added>, GitError
     let mut paths = listed(repo, &["ls-files", "--others", "--exclude-standard", "-z"])?;
     match &base {
         Some(base) => {
-            let args =
-                ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-filter=d"];
+            let args = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];
             let args: Vec<&str> = args.into_iter().chain([base.as_str(), "--"]).collect();
             paths.extend(listed(repo, &args)?);
         }
@@ -44,13 +44,19 @@ pub fn added_lines(repo: &Repo, state: &StateDir) -> Result<Vec<Added>, GitError
         Some(base) => contents_at(repo, &base, &paths)?,
         None => HashMap::new(),
     };
-    let added = paths.iter().filter_map(|path| {
-        let now = content_now(&repo.top().join(OsStr::from_bytes(path)))?;
+    let mut gone = HashMap::new();
+    let mut added = Vec::new();
+    for path in &paths {
+        let now = content_now(&repo.top().join(OsStr::from_bytes(path)));
         let old = before.get(path.as_slice()).map(Vec::as_slice).unwrap_or_default();
-        let path = String::from_utf8_lossy(path).into_owned();
-        Some(Added { path, lines: new_lines(old, &now) })
-    });
-    Ok(added.filter(|file| !file.lines.is_empty()).collect())
+        let lines = new_lines(old, &now.unwrap_or_default(), &mut gone);
+        added.push(Added { path: String::from_utf8_lossy(path).into_owned(), lines });
+    }
+    for file in &mut added {
+        file.lines.retain(|(_, line)| !take_one(&mut gone, line.as_bytes()));
+    }
+    added.retain(|file| !file.lines.is_empty());
+    Ok(added)
 }
 
 /// What to compare with: the checkpoint's snapshot, its commit, or HEAD, whichever exists first.
@@ -69,21 +75,36 @@ fn listed(repo: &Repo, args: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
     Ok(names.map(<[u8]>::to_vec).collect())
 }
 
-fn new_lines(old: &[u8], new: &[u8]) -> Vec<(usize, String)> {
-    let mut known: HashMap<&[u8], usize> = HashMap::new();
-    for line in old.split(|byte| *byte == b'\n') {
-        *known.entry(line.trim_ascii()).or_default() += 1;
+/// How often each line is there.
+type Lines = HashMap<Vec<u8>, usize>;
+
+/// The lines that the old file did not hold; those that only the old one holds are gone.
+fn new_lines(old: &[u8], new: &[u8], gone: &mut Lines) -> Vec<(usize, String)> {
+    let mut known = Lines::new();
+    for line in old.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+        *known.entry(line.to_vec()).or_default() += 1;
     }
     let mut added = Vec::new();
-    for (at, line) in new.split(|byte| *byte == b'\n').enumerate() {
-        let line = line.trim_ascii();
-        match known.get_mut(line) {
-            Some(count) if *count > 0 => *count -= 1,
-            _ if line.is_empty() => {}
-            _ => added.push((at + 1, String::from_utf8_lossy(line).into_owned())),
+    for (at, line) in new.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate() {
+        if !take_one(&mut known, line) && !line.is_empty() {
+            added.push((at + 1, String::from_utf8_lossy(line).into_owned()));
         }
     }
+    for (line, count) in known {
+        *gone.entry(line).or_default() += count;
+    }
     added
+}
+
+/// Whether the line was there once more.
+fn take_one(lines: &mut Lines, line: &[u8]) -> bool {
+    match lines.get_mut(line) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -94,8 +115,9 @@ mod tests {
     fn moved_and_indented_lines_are_old_and_repeated_ones_new() {
         let old = b"a\nb // TODO\nc\n";
         let new = b"c\n\n    b // TODO\r\na\nb // TODO\nd";
-        let found = new_lines(old, new);
+        let mut gone = Lines::new();
+        let found = new_lines(old, new, &mut gone);
         assert_eq!(found, [(5, "b // TODO".to_owned()), (6, "d".to_owned())]);
-        assert_eq!(new_lines(b"", b""), []);
+        assert_eq!(new_lines(b"", b"", &mut gone), []);
     }
 }

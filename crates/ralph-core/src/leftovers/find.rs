@@ -144,7 +144,8 @@ mod tests {
         check("a.ts", "const label = 'TODO';", None);
         check("a.rs", "// TODOS are kept in a list", None);
         check("a.md", "TODO: write docs", None);
-        check("Makefile", "# TODO", None);
+        check("Makefile", "# TODO", Some(("TODO", Kind::Marker)));
+        check("notes", "# TODO", None);
     }
 
     #[test]

@@ -75,16 +75,23 @@ const EXTENSIONS: &[(Language, &[&str])] = &[
     (Language::Ruby, &["rb", "rake"]),
     (Language::Rust, &["rs"]),
     (Language::Scala, &["scala", "sc"]),
-    (Language::Shell, &["sh", "bash", "zsh"]),
+    (Language::Shell, &["sh", "bash", "zsh", "pl", "pm", "mk", "cmake", "dockerfile"]),
     (Language::Sql, &["sql"]),
     (Language::Swift, &["swift"]),
     (Language::Yaml, &["yml", "yaml", "toml"]),
 ];
 
+/// Files without an extension whose comments are those of the shell.
+const SHELL_LIKE: [&str; 6] =
+    ["Makefile", "GNUmakefile", "Dockerfile", "Containerfile", "Justfile", "Vagrantfile"];
+
 impl Language {
     /// The language of a file; none for prose, data and what we do not know.
     pub(super) fn of(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
+        if SHELL_LIKE.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            return Some(Self::Shell);
+        }
         let (_, extension) = name.rsplit_once('.')?;
         let extension = extension.to_ascii_lowercase();
         let row = EXTENSIONS.iter().find(|(_, known)| known.contains(&extension.as_str()))?;

@@ -53,7 +53,11 @@ impl LoopField {
         let text = value.get(decoration..)?.trim_ascii_end();
         let length = match self {
             Self::Status => text.len(),
-            _ => text.iter().take_while(|b| b.is_ascii_digit()).count(),
+            // What is no number is replaced as a whole.
+            _ => match text.iter().take_while(|b| b.is_ascii_digit()).count() {
+                0 => text.iter().take_while(|b| !b.is_ascii_whitespace()).count(),
+                digits => digits,
+            },
         };
         let start = line.start + colon + 1 + decoration;
         Some(start..start + length)
@@ -117,6 +121,8 @@ mod tests {
             assert_eq!(String::from_utf8(after).unwrap(), expected);
         };
         check(FILE, LoopField::Iteration, "4", &FILE.replace("3/20", "4/20"));
+        check("Iteration: three\n", LoopField::Iteration, "1", "Iteration: 1\n");
+        check("Iteration: -3 of 5", LoopField::Iteration, "1", "Iteration: 1 of 5");
         check(FILE, LoopField::Status, "COMPLETE\n", &FILE.replace("in progress", "COMPLETE"));
         check("- Iteration:\n", LoopField::Iteration, "1", "- Iteration: 1\n");
         check("", LoopField::Iteration, "1", "- Iteration: 1\n");

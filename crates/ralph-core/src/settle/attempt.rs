@@ -47,6 +47,9 @@ pub struct Attempt {
     pub branch: Option<String>,
     /// When it began, as RFC 3339 in UTC.
     pub began: String,
+    /// How often the story failed before, in this run.
+    #[serde(default)]
+    pub failures: u64,
     /// The plan as it was.
     #[serde(skip)]
     pub plan_before: Vec<u8>,
@@ -110,6 +113,7 @@ pub fn begin(
         head: status.head,
         branch: status.branch,
         began: state::now(),
+        failures: 0,
         plan_before: plan.bytes().to_vec(),
     };
     remove_if_there(&place.state.claim())?;

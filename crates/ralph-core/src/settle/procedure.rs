@@ -227,14 +227,14 @@ fn tick_and_commit(
     let head = Status::read(place.repo)?.head;
     Marker::new(&attempt.story, head.clone()).save(place.state)?;
     fault::point("settle.marked");
-    state::replace(&attempt.plan, &ticked)?;
+    state::replace_users(&attempt.plan, &ticked)?;
     fault::point("settle.ticked");
     let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = format!("feat({}): {title}\n", attempt.story);
     match commit::commit_all(place, head.as_deref(), &message) {
         Ok(commit) => Ok(Ok(commit)),
         Err(refusal) => {
-            state::replace(&attempt.plan, open.bytes())?;
+            state::replace_users(&attempt.plan, open.bytes())?;
             commit::unstage(place.repo)?;
             Marker::clear(place.state)?;
             match refusal {
@@ -330,7 +330,7 @@ pub fn log_progress(attempt: &Attempt, entry: &Entry) -> io::Result<()> {
 /// Marks the story of an attempt as waiting for a person.
 pub fn mark_blocked(place: &Place<'_>, attempt: &Attempt, why: &str) -> Result<(), SettleError> {
     let blocked = plan_now(place, attempt)?.block(&attempt.story)?;
-    state::replace(&attempt.plan, &blocked)?;
+    state::replace_users(&attempt.plan, &blocked)?;
     place.journal.append(&Event::StorySetAside { why: why.to_owned() })?;
     Ok(())
 }

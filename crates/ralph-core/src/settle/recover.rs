@@ -50,7 +50,7 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     }
     let plan = plan_now(place, &attempt)?;
     if plan.story(&attempt.story).is_some_and(|story| story.state != State::Done) {
-        state::replace(&attempt.plan, &plan.tick(&attempt.story)?)?;
+        state::replace_users(&attempt.plan, &plan.tick(&attempt.story)?)?;
     }
     fault::point("recover.committed");
     let files = match &head {

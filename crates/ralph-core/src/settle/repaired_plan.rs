@@ -13,7 +13,7 @@ pub fn repair_plan(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, Set
     let after = plan::read_file(&attempt.plan).unwrap_or_default();
     let repaired = repair(&before, after.as_deref(), Some(&attempt.story));
     if after.as_deref() != Some(repaired.bytes.as_slice()) {
-        state::replace(&attempt.plan, &repaired.bytes)?;
+        state::replace_users(&attempt.plan, &repaired.bytes)?;
     }
     if !repaired.findings.is_empty() {
         let findings = repaired.findings.iter().map(ToString::to_string).collect();

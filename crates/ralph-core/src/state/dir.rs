@@ -242,6 +242,11 @@ impl StateDir {
         self.root.join("settle.lock")
     }
 
+    /// The session that works on the attempt: the first that speaks after the agent was started.
+    pub fn working_session(&self) -> Utf8PathBuf {
+        self.root.join("working-session")
+    }
+
     /// The agent's word about its story.
     pub fn claim(&self) -> Utf8PathBuf {
         self.root.join("claim.json")

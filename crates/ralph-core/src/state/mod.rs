@@ -40,4 +40,7 @@ pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use tail::last_lines;
-pub use write::{Cap, append_capped, append_line, open_log, remove_stale_temporaries, replace};
+pub use write::{
+    Cap, append_capped, append_line, leads_elsewhere, open_log, remove_stale_temporaries, replace,
+    replace_users,
+};

@@ -45,6 +45,16 @@ pub fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Replaces a file that is the user's or another tool's: where it is a link, what it leads to, and
+/// with the permissions that it has.
+pub fn replace_users(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    refuse_symlinks(path)?;
+    let Ok(real) = path.canonicalize_utf8() else { return replace(path, content) };
+    let mode = fs::metadata(&real)?.permissions();
+    replace(&real, content)?;
+    fs::set_permissions(&real, mode)
+}
+
 /// Appends one line; a newline is added, and those inside are the caller's mistake to avoid.
 pub fn append_line(path: &Utf8Path, line: &[u8]) -> io::Result<()> {
     let mut block = Vec::with_capacity(line.len() + 1);
@@ -164,6 +174,11 @@ fn permitted(size: u64) -> io::Result<()> {
 pub(super) fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
     refuse_symlinks(path)?;
     path.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+/// Whether a path below a state folder goes through a symlink.
+pub fn leads_elsewhere(path: &Utf8Path) -> bool {
+    refuse_symlinks(path).is_err()
 }
 
 /// Checks the path up to the state folder. The state folder itself may be a link: then it is the

@@ -143,3 +143,44 @@ fn several_stops_at_once_count_each_block_once() {
     let counts: serde_json::Value = serde_json::from_str(&counts).unwrap();
     assert_eq!((&counts["total"], &counts["rows"][""]["continuations"]), (&4.into(), &4.into()));
 }
+
+#[test]
+fn work_shows_in_the_tree_where_the_transcript_does_not_tell() {
+    let stage = stage();
+    let mut held = Vec::new();
+    for at in 0..4 {
+        stage.write(&format!("work-{at}.txt"), "done");
+        held.push(stage.stop("s1", at > 0).is_some());
+    }
+    assert_eq!(held, [true; 4]);
+    held = (0..2).map(|_| stage.stop("s1", true).is_some()).collect();
+    assert_eq!(held, [true, false], "two in a row with nothing done");
+}
+
+#[test]
+fn a_file_of_somebody_elses_stays_what_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = stage();
+    let scratch = stage.repo.scratch();
+    let real = scratch.file("elsewhere/progress.txt", PROGRESS);
+    fs_err::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let link = scratch.path("loop/progress.txt");
+    fs_err::remove_file(&link).unwrap();
+    fs_err::os::unix::fs::symlink(&real, &link).unwrap();
+    pass_next(&stage);
+    assert!(stage.stop("s1", false).is_some());
+    assert!(link.is_symlink());
+    assert!(scratch.read("elsewhere/progress.txt").contains("Iteration: 1"));
+    let mode = fs_err::metadata(&real).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+}
+
+#[test]
+fn a_file_that_is_too_large_to_be_read_whole_is_not_cut() {
+    let stage = stage();
+    let large = format!("{PROGRESS}\n{}end", "x".repeat(17 * 1024 * 1024));
+    stage.repo.scratch().file("loop/progress.txt", &large);
+    pass_next(&stage);
+    assert!(stage.stop("s1", false).is_some());
+    assert!(progress(&stage) == large);
+}

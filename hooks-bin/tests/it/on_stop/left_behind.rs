@@ -100,3 +100,25 @@ fn without_a_repository_or_a_commit_nothing_goes_wrong() {
     assert!(complete(&stage, "1").unwrap().contains("a.py:1"));
     assert!(!stage.exists(".ralph/.hook-error.json"));
 }
+
+#[test]
+fn lines_that_moved_to_another_file_are_old() {
+    let stage = Stage::new();
+    stage.write("src/old.rs", "// TODO: old\nfn a() {}\n");
+    stage.write("src/keep.rs", "// FIXME: old\nfn b() {}\n");
+    stage.repo.commit_all("old");
+    stage.repo.git(["mv", "src/old.rs", "src/new.rs"]);
+    stage.write("src/keep.rs", "fn b() {}\n");
+    stage.write("src/other.rs", "// FIXME: old\n");
+    assert_eq!(complete(&stage, "1"), None);
+    stage.write("src/other.rs", "// FIXME: old\n// FIXME: old\n");
+    assert!(complete(&stage, "1").unwrap().contains("`FIXME` (marker)"));
+}
+
+#[test]
+fn what_was_let_go_once_is_not_held_back_again() {
+    let stage = Stage::new();
+    stage.write("src/a.rs", "// TODO\n");
+    let held: Vec<bool> = (0..6).map(|_| complete(&stage, "1").is_some()).collect();
+    assert_eq!(held, [true, true, false, false, false, false]);
+}

@@ -167,3 +167,27 @@ fn the_attempt_of_another_run_is_left_alone() {
     assert_eq!(other.stop("s1", false), None);
     assert_eq!(commits(&other)[0], "plan");
 }
+
+#[test]
+fn a_session_that_the_agent_starts_itself_has_no_part_in_the_story() {
+    let stage = stage(CONFIG);
+    stage.write(".ralph/working-session", "s1");
+    stage.write("half.txt", "half of it");
+    assert_eq!(stage.stop("nested", false), None);
+    assert_eq!(attempt(&stage), Some(("US-001".into(), 1)), "nothing was settled");
+    work_on(&stage, "one.txt");
+    assert!(stage.stop("s1", false).unwrap().contains("US-001 is done"));
+}
+
+#[test]
+fn attempts_of_earlier_sessions_count() {
+    let stage = stage(CONFIG);
+    let state = StateDir::of_project(stage.repo.root());
+    let before = Attempt::load(&state).unwrap().unwrap();
+    Attempt { failures: 1, ..before }.save(&state).unwrap();
+    work_on(&stage, "broken");
+    assert!(stage.stop("s1", false).unwrap().contains("attempt 2 of 3"));
+    work_on(&stage, "more.txt");
+    assert_eq!(stage.stop("s1", true), None, "the third failure is the last");
+    assert_eq!(stage.allowed().0, "let_go");
+}

@@ -166,3 +166,12 @@ fn how_a_session_of_the_loop_ended_is_kept_for_the_loop() {
     assert!(stage.read(".ralph/state/s1/stop.json").contains("\"status\": \"allowed\""));
     assert!(!stage.exists(".ralph/state/s1/blocks.json"));
 }
+
+#[test]
+fn cleaning_up_never_goes_through_a_link() {
+    let stage = Stage::new();
+    stage.write(".ralph/state/other/session.log", "Read: /a\n");
+    stage.repo.symlink(".ralph/state/s1", "other");
+    stage.send(&json!({"hook_event_name": "SessionEnd", "session_id": "s1", "reason": "other"}));
+    assert_eq!(stage.read(".ralph/state/other/session.log"), "Read: /a\n");
+}
