@@ -91,7 +91,7 @@ pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
 pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
     let Ground { project, config, repo, plan } = ground;
-    let view = View::new(env, config.run.json);
+    let view = View::new(env, config.run.json_events);
     let plan = match plan {
         None => project.own_state().plan(1),
         Some(plan) => {
