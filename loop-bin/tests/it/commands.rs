@@ -154,3 +154,25 @@ fn the_doctor_knows_the_hooks_and_says_how_to_mend_them() {
     );
     ran.says("note     hooks neither registered nor beside ralph-loop: ralph-pre-prompt; copy");
 }
+
+#[test]
+fn status_tells_of_verdicts_denials_and_what_waits() {
+    let stage = Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second\n");
+    let line = |rest: &str| {
+        format!("{{\"v\":1,\"at\":\"2026-01-01T00:00:00.000Z\",\"source\":\"x\",{rest}}}\n")
+    };
+    let journal = [
+        line(
+            r#""event":"verdict","verdict":"failed","runner":"cargo","passed":3,"failed":2,"tests":["a"]"#,
+        ),
+        line(r#""event":"denied","rule":"git-push","tool":"Bash","target":"git push""#),
+        "a torn li".to_owned(),
+    ];
+    stage.repo.write(".ralph/events.jsonl", journal.concat());
+    stage.repo.write(".ralph/run.json", r#"{"version":1,"run":"r","counters":{"iteration":4}}"#);
+    let ran = stage.run(&["status"]);
+    ran.ended(0).says("Verdict   2026-01-01T00:00:00.000Z failed, 2 failed");
+    ran.says("Denied    2026-01-01T00:00:00.000Z git-push: git push");
+    ran.says("For you   US-001 is blocked: First");
+    ran.says("For you   the last run was killed; start again to go on with it");
+}
