@@ -87,7 +87,7 @@ fn show_results(root: &Utf8Path) -> Result<(), Failure> {
         say(format!("  {line}"));
     }
     say(format!(
-        "\nLook around:\n  cd {root}\n  cat .ralph/PRD-1/progress.md\n  ralph-loop undo        # the \
+        "\nLook around:\n  cd '{root}'\n  cat .ralph/PRD-1/progress.md\n  ralph-loop undo        # the \
          attempt that was rolled back\n  ralph-loop status"
     ));
     Ok(())

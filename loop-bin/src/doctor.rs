@@ -12,11 +12,11 @@ use ralph_core::env::Env;
 use ralph_core::git::{Git, Repo, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
-use ralph_core::state::{Lock, PROJECT_MARKER};
+use ralph_core::state::Lock;
 
 use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
-use crate::terminal::say;
+use crate::terminal::{counted, say};
 use crate::{agent, here, install, trust};
 
 /// Less than this leaves no room for a build.
@@ -32,8 +32,8 @@ enum Finding {
 
 /// Something is wrong.
 #[derive(Debug, thiserror::Error)]
-#[error("mend what is marked as a PROBLEM, then ask again")]
-struct Unwell;
+#[error("{0} to be mended")]
+struct Unwell(String);
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
@@ -63,7 +63,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     if live {
         findings.push(live::try_hooks(env, &project, &config)?);
     }
-    let is_well = !findings.iter().any(|finding| matches!(finding, Finding::Bad(_)));
+    let count = findings.iter().filter(|finding| matches!(finding, Finding::Bad(_))).count();
     for finding in &findings {
         match finding {
             Finding::Good(text) => say(format!("ok       {text}")),
@@ -71,7 +71,10 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
             Finding::Bad(text) => say(format!("PROBLEM  {text}")),
         }
     }
-    if is_well { Ok(Success::Done) } else { Err(Unwell.into()) }
+    match count {
+        0 => Ok(Success::Done),
+        count => Err(Unwell(counted(count, "thing is", "things are")).into()),
+    }
 }
 
 /// Who else can write what we obey.
@@ -102,8 +105,11 @@ fn git(project: &Project) -> Vec<Finding> {
 
 fn plan(project: &Project, env: &Env, config: &Config) -> Finding {
     match here::plan(project, env, config) {
-        Ok(plan) => Finding::Good(format!("{}: {} open stories", plan.path(), plan.counts().open)),
-        Err(error) => Finding::Bad(format!("{error}; `ralph-loop init` writes an example")),
+        Ok(plan) => {
+            let open = counted(plan.counts().open, "open story", "open stories");
+            Finding::Good(format!("{}: {open}", here::shown(plan.path())))
+        }
+        Err(error) => Finding::Bad(error.to_string()),
     }
 }
 
@@ -145,27 +151,38 @@ fn checks(config: &Config) -> Finding {
     }
 }
 
+/// One line for all hooks that are in the same state.
 fn hooks(project: &Project, env: &Env) -> Vec<Finding> {
     let installed = Installed::anywhere(env, project);
-    let beside = install::folder_of_this_program();
-    let one = |name: &str| {
-        let file = beside.as_ref().map(|folder| folder.join(name)).filter(|path| path.is_file());
-        match file {
-            _ if installed.has_any(name) => {
-                Finding::Good(format!("the hook {name} is registered with the client"))
-            }
-            Some(file) if !is_executable(&file) => {
-                Finding::Bad(format!("{file} is not executable; run `chmod +x {file}`"))
-            }
-            Some(_) => Finding::Good(format!(
-                "the hook {name} is here, and the loop passes it to Claude Code"
-            )),
-            None => Finding::Worth(format!(
-                "the hook {name} is neither registered nor beside ralph-loop; copy it there"
-            )),
+    let beside = install::folder_of_this_program().unwrap_or_default();
+    let (registered, others): (Vec<&str>, Vec<&str>) =
+        HOOK_NAMES.into_iter().partition(|name| installed.has_any(name));
+    let (here, missing): (Vec<&str>, Vec<&str>) =
+        others.into_iter().partition(|name| beside.join(name).is_file());
+    let (passed, broken): (Vec<&str>, Vec<&str>) =
+        here.into_iter().partition(|name| is_executable(&beside.join(name)));
+    let mut findings: Vec<Finding> = broken
+        .iter()
+        .map(|name| {
+            let file = beside.join(name);
+            Finding::Bad(format!("{file} is not executable; run `chmod +x {file}`"))
+        })
+        .collect();
+    for (names, state) in [
+        (registered, "registered with the client"),
+        (passed, "beside ralph-loop, which passes them to Claude Code"),
+    ] {
+        if !names.is_empty() {
+            findings.push(Finding::Good(format!("hooks {state}: {}", names.join(", "))));
         }
-    };
-    HOOK_NAMES.into_iter().map(one).collect()
+    }
+    if !missing.is_empty() {
+        let names = missing.join(", ");
+        findings.push(Finding::Worth(format!(
+            "hooks neither registered nor beside ralph-loop: {names}; copy them there"
+        )));
+    }
+    findings
 }
 
 fn is_executable(path: &Utf8Path) -> bool {
@@ -186,7 +203,7 @@ fn disk(project: &Project) -> Option<Finding> {
     let stat = nix::sys::statvfs::statvfs(project.root().as_std_path()).ok()?;
     let free = stat.blocks_available() as u64 * stat.fragment_size() as u64 / 1024 / 1024;
     Some(match free {
-        0..LEAST_FREE_MIB => Finding::Bad(format!("only {free} MiB are free; make room")),
-        _ => Finding::Good(format!("{free} MiB are free, {PROJECT_MARKER} included")),
+        0..LEAST_FREE_MIB => Finding::Bad(format!("only {free} MiB of disk are free; make room")),
+        _ => Finding::Good(format!("{} GiB of disk are free", free / 1024)),
     })
 }

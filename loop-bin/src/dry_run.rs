@@ -1,32 +1,27 @@
 //! `--dry-run`: what a run would do; nothing is written and no agent runs.
 
-use ralph_core::config::RollbackOn;
+use ralph_core::config::{Mode, RollbackOn};
 use ralph_core::env::Env;
 use ralph_core::git::Status;
-use ralph_core::plan::Next;
+use ralph_core::plan::{Next, Plan};
 use ralph_core::state::Lock;
 
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
+use crate::here;
 use crate::run::Ground;
-use crate::terminal::say;
+use crate::terminal::{counted, say};
 
 /// Shows it.
 pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
     let Ground { project, config, repo, plan } = ground;
-    let plan = plan?;
-    let counts = plan.counts();
     say(format!("Project   {}", project.root()));
-    say(format!("Plan      {}", plan.path()));
-    say(format!(
-        "Stories   {} open, {} done, {} blocked, {} optional",
-        counts.open, counts.done, counts.blocked, counts.optional
-    ));
-    say(match plan.next_story(&Default::default()) {
-        Next::Story(story) => format!("Next      {} {}", story.id, story.title),
-        Next::Complete => "Next      nothing: the plan is complete".to_owned(),
-        Next::Stuck { .. } => "Next      nothing: what is left is blocked".to_owned(),
-    });
+    if config.run.mode == Mode::Planning {
+        say("Mode      planning: the agent writes or refreshes the plan, and nothing else is kept");
+    }
+    if let Some(plan) = &plan {
+        show_plan(plan);
+    }
     say(format!("Agent     {}", config.agent.command));
     let options = ClientOptions::find(env, &project, &config.agent.command);
     options.told.iter().for_each(|told| say(format!("Hooks     {told}")));
@@ -40,9 +35,14 @@ pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
         RollbackOn::Never => "never",
     };
     say(format!("Rollback  {rollback}"));
+    let iterations = match config.run.max_iterations {
+        0 => "any number of iterations".to_owned(),
+        most => counted(most as usize, "iteration", "iterations"),
+    };
     say(format!(
-        "Limits    {} iterations, {} attempts a story, {} s an iteration",
-        config.run.max_iterations, config.limits.attempts_per_story, config.agent.timeout
+        "Limits    {iterations}, {} a story, {} s an iteration",
+        counted(config.limits.attempts_per_story as usize, "attempt", "attempts"),
+        config.agent.timeout
     ));
     if !Status::read(&repo)?.is_clean(&repo) {
         let then = if config.run.allow_dirty {
@@ -56,4 +56,18 @@ pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
         say("Warning   another loop holds the project: the run would be refused");
     }
     Ok(Success::Done)
+}
+
+fn show_plan(plan: &Plan) {
+    let counts = plan.counts();
+    say(format!("Plan      {}", here::shown(plan.path())));
+    say(format!(
+        "Stories   {} open, {} done, {} blocked, {} optional",
+        counts.open, counts.done, counts.blocked, counts.optional
+    ));
+    say(match plan.next_story(&Default::default()) {
+        Next::Story(story) => format!("Next      {} {}", story.id, story.title),
+        Next::Complete => "Next      nothing: the plan is complete".to_owned(),
+        Next::Stuck { .. } => "Next      nothing: what is left is blocked".to_owned(),
+    });
 }

@@ -1,6 +1,6 @@
 //! The project around the working directory: what every subcommand begins with.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{Config, Flag};
 use ralph_core::env::Env;
 use ralph_core::plan::{FindError, Plan};
@@ -17,6 +17,12 @@ pub(crate) fn folder() -> std::io::Result<Utf8PathBuf> {
     })?;
     Utf8PathBuf::from_path_buf(here)
         .map_err(|path| std::io::Error::other(format!("{} is not UTF-8", path.display())))
+}
+
+/// A path as it is shown: from the working directory, where it lies below that.
+pub(crate) fn shown(path: &Utf8Path) -> Utf8PathBuf {
+    let below = folder().ok().and_then(|here| path.strip_prefix(here).ok().map(Utf8Path::to_owned));
+    below.filter(|path| !path.as_str().is_empty()).unwrap_or_else(|| path.to_owned())
 }
 
 /// The project that we are in.

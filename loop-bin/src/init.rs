@@ -121,16 +121,20 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
     write_new(&custom.join("notify"), NOTIFY, true)?;
     if with_pre_push {
         pre_push::write(&project)?;
-    } else {
-        say("`ralph-loop init --pre-push` adds a git hook that refuses to push while a loop runs.");
     }
-    say(format!("Write your stories into {}, commit, and run `ralph-loop`.", shown_plan(state)));
+    say(format!("\nNext:\n  write your stories into {}, and commit", shown_plan(state)));
+    say("  ralph-loop doctor            # is everything in place?");
+    say("  ralph-loop --dry-run         # what would be done?");
+    say("  ralph-loop                   # go");
+    if !with_pre_push {
+        say("  ralph-loop init --pre-push   # if git itself shall refuse pushes while a loop runs");
+    }
     Ok(Success::Done)
 }
 
 fn shown_plan(state: &StateDir) -> String {
     let number = state.prd_numbers().first().copied().unwrap_or(1);
-    state.plan(number).into_string()
+    here::shown(&state.plan(number)).into_string()
 }
 
 /// What kind of project it is, and how it is checked.
@@ -175,14 +179,14 @@ fn config(checks: &[&str]) -> String {
 
 fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() {
-        say(format!("kept     {path}"));
+        say(format!("kept     {}", here::shown(path)));
         return Ok(());
     }
     state::replace(path, text.as_bytes())?;
     if executable {
         fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
     }
-    say(format!("written  {path}"));
+    say(format!("written  {}", here::shown(path)));
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::exit::{Failure, Success};
 use crate::here;
 use crate::run::Record;
-use crate::terminal::say;
+use crate::terminal::{counted, say};
 
 /// How far back the journal is looked through.
 const LINES: usize = 2_000;
@@ -127,11 +127,11 @@ impl Report {
     fn show(&self) {
         say(match (self.running, &self.last_finish) {
             (Some(pid), _) => format!("Running   process {pid}"),
-            (None, Some(finish)) => format!("Not running; the last run ended: {finish}"),
-            (None, None) => "Not running".to_owned(),
+            (None, Some(finish)) => format!("Not running   the last run ended: {finish}"),
+            (None, None) => "Not running   no run has ended here yet".to_owned(),
         });
         match (&self.plan, &self.plan_problem) {
-            (Some(plan), _) => say(format!("Plan      {plan}")),
+            (Some(plan), _) => say(format!("Plan      {}", here::shown(plan.as_str().into()))),
             (None, Some(problem)) => say(format!("Plan      {problem}")),
             (None, None) => {}
         }
@@ -140,10 +140,15 @@ impl Report {
         if let Some(story) = &self.story {
             say(format!("Story     {story}, iteration {}", self.iteration));
         }
-        say(format!(
-            "Spent     {} commits in {} iterations, {} tokens, ${:.4}",
-            self.commits, self.iteration, self.tokens, self.cost_usd
-        ));
+        if self.iteration > 0 {
+            let commits = counted(self.commits as usize, "commit", "commits");
+            let iterations = counted(self.iteration as usize, "iteration", "iterations");
+            let mut spent = format!("Spent     {commits} in {iterations}");
+            if self.tokens > 0 {
+                spent.push_str(&format!(", {} tokens, ${:.4}", self.tokens, self.cost_usd));
+            }
+            say(spent);
+        }
         for (title, lines) in
             [("Verdict ", &self.verdicts), ("Denied  ", &self.denials), ("For you ", &self.waiting)]
         {

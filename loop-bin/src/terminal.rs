@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
 use ralph_core::env::Env;
+use ralph_core::plan::Plan;
 
 use crate::agent::Seen;
 
@@ -55,11 +56,27 @@ pub(crate) enum View {
     Json,
 }
 
+/// What the agent works on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Glimpse<'a> {
+    pub(crate) story: &'a str,
+    pub(crate) iteration: u64,
+}
+
 /// Where the plan stands, for the view.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Position {
     pub(crate) done: u64,
     pub(crate) total: u64,
+}
+
+impl Position {
+    /// That of a plan.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let counts = plan.counts();
+        let total = counts.open + counts.done + counts.blocked;
+        Self { done: counts.done as u64, total: total as u64 }
+    }
 }
 
 impl View {
@@ -116,6 +133,7 @@ impl View {
     pub(crate) fn position(&mut self, position: Position) {
         match self {
             Self::Live { bar, .. } => {
+                bar.set_message("");
                 bar.set_length(position.total);
                 bar.set_position(position.done);
                 bar.enable_steady_tick(Duration::from_millis(120));
@@ -129,7 +147,7 @@ impl View {
     }
 
     /// What the agent does now.
-    pub(crate) fn glimpse(&mut self, story: &str, elapsed: Duration, seen: &Seen) {
+    pub(crate) fn glimpse(&mut self, what: Glimpse<'_>, elapsed: Duration, seen: &Seen) {
         match self {
             Self::Plain { last, at } if *last != seen.doing && !seen.doing.is_empty() => {
                 // An agent that prints without end must not fill the log of whoever started us.
@@ -138,9 +156,9 @@ impl View {
                 }
                 *at = Some(Instant::now());
                 last.clone_from(&seen.doing);
-                self.line(format!("{story} | {}", seen.doing));
+                self.line(format!("{} | {}", what.story, seen.doing));
             }
-            Self::Live { bar, .. } => bar.set_message(glimpse_line(story, elapsed, seen)),
+            Self::Live { bar, .. } => bar.set_message(glimpse_line(what, elapsed, seen)),
             _ => {}
         }
     }
@@ -160,8 +178,9 @@ impl View {
     }
 }
 
-fn glimpse_line(story: &str, elapsed: Duration, seen: &Seen) -> String {
-    let mut parts = vec![story.to_owned(), clock(elapsed)];
+fn glimpse_line(what: Glimpse<'_>, elapsed: Duration, seen: &Seen) -> String {
+    let name = format!("{} (iteration {})", what.story, what.iteration);
+    let mut parts = vec![name, clock(elapsed)];
     if seen.tokens > 0 {
         parts.push(format!("{}k tokens", seen.tokens / 1000));
     }
@@ -171,7 +190,7 @@ fn glimpse_line(story: &str, elapsed: Duration, seen: &Seen) -> String {
     if let Some(cost) = seen.cost_usd {
         parts.push(format!("${cost:.2}"));
     }
-    parts.push(seen.doing.clone());
+    parts.push(printable(&seen.doing));
     parts.join("  ")
 }
 

@@ -22,6 +22,9 @@ use crate::step::Signal;
 /// How often deadline, silence and signals are looked at.
 const PULSE: Duration = Duration::from_millis(25);
 
+/// How often what is shown is shown anew, at least.
+const CLOCK: Duration = Duration::from_millis(500);
+
 /// How long the pipes are read after everything that could write to them was ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -115,9 +118,15 @@ pub(crate) fn supervise(
         look(&now);
         now.heard
     };
+    let mut shown = Instant::now();
     let end = loop {
         let heard = match ticks.recv_timeout(PULSE) {
             Ok(()) => show(look),
+            // A clock is shown as well, and it goes on while the agent is silent.
+            Err(RecvTimeoutError::Timeout) if shown.elapsed() >= CLOCK => {
+                shown = Instant::now();
+                show(look)
+            }
             Err(RecvTimeoutError::Timeout) => {
                 seen.lock().unwrap_or_else(PoisonError::into_inner).heard
             }

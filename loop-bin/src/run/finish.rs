@@ -158,7 +158,15 @@ impl Stage {
 
 fn receipt(spent: Spent) -> String {
     let time = Duration::try_from_secs_f64(spent.seconds).unwrap_or_default();
-    format!("{} of the agent's time, {} tokens, ${:.4}", clock(time), spent.tokens, spent.cost_usd)
+    let mut text = format!("{} of the agent's time", clock(time));
+    // An agent that reports nothing is not one that is free.
+    if spent.tokens > 0 {
+        text.push_str(&format!(", {} tokens", spent.tokens));
+    }
+    if spent.cost_usd > 0.0 {
+        text.push_str(&format!(", ${:.4}", spent.cost_usd));
+    }
+    text
 }
 
 /// Up to the stated reset and a second more; where none is stated, or it has passed without

@@ -27,9 +27,7 @@ impl Stage {
 
     pub(super) fn choose(&mut self, state: &State) -> Result<Event, Failure> {
         let plan = self.load_plan()?;
-        let counts = plan.counts();
-        let total = counts.open + counts.done + counts.blocked;
-        self.view.position(Position { done: counts.done as u64, total: total as u64 });
+        self.view.position(Position::of(&plan));
         let ids = |stories: &[&plan::Story]| {
             stories.iter().map(|story| story.id.clone()).collect::<Vec<_>>().join(", ")
         };

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use ralph_core::config::Config;
+use ralph_core::config::{Config, Mode};
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::git::{Repo, Status};
-use ralph_core::plan::Plan;
+use ralph_core::plan::{FindError, Plan};
 use ralph_core::project::Project;
 use ralph_core::prompt::{self, Template};
 use ralph_core::settle::Report;
@@ -45,7 +45,8 @@ pub(crate) struct Ground {
     pub(crate) project: Project,
     pub(crate) config: Config,
     pub(crate) repo: Repo,
-    pub(crate) plan: Result<Plan, ralph_core::plan::FindError>,
+    /// None if planning is to write it.
+    pub(crate) plan: Option<Plan>,
 }
 
 /// Finds everything and checks what can be checked without writing.
@@ -53,9 +54,15 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, &request.flags)?;
     let plan = here::plan(&project, env, &config);
-    if let Ok(plan) = &plan {
-        template(plan)?;
-    }
+    let plan = match plan {
+        Ok(plan) => {
+            template(&plan)?;
+            Some(plan)
+        }
+        // Planning writes the plan, so there may be none yet.
+        Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => None,
+        Err(error) => return Err(error.into()),
+    };
     let repo = Repo::open(project.root())?;
     // What an attempt of ours left under way is ours to give up.
     if !project.own_state().attempt().exists() {
@@ -87,15 +94,10 @@ pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
 pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
     let Ground { project, config, repo, plan } = ground;
-    let view = View::new(env, config.run.json);
-    let is_planning = config.run.mode == ralph_core::config::Mode::Planning;
+    let view = View::new(env, config.run.json_events);
     let plan = match plan {
-        // Planning writes the plan, so there may be none yet.
-        Err(ralph_core::plan::FindError::NotFound { .. }) if is_planning => {
-            project.own_state().plan(1)
-        }
-        other => {
-            let plan = other?;
+        None => project.own_state().plan(1),
+        Some(plan) => {
             for warning in plan.warnings() {
                 view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
             }

@@ -8,6 +8,7 @@ use crate::agent::Client;
 use crate::exit::Failure;
 use crate::lifecycle::{Ran, Scripts};
 use crate::step::{Event, Outcome, State, Wish};
+use crate::terminal::{Position, counted};
 
 impl Stage {
     /// Runs one script and shows what it prints, marked as its own.
@@ -54,7 +55,11 @@ impl Stage {
     pub(super) fn run_started(&mut self) -> Result<Event, Failure> {
         let mode = "building".to_owned();
         self.note(&state::Event::LoopStarted { mode, plan: self.plan.to_string() });
-        self.view.line(format!("working on {} on {}", self.plan, self.branch()));
+        let plan = self.load_plan()?;
+        self.view.position(Position::of(&plan));
+        let shown = self.plan.strip_prefix(self.project.root()).unwrap_or(&self.plan);
+        let open = counted(plan.counts().open, "open story", "open stories");
+        self.view.line(format!("working on {shown} on {}: {open}", self.branch()));
         if self.config.verify.commands.is_empty() {
             self.view
                 .warn("no verify commands are set, so nothing but the agent says what is done");

@@ -67,7 +67,7 @@ impl Stage {
         let story = self.attempt.as_ref().map(|attempt| attempt.story.clone());
         let marks = Marks { run: Some(self.run.clone()), story, session: None };
         let journal = Journal::new(self.state(), "ralph-loop").marked(marks);
-        if self.config.run.json { journal.echoed(terminal::echo) } else { journal }
+        if self.config.run.json_events { journal.echoed(terminal::echo) } else { journal }
     }
 
     /// Writes an event down. A journal that cannot be written does not end the run.

@@ -20,6 +20,7 @@ use crate::agent::{AgentCommand, Run, RunEnd, Supervision, supervise};
 use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
 use crate::step::{Event, Spent, State, WorkEnd};
+use crate::terminal::Glimpse;
 
 /// How much of earlier entries, lessons and failures a prompt holds.
 const ENTRIES: usize = 5;
@@ -118,7 +119,7 @@ impl Stage {
         };
         let begun = Instant::now();
         let run = supervise(&command, prompt, &watch, &mut |seen| {
-            self.view.glimpse(story, begun.elapsed(), seen);
+            self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
         })?;
         Ok(run)
     }

@@ -106,3 +106,73 @@ fn planning_writes_the_plan_and_nothing_else() {
     stage.run(&["--mode", "planning", "--agent", "echo nonsense >.ralph/PRD-1/plan.md"]).ended(1);
     assert!(stage.plan().contains("US-002"));
 }
+
+#[test]
+fn a_newcomer_is_led_from_one_step_to_the_next() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.remove(".ralph");
+    let mut command = stage.command(&[]);
+    // What is missing first is named first: without a plan nobody needs an agent.
+    let ran: crate::stage::Ran =
+        command.env("RALPH_AGENT", "no-such-agent").output().unwrap().into();
+    ran.ended(1).says("no plan found; `ralph-loop init` writes an example");
+    let ran = stage.run(&["init"]);
+    ran.ended(0).says("written  .ralph/PRD-1/plan.md").says("ralph-loop --dry-run");
+    stage.run(&["status"]).ended(0).says("no run has ended here yet").says("0 done, 2 open");
+    stage.run(&["--dry-run"]).ended(0).says("Plan      .ralph/PRD-1/plan.md");
+    let ran = stage.run(&["--max-iterations", "1"]);
+    ran.ended(0).says("working on .ralph/PRD-1/plan.md on main: 2 open stories");
+    stage.run(&["status"]).ended(0).says("the last run ended: max_iterations");
+    let json = stage.run(&["status", "--json"]).out;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&report["iteration"], &report["stories"]["done"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn the_doctor_knows_the_hooks_and_says_how_to_mend_them() {
+    let stage = Stage::new("works", ONE);
+    let folder = stage.repo.scratch().dir("unpacked");
+    crate::stage::copy_loop_to(&folder);
+    let doctor = || {
+        let program = folder.join("ralph-loop");
+        crate::stage::Ran::from(stage.command_of(program.as_str(), &["doctor"]).output().unwrap())
+    };
+    doctor()
+        .ended(0)
+        .says("note     hooks neither registered nor beside ralph-loop: ralph-pre-prompt,");
+    stage.repo.scratch().script("unpacked/ralph-pre-tool", "#!/bin/sh\n");
+    stage.repo.scratch().file("unpacked/ralph-on-stop", "#!/bin/sh\n");
+    let registered = r#"{"hooks":{"Stop":[],"PostToolUse":[{"hooks":[{"type":"command","command":"/x/ralph-post-tool"}]}]}}"#;
+    stage.repo.write(".claude/settings.json", registered);
+    let ran = doctor();
+    ran.ended(1)
+        .says("ralph-on-stop is not executable; run `chmod +x")
+        .says("1 thing is to be mended");
+    ran.says("ok       hooks registered with the client: ralph-post-tool\n");
+    ran.says(
+        "ok       hooks beside ralph-loop, which passes them to Claude Code: ralph-pre-tool\n",
+    );
+    ran.says("note     hooks neither registered nor beside ralph-loop: ralph-pre-prompt; copy");
+}
+
+#[test]
+fn status_tells_of_verdicts_denials_and_what_waits() {
+    let stage = Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second\n");
+    let line = |rest: &str| {
+        format!("{{\"v\":1,\"at\":\"2026-01-01T00:00:00.000Z\",\"source\":\"x\",{rest}}}\n")
+    };
+    let journal = [
+        line(
+            r#""event":"verdict","verdict":"failed","runner":"cargo","passed":3,"failed":2,"tests":["a"]"#,
+        ),
+        line(r#""event":"denied","rule":"git-push","tool":"Bash","target":"git push""#),
+        "a torn li".to_owned(),
+    ];
+    stage.repo.write(".ralph/events.jsonl", journal.concat());
+    stage.repo.write(".ralph/run.json", r#"{"version":1,"run":"r","counters":{"iteration":4}}"#);
+    let ran = stage.run(&["status"]);
+    ran.ended(0).says("Verdict   2026-01-01T00:00:00.000Z failed, 2 failed");
+    ran.says("Denied    2026-01-01T00:00:00.000Z git-push: git push");
+    ran.says("For you   US-001 is blocked: First");
+    ran.says("For you   the last run was killed; start again to go on with it");
+}

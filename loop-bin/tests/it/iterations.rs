@@ -137,3 +137,35 @@ fn the_journal_tells_of_what_went_wrong() {
         assert!(journal.contains(part), "no {part} in {journal}");
     }
 }
+
+#[test]
+fn a_check_that_hangs_has_failed() {
+    let stage = Stage::new("works", ONE);
+    let check = "sleep 600 & echo $! >\"$AGENT_NOTES/child\"; wait";
+    let ran = stage.run(&["--verify", check, "--verify-timeout", "1", "--attempts", "1"]);
+    ran.ended(1).says("took too long");
+    crate::stage::until("it is gone", || !crate::stage::is_alive(&stage.note("child")));
+    stage.is_clean();
+}
+
+#[test]
+fn a_commit_that_a_git_hook_refuses_is_another_attempt() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".git/hooks/pre-commit", "#!/bin/sh\necho 'no tabs, please' >&2; exit 1\n");
+    stage.repo.chmod(".git/hooks/pre-commit", 0o755);
+    stage.run(&["--attempts", "1"]).ended(1).says("the commit was refused: no tabs, please");
+    assert_eq!((stage.subjects(), stage.discarded()), (vec!["first".to_owned()], 1));
+    assert_eq!(stage.plan(), "- [!] US-001: First\n", "set aside, and not ticked");
+}
+
+#[test]
+fn a_hook_that_failed_is_told_to_the_user() {
+    let stage = Stage::new("works", ONE);
+    let failure = r#"{"at":"2999-01-01T00:00:00Z","source":"ralph-pre-tool","phase":"deciding","error":"it broke"}"#;
+    let agent = format!("echo x >x.txt; echo '{failure}' >.ralph/.hook-error.json");
+    let ran = stage.run(&["--agent", &agent]);
+    ran.ended(0).says("warning: ralph-pre-tool failed while deciding: it broke");
+    let older = Stage::new("works", ONE);
+    older.repo.write(".ralph/.hook-error.json", failure.replace("2999", "1999"));
+    assert!(!older.run(&[]).out.contains("it broke"), "it is not of this run");
+}

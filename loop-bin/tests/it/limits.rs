@@ -143,7 +143,7 @@ fn events_are_printed_as_json() {
     );
     assert_eq!(ran.out, stage.read(".ralph/events.jsonl"));
     let other = Stage::new("works", TWO);
-    other.repo.write(".ralph/config.toml", "[loop]\njson = true\n");
+    other.repo.write(".ralph/config.toml", "[loop]\njson_events = true\n");
     other.run(&[]).ended(0).says("\"event\":\"committed\"");
 }
 

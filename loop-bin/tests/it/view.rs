@@ -34,7 +34,9 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
     let stage = stage();
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
     assert_eq!(code, Some(0), "{shown}");
-    for part in ["0/2", "1/2", "US-001  0:00", "12k tokens", "Bash: make all", "US-002 done"] {
+    for part in
+        ["0/2", "1/2", "US-001 (iteration 1)  0:00", "12k tokens", "Bash: make all", "US-002 done"]
+    {
         assert!(shown.contains(part), "no `{part}` in:\n{shown}");
     }
     assert!(shown.contains("[started] hello from a script"), "{shown}");
@@ -76,4 +78,13 @@ fn a_wait_for_the_service_is_counted_down() {
     let (code, shown) = run_on_terminal(&mut stage.command(&[]));
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("usage limit; going on in 0:01"), "{shown}");
+}
+
+#[test]
+fn the_clock_goes_on_while_the_agent_is_silent() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let agent = "cat >/dev/null; echo thinking; sleep 1.6; echo x >x.txt";
+    let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", agent]));
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("US-001 (iteration 1)  0:01  thinking"), "{shown}");
 }

@@ -63,7 +63,7 @@ pub const KEYS: &[Key] = &[
     key("loop.allow_dirty", Kind::Switch, "RALPH_ALLOW_DIRTY", "allow-dirty", "Start although there is uncommitted work, keep it aside and restore it."),
     key("loop.fail_if_incomplete", Kind::Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete", "Exit with 7 instead of 0 when stories remain."),
     key("loop.dry_run", Kind::Switch, "RALPH_DRY_RUN", "dry-run", "Show what would be done; write nothing and run no agent."),
-    key("loop.json", Kind::Switch, "RALPH_JSON", "json", "Print events as lines of JSON instead of the view."),
+    key("loop.json_events", Kind::Switch, "RALPH_JSON", "json", "Print events as lines of JSON instead of the view."),
     key("agent.command", Kind::Text, "RALPH_AGENT", "agent", "The agent; it gets the prompt on standard input."),
     key("agent.timeout", Kind::Seconds, "TIMEOUT_AGENT", "timeout", "How long one iteration may take."),
     key("agent.silence", Kind::Seconds, "RALPH_AGENT_SILENCE", "silence", "How long the agent may print nothing before it counts as hanging; 0 means for ever."),

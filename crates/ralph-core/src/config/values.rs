@@ -46,7 +46,7 @@ pub struct LoopSettings {
     pub allow_dirty: bool,
     pub fail_if_incomplete: bool,
     pub dry_run: bool,
-    pub json: bool,
+    pub json_events: bool,
 }
 
 impl Default for LoopSettings {
@@ -61,7 +61,7 @@ impl Default for LoopSettings {
             allow_dirty: false,
             fail_if_incomplete: false,
             dry_run: false,
-            json: false,
+            json_events: false,
         }
     }
 }

@@ -121,7 +121,7 @@ fn in_a_shared_group_only_our_entry_changes() {
         )
     };
     let old = group(r#"{"type": "command", "command": "/old/ralph-on-stop"}"#);
-    let new = "{\n            \"type\": \"command\",\n            \"command\": \"h/ralph-on-stop\",\n            \"timeout\": 1800\n          }";
+    let new = "{\n            \"type\": \"command\",\n            \"command\": \"h/ralph-on-stop\",\n            \"timeout\": 7200\n          }";
     let updated = merge(&old, &oldest()).unwrap();
     assert!(updated.starts_with(group(new).trim_end_matches("\n  }\n}\n")), "{updated}");
     let removed = remove(&updated).unwrap();

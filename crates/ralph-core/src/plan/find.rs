@@ -21,7 +21,10 @@ pub enum Candidate {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// None of the files exists.
-    #[error("no plan found; write one, or name it with --plan (looked for {})", list(.looked_at))]
+    #[error(
+        "no plan found; `ralph-loop init` writes an example, and --plan names one (looked for {})",
+        list(.looked_at)
+    )]
     NotFound {
         /// Where it could have been.
         looked_at: Vec<Utf8PathBuf>,
@@ -137,7 +140,8 @@ mod tests {
         check(
             &[Candidate::File("a.md".into()), numbered()],
             &[],
-            "no plan found; write one, or name it with --plan (looked for a.md, P-1, P-2, P-10)",
+            "no plan found; `ralph-loop init` writes an example, and --plan names one (looked for \
+             a.md, P-1, P-2, P-10)",
         );
     }
 
