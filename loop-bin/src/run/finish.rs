@@ -56,12 +56,17 @@ impl Stage {
         self.tell(script);
         Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
         fault::point("loop.finishing");
+        let cleaned = self.remove_stale_files();
+        self.tell(cleaned);
         let ended = self.end_attempt(finish);
         self.tell(ended);
         let counted = self.finish_loop_progress(counters.iteration, finish);
         self.tell(counted);
         let back = match self.state().attempt().exists() {
-            true => Ok(self.leave_aside()),
+            true => {
+                self.leave_aside();
+                Ok(())
+            }
             false => self.bring_back(),
         };
         self.tell(back);
