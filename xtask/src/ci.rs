@@ -10,6 +10,10 @@ const CASES: &str = "1000";
 /// Random commands for the guard: a slice of the long run.
 const FUZZED: &str = "200000";
 
+/// A slice of the fault campaign: the long run is for a night.
+const ROUNDS: &str = "12";
+const SECONDS: &str = "75";
+
 /// Runs every check.
 pub(crate) fn run() -> Result<()> {
     run::cargo(&["fmt", "--all", "--check"])?;
@@ -28,6 +32,15 @@ pub(crate) fn run() -> Result<()> {
     static_binaries()?;
     dist::run_task(&["guard"])?;
     dist::run_task(&["fuzz-guard", "--cases", FUZZED])?;
+    dist::run_task(&[
+        "torture",
+        "--rounds",
+        ROUNDS,
+        "--seconds",
+        SECONDS,
+        "--binaries",
+        "target/dist",
+    ])?;
     dist::run_task(&["verdicts"])
 }
 

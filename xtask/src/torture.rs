@@ -100,11 +100,14 @@ pub(crate) fn run(wanted: &Torture) -> Result<()> {
     Ok(())
 }
 
+/// Runs rounds until the tally says that it is enough.
+type Act = fn(&Utf8Path, &mut Dice, &mut Tally) -> Result<()>;
+
 impl Campaign {
     fn run(self, binaries: &Utf8Path, bounds: Bounds, seed: u64) -> Result<Tally> {
         // Each campaign has dice of its own, so that it can be repeated alone.
         let mut dice = Dice::new(seed);
-        let (name, campaign): (_, fn(&Utf8Path, &mut Dice, &mut Tally) -> Result<()>) = match self {
+        let (name, campaign): (_, Act) = match self {
             Self::Kill => ("kill", kill::run),
             Self::Disk => ("disk", disk::run),
             Self::Concurrency => ("concurrency", concurrency::run),

@@ -62,12 +62,17 @@ impl Stage {
         fault::point("loop.finishing");
         let dropped = if self.broke { Ok(()) } else { self.drop_handed_over() };
         self.tell(dropped);
+        let cleaned = self.remove_stale_files();
+        self.tell(cleaned);
         let ended = self.end_attempt(finish);
         self.tell(ended);
         let counted = self.finish_loop_progress(counters.iteration, finish);
         self.tell(counted);
         let back = match self.state().attempt().exists() {
-            true => Ok(self.leave_aside()),
+            true => {
+                self.leave_aside();
+                Ok(())
+            }
             false => self.bring_back(),
         };
         self.tell(back);

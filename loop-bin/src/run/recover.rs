@@ -68,7 +68,8 @@ impl Stage {
         }
     }
 
-    fn remove_stale_files(&self) -> Result<(), Failure> {
+    /// What processes left that were killed in the middle of a write.
+    pub(super) fn remove_stale_files(&self) -> Result<(), Failure> {
         let sessions = self.state().sessions();
         for folder in [self.state().root(), &sessions].into_iter().chain(self.plan.parent()) {
             state::remove_stale_temporaries(folder)?;

@@ -2,6 +2,9 @@
 
 use crate::torture::dice::Dice;
 
+/// Reads an input, and tells whether it found something in it.
+pub(super) type Act = Box<dyn Fn(&[u8]) -> bool>;
+
 /// A reader of what others write.
 pub(super) struct Target {
     /// Its name on the command line.
@@ -12,8 +15,8 @@ pub(super) struct Target {
     pub(super) tokens: &'static [&'static str],
     /// What can stand around other inputs.
     pub(super) nests: &'static [(&'static str, &'static str)],
-    /// Reads an input; tells whether it found something in it.
-    pub(super) act: Box<dyn Fn(&[u8]) -> bool>,
+    /// The reader itself.
+    pub(super) act: Act,
 }
 
 impl Target {

@@ -46,33 +46,32 @@ pub(super) fn run(stage: &Stage, sessions: usize) -> Result<Vec<String>> {
 
 /// A third is denied, a third reads, a third runs tests that fail.
 fn call(stage: &Stage, n: usize, sessions: usize) -> Result<Child> {
-    let (hook, mut input) = match n % 3 {
-        0 => ("ralph-pre-tool", bash("PreToolUse", &format!("git push origin number-{n}"))),
+    let (hook, event, tool, given) = match n % 3 {
+        0 => {
+            let command = format!("git push origin number-{n}");
+            ("ralph-pre-tool", "PreToolUse", "Bash", json!({"command": command}))
+        }
         1 => {
             let file = stage.path(&format!("build/{n}.txt"));
-            let input = json!({"hook_event_name": "PostToolUse", "tool_name": "Read",
-                "tool_input": {"file_path": file}, "tool_response": {"type": "text"}});
-            ("ralph-post-tool", input)
+            ("ralph-post-tool", "PostToolUse", "Read", json!({"file_path": file}))
         }
-        _ => {
-            let mut input = bash("PostToolUseFailure", "pytest");
-            input["error"] =
-                "Exit code 1\nFAILED test_a.py::test_b\n=== 1 failed in 0.1s ===".into();
-            ("ralph-post-tool", input)
-        }
+        _ => ("ralph-post-tool", "PostToolUseFailure", "Bash", json!({"command": "pytest"})),
     };
-    input["session_id"] = format!("s-{}", n % sessions).into();
-    input["cwd"] = stage.repo.root().as_str().into();
+    let input = json!({
+        "hook_event_name": event,
+        "session_id": format!("s-{}", n % sessions),
+        "cwd": stage.repo.root(),
+        "tool_name": tool,
+        "tool_input": given,
+        "tool_response": {"type": "text"},
+        "error": "Exit code 1\nFAILED test_a.py::test_b\n=== 1 failed in 0.1s ===",
+    });
     let mut command = stage.program(stage.binary(hook).as_str());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let mut stdin = child.stdin.take().context("no pipe")?;
     stdin.write_all(input.to_string().as_bytes())?;
     Ok(child)
-}
-
-fn bash(event: &str, command: &str) -> Value {
-    json!({"hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": command}})
 }
 
 fn journal(stage: &Stage) -> Vec<String> {
@@ -83,7 +82,7 @@ fn journal(stage: &Stage) -> Vec<String> {
             found.push(format!("a line is torn: {line}"));
             continue;
         };
-        match event["event"].as_str() {
+        match event.get("event").and_then(Value::as_str) {
             Some("rolled_back") => rolled_back += 1,
             Some("denied") => denied += 1,
             Some("hook_error") => found.push(format!("a hook failed: {line}")),

@@ -96,7 +96,7 @@ pub fn restore(
             Err(Overtaken::Yes(saved)) => first = first.or(Some(saved)),
             Err(Overtaken::No(error)) => return Err(error),
             Ok(restored) => {
-                let saved = first.unwrap_or(restored.saved);
+                let saved = first.map_or(restored.saved, |first| *first);
                 return Ok(Restored { saved, ..restored });
             }
         }
@@ -107,7 +107,7 @@ pub fn restore(
 
 /// Whether somebody committed in the middle of a restore, after this snapshot was taken.
 enum Overtaken {
-    Yes(Snapshot),
+    Yes(Box<Snapshot>),
     No(RestoreError),
 }
 
@@ -147,7 +147,9 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
     };
     match act() {
         Ok(touched) => Ok(Restored { saved, touched, left_alone }),
-        Err(SnapshotError::Git(source)) if source.is_overtaken() => Err(Overtaken::Yes(saved)),
+        Err(SnapshotError::Git(source)) if source.is_overtaken() => {
+            Err(Overtaken::Yes(Box::new(saved)))
+        }
         Err(SnapshotError::Git(source)) => {
             Err(RestoreError::Git { source, saved_as: saved.name }.into())
         }

@@ -209,11 +209,17 @@ fn temporary_beside(path: &Utf8Path) -> Utf8PathBuf {
 pub fn remove_stale_temporaries(folder: &Utf8Path) -> io::Result<()> {
     for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
         let writer = entry.file_name().strip_prefix('.').and_then(writer_of);
-        if writer.is_some_and(|pid| !Utf8Path::new("/proc").join(pid).exists()) {
+        if writer.is_some_and(|pid| !is_alive(pid)) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// A process that has ended but was not waited for writes no more.
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 /// The process in the name of a temporary file of ours.

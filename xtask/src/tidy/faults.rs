@@ -1,0 +1,30 @@
+//! Fault points: each name stands in the code exactly once, and in the list.
+
+use std::collections::BTreeMap;
+
+use ralph_core::fault::POINTS;
+use regex::Regex;
+
+use super::tree::{files, report};
+
+#[test]
+fn every_fault_point_is_listed_and_stands_in_the_code_once() {
+    let call = Regex::new(r#"fault::point\(\s*"([a-z.-]+)"\s*\)"#).unwrap();
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for file in files(&[".rs"]) {
+        for name in call.captures_iter(&file.text).map(|capture| capture[1].to_owned()) {
+            *found.entry(name).or_default() += 1;
+        }
+    }
+    let missing = POINTS.iter().filter(|name| !found.contains_key(**name));
+    let mut findings: Vec<String> =
+        missing.map(|name| format!("{name} is listed and nowhere in the code")).collect();
+    for (name, count) in &found {
+        if !POINTS.contains(&name.as_str()) {
+            findings.push(format!("{name} is not in the list of crates/ralph-core/src/fault.rs"));
+        } else if *count > 1 {
+            findings.push(format!("{name} stands in the code {count} times"));
+        }
+    }
+    report(findings);
+}
