@@ -13,7 +13,7 @@ use ralph_core::guard::{self, Facts, Settings};
 use super::guard::{commands, facts};
 
 /// A line that takes longer is a failure; a hook has no more time than that.
-const SLOW: Duration = Duration::from_millis(50);
+pub(crate) const SLOW: Duration = Duration::from_millis(50);
 
 const TOKENS: &[&str] = &[
     "git",
@@ -187,9 +187,14 @@ const NESTS: &[(&str, &str)] = &[
 ];
 
 /// A small generator of its own: the run must not change with a dependency.
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        // Zero would stay zero.
+        Self(seed | 1)
+    }
+
     fn roll(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -215,16 +220,12 @@ pub(crate) fn run(project: &Utf8Path, cases: u64, seed: u64) -> anyhow::Result<(
     let mut corpus = commands(&project.join("fixtures/commands.tsv"))?;
     corpus.extend(commands(&project.join("fixtures/commands-extra.tsv"))?);
     let (facts, settings) = (facts(), Settings::default());
-    let mut dice = Dice(seed | 1);
+    let mut dice = Dice::new(seed);
     let mut slowest = (Duration::ZERO, String::new());
     let (mut panics, mut slow, mut denied) = (Vec::new(), Vec::new(), 0_u64);
     let started = Instant::now();
     for case in 0..cases {
-        let line = match case % 16 {
-            0..8 => soup(&mut dice),
-            8..15 => damaged(&mut dice, &corpus),
-            _ => nested(&mut dice),
-        };
+        let line = random_line(&mut dice, case, &corpus);
         let answer = catch_unwind(AssertUnwindSafe(|| timed(&line, &facts, &settings)));
         let Ok((mut taken, denial)) = answer else {
             panics.push(line);
@@ -258,6 +259,15 @@ pub(crate) fn run(project: &Utf8Path, cases: u64, seed: u64) -> anyhow::Result<(
     Ok(())
 }
 
+/// A line of one of the three kinds, by the number of the case.
+pub(crate) fn random_line(dice: &mut Dice, case: u64, corpus: &[String]) -> String {
+    match case % 16 {
+        0..8 => soup(dice),
+        8..15 => damaged(dice, corpus),
+        _ => nested(dice),
+    }
+}
+
 /// How long the guard takes for a line, and whether it denies it.
 fn timed(line: &str, facts: &Facts, settings: &Settings) -> (Duration, bool) {
     let begun = Instant::now();
@@ -266,7 +276,7 @@ fn timed(line: &str, facts: &Facts, settings: &Settings) -> (Duration, bool) {
 }
 
 /// The time on the processor, where the system tells it: another program may have been in the way.
-fn processor_time<T>(act: impl FnOnce() -> T) -> Option<Duration> {
+pub(crate) fn processor_time<T>(act: impl FnOnce() -> T) -> Option<Duration> {
     let now = || {
         let text = fs_err::read_to_string("/proc/thread-self/schedstat").ok()?;
         text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
