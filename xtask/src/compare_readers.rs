@@ -12,13 +12,28 @@ use std::hint::black_box;
 
 use anyhow::Result;
 use camino::Utf8Path;
+use clap::{Args, ValueEnum};
 use ralph_core::shell::{self, Script};
 use shuck_parser::parser::{ParseResult, Parser};
 
 use super::{dist, guard};
 
+/// What `cargo xtask compare-readers` is told.
+#[derive(Debug, Args)]
+pub(crate) struct CompareReaders {
+    /// How many random lines each reader is given.
+    #[arg(long, default_value_t = 200_000)]
+    lines: u64,
+    /// Only read the random lines, with this reader, and report on each: for its own child.
+    #[arg(long, hide = true)]
+    read_with: Option<Reader>,
+    /// The first line of these.
+    #[arg(long, hide = true, default_value_t = 0)]
+    from: u64,
+}
+
 /// One of the two readers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum Reader {
     Ours,
     Shuck,
@@ -27,6 +42,14 @@ enum Reader {
 const READERS: [Reader; 2] = [Reader::Ours, Reader::Shuck];
 
 impl Reader {
+    /// As it is given to `--read-with`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::Shuck => "shuck",
+        }
+    }
+
     /// Reads a line and says whether all of it was understood.
     fn reads(self, line: &str) -> bool {
         match self {
@@ -56,17 +79,20 @@ fn shuck(line: &str) -> ParseResult {
 ///
 /// # Errors
 /// When a table cannot be read or the small programs cannot be built or started.
-pub(crate) fn run(project: &Utf8Path, lines: u64) -> Result<()> {
+pub(crate) fn run(project: &Utf8Path, arguments: &CompareReaders) -> Result<()> {
     if cfg!(debug_assertions) {
-        return dist::run_task(&["compare-readers", "--lines", &lines.to_string()]);
+        return dist::run_task(&["compare-readers", "--lines", &arguments.lines.to_string()]);
     }
     let mut corpus = guard::commands(&project.join("fixtures/commands.tsv"))?;
     corpus.extend(guard::commands(&project.join("fixtures/commands-extra.tsv"))?);
+    if let Some(reader) = arguments.read_with {
+        return damage::read_lines(reader, &corpus, arguments.from, arguments.lines);
+    }
     println!("ours: parsed and expanded; shuck-parser: parsed");
     println!("{:<34}{:>12}{:>12}{:>8}", "", "ours", "shuck", "ratio");
     timing::corpus(&corpus);
     timing::sized_lines();
-    damage::run(&corpus, lines);
+    damage::run(&corpus, arguments.lines)?;
     programs::run()
 }
 

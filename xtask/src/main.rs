@@ -32,11 +32,7 @@ enum Task {
     /// Everything that must pass before a change lands.
     Ci,
     /// Our reader of command lines beside shuck-parser: speed, robustness, cost of a process.
-    CompareReaders {
-        /// How many random lines each of them is given.
-        #[arg(long, default_value_t = 300_000)]
-        lines: u64,
-    },
+    CompareReaders(compare_readers::CompareReaders),
     /// The five release binaries, statically linked, in target/dist.
     Dist,
     /// The real client with our hooks against a scripted model; needs node, npm and the registry.
@@ -65,7 +61,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Ci => ci::run(),
-        Task::CompareReaders { lines } => compare_readers::run(&run::root(), lines),
+        Task::CompareReaders(arguments) => compare_readers::run(&run::root(), &arguments),
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),
