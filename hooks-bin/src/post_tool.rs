@@ -41,6 +41,7 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decisi
     let facts = surroundings::of_command(call.project(), call.env, call.config(), &call.cwd(), "");
     let script = guard::read(command, &facts);
     call.record_command(&script, &facts)?;
+    call.record_matches(&script, &facts, &result.output)?;
     if result.still_running || result.interrupted {
         return Ok(Decision::NoOpinion);
     }

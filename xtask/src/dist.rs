@@ -38,6 +38,15 @@ pub(crate) fn run_task(task: &[&str]) -> Result<()> {
     run::run(command.args(["--quiet", "--package", "xtask", "--"]).args(task))
 }
 
+/// Builds examples of a package in the same way and returns the folder that holds them.
+pub(crate) fn build_examples(package: &str, names: &[&str]) -> Result<Utf8PathBuf> {
+    let host = host()?;
+    let mut build = cargo("build", &host);
+    build.args(["--quiet", "--package", package]);
+    run::run(build.args(names.iter().flat_map(|name| ["--example", name])))?;
+    Ok(run::root().join("target").join(&host).join("release/examples"))
+}
+
 /// Cargo with the flags of the released binaries.
 fn cargo(what: &str, host: &str) -> Command {
     let mut command = run::command("cargo");

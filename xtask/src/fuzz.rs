@@ -18,7 +18,8 @@ use crate::torture::dice::Dice;
 
 /// An input that takes longer is a failure; a hook has no more time than that. Without optimisation
 /// everything takes many times as long.
-const SLOW: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 50 });
+pub(crate) const SLOW: Duration =
+    Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 50 });
 
 /// What to fuzz, and how much.
 #[derive(Debug, Args)]
@@ -131,6 +132,21 @@ impl Reader {
     }
 }
 
+/// Random, mutated and nested command lines, for whoever reads them besides us.
+pub(crate) struct CommandLines(Target);
+
+impl CommandLines {
+    pub(crate) fn of(project: &Utf8Path) -> Result<Self> {
+        Ok(Self(shell::target(project)?))
+    }
+
+    /// The line of this number; the seed decides about everything but its kind.
+    pub(crate) fn line(&self, case: u64, seed: u64) -> String {
+        let line = self.0.input(case, &mut Dice::new(seed));
+        String::from_utf8_lossy(&line).into_owned()
+    }
+}
+
 /// How long a reader takes for an input, and whether it finds something.
 fn timed(target: &Target, input: &[u8]) -> (Duration, bool) {
     let begun = Instant::now();
@@ -139,7 +155,7 @@ fn timed(target: &Target, input: &[u8]) -> (Duration, bool) {
 }
 
 /// The time on the processor, where the system tells it: another program may have been in the way.
-fn processor_time<T>(act: impl FnOnce() -> T) -> Option<Duration> {
+pub(crate) fn processor_time<T>(act: impl FnOnce() -> T) -> Option<Duration> {
     let now = || {
         let text = fs_err::read_to_string("/proc/thread-self/schedstat").ok()?;
         text.split(' ').next()?.parse().ok().map(Duration::from_nanos)

@@ -6,6 +6,7 @@
 )]
 
 mod ci;
+mod compare_readers;
 mod dist;
 mod e2e;
 mod fuzz;
@@ -31,6 +32,8 @@ struct Arguments {
 enum Task {
     /// Everything that must pass before a change lands.
     Ci,
+    /// Our reader of command lines beside shuck-parser: speed, robustness, cost of a process.
+    CompareReaders(compare_readers::CompareReaders),
     /// The five release binaries, statically linked, in target/dist.
     Dist,
     /// The real client with our hooks against a scripted model; needs node, npm and the registry.
@@ -63,6 +66,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Ci => ci::run(),
+        Task::CompareReaders(arguments) => compare_readers::run(&run::root(), &arguments),
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),

@@ -107,6 +107,9 @@ fn find_deletes(act: &Act) -> bool {
         Place::At(path) if paths::in_project(&path, act.facts) == Some("") => {
             !limited && act.switch("find-delete-all")
         }
+        Place::At(path) if is_temp_root(&path, act) => {
+            !limited || paths::holds_project_or_home(&path, act.facts)
+        }
         _ => forbidden(start, act),
     })
 }

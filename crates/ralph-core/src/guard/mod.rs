@@ -22,6 +22,7 @@ mod forge;
 mod git;
 mod history;
 mod inline;
+mod matched;
 mod paths;
 mod plain;
 mod protected;
@@ -38,6 +39,7 @@ mod tests;
 
 pub use check::{Denial, Facts, check, check_script, commits, read};
 pub use edit::{EDIT_RULES, Edit, check_edit, is_in_scope};
+pub use matched::matched;
 pub use reads::reads;
 pub use rules::{RULES, Rule};
 pub use settings::{Error, SWITCHES, Settings, Switch, UserRule};

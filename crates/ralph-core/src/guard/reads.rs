@@ -85,7 +85,7 @@ pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
 }
 
 /// Whether what it prints reaches the agent: not a file, not a variable.
-fn is_shown(command: &Command) -> bool {
+pub(super) fn is_shown(command: &Command) -> bool {
     let to_file = command.redirects.iter().any(|redirect| {
         matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
             && redirect.descriptor == 1
@@ -94,19 +94,22 @@ fn is_shown(command: &Command) -> bool {
     !to_file && !command.reached.contains(&Reach::Substitution)
 }
 
+/// Whether the options of `grep` or `rg` leave only names, numbers or an exit code of its output.
+pub(super) fn prints_no_lines(args: &[&str]) -> bool {
+    args.iter().any(|arg| {
+        let cluster = arg.starts_with('-') && !arg.starts_with("--");
+        matches!(*arg, "--quiet" | "--silent" | "--count" | "--files-with-matches" | "--files")
+            || (cluster && arg.contains(['q', 'l', 'L', 'c']))
+    })
+}
+
 fn shown(command: &Command) -> Vec<Word> {
     let name = command.name().unwrap_or_default();
     let Some((_, shape, values)) = READERS.iter().find(|(reader, ..)| *reader == name) else {
         return Vec::new();
     };
     let texts: Vec<&str> = command.args.iter().map(Word::text).collect();
-    let quiet = matches!(name, "grep" | "egrep" | "fgrep" | "rg")
-        && texts.iter().any(|arg| {
-            matches!(*arg, "--quiet" | "--silent" | "--count" | "--files-with-matches")
-                || (arg.starts_with('-')
-                    && !arg.starts_with("--")
-                    && arg.contains(['q', 'l', 'L', 'c']))
-        });
+    let quiet = matches!(name, "grep" | "egrep" | "fgrep" | "rg") && prints_no_lines(&texts);
     let in_place = matches!(name, "sed" | "gsed")
         && texts
             .iter()

@@ -91,10 +91,8 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
             Some(Word::from(format!("{folder}{program}\n")))
         }
         ("pwd", []) => Some(Word::from(format!("{}\n", scalar(expander, "PWD")?))),
-        // Where a temporary file lies is known, its name is not.
-        ("mktemp", args) if args.iter().all(|arg| arg.starts_with('-')) => {
-            let folder = scalar(expander, "TMPDIR").unwrap_or("/tmp");
-            Some(Word::from(format!("{}/\u{fffc}\n", folder.trim_end_matches('/'))))
+        ("mktemp", args) => {
+            temporary(args, scalar(expander, "TMPDIR").unwrap_or("/tmp")).map(Word::from)
         }
         ("git", ["rev-parse", "--show-toplevel"]) => {
             Some(Word::from(format!("{}\n", scalar(expander, "CLAUDE_PROJECT_DIR")?)))
@@ -104,6 +102,22 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
             Some(Word::from(format!("{}/\u{fffc}\n", start.trim_end_matches('/'))))
         }
         (":" | "true", _) => Some(Word::from("")),
+        _ => None,
+    }
+}
+
+/// Where `mktemp` makes a file is known, its name is not.
+fn temporary(args: &[&str], folder: &str) -> Option<String> {
+    let folder = folder.trim_end_matches('/');
+    let (options, templates): (Vec<&str>, Vec<&str>) =
+        args.iter().partition(|arg| arg.starts_with('-'));
+    let in_folder = options.iter().any(|option| matches!(*option, "-t" | "-dt" | "--tmpdir"));
+    match templates.as_slice() {
+        [] => Some(format!("{folder}/\u{fffc}\n")),
+        [_] if in_folder => Some(format!("{folder}/\u{fffc}\n")),
+        [template] if options.iter().all(|option| matches!(*option, "-d" | "-q" | "-u")) => {
+            Some(format!("{}\u{fffc}\n", template.trim_end_matches('X')))
+        }
         _ => None,
     }
 }

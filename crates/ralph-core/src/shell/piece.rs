@@ -55,3 +55,22 @@ impl From<&str> for Piece {
         Self::Made(text.to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_copied_only_when_something_is_appended() {
+        let source: Rc<str> = "git push".into();
+        let cut = |place: Range<usize>| Piece::Cut { source: Rc::clone(&source), place };
+        let mut piece = Piece::default();
+        piece.append(cut(0..3));
+        assert!(matches!(piece, Piece::Cut { .. }));
+        piece.append(Piece::default());
+        assert!(matches!(piece, Piece::Cut { .. }));
+        piece.append(cut(3..8));
+        piece.append("es".into());
+        assert_eq!(&*piece, "git pushes");
+    }
+}

@@ -59,7 +59,9 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         Style::Text => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-            walker.child(&text, reach, &inner, context);
+            // What is sent to `ssh host bash -s` is read by the shell over there.
+            let input = walker.standard_input(call, context);
+            walker.child(&text, reach, &inner, &Context { input, ..context.clone() });
         }
         Style::Texts => {
             for word in &inner.words {
@@ -83,6 +85,8 @@ fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     }
     rest = rest.get(skip_options(rest, wrapper.values)..)?;
     rest = rest.get(wrapper.operands..)?;
+    // `kubectl exec pod -c app -- sh`: no program has a name that looks like an option.
+    rest = rest.get(skip_options(rest, wrapper.values)..)?;
     // `retry 3 git push`: no program has a number for a name.
     let is_number = |word: &Word| word.text().bytes().all(|byte| byte.is_ascii_digit());
     let numbers = rest.iter().take_while(|word| is_number(word)).count();

@@ -43,6 +43,21 @@ const LIBRARIES: &[&str] =
     &["import git", "from git", "pygit2", "simple-git", "simpleGit", "isomorphic-git", "nodegit"];
 /// Calls that mean something only together with one of these.
 const OF_LIBRARIES: &[&str] = &["push", "merge", "git"];
+/// How Ruby and Perl quote a command without quotation marks.
+const QUOTED_COMMANDS: &[&str] = &[
+    "%x(",
+    "%x{",
+    "%x[",
+    "qx(",
+    "qx{",
+    "qx/",
+    "system qw(",
+    "exec qw(",
+    "system(q(",
+    "system(q{",
+    "system(qq{",
+    "exec(q{",
+];
 /// Calls that delete a whole folder.
 const DELETES: &[&str] =
     &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "remove_dir_all", "rimraf", "removeSync"];
@@ -100,7 +115,7 @@ pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec
     }
     if matches!(language, "ruby" | "perl" | "php") {
         lines.extend(text.split('`').skip(1).step_by(2).map(str::to_owned));
-        for opening in ["%x(", "%x{", "%x[", "qx(", "qx{", "qx/", "system qw(", "exec qw("] {
+        for opening in QUOTED_COMMANDS {
             let inner = text
                 .split(opening)
                 .skip(1)
