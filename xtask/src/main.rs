@@ -2,9 +2,11 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
+    clippy::print_stderr,
     reason = "tasks start cargo and talk to the person who runs them"
 )]
 
+mod bench;
 mod ci;
 mod dist;
 mod e2e;
@@ -28,6 +30,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// How fast the released programs are; times as ratios within one run.
+    Bench(bench::Bench),
     /// Everything that must pass before a change lands.
     Ci,
     /// The five release binaries, statically linked, in target/dist.
@@ -57,6 +61,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
+        Task::Bench(arguments) => bench::run(&arguments),
         Task::Ci => ci::run(),
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
