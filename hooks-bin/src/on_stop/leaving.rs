@@ -54,7 +54,7 @@ fn leave_note(session: &Session<'_>, fill: &Fill) {
 
 /// Where the plan's progress is written.
 fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
-    if let Some(attempt) = session.attempt() {
+    if let Some(attempt) = session.attempt_without_plan() {
         return Some(attempt.progress);
     }
     if let Some(dir) = &session.loop_dir {
@@ -117,7 +117,7 @@ fn record(session: &Session<'_>, status: StopStatus, note: Option<String>) {
 /// The story that this stop leaves open. While something runs nothing was left yet, and after an
 /// ordinary stop our own loop settles its story itself.
 fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
-    let id = match session.attempt() {
+    let id = match session.attempt_without_plan() {
         Some(_) if matches!(status, StopStatus::Allowed | StopStatus::Complete) => return None,
         Some(attempt) => Id::parse(&attempt.story).ok()?,
         None => session.own_story()?,
@@ -125,8 +125,7 @@ fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
     if status == StopStatus::Waiting {
         return None;
     }
-    let plan = session.plan();
-    let story = plan.as_ref().and_then(|plan| plan.story(id.as_str()));
+    let story = session.known_story(&id);
     story.is_none_or(|story| story.state == State::Open).then(|| id.to_string())
 }
 
@@ -143,6 +142,7 @@ fn log_incomplete(call: &Call<'_>, story: &str) {
 /// what other tools wrote is theirs.
 fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
     let mut served = vec![dir.block_counters(), dir.block_lock(), dir.reads()];
+    served.extend([dir.reads_index(), dir.shared_reads_index(), dir.known_story()]);
     if !a_loop_waits {
         served.extend([dir.last_verdict(), dir.last_stop()]);
     }

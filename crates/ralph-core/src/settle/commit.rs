@@ -24,15 +24,21 @@ pub(super) fn commit_all(
     if !place.state.is_hidden() {
         leave_out_state(place, head.is_some())?;
     }
-    if is_staged(repo, head)? {
-        let mut args: Vec<&str> = Vec::new();
-        if repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_err() {
-            args.extend(NOBODY);
-        }
-        args.extend(["commit", "--quiet", "--file=-"]);
-        repo.git().with_hooks().feed(&args, message.as_bytes())?;
+    let commit = |who: &[&str]| {
+        let args = [who, &["commit", "--quiet", "--file=-"]].concat();
+        repo.git().with_hooks().feed(&args, message.as_bytes())
+    };
+    // What may be missing is looked into only once git has refused: it nearly never does.
+    match commit(&[]) {
+        Err(GitError::Failed { .. }) if !is_staged(repo, head)? => {}
+        Err(GitError::Failed { .. }) if !knows_the_author(repo) => drop(commit(&NOBODY)?),
+        other => drop(other?),
     }
-    Ok(Status::read(repo)?.head)
+    repo.head()
+}
+
+fn knows_the_author(repo: &Repo) -> bool {
+    repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_ok()
 }
 
 /// Takes our own state out of the index, where a `.gitignore` that somebody changed shows it.
@@ -57,7 +63,7 @@ fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> 
 
 /// Takes back what [`commit_all`] staged; the files stay as they are.
 pub(super) fn unstage(repo: &Repo) -> Result<(), GitError> {
-    let has_commit = Status::read(repo)?.head.is_some();
+    let has_commit = repo.head()?.is_some();
     let args: &[&str] = if has_commit { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
     repo.git().run(args).map(drop)
 }

@@ -184,7 +184,7 @@ fn tick_and_commit(
 ) -> Result<Result<Option<String>, String>, SettleError> {
     let open = plan_now(place, attempt)?;
     let ticked = open.tick(&attempt.story)?;
-    let head = Status::read(place.repo)?.head;
+    let head = place.repo.head()?;
     Marker::new(&attempt.story, head.clone()).save(place.state)?;
     state::replace(&attempt.plan, &ticked)?;
     let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");

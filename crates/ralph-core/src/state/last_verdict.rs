@@ -42,6 +42,7 @@ impl LastVerdict {
     /// Writes it, stamped with the time and the version.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
         let stamped = Self { version: VERSION, at: journal::now(), ..self.clone() };
-        write::replace(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
+        // The session does not outlive a power cut, so the disk need not be waited for.
+        write::replace_unsynced(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
     }
 }

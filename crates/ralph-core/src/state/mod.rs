@@ -38,4 +38,4 @@ pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use tail::last_lines;
-pub use write::{Cap, append_capped, append_line, replace};
+pub use write::{Cap, append_capped, append_line, replace, replace_unsynced};

@@ -29,9 +29,23 @@ pub struct Cap {
 /// Replaces a file: readers see the old or the new content, never a part, and a crash leaves one
 /// of the two.
 pub fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, |temporary| write_new(temporary, content)?.sync_all())
+}
+
+/// The same for what only matters while the machine is up: readers still see the old or the new
+/// content, but a power cut may leave an empty file. To wait for the disk takes longer than all
+/// the rest that a hook does.
+pub fn replace_unsynced(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, |temporary| write_new(temporary, content).map(drop))
+}
+
+fn replace_by(
+    path: &Utf8Path,
+    write: impl FnOnce(&Utf8Path) -> io::Result<()>,
+) -> io::Result<()> {
     prepare_parent(path)?;
     let temporary = temporary_beside(path);
-    let written = write_new(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    let written = write(&temporary).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // Best effort: the reason for the failure is worth more than that of the clean-up.
         let _ = fs::remove_file(&temporary);
@@ -53,8 +67,14 @@ pub fn append_capped(path: &Utf8Path, block: &[u8], cap: Cap) -> io::Result<()> 
 }
 
 fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
-    prepare_parent(path)?;
-    let mut file = open_locked(path)?;
+    refuse_symlinks(path)?;
+    let mut file = match open_locked(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            prepare_parent(path)?;
+            open_locked(path)?
+        }
+        other => other?,
+    };
     let old_length = file.seek(SeekFrom::End(0))?;
     let mut whole = Vec::with_capacity(block.len() + 1);
     if old_length > 0 && !ends_with_newline(&mut file)? {
@@ -130,10 +150,10 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<fs::File> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(content)?;
-    file.sync_all()
+    Ok(file)
 }
 
 fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
