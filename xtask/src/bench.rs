@@ -121,7 +121,8 @@ fn measure(binaries: &Utf8Path, arguments: &Bench) -> Result<Report> {
 fn loop_commands(stage: &Stage) -> Vec<Contender> {
     ["--help", "--dry-run"]
         .map(|flag| {
-            let mut program = stage.program(vec![stage.ours("ralph-loop"), flag.into()], Vec::new());
+            let mut program =
+                stage.program(vec![stage.ours("ralph-loop"), flag.into()], Vec::new());
             program.folder = Some(stage.repo.root().to_owned());
             // Any agent that is there will do: none is started.
             program.vars.push(("RALPH_AGENT".into(), rivals::EMPTY.into()));
@@ -145,6 +146,9 @@ fn check(binaries: &Utf8Path) -> Result<()> {
     if !regressions.is_empty() {
         bail!("slower than recorded in docs/performance.md:\n{}", regressions.join("\n"));
     }
-    println!("no hook executes 10 % more than recorded in {}", run::root().join("docs/performance.md"));
+    println!(
+        "no hook executes 10 % more than recorded in {}",
+        run::root().join("docs/performance.md")
+    );
     Ok(())
 }

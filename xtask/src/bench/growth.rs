@@ -151,7 +151,11 @@ fn dense_transcript(binaries: &Utf8Path, rounds: usize) -> Result<Growth> {
     full.set_dense_transcript("transcript.jsonl", 500 << 20)?;
     let measured = measure(&[stop(&empty, "0")?, stop(&full, "500")?], rounds)?;
     let sizes = measured.into_iter().map(|one| (one.name.clone(), one)).collect();
-    Ok(Growth { name: "megabytes of transcript (real lines throughout): on-stop", sizes, bar: None })
+    Ok(Growth {
+        name: "megabytes of transcript (real lines throughout): on-stop",
+        sizes,
+        bar: None,
+    })
 }
 
 fn contender(stage: &Stage, hook: &str, input: Value, size: &str) -> Contender {

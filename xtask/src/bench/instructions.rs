@@ -19,12 +19,8 @@ pub(crate) fn count_all(stage: &Stage, cases: &[Case]) -> Result<Vec<(String, u6
 }
 
 fn count(stage: &Stage, case: &Case) -> Result<u64> {
-    let line = [
-        "valgrind",
-        "--tool=callgrind",
-        "--callgrind-out-file=/dev/null",
-        &stage.ours(case.hook),
-    ];
+    let line =
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", &stage.ours(case.hook)];
     let line = line.map(str::to_owned).to_vec();
     let program = stage.program(line, stage.input(case.input.clone()));
     let contender = case.played_by(program, case.name);

@@ -45,10 +45,8 @@ fn project(binaries: &Utf8Path, megabytes: usize) -> Result<Stage> {
             {"type": "tool_result", "tool_use_id": "toolu_01", "content": "x".repeat(3000)},
         ]},
     });
-    let agent = format!(
-        "#!/bin/sh\necho done >work.txt\nyes '{line}' | head -c {}\n",
-        megabytes << 20
-    );
+    let agent =
+        format!("#!/bin/sh\necho done >work.txt\nyes '{line}' | head -c {}\n", megabytes << 20);
     stage.repo.scratch().script("agent.sh", &agent);
     Ok(stage)
 }

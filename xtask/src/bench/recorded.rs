@@ -25,8 +25,7 @@ pub(crate) fn record(report: &Report) -> Result<()> {
     let date = run::output(run::command("date").args(["-u", "+%F"]))?;
     let commit = run::output(run::command("git").args(["rev-parse", "--short=10", "HEAD"]))?;
     let machine = machine();
-    let head =
-        format!("Measured on {}, commit `{}`, {machine}.\n\n", date.trim(), commit.trim());
+    let head = format!("Measured on {}, commit `{}`, {machine}.\n\n", date.trim(), commit.trim());
     let text = format!("{before}{BEGIN}\n{head}{}\n{END}{after}", report.markdown().trim_end());
     Ok(fs_err::write(path(), text)?)
 }

@@ -22,13 +22,7 @@ pub(crate) struct Contender {
 impl Contender {
     /// One that leaves nothing behind.
     pub(crate) fn new(name: &str, program: Program) -> Self {
-        Self {
-            name: name.to_owned(),
-            program,
-            before: Box::new(|| Ok(())),
-            answer: None,
-            every: 1,
-        }
+        Self { name: name.to_owned(), program, before: Box::new(|| Ok(())), answer: None, every: 1 }
     }
 
     /// Makes sure that what is measured is what the name says.

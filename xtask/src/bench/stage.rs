@@ -1,8 +1,8 @@
 //! The project in which hooks are measured: a small repository with a plan, and a session that has
 //! read files.
 
-use std::io::{BufWriter, Write};
 use fs_err::os::unix::fs::FileExt;
+use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};

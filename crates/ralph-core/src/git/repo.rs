@@ -105,7 +105,8 @@ impl Repo {
             None => head,
         };
         let commit = commit.trim_end();
-        let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_id =
+            matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
         is_id.then(|| commit.to_owned())
     }
 

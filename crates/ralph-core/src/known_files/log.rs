@@ -126,8 +126,7 @@ impl Index {
         }
         let metadata = log.metadata()?;
         let end = hash(&end_of(log, covered as u64)?);
-        let head =
-            [MAGIC, metadata.dev(), metadata.ino(), covered as u64, end, slots.len() as u64];
+        let head = [MAGIC, metadata.dev(), metadata.ino(), covered as u64, end, slots.len() as u64];
         let words = head.iter().chain(&slots).flat_map(|word| word.to_le_bytes());
         state::replace_unsynced(path, &words.collect::<Vec<u8>>())
     }

@@ -39,10 +39,7 @@ pub fn replace_unsynced(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, |temporary| write_new(temporary, content).map(drop))
 }
 
-fn replace_by(
-    path: &Utf8Path,
-    write: impl FnOnce(&Utf8Path) -> io::Result<()>,
-) -> io::Result<()> {
+fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) -> io::Result<()> {
     prepare_parent(path)?;
     let temporary = temporary_beside(path);
     let written = write(&temporary).and_then(|()| fs::rename(&temporary, path));

@@ -81,7 +81,8 @@ fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence<'_>, cut: b
         Ended::Unclear { code, rival_first } => {
             if evidence.is_broken() {
                 Kind::Errored
-            } else if evidence.is_bad() || evidence.is_against_policy() || evidence.names_failures() {
+            } else if evidence.is_bad() || evidence.is_against_policy() || evidence.names_failures()
+            {
                 Kind::Failed
             } else if evidence.is_good() {
                 Kind::Passed
@@ -134,7 +135,8 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence<'_>, 
     // A cut output may have lost the very lines that would say otherwise.
     if !cut && evidence.is_none() {
         Kind::NoTests
-    } else if !cut && evidence.signs().error && !evidence.is_against_policy() && !evidence.is_good() {
+    } else if !cut && evidence.signs().error && !evidence.is_against_policy() && !evidence.is_good()
+    {
         Kind::Errored
     } else {
         Kind::Failed
