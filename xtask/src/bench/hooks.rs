@@ -125,8 +125,13 @@ fn post_tool(stage: &Stage) -> Result<Vec<Case>> {
             "",
             Some(COMMON),
         ),
-        case("post-tool, passing run", succeeded("cargo test", &test_run(12)), "", Some(COMMON)),
-        case("post-tool, 30 KB output", succeeded("cargo test", &test_run(600)), "", Some(1.5)),
+        case("post-tool, passing run", succeeded("cargo test", &test_run(12)), "", Some(WITH_WORK)),
+        case(
+            "post-tool, 30 KB output",
+            succeeded("cargo test", &test_run(600)),
+            "",
+            Some(WITH_WORK),
+        ),
         case("post-tool, failing run", failed("cargo test", FAILING), "block", None),
     ])
 }

@@ -14,8 +14,8 @@ pub(crate) const EMPTY: &str = "/bin/true";
 /// How many times faster than the script a hook must be.
 pub(crate) const FASTER: f64 = 40.0;
 
-/// Slow programs take part in every tenth round only.
-const RARELY: usize = 10;
+/// Slow programs take part in every twentieth round only.
+const RARELY: usize = 20;
 
 /// The start of a program that does nothing, for those that are there.
 pub(crate) fn starts(stage: &Stage) -> Vec<Contender> {
