@@ -10,7 +10,7 @@ use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::guard::{self, Facts};
 use ralph_core::hook::Input;
-use ralph_core::known_files::{KnownFiles, Sight};
+use ralph_core::known_files::{KnownFiles, ReadLog, Sight};
 use ralph_core::project::Project;
 use ralph_core::shell::Script;
 use ralph_core::state::{Event, HookFailure, Id, Journal, Marks, SessionDir, StateDir};
@@ -66,8 +66,14 @@ impl<'a> Call<'a> {
 
     /// The files that the agent has seen in this session.
     pub fn known_files(&self) -> KnownFiles {
-        let own = self.session().map(|session| session.reads());
-        KnownFiles::new(own, vec![self.project().own_state().shared_reads()])
+        let shared = self.project().own_state().shared_reads();
+        match self.session() {
+            Some(session) => KnownFiles::new(
+                Some(ReadLog::indexed(session.reads(), session.reads_index())),
+                vec![ReadLog::indexed(shared, session.shared_reads_index())],
+            ),
+            None => KnownFiles::new(None, vec![ReadLog::at(shared)]),
+        }
     }
 
     /// Records the files that a command line shows to the agent or writes.

@@ -62,7 +62,7 @@ fn kept(prompt: &str) -> String {
 }
 
 fn under_way(call: &Call<'_>, story: &Id) -> String {
-    let attempt = Attempt::load(call.project().own_state()).ok().flatten();
+    let attempt = Attempt::load_without_plan(call.project().own_state()).ok().flatten();
     let attempt = attempt.filter(|attempt| attempt.story == story.as_str());
     let title = attempt.as_ref().map_or(String::new(), |attempt| format!(" ({})", attempt.title));
     let iteration = attempt.map(|attempt| attempt.iteration).or_else(|| iteration(call));
@@ -80,11 +80,10 @@ fn iteration(call: &Call<'_>) -> Option<u64> {
     });
     own.or_else(|| {
         let journal = Journal::new(call.project().state()?, call.hook);
-        let records = journal.tail(JOURNAL_LINES).ok()?;
-        records.iter().rev().find_map(|record| match record.event {
+        match journal.last(JOURNAL_LINES, "iteration_started").ok()??.event {
             Event::IterationStarted { iteration } => Some(iteration.into()),
             _ => None,
-        })
+        }
     })
 }
 

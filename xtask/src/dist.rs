@@ -12,6 +12,10 @@ use crate::run;
 pub(crate) const BINARIES: [&str; 5] =
     ["ralph-loop", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop", "ralph-pre-prompt"];
 
+/// No dynamic loader, and addresses that are fixed when linking: a program that can be loaded
+/// anywhere first has to correct thousands of pointers in its tables, page by page.
+const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
+
 /// Builds them and returns the folder that holds them.
 pub(crate) fn run() -> Result<Utf8PathBuf> {
     let host = host()?;
@@ -54,7 +58,7 @@ fn cargo(what: &str, host: &str) -> Command {
     // macros, which are dynamic libraries and cannot be linked that way.
     command.args([what, "--release", "--target", host]);
     if host.contains("linux") {
-        command.env("RUSTFLAGS", "-C target-feature=+crt-static");
+        command.env("RUSTFLAGS", FLAGS);
     }
     command
 }

@@ -2,9 +2,11 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
+    clippy::print_stderr,
     reason = "tasks start cargo and talk to the person who runs them"
 )]
 
+mod bench;
 mod ci;
 mod compare_readers;
 mod dist;
@@ -30,6 +32,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    /// How fast the released programs are; times as ratios within one run.
+    Bench(bench::Bench),
     /// Everything that must pass before a change lands.
     Ci,
     /// Our reader of command lines beside shuck-parser: speed, robustness, cost of a process.
@@ -65,6 +69,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
+        Task::Bench(arguments) => bench::run(&arguments),
         Task::Ci => ci::run(),
         Task::CompareReaders(arguments) => compare_readers::run(&run::root(), &arguments),
         Task::Dist => dist::run().map(drop),

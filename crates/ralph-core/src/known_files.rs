@@ -1,11 +1,11 @@
 //! Which files has the agent seen in this session? Recorded as lines of the session's log.
 //!
 //! ```
-//! use ralph_core::known_files::{KnownFiles, Sight};
+//! use ralph_core::known_files::{KnownFiles, ReadLog, Sight};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("ralph-known-{}", std::process::id()));
 //! # let log = camino::Utf8PathBuf::from_path_buf(folder).unwrap();
-//! let known = KnownFiles::new(Some(log.clone()), vec![]);
+//! let known = KnownFiles::new(Some(ReadLog::at(log.clone())), vec![]);
 //! known.record(Sight::Read, "/srv/app/main.py".into())?;
 //! assert!(known.contains("/srv/app/main.py".into()));
 //! assert!(!known.contains("/srv/app/other.py".into()));
@@ -14,11 +14,15 @@
 //! # }
 //! ```
 
+mod log;
+
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::state;
+
+pub use log::ReadLog;
 
 /// How a file became known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,17 +45,17 @@ impl Sight {
 /// The logs of a session: its own is written, all are read.
 #[derive(Debug, Clone)]
 pub struct KnownFiles {
-    own: Option<Utf8PathBuf>,
-    others: Vec<Utf8PathBuf>,
+    own: Option<ReadLog>,
+    others: Vec<ReadLog>,
 }
 
 impl KnownFiles {
     /// With the session's own log, if it has one, and with logs that other tools write.
-    pub fn new(own: Option<Utf8PathBuf>, others: Vec<Utf8PathBuf>) -> Self {
+    pub fn new(own: Option<ReadLog>, others: Vec<ReadLog>) -> Self {
         Self { own, others }
     }
 
-    fn logs(&self) -> impl Iterator<Item = &Utf8PathBuf> {
+    fn logs(&self) -> impl Iterator<Item = &ReadLog> {
         self.own.iter().chain(&self.others)
     }
 
@@ -62,25 +66,18 @@ impl KnownFiles {
         if self.contains(&path) {
             return Ok(());
         }
-        state::append_line(log, format!("{}: {path}", sight.word()).as_bytes())
+        state::append_line(log.path(), format!("{}: {path}", sight.word()).as_bytes())
     }
 
     /// Whether a file is known.
     pub fn contains(&self, path: &Utf8Path) -> bool {
         let path = resolved(path);
-        let is_it = |line: &[u8]| {
-            let name = line.strip_prefix(b"Read: ").or_else(|| line.strip_prefix(b"Wrote: "));
-            name.is_some_and(|name| name.trim_ascii_end() == path.as_str().as_bytes())
-        };
-        self.logs().filter_map(|log| fs_err::read(log).ok()).any(|text| {
-            // The newest lines last, so the search begins at the end.
-            text.rsplit(|byte| *byte == b'\n').any(is_it)
-        })
+        self.logs().any(|log| log.names(path.as_str()))
     }
 
     /// Whether nothing was ever recorded for this session.
     pub fn is_empty(&self) -> bool {
-        !self.logs().any(|log| log.exists())
+        !self.logs().any(|log| log.path().exists())
     }
 }
 
@@ -125,7 +122,7 @@ mod tests {
         let scratch = Scratch::new();
         let file = scratch.file("src/a.rs", "x");
         fs_err::os::unix::fs::symlink(scratch.path("src"), scratch.path("link")).unwrap();
-        let known = KnownFiles::new(Some(scratch.path("log")), vec![]);
+        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
         assert!(known.is_empty());
         known.record(Sight::Read, &scratch.path("link/../src/a.rs")).unwrap();
         assert!(known.contains(&file) && known.contains(&scratch.path("link/a.rs")));
@@ -147,7 +144,7 @@ mod tests {
     fn logs_of_other_tools_are_read_too() {
         let scratch = Scratch::new();
         let other = scratch.file("other.log", "junk\r\nRead: /x/a.rs\r\nRead: /x/b.rs");
-        let known = KnownFiles::new(None, vec![other]);
+        let known = KnownFiles::new(None, vec![ReadLog::at(other)]);
         assert!(known.contains("/x/a.rs".into()) && known.contains("/x/b.rs".into()));
         assert!(!known.contains("/x".into()));
     }
@@ -155,7 +152,7 @@ mod tests {
     #[test]
     fn a_name_cannot_forge_a_line() {
         let scratch = Scratch::new();
-        let known = KnownFiles::new(Some(scratch.path("log")), vec![]);
+        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
         known.record(Sight::Read, "/x/a\nRead: /etc/passwd".into()).unwrap();
         assert!(!known.contains("/etc/passwd".into()));
     }

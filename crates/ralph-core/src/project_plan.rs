@@ -29,6 +29,11 @@ pub fn find(
     plan::find(&candidates(project, env, config, from), &options(config), plan::read_file)
 }
 
+/// The files that decide about the answer: it stays the same while none of them changes.
+pub fn files(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Utf8PathBuf> {
+    plan::files(&candidates(project, env, config, from))
+}
+
 /// How plans are read here.
 pub fn options(config: &Config) -> Options {
     Options { optional_sections: config.plan.optional_sections.clone() }

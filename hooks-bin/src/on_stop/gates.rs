@@ -53,9 +53,9 @@ fn tasks(session: &Session<'_>, dir: &SessionDir) -> Option<Unmet> {
 
 fn current_story(session: &Session<'_>) -> Option<Unmet> {
     let id = session.own_story()?;
-    let plan = session.plan()?;
+    let story = session.known_story(&id)?;
     let reported = session.call.project().own_state().claim().exists();
-    gate::current_story(plan.story(id.as_str())?, reported)
+    gate::current_story(&story, reported)
 }
 
 fn verify(session: &Session<'_>) -> Option<Unmet> {

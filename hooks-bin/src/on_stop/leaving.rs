@@ -56,7 +56,7 @@ fn leave_note(session: &Session<'_>, fill: &Fill) {
 
 /// Where the plan's progress is written.
 fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
-    if let Some(attempt) = session.attempt() {
+    if let Some(attempt) = session.attempt_without_plan() {
         return Some(attempt.progress);
     }
     if let Some(dir) = &session.loop_dir {
@@ -123,7 +123,7 @@ fn record(session: &Session<'_>, status: StopStatus, note: Option<String>) {
 /// The story that this stop leaves open. While something runs nothing was left yet, and after an
 /// ordinary stop our own loop settles its story itself.
 fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
-    let id = match session.attempt() {
+    let id = match session.attempt_without_plan() {
         Some(_) if matches!(status, StopStatus::Allowed | StopStatus::Complete) => return None,
         Some(attempt) => Id::parse(&attempt.story).ok()?,
         None => session.own_story()?,
@@ -131,8 +131,7 @@ fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
     if status == StopStatus::Waiting {
         return None;
     }
-    let plan = session.plan();
-    let story = plan.as_ref().and_then(|plan| plan.story(id.as_str()));
+    let story = session.known_story(&id);
     story.is_none_or(|story| story.state == State::Open).then(|| id.to_string())
 }
 
@@ -153,6 +152,7 @@ fn clean_up(dir: &SessionDir, a_loop_waits: bool) {
         return;
     }
     let mut served = vec![dir.block_counters(), dir.block_lock(), dir.reads()];
+    served.extend([dir.reads_index(), dir.shared_reads_index(), dir.known_story()]);
     if !a_loop_waits {
         served.extend([dir.last_verdict(), dir.last_stop()]);
     }

@@ -29,7 +29,7 @@ pub(super) fn asked_for(session: &Session<'_>) -> Option<Attempt> {
     if config.run.mode == Mode::Planning {
         return None;
     }
-    let attempt = session.attempt()?;
+    let attempt = session.attempt_with_plan()?;
     // The last story of a session is the loop's to settle.
     let begun = given_out(session) + 1;
     (wanted.is_none_or(|stories| begun < stories)).then_some(attempt)

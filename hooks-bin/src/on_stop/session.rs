@@ -1,6 +1,8 @@
 //! The session that wants to stop: where its files are, and what it is bound to.
 
+use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,7 +10,7 @@ use ralph_core::gate::{
     Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
 };
 use ralph_core::git::{Repo, Status};
-use ralph_core::plan::{self, Options, Plan};
+use ralph_core::plan::{self, KnownStory, Options, Plan, Question};
 use ralph_core::project_plan;
 use ralph_core::settle::Attempt;
 use ralph_core::state::{Id, LoopDir, SessionDir};
@@ -29,6 +31,7 @@ pub(super) struct Session<'a> {
     pub(super) who: Who,
     /// The other loop's folder, if it holds a feature list.
     pub(super) loop_dir: Option<LoopDir>,
+    bound: OnceCell<bool>,
 }
 
 impl<'a> Session<'a> {
@@ -44,14 +47,17 @@ impl<'a> Session<'a> {
         dirs.retain(|dir| dir.root().is_dir());
         let loop_dir = call.env.loop_dir().map(|dir| LoopDir::at(project.root().join(dir)));
         let loop_dir = loop_dir.filter(|dir| dir.feature_list().is_file());
-        Self { call, dirs, who, loop_dir }
+        Self { call, dirs, who, loop_dir, bound: OnceCell::new() }
     }
 
     /// Whether a loop's own gates concern this session: one that our loop started, or one that
     /// says so itself. Any other session in the project is none of our business.
     pub(super) fn is_bound(&self) -> bool {
         let says_so = |dir: &SessionDir| dir.loop_state().exists() || dir.orchestrator().exists();
-        self.call.is_of_our_loop() || self.loop_dir.is_some() || self.dirs.iter().any(says_so)
+        *self.bound.get_or_init(|| {
+            let called = self.call.is_of_our_loop() || self.loop_dir.is_some();
+            called || self.dirs.iter().any(says_so)
+        })
     }
 
     /// Whether the session has files of its own.
@@ -79,15 +85,28 @@ impl<'a> Session<'a> {
         None
     }
 
-    /// The attempt that our loop has under way in this session.
-    pub(super) fn attempt(&self) -> Option<Attempt> {
+    /// The attempt that our loop has under way in this session, for whoever settles it.
+    pub(super) fn attempt_with_plan(&self) -> Option<Attempt> {
+        self.of_this_run(Attempt::load(self.call.project().own_state()))
+    }
+
+    /// The same for whoever only asks what it is.
+    pub(super) fn attempt_without_plan(&self) -> Option<Attempt> {
+        self.of_this_run(Attempt::load_without_plan(self.call.project().own_state()))
+    }
+
+    fn of_this_run(&self, read: io::Result<Option<Attempt>>) -> Option<Attempt> {
         let run = self.call.env.run().filter(|_| self.call.is_of_our_loop())?;
-        self.any_attempt().filter(|attempt| attempt.run == run)
+        self.reported(read).filter(|attempt| attempt.run == run)
     }
 
     /// The attempt that our loop has under way in this project, in whatever session.
     fn any_attempt(&self) -> Option<Attempt> {
-        Attempt::load(self.call.project().own_state()).unwrap_or_else(|error| {
+        self.reported(Attempt::load_without_plan(self.call.project().own_state()))
+    }
+
+    fn reported(&self, read: io::Result<Option<Attempt>>) -> Option<Attempt> {
+        read.unwrap_or_else(|error| {
             self.call.record("gate", &error.to_string());
             None
         })
@@ -102,7 +121,7 @@ impl<'a> Session<'a> {
     /// The project's plan; none if there is none. A broken one is reported.
     pub(super) fn plan(&self) -> Option<Plan> {
         let project = self.call.project();
-        let found = match self.attempt() {
+        let found = match self.attempt_without_plan() {
             Some(attempt) => plan::load(&attempt.plan, &self.plan_options()),
             // The client's folder moves with the agent, so paths are meant from the project.
             None => project_plan::find(project, self.call.env, self.call.config(), project.root()),
@@ -115,6 +134,30 @@ impl<'a> Session<'a> {
                 None
             }
         }
+    }
+
+    /// What the plan says about a story. Reading a long plan takes longer than all the rest, so the
+    /// answer is kept for as long as no file of the plan changes.
+    pub(super) fn known_story(&self, id: &Id) -> Option<KnownStory> {
+        let options = self.plan_options();
+        let files = match self.attempt_without_plan() {
+            Some(attempt) => vec![attempt.plan],
+            None => {
+                let project = self.call.project();
+                project_plan::files(project, self.call.env, self.call.config(), project.root())
+            }
+        };
+        let question = Question::new(id.as_str(), &files, &options);
+        let kept = self.call.session().map(|dir| dir.known_story());
+        if let Some(answer) = kept.as_deref().and_then(|path| question.answer_in(path)) {
+            return answer.story;
+        }
+        let story = self.plan()?.story(id.as_str()).map(KnownStory::of);
+        if let Some(path) = kept.filter(|_| self.has_files()) {
+            // Best effort: what is not kept is read again.
+            let _ = question.keep(story.as_ref(), &path);
+        }
+        story
     }
 
     pub(super) fn plan_options(&self) -> Options {

@@ -1,5 +1,6 @@
 //! Everything that is checked before the first iteration, and before anything is written.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -134,6 +135,7 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         config,
         plan,
         view,
+        saved: RefCell::new(None),
         _lock: lock,
     };
     stage.take_over(before)?;

@@ -1,5 +1,6 @@
 //! What a run has at hand: the project, its settings and what is under way.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
@@ -52,6 +53,8 @@ pub(crate) struct Stage {
     pub(crate) quota_streak: u32,
     /// Whether something broke that the next start has to look at.
     pub(crate) broke: bool,
+    /// What was written down last about the run, its time aside.
+    pub(crate) saved: RefCell<Option<Record>>,
     /// Held for as long as we live.
     pub(crate) _lock: Lock,
 }
@@ -131,8 +134,16 @@ impl Stage {
             aside: self.aside.clone(),
             ..Record::new()
         };
-        if let Err(error) = record.save(self.state()) {
-            self.view.warn(format!("the run's state could not be written: {error}"));
+        // How long it took is only worth a write along with something else.
+        let seen = Record { elapsed_s: 0.0, ..record.clone() };
+        if self.saved.borrow().as_ref() == Some(&seen) {
+            return;
+        }
+        match record.save(self.state()) {
+            Ok(()) => *self.saved.borrow_mut() = Some(seen),
+            Err(error) => {
+                self.view.warn(format!("the run's state could not be written: {error}"));
+            }
         }
         fault::point("loop.step-saved");
     }

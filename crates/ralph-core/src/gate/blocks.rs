@@ -289,16 +289,24 @@ pub fn ask_on_disk(
 
 /// Changes the counts on disk in another way. Counts that cannot be relied on are begun anew,
 /// which is safe wherever no block follows; none if they cannot be written.
-pub fn note_on_disk<T>(session: &SessionDir, note: impl FnOnce(&mut Blocks) -> T) -> Option<T> {
-    let _lock = counting(session)?;
-    let before = Blocks::load(session, true);
-    let mut blocks = before.clone().unwrap_or_default();
-    let noted = note(&mut blocks);
-    // Reaching the disk takes longer than all the rest of a hook.
-    if before.as_ref() != Some(&blocks) {
-        blocks.save(session).ok()?;
+pub fn note_on_disk<T>(session: &SessionDir, note: impl Fn(&mut Blocks) -> T) -> Option<T> {
+    // Most stops change nothing; whoever counts meanwhile has then come after us.
+    let (before, after, noted) = noted(session, &note);
+    if before.as_ref() == Some(&after) {
+        return Some(noted);
     }
+    let _lock = counting(session)?;
+    let (_, after, noted) = self::noted(session, &note);
+    after.save(session).ok()?;
     Some(noted)
+}
+
+/// The counts as they are and as they would be.
+fn noted<T>(session: &SessionDir, note: &impl Fn(&mut Blocks) -> T) -> (Option<Blocks>, Blocks, T) {
+    let before = Blocks::load(session, true);
+    let mut after = before.clone().unwrap_or_default();
+    let noted = note(&mut after);
+    (before, after, noted)
 }
 
 fn counting(session: &SessionDir) -> Option<Lock> {

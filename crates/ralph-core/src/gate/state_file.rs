@@ -65,11 +65,11 @@ pub(super) fn read<T: DeserializeOwned>(path: &Utf8Path) -> Reading<T> {
     }
 }
 
-/// Replaces one file.
+/// Replaces one file. A session does not outlive a power cut, and a broken file holds nobody back.
 pub(super) fn write<T: Serialize>(path: &Utf8Path, value: &T) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
-    state::replace(path, &text)
+    state::replace_unsynced(path, &text)
 }
 
 /// Reads an object; a list would be taken for the object's fields in their order.
@@ -87,7 +87,8 @@ fn bytes(path: &Utf8Path) -> io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
+    let length = usize::try_from(metadata.len().min(LARGEST)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(length + 1);
     fs_err::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other("it is larger than 1 MiB"));

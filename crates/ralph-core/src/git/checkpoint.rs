@@ -7,6 +7,7 @@ use super::repo::Repo;
 use super::restore::Target;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::stamp::stamp;
+use super::status::Status;
 use crate::fault;
 use crate::state::{self, StateDir};
 
@@ -48,18 +49,21 @@ pub enum CheckpointError {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
-        Self::create_for(repo, state, message, None)
+        let status = Status::read(repo).map_err(SnapshotError::from)?;
+        Self::create_for(repo, state, message, &status, None)
     }
 
-    /// The same for a run of the loop. Only sessions of a loop are ever rolled back to it: a
+    /// The same of a status that was read just now, for a run of the loop. Only sessions of a loop are ever rolled back to it: a
     /// person who works in the same project has no part in it.
     pub fn create_for(
         repo: &Repo,
         state: &StateDir,
         message: &str,
+        status: &Status,
         run: Option<&str>,
     ) -> Result<Self, CheckpointError> {
-        let snapshot = Snapshot::take_for(repo, &format!("{REFS}/{}", stamp()), message, run)?;
+        let name = format!("{REFS}/{}", stamp());
+        let snapshot = Snapshot::take_of(repo, &name, message, status, run)?;
         fault::point("checkpoint.saved");
         let checkpoint =
             Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };

@@ -133,23 +133,24 @@ pub(super) struct Extra {
 impl Snapshot {
     /// Saves the work tree as it is now under the ref `name`.
     pub fn take(repo: &Repo, name: &str, message: &str) -> Result<Self, SnapshotError> {
-        Self::take_for(repo, name, message, None)
+        Self::take_of(repo, name, message, &Status::read(repo)?, None)
     }
 
-    /// The same for a run of the loop, whose sessions alone may be rolled back to it.
-    pub fn take_for(
+    /// The same, of a status that was read just now; for a run of the loop, whose sessions alone
+    /// may be rolled back to it.
+    pub(super) fn take_of(
         repo: &Repo,
         name: &str,
         message: &str,
+        status: &Status,
         run: Option<&str>,
     ) -> Result<Self, SnapshotError> {
         repo.refuse_if_busy()?;
-        let status = Status::read(repo)?;
         let extra = Extra { run: run.map(str::to_owned), ..Extra::default() };
-        Self::take_with(repo, name, message, &status, &extra)
+        Self::take_with(repo, name, message, status, &extra)
     }
 
-    /// The same, of a status that was read already, and with more than git calls changed.
+    /// The same, with more than git calls changed.
     pub(super) fn take_with(
         repo: &Repo,
         name: &str,

@@ -74,6 +74,15 @@ pub fn find(
     Err(FindError::NotFound { looked_at })
 }
 
+/// All files that are looked at.
+pub fn files(candidates: &[Candidate]) -> Vec<Utf8PathBuf> {
+    let paths = candidates.iter().flat_map(|candidate| match candidate {
+        Candidate::File(path) => vec![path.clone()],
+        Candidate::Numbered(paths) => paths.iter().map(|(_, path)| path.clone()).collect(),
+    });
+    paths.collect()
+}
+
 /// The bytes of a file on disk, `None` where there is none; stops reading above the largest plan.
 pub fn read_file(path: &Utf8Path) -> io::Result<Option<Vec<u8>>> {
     let metadata = match fs_err::metadata(path) {

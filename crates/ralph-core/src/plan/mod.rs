@@ -32,7 +32,7 @@
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking and blocking |
 //! | `repair.rs`, `merge.rs` | what the agent may not do to a plan |
-//! | `find.rs` | which of several files is the plan |
+//! | `find.rs`, `known_story.rs` | which of several files is the plan; what it said about a story |
 //! | `progress.rs`, `loop_progress.rs` | `progress.md`; `progress.txt` |
 
 mod blocks;
@@ -43,6 +43,7 @@ mod find;
 mod heading;
 mod ids;
 mod json;
+mod known_story;
 mod lines;
 mod list;
 mod loop_progress;
@@ -57,8 +58,9 @@ mod story;
 mod syntax;
 
 pub use edit::UnknownStory;
-pub use find::{Candidate, FindError, find, load, read_file};
+pub use find::{Candidate, FindError, files, find, load, read_file};
 pub use ids::is_safe_id;
+pub use known_story::{Answer, KnownStory, Question};
 pub use loop_progress::{LoopField, LoopProgress};
 pub use parse::{Error, MAX_PLAN_BYTES, Problem};
 pub use repair::{Finding, Repaired, repair};

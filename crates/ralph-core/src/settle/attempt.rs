@@ -3,7 +3,7 @@
 //! One file holds a line of JSON and below it the bytes of the plan as it was, because the two must
 //! never be out of step.
 
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -58,21 +58,34 @@ pub struct Attempt {
 impl Attempt {
     /// The attempt under way; none if there is none.
     pub fn load(state: &StateDir) -> io::Result<Option<Self>> {
-        let content = match fs_err::read(state.attempt()) {
-            Ok(content) => content,
+        let Some((mut attempt, mut rest)) = Self::open(state)? else { return Ok(None) };
+        rest.read_to_end(&mut attempt.plan_before)?;
+        Ok(Some(attempt))
+    }
+
+    /// The same without the plan as it was, which may be large: for hooks that only ask which
+    /// story is under way.
+    pub fn load_without_plan(state: &StateDir) -> io::Result<Option<Self>> {
+        Ok(Self::open(state)?.map(|(attempt, _)| attempt))
+    }
+
+    /// The attempt, and the rest of its file.
+    fn open(state: &StateDir) -> io::Result<Option<(Self, impl Read)>> {
+        let path = state.attempt();
+        let file = match fs_err::File::open(&path) {
+            Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let end = content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len());
-        let (header, plan) = content.split_at(end);
-        let mut attempt: Self =
-            serde_json::from_slice(header).map_err(|error| unreadable(&state.attempt(), &error))?;
+        let mut reader = BufReader::new(file);
+        let mut header = Vec::new();
+        reader.read_until(b'\n', &mut header)?;
+        let attempt: Self =
+            serde_json::from_slice(&header).map_err(|error| unreadable(&path, &error))?;
         if attempt.version > VERSION {
-            let path = state.attempt();
             return Err(io::Error::other(format!("{path} was written by a newer version")));
         }
-        attempt.plan_before = plan.get(1..).unwrap_or_default().to_vec();
-        Ok(Some(attempt))
+        Ok(Some((attempt, reader)))
     }
 
     /// Writes it down.
@@ -98,7 +111,7 @@ pub fn begin(
 ) -> Result<Attempt, SettleError> {
     let status = Status::read(place.repo)?;
     let message = format!("before {}", story.id);
-    Checkpoint::create_for(place.repo, place.state, &message, Some(place.run))?;
+    Checkpoint::create_for(place.repo, place.state, &message, &status, Some(place.run))?;
     if iteration.is_multiple_of(PRUNED_EVERY) {
         Checkpoint::prune(place.repo, CHECKPOINTS_KEPT)?;
     }
@@ -119,7 +132,9 @@ pub fn begin(
     remove_if_there(&place.state.claim())?;
     attempt.save(place.state)?;
     fault::point("attempt.begun");
-    state::replace(&place.state.current_story(), format!("{}\n", story.id).as_bytes())?;
+    // It only tells hooks what the attempt says as well, and after a power cut none is running.
+    let under_way = format!("{}\n", story.id);
+    state::replace_unsynced(&place.state.current_story(), under_way.as_bytes())?;
     Ok(attempt)
 }
 

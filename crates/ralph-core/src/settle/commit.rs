@@ -26,15 +26,21 @@ pub(super) fn commit_all(
         leave_out_state(place, head.is_some())?;
     }
     fault::point("commit.staged");
-    if is_staged(repo, head)? {
-        let mut args: Vec<&str> = Vec::new();
-        if repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_err() {
-            args.extend(NOBODY);
-        }
-        args.extend(["commit", "--quiet", "--file=-"]);
-        commit_patiently(repo, &args, message)?;
+    let commit = |who: &[&str]| {
+        let args = [who, &["commit", "--quiet", "--file=-"]].concat();
+        commit_patiently(repo, &args, message)
+    };
+    // What may be missing is looked into only once git has refused: it nearly never does.
+    match commit(&[]) {
+        Err(GitError::Failed { .. }) if !is_staged(repo, head)? => {}
+        Err(GitError::Failed { .. }) if !knows_the_author(repo) => commit(&NOBODY)?,
+        other => other?,
     }
-    Ok(Status::read(repo)?.head)
+    repo.head()
+}
+
+fn knows_the_author(repo: &Repo) -> bool {
+    repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_ok()
 }
 
 /// How often a commit is tried while somebody else commits as well.
@@ -74,7 +80,7 @@ fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> 
 
 /// Takes back what [`commit_all`] staged; the files stay as they are.
 pub(super) fn unstage(repo: &Repo) -> Result<(), GitError> {
-    let has_commit = Status::read(repo)?.head.is_some();
+    let has_commit = repo.head()?.is_some();
     let args: &[&str] = if has_commit { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
     repo.git().run(args).map(drop)
 }

@@ -224,7 +224,7 @@ fn tick_and_commit(
 ) -> Result<Result<Option<String>, String>, SettleError> {
     let open = plan_now(place, attempt)?;
     let ticked = open.tick(&attempt.story)?;
-    let head = Status::read(place.repo)?.head;
+    let head = place.repo.head()?;
     Marker::new(&attempt.story, head.clone()).save(place.state)?;
     fault::point("settle.marked");
     state::replace_users(&attempt.plan, &ticked)?;

@@ -6,7 +6,7 @@ use super::marker::Marker;
 use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::fault;
-use crate::git::{Status, wait_for_orphaned_commit};
+use crate::git::wait_for_orphaned_commit;
 use crate::plan::State;
 use crate::state;
 
@@ -40,7 +40,7 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     };
     // The commit may be made yet.
     wait_for_orphaned_commit(place.repo.top());
-    let head = Status::read(place.repo)?.head;
+    let head = place.repo.head()?;
     if head == marker.head {
         repair_plan(place, &attempt)?;
         commit::unstage(place.repo)?;

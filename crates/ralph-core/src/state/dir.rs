@@ -304,13 +304,12 @@ impl StateDir {
     /// Makes the folder and its `.gitignore` where they are missing; a `.gitignore` that somebody
     /// changed is theirs.
     pub fn prepare(&self) -> std::io::Result<()> {
-        fs_err::create_dir_all(&self.root)?;
         let path = self.root.join(".gitignore");
         if path.symlink_metadata().is_ok() {
-            Ok(())
-        } else {
-            write::replace(&path, GITIGNORE.as_bytes())
+            return Ok(());
         }
+        fs_err::create_dir_all(&self.root)?;
+        write::replace(&path, GITIGNORE.as_bytes())
     }
 }
 
@@ -352,6 +351,21 @@ impl SessionDir {
     /// Lines `Read: <absolute path>`.
     pub fn reads(&self) -> Utf8PathBuf {
         self.root.join("session.log")
+    }
+
+    /// Where to find a file in [`Self::reads`] once that is long.
+    pub fn reads_index(&self) -> Utf8PathBuf {
+        self.root.join("session.index")
+    }
+
+    /// The same for [`StateDir::shared_reads`].
+    pub fn shared_reads_index(&self) -> Utf8PathBuf {
+        self.root.join("shared.index")
+    }
+
+    /// What this session knows of the plan.
+    pub fn known_story(&self) -> Utf8PathBuf {
+        self.root.join("story.json")
     }
 
     /// A loop that runs inside the session.

@@ -43,6 +43,7 @@ impl LastVerdict {
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
         let command = crate::secrets::mask(&self.command);
         let stamped = Self { version: VERSION, at: journal::now(), command, ..self.clone() };
-        write::replace(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
+        // The session does not outlive a power cut, so the disk need not be waited for.
+        write::replace_unsynced(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
     }
 }

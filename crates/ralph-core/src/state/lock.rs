@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{size_limit, write};
 
+/// How long the description of a holder is, filled up with blanks.
+const HOLDER_LENGTH: usize = 160;
+
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
@@ -112,18 +115,23 @@ impl Drop for Lock {
 fn write_holder(file: &mut File, doing: &str) {
     let holder =
         Holder { pid: std::process::id(), doing: doing.to_owned(), since: super::journal::now() };
-    let text = serde_json::to_vec(&holder).unwrap_or_default();
+    let mut text = serde_json::to_vec(&holder).unwrap_or_default();
+    // Of one length, so that nothing has to be cut: file systems take a file that was emptied and
+    // written again to the disk at once.
+    text.resize(text.len().max(HOLDER_LENGTH), b' ');
     if size_limit::allow(text.len() as u64).is_ok() {
-        let _ = file.set_len(0);
         let _ = file.seek(SeekFrom::Start(0));
-        let _ = file.write_all(&text);
+        if file.write_all(&text).is_ok() && text.len() > HOLDER_LENGTH {
+            let _ = file.set_len(text.len() as u64);
+        }
     }
 }
 
 fn read_holder(file: &mut File) -> Option<Holder> {
-    let mut text = String::new();
-    file.take(4096).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    let mut text = Vec::new();
+    file.take(4096).read_to_end(&mut text).ok()?;
+    // Behind it may stand the rest of a longer one.
+    serde_json::Deserializer::from_slice(&text).into_iter().next()?.ok()
 }
 
 fn describe(by: Option<&Holder>) -> String {

@@ -42,5 +42,5 @@ pub use lock::{Held, Holder, Lock, LockError};
 pub use tail::last_lines;
 pub use write::{
     Cap, append_capped, append_line, leads_elsewhere, open_log, remove_stale_temporaries, replace,
-    replace_users,
+    replace_unsynced, replace_users,
 };

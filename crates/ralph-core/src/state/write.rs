@@ -31,9 +31,20 @@ pub struct Cap {
 /// Replaces a file: readers see the old or the new content, never a part, and a crash leaves one
 /// of the two.
 pub fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, |temporary| write_new(temporary, content)?.sync_all())
+}
+
+/// The same for what only matters while the machine is up: readers still see the old or the new
+/// content, but a power cut may leave an empty file. To wait for the disk takes longer than all
+/// the rest that a hook does.
+pub fn replace_unsynced(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    replace_by(path, |temporary| write_new(temporary, content).map(drop))
+}
+
+fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) -> io::Result<()> {
     prepare_parent(path)?;
     let temporary = temporary_beside(path);
-    let written = write_new(&temporary, content).and_then(|()| {
+    let written = write(&temporary).and_then(|()| {
         fault::point("replace.written");
         fs::rename(&temporary, path)
     });
@@ -69,8 +80,14 @@ pub fn append_capped(path: &Utf8Path, block: &[u8], cap: Cap) -> io::Result<()> 
 }
 
 fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
-    prepare_parent(path)?;
-    let mut file = open_locked(path)?;
+    refuse_symlinks(path)?;
+    let mut file = match open_locked(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            prepare_parent(path)?;
+            open_locked(path)?
+        }
+        other => other?,
+    };
     let old_length = file.seek(SeekFrom::End(0))?;
     let mut whole = Vec::with_capacity(block.len() + 1);
     let begins_a_line = block.starts_with(b"\n") || block.starts_with(b"\r\n");
@@ -156,12 +173,12 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<fs::File> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
     permitted(content.len() as u64)
         .and_then(|()| file.write_all(content))
         .map_err(|error| naming(path, "write", &error))?;
-    file.sync_all()
+    Ok(file)
 }
 
 /// Whether a file may become this large; a fault on purpose is a disk that says no.

@@ -39,8 +39,7 @@ pub fn judge(run: &Run<'_>) -> Verdict {
         return Verdict::not_a_test();
     };
     let text = Text::new(run.output, run.end);
-    let mut evidence = Evidence::gather(&text);
-    evidence.signs.policy |= breaks_own_rule(run.command, &text);
+    let evidence = Evidence::gather(&text, breaks_own_rule(run.command, &text));
     let ended = match invocation.ended(run.exit_code) {
         // Behind a pipe, `$?` is the code of the last command in it.
         Ended::Unknown if !invocation.piped => match echoed_exit_code(run.command, &text) {
@@ -60,7 +59,7 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     }
     let sum = invocation.runner().is_none_or(|row| row.one_summary_per_part);
     let counts = if run.cut { Counts::default() } else { evidence.counts(sum) };
-    let failing = if kind == Kind::Failed { evidence.failing } else { Vec::new() };
+    let failing = if kind == Kind::Failed { evidence.failing().to_vec() } else { Vec::new() };
     let runner = invocation.runner().or_else(|| echoed_runner(&text));
     Verdict { kind, runner: runner.map(|row| row.name), counts, failing }
 }
@@ -76,7 +75,7 @@ fn echoed_runner(text: &Text) -> Option<&'static Runner> {
 }
 
 /// For commands that do run tests.
-fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence, cut: bool) -> Kind {
+fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence<'_>, cut: bool) -> Kind {
     match ended {
         Ended::Well => {
             if !invocation.exit_tells && evidence.ends_badly() {
@@ -91,7 +90,8 @@ fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence, cut: bool)
         Ended::Unclear { code, rival_first } => {
             if evidence.is_broken() {
                 Kind::Errored
-            } else if evidence.is_bad() || evidence.signs.policy || evidence.names_failures() {
+            } else if evidence.is_bad() || evidence.is_against_policy() || evidence.names_failures()
+            {
                 Kind::Failed
             } else if evidence.is_good() {
                 Kind::Passed
@@ -103,7 +103,7 @@ fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence, cut: bool)
         }
         // Nothing is known where neither exit code nor output speak.
         Ended::Unknown => by_summary(evidence, invocation.one_summary).unwrap_or_else(|| {
-            let signs = evidence.signs;
+            let signs = evidence.signs();
             match (signs.success, signs.error) {
                 (true, false) => Kind::Passed,
                 (false, true) => Kind::Errored,
@@ -113,7 +113,7 @@ fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence, cut: bool)
     }
 }
 
-fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut: bool) -> Kind {
+fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence<'_>, cut: bool) -> Kind {
     let special = invocation.runner().and_then(|row| row.exit(code));
     let failed_tests = evidence.counts_failures();
     match special {
@@ -128,7 +128,7 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
     if evidence.is_broken() {
         return Kind::Errored;
     }
-    if !cut && evidence.complains_of_none() && !evidence.signs.broken {
+    if !cut && evidence.complains_of_none() && !evidence.signs().broken {
         return Kind::NoTests;
     }
     if evidence.is_bad() || evidence.names_failures() {
@@ -138,13 +138,14 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
     if code == 124 || code > 128 && code <= 192 {
         return Kind::Failed;
     }
-    if evidence.signs.broken && !evidence.signs.policy {
+    if evidence.signs().broken && !evidence.is_against_policy() {
         return Kind::Errored;
     }
     // A cut output may have lost the very lines that would say otherwise.
     if !cut && evidence.is_none() {
         Kind::NoTests
-    } else if !cut && evidence.signs.error && !evidence.signs.policy && !evidence.is_good() {
+    } else if !cut && evidence.signs().error && !evidence.is_against_policy() && !evidence.is_good()
+    {
         Kind::Errored
     } else {
         Kind::Failed
@@ -152,15 +153,15 @@ fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence, cut:
 }
 
 /// What the summary alone says.
-fn by_summary(evidence: &Evidence, one_summary: bool) -> Option<Kind> {
+fn by_summary(evidence: &Evidence<'_>, one_summary: bool) -> Option<Kind> {
     let bad = evidence.is_bad_in_the_end(one_summary);
     if evidence.is_broken() {
         Some(Kind::Errored)
-    } else if bad || (evidence.signs.policy && evidence.is_good()) {
+    } else if bad || (evidence.is_against_policy() && evidence.is_good()) {
         Some(Kind::Failed)
     } else if evidence.is_good() {
         Some(Kind::Passed)
-    } else if evidence.signs.broken {
+    } else if evidence.signs().broken {
         Some(Kind::Errored)
     } else if evidence.is_none() {
         Some(Kind::NoTests)
@@ -170,13 +171,13 @@ fn by_summary(evidence: &Evidence, one_summary: bool) -> Option<Kind> {
 }
 
 /// For commands that list or build tests.
-fn decide_listing(ended: Ended, evidence: &Evidence) -> Kind {
+fn decide_listing(ended: Ended, evidence: &Evidence<'_>) -> Kind {
     let failed = matches!(ended, Ended::Badly(_) | Ended::Unclear { .. });
-    if failed && evidence.signs.broken { Kind::Errored } else { Kind::NoTests }
+    if failed && evidence.signs().broken { Kind::Errored } else { Kind::NoTests }
 }
 
 /// For commands that may run tests: the output must say so plainly, and the exit code must agree.
-fn decide_perhaps(ended: Ended, evidence: &Evidence) -> Kind {
+fn decide_perhaps(ended: Ended, evidence: &Evidence<'_>) -> Kind {
     let passed = evidence.shows_passed() && !evidence.ends_badly();
     match ended {
         Ended::Well if passed => Kind::Passed,

@@ -16,7 +16,7 @@ const LONGEST_LINE: usize = 240;
 
 /// Reads `line` as a summary; `None` if it has a word too many or says nothing.
 pub(crate) fn read(line: &str) -> Option<Tally> {
-    if line.len() > LONGEST_LINE {
+    if line.len() > LONGEST_LINE || holds_an_identifier(line) {
         return None;
     }
     let lower = line.to_lowercase();
@@ -41,6 +41,14 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
     // A bare word is an outcome only as a banner: `FAILED`, `OK`, but not `broken`.
     let banner = tally.named || !line.contains(char::is_lowercase);
     (tally.has_numbers() || (tally.word.is_some() && banner)).then_some(tally)
+}
+
+/// `parser::accepts_a_line`: such a name is no word of any summary, unless it is quoted. Most lines
+/// of a long output are told from a summary by that alone.
+fn holds_an_identifier(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let joined = |pair: &[u8]| matches!(pair, [letter, b'_'] if letter.is_ascii_alphabetic());
+    bytes.windows(2).any(joined) && !bytes.contains(&b'"')
 }
 
 /// The phrase on one side of a number, boiled down.

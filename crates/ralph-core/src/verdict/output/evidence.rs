@@ -1,18 +1,25 @@
-//! All that an output says about tests, gathered in one pass over its lines.
+//! All that an output says about tests.
+//!
+//! Summaries are gathered in one pass over the lines. Names of tests and single messages are
+//! looked for only once they are asked about: a run that passed needs neither.
+
+use std::cell::OnceCell;
 
 use super::super::kind::{Counts, FailingTest};
 use super::lines::Text;
 use super::names::Names;
 use super::packages::Packages;
 use super::report::Report;
-use super::signs::Signs;
+use super::search::holds;
+use super::signs::{Signs, says_that_tests_failed};
 use super::summary::Blocks;
 use super::tally::{Numbers, Tally};
 use super::tap::Tap;
 
 /// What was found.
 #[derive(Debug)]
-pub(crate) struct Evidence {
+pub(crate) struct Evidence<'a> {
+    text: &'a Text,
     blocks: Vec<Tally>,
     tap: Tap,
     packages: Packages,
@@ -21,49 +28,89 @@ pub(crate) struct Evidence {
     progress: Option<bool>,
     not_run: u64,
     skipped: u64,
-    pub(crate) signs: Signs,
-    pub(crate) failing: Vec<FailingTest>,
-    names_certain: bool,
+    /// A line that is printed only when tests failed.
+    said_to_fail: bool,
+    /// A rule that the command itself set was broken.
+    breaks_own_rule: bool,
+    signs: OnceCell<Signs>,
+    named: OnceCell<Named>,
 }
 
-impl Evidence {
+/// The failing tests, and whether a line by itself said that one failed.
+#[derive(Debug)]
+struct Named {
+    failing: Vec<FailingTest>,
+    certain: bool,
+}
+
+impl<'a> Evidence<'a> {
     /// Reads the lines of `text`.
-    pub(crate) fn gather(text: &Text) -> Self {
+    pub(crate) fn gather(text: &'a Text, breaks_own_rule: bool) -> Self {
         let mut blocks = Blocks::default();
         let mut tap = Tap::default();
         let mut packages = Packages::default();
-        let mut signs = Signs::default();
-        let mut names = Names::default();
         let (mut progress, mut not_run, mut skipped) = (None, 0, 0);
+        let mut said_to_fail = false;
         for line in text.lines().filter(|line| !line.is_empty()) {
             blocks.push(line);
             tap.push(line);
             packages.push(line);
-            signs.push(line);
-            names.push(line);
-            not_run += u64::from(line.contains("***Not Run") || is_unloaded(line));
-            skipped += u64::from(line.contains("***Skipped"));
+            said_to_fail = said_to_fail || says_that_tests_failed(line);
+            not_run += u64::from(holds(line, "***Not Run") || is_unloaded(line));
+            skipped += u64::from(holds(line, "***Skipped"));
             if let Some(bad) = progress_line(line) {
                 progress = Some(progress.unwrap_or_default() || bad);
             }
         }
         Self {
+            text,
             blocks: blocks.finish(),
             report: Report::read(text.as_str()),
-            names_certain: names.is_certain(),
-            failing: names.finish(Report::failing_tests(text.as_str())),
             tap,
             packages,
-            signs,
             progress,
             not_run,
             skipped,
+            said_to_fail,
+            breaks_own_rule,
+            signs: OnceCell::new(),
+            named: OnceCell::new(),
         }
+    }
+
+    /// What single lines give away.
+    pub(crate) fn signs(&self) -> &Signs {
+        self.signs.get_or_init(|| {
+            let mut signs = Signs::default();
+            self.text.lines().for_each(|line| signs.push(line));
+            signs
+        })
+    }
+
+    /// A threshold was missed, or a rule that the command itself set.
+    pub(crate) fn is_against_policy(&self) -> bool {
+        self.breaks_own_rule || self.signs().policy
+    }
+
+    fn named(&self) -> &Named {
+        self.named.get_or_init(|| {
+            let mut names = Names::default();
+            let lines = self.text.lines().filter(|line| !line.is_empty());
+            lines.for_each(|line| names.push(line));
+            let certain = names.is_certain();
+            let failing = names.finish(Report::failing_tests(self.text.as_str()));
+            Named { failing, certain }
+        })
+    }
+
+    /// The tests that failed, as far as they are named.
+    pub(crate) fn failing(&self) -> &[FailingTest] {
+        &self.named().failing
     }
 
     /// Some summary says that tests failed.
     pub(crate) fn is_bad(&self) -> bool {
-        self.has_bad_summary() || self.signs.failing || self.progress == Some(true)
+        self.has_bad_summary() || self.said_to_fail || self.progress == Some(true)
     }
 
     /// Some summary says that tests failed, and where the run prints only one, it is the last.
@@ -87,7 +134,7 @@ impl Evidence {
             || self.tap.is_bad()
             || self.packages.is_bad()
             || self.report.is_bad()
-            || (self.is_bad() && self.names_certain)
+            || (self.is_bad() && self.named().certain)
     }
 
     /// The last summary says that tests failed: for runners whose exit code cannot be relied on.
@@ -109,9 +156,9 @@ impl Evidence {
     pub(crate) fn is_broken(&self) -> bool {
         let failed: u64 = self.blocks.iter().map(|block| block.tests.failed.unwrap_or(0)).sum();
         let errored: u64 = self.blocks.iter().map(|block| block.tests.errored.unwrap_or(0)).sum();
-        let loader = self.signs.loader_failures;
+        let loader = self.signs().loader_failures;
         (failed == 0 && errored > 0 && loader >= errored)
-            || (self.signs.unplanned > 0 && self.signs.failed_points == 0)
+            || (self.signs().unplanned > 0 && self.signs().failed_points == 0)
             || (self.not_run > 0 && self.not_run >= failed && failed > 0)
             || (self.packages.is_broken() && !self.has_bad_tests())
             || (!self.has_bad_tests() && self.blocks.iter().any(only_suites_failed))
@@ -126,10 +173,10 @@ impl Evidence {
 
     /// The failed "tests" are the test files themselves, which could not be loaded.
     fn only_files_failed(&self) -> bool {
-        self.signs.unloadable
+        self.signs().unloadable
             && !self.shows_passed()
             && self
-                .failing
+                .failing()
                 .iter()
                 .all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
     }
@@ -137,11 +184,11 @@ impl Evidence {
     /// `Tests failed.` without a count or a name, below a compile error.
     fn only_said_to_fail(&self) -> bool {
         let mut bad = self.blocks.iter().filter(|block| block.is_bad()).peekable();
-        self.signs.broken
+        self.signs().broken
             && bad.peek().is_some()
             && bad.all(|block| !block.has_numbers())
             && !self.shows_passed()
-            && !self.names_certain
+            && !self.named().certain
             && !self.tap.is_bad()
             && !self.packages.is_bad()
             && !self.report.is_bad()
@@ -162,12 +209,12 @@ impl Evidence {
 
     /// Single failing tests are named, whatever a summary says.
     pub(crate) fn names_failures(&self) -> bool {
-        self.names_certain
+        self.named().certain
     }
 
     /// Some summary says that tests passed, or at least that none failed.
     pub(crate) fn is_good(&self) -> bool {
-        let clean = self.blocks.iter().any(Tally::is_clean) && !self.signs.no_tests;
+        let clean = self.blocks.iter().any(Tally::is_clean) && !self.signs().no_tests;
         self.shows_passed() || clean
     }
 
@@ -183,13 +230,13 @@ impl Evidence {
     /// The runner says outright that it found no test, and no more than that one complaint.
     pub(crate) fn complains_of_none(&self) -> bool {
         let failed: u64 = self.blocks.iter().map(|block| block.tests.bad()).max().unwrap_or(0);
-        self.signs.no_tests
+        self.signs().no_tests
             && !self.shows_passed()
             && !self.packages.is_bad()
             && !self.report.is_bad()
             && self.blocks.iter().all(|block| block.tests.passed.unwrap_or(0) == 0)
             && failed.max(self.tap.failed) <= 1
-            && self.failing.len() <= 1
+            && self.failing().len() <= 1
     }
 
     /// Every test of `ctest` was skipped, which it reports as passed.
@@ -205,7 +252,7 @@ impl Evidence {
                     || self.tap.is_none()
                     || self.packages.is_none()
                     || self.report.is_none()
-                    || self.signs.no_tests)
+                    || self.signs().no_tests)
     }
 
     /// Whether any summary counts failed tests.

@@ -9,6 +9,7 @@ mod name_forms;
 mod names;
 mod packages;
 mod report;
+mod search;
 mod signs;
 mod summary;
 mod tally;

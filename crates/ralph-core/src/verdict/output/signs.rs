@@ -1,14 +1,11 @@
 //! Signs that no test could run, that there was none, or that a rule other than a test was broken.
 //! They are asked only where the summary and the exit code leave the question open.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::messages::{
     BROKEN_PARTS, BROKEN_STARTS, COMPILER_MARKS, ERROR_PARTS, ERROR_STARTS, EXIT_NOTES, FAILING,
     NO_TESTS, SUCCESS, UNLOADABLE,
 };
+use super::search::{Sieve, find, holds};
 
 /// What single lines give away.
 #[derive(Debug, Default, Clone, Copy)]
@@ -30,8 +27,6 @@ pub(crate) struct Signs {
     pub(crate) policy: bool,
     /// A build that includes the tests succeeded.
     pub(crate) success: bool,
-    /// A heading or closing line that some runners print only when tests failed.
-    pub(crate) failing: bool,
 }
 
 impl Signs {
@@ -44,12 +39,12 @@ impl Signs {
             return;
         }
         self.push_starts(text);
-        if may_match(&SPECIAL, text) {
-            self.unplanned += u64::from(text.contains("No plan found in TAP output"));
+        if SPECIAL.catches(text) {
+            self.unplanned += u64::from(holds(text, "No plan found in TAP output"));
             self.broken = self.broken || is_broken(text);
-            self.unloadable = self.unloadable || UNLOADABLE.iter().any(|sign| text.contains(sign));
+            self.unloadable = self.unloadable || UNLOADABLE.iter().any(|sign| holds(text, sign));
         }
-        if may_match(&GENERAL, text) {
+        if GENERAL.catches(text) {
             let lower = text.to_ascii_lowercase();
             self.no_tests = self.no_tests || is_no_tests(&lower);
             self.policy = self.policy || is_policy(&lower);
@@ -62,32 +57,28 @@ impl Signs {
         self.failed_points += u64::from(text.starts_with("Failed test"));
         self.broken = self.broken || BROKEN_STARTS.iter().any(|start| text.starts_with(start));
         self.success = self.success || SUCCESS.iter().any(|sign| text.starts_with(sign));
-        self.failing = self.failing || FAILING.iter().any(|sign| text.starts_with(sign));
     }
 }
 
-/// One automaton for all texts of a kind, so that a line without any of them costs one pass.
-type Sieve = LazyLock<Option<Regex>>;
+static SPECIAL: Sieve = Sieve::new(
+    &[BROKEN_PARTS, UNLOADABLE, COMPILER_MARKS, &["No plan found in TAP output"]],
+    false,
+);
 
-static SPECIAL: Sieve = LazyLock::new(|| {
-    let others = ["No plan found in TAP output"];
-    sieve([BROKEN_PARTS, UNLOADABLE, COMPILER_MARKS, &others].concat(), "")
-});
+static GENERAL: Sieve = Sieve::new(
+    &[
+        ERROR_STARTS,
+        ERROR_PARTS,
+        NO_TESTS,
+        &["no ", "0 test", "0 item", "0 spec", "0 of 0", "coverage", "thresholds on", "obsolete"],
+    ],
+    true,
+);
 
-static GENERAL: Sieve = LazyLock::new(|| {
-    let others =
-        ["no ", "0 test", "0 item", "0 spec", "0 of 0", "coverage", "thresholds on", "obsolete"];
-    sieve([ERROR_STARTS, ERROR_PARTS, NO_TESTS, &others].concat(), "(?i-u)")
-});
-
-fn sieve(texts: Vec<&str>, flags: &str) -> Option<Regex> {
-    let texts: Vec<String> = texts.into_iter().map(regex::escape).collect();
-    Regex::new(&format!("{flags}{}", texts.join("|"))).ok()
-}
-
-/// Without an automaton every line is looked at closely.
-fn may_match(sieve: &Sieve, text: &str) -> bool {
-    sieve.as_ref().is_none_or(|sieve| sieve.is_match(text))
+/// A heading or closing line that some runners print only when tests failed.
+pub(crate) fn says_that_tests_failed(line: &str) -> bool {
+    let text = line.trim();
+    FAILING.iter().any(|sign| text.starts_with(sign))
 }
 
 fn is_loader_failure(text: &str) -> bool {
@@ -96,13 +87,13 @@ fn is_loader_failure(text: &str) -> bool {
 }
 
 fn is_broken(text: &str) -> bool {
-    BROKEN_PARTS.iter().any(|part| text.contains(part)) || is_compiler_message(text)
+    BROKEN_PARTS.iter().any(|part| holds(text, part)) || is_compiler_message(text)
 }
 
 /// `file.c:6:27: error: …`, `Calc.java:5: error: …`, `calc.nim(3, 5) Error: …`
 fn is_compiler_message(text: &str) -> bool {
     COMPILER_MARKS.iter().any(|mark| {
-        text.find(mark).is_some_and(|at| {
+        find(text, mark).is_some_and(|at| {
             let place = text.get(..at).unwrap_or_default();
             let numbered = place
                 .rsplit([':', ',', '(', '.', '-'])
@@ -140,7 +131,7 @@ fn is_no_tests(lower: &str) -> bool {
                 ["0 test", "0 item", "0 spec", "0 of 0"].iter().any(|none| rest.starts_with(none))
             })
         });
-    none || zero || NO_TESTS.iter().any(|phrase| lower.contains(phrase))
+    none || zero || NO_TESTS.iter().any(|phrase| holds(lower, phrase))
 }
 
 /// Any other message of an error; assertions are failures, not errors.
@@ -151,9 +142,9 @@ fn is_error(lower: &str) -> bool {
             && !lower.contains("unexpected")
             && !lower.contains("expected near"));
     !expectation
-        && !EXIT_NOTES.iter().any(|note| lower.contains(note))
+        && !EXIT_NOTES.iter().any(|note| holds(lower, note))
         && (ERROR_STARTS.iter().any(|start| lower.starts_with(start))
-            || ERROR_PARTS.iter().any(|part| lower.contains(part)))
+            || ERROR_PARTS.iter().any(|part| holds(lower, part)))
 }
 
 fn is_policy(lower: &str) -> bool {

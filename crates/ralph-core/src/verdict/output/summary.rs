@@ -1,6 +1,7 @@
 //! Puts summary lines together to blocks: what one run of one runner printed at its end.
 
 use super::counts;
+use super::search::{find, holds, split_once};
 use super::tally::{Numbers, Tally};
 use super::tokens::counted;
 use super::words::{Meaning, Outcome, Unit, meaning};
@@ -36,7 +37,7 @@ impl Blocks {
     pub(crate) fn push(&mut self, line: &str) {
         let line = line.trim();
         // surefire counts each class, and all of them in the end.
-        let of_class = line.contains("Tests run: ") && line.contains(" Time elapsed: ");
+        let of_class = holds(line, "Tests run: ") && holds(line, " Time elapsed: ");
         let of_class = of_class && (line.contains(" - in ") || line.contains(" <<< "));
         // turbo counts its tasks: `Cached:    0 cached, 2 total`.
         let of_tasks = line.starts_with("Cached: ");
@@ -137,13 +138,13 @@ impl Blocks {
 /// What stands behind the name of a task or file: `web:test: Tests  1 failed`, `all.tcl:\tTotal 2`,
 /// `web-1  | 1 failed`.
 fn behind_task(line: &str) -> Option<&str> {
-    if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
+    if let Some((_, rest)) = split_once(line, ":\t").or_else(|| split_once(line, "  | ")) {
         return Some(rest);
     }
     if let Some(rest) = behind_name(line) {
         return Some(rest);
     }
-    let (label, rest) = line.split_once(": ").filter(|(label, _)| label.len() < 60)?;
+    let (label, rest) = split_once(line, ": ").filter(|(label, _)| label.len() < 60)?;
     // `Summary for all V _test.v files: 1 failed, 2 passed`
     let lower = label.to_lowercase();
     let summary = ["summary", "result", "total"].iter().any(|word| lower.contains(word));
@@ -197,7 +198,7 @@ fn rewrite(line: &str) -> Option<String> {
         return Some(rewritten);
     }
     // `Failed!  - Failed:     1, Passed:     2, … Duration: 15 ms - calc.dll (net8.0)`
-    if line.contains("! ") && line.contains("- Failed:") {
+    if holds(line, "! ") && holds(line, "- Failed:") {
         let end = line.rfind(" - ").filter(|end| *end > 20).unwrap_or(line.len());
         return line.get(..end).map(str::to_owned);
     }
@@ -206,7 +207,7 @@ fn rewrite(line: &str) -> Option<String> {
         return count.parse::<u64>().is_ok().then(|| format!("{count} tests passed"));
     }
     // `Chrome Headless 120 (Linux): Executed 3 of 3 (1 FAILED)`
-    if let Some(at) = line.find(": Executed ") {
+    if let Some(at) = find(line, ": Executed ") {
         return line.get(at + 2..).map(str::to_owned);
     }
     None
@@ -223,7 +224,7 @@ fn is_level(tag: &str) -> bool {
 /// `✘ Test run with 2 tests failed after 0.001 seconds with 1 issue.`: all of them ran, and a test
 /// that failed has one issue or more.
 fn rewrite_issues(line: &str) -> Option<String> {
-    let (_, rest) = line.split_once("Test run with ")?;
+    let (_, rest) = split_once(line, "Test run with ")?;
     let (ran, issues) = rest.split_once(" failed after ")?;
     let number = |text: &str| text.split(' ').next()?.parse::<u64>().ok();
     let total = number(ran)?;
@@ -233,7 +234,7 @@ fn rewrite_issues(line: &str) -> Option<String> {
 
 /// `00:01 +2 -1: Some tests failed.` as dart and flutter print it.
 fn rewrite_clock(line: &str) -> Option<String> {
-    let (time, rest) = line.split_once(" +")?;
+    let (time, rest) = split_once(line, " +")?;
     let clock = time.len() >= 5 && time.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     let (numbers, text) = rest.split_once(": ").filter(|_| clock)?;
     matches!(text, "Some tests failed." | "All tests passed!").then_some(())?;
@@ -251,10 +252,10 @@ fn rewrite_clock(line: &str) -> Option<String> {
 
 /// Column names that are all words of the vocabulary, at least two of them outcomes.
 fn table_header(line: &str) -> Option<Vec<Outcome>> {
-    let named = line.to_lowercase();
     if line.len() > 160 || line.contains(|c: char| c.is_ascii_digit() || ",;=".contains(c)) {
         return None;
     }
+    let named = line.to_lowercase();
     // `Run Summary:  Total  Passed  Failed`: the columns stand behind the label.
     let line = line.rsplit_once(':').map_or(line, |(_, columns)| columns);
     let columns: Vec<Outcome> = cells(line)

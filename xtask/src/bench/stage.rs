@@ -1,0 +1,221 @@
+//! The project in which hooks are measured: a small repository with a plan, and a session that has
+//! read files.
+
+use fs_err::os::unix::fs::FileExt;
+use std::io::{BufWriter, Write};
+
+use anyhow::Result;
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::settle::Attempt;
+use ralph_core::state::{Id, SessionDir, StateDir};
+use serde_json::{Value, json};
+use test_support::TestRepo;
+
+use super::spawn::Program;
+
+/// The session that calls the hooks.
+pub(crate) const SESSION: &str = "2f34ec4b-e866-4eb9-9c21-1d11a42caab5";
+
+/// A project, its session and the folder with the programs under test.
+pub(crate) struct Stage {
+    pub(crate) repo: TestRepo,
+    binaries: Utf8PathBuf,
+}
+
+impl Stage {
+    /// An ordinary project: ten stories, ten files that were read, a short transcript.
+    pub(crate) fn new(binaries: &Utf8Path) -> Result<Self> {
+        let stage = Self { repo: TestRepo::new(), binaries: binaries.to_owned() };
+        stage.state().prepare()?;
+        stage.set_plan(10)?;
+        stage.set_reads(10)?;
+        stage.set_transcript("transcript.jsonl", 0)?;
+        stage.repo.commit_all("a plan");
+        Ok(stage)
+    }
+
+    pub(crate) fn state(&self) -> StateDir {
+        StateDir::of_project(self.repo.root())
+    }
+
+    pub(crate) fn session(&self) -> Result<SessionDir> {
+        Ok(self.state().session(&Id::parse(SESSION)?))
+    }
+
+    /// The transcript of the session.
+    pub(crate) fn transcript(&self) -> Utf8PathBuf {
+        self.repo.scratch().path("transcript.jsonl")
+    }
+
+    /// A plan of so many stories, all but the last one done.
+    pub(crate) fn set_plan(&self, stories: usize) -> Result<()> {
+        write(&self.state().plan(1), plan(stories).as_bytes())
+    }
+
+    /// A log of so many reads; the file that is edited was read first of all.
+    pub(crate) fn set_reads(&self, reads: usize) -> Result<()> {
+        let mut log = format!("Read: {}\n", self.repo.root().join("src/lib.rs"));
+        for number in 1..reads {
+            log.push_str(&format!("Read: {}/src/module_{number}.rs\n", self.repo.root()));
+        }
+        write(&self.session()?.reads(), log.as_bytes())
+    }
+
+    /// A journal of so many lines.
+    pub(crate) fn set_journal(&self, lines: usize) -> Result<()> {
+        let line = json!({
+            "v": 1, "at": "2026-01-02T03:04:05.678Z", "source": "ralph-post-tool",
+            "session": SESSION, "event": "verdict", "verdict": "passed", "runner": "cargo",
+            "passed": 12, "failed": 0, "tests": [],
+        });
+        write(&self.state().journal(), format!("{line}\n").repeat(lines).as_bytes())
+    }
+
+    /// An attempt of our loop at the last story of a plan of so many.
+    pub(crate) fn set_attempt(&self, stories: usize) -> Result<()> {
+        let id = format!("US-{stories:03}");
+        let attempt = Attempt {
+            version: 1,
+            run: "run-1".into(),
+            story: id.clone(),
+            title: "The last story".into(),
+            iteration: 3,
+            plan: self.state().plan(1),
+            progress: self.state().progress(1),
+            head: None,
+            branch: Some("main".into()),
+            failures: 0,
+            began: "2026-01-02T03:04:05.678Z".into(),
+            plan_before: plan(stories).into_bytes(),
+        };
+        attempt.save(&self.state())?;
+        write(&self.state().current_story(), format!("{id}\n").as_bytes())
+    }
+
+    /// A loop of another tool's in the session, which is done with its own part.
+    pub(crate) fn set_own_loop(&self) -> Result<()> {
+        let state = json!({"iteration": 2, "max_iterations": 5, "verified_done": true});
+        write(&self.session()?.loop_state(), state.to_string().as_bytes())
+    }
+
+    /// So many files, all of them committed.
+    pub(crate) fn set_files(&self, files: usize) -> Result<()> {
+        for number in 0..files {
+            let name = format!("data/{:03}/{number}.txt", number % 200);
+            write(&self.repo.root().join(name), format!("file {number}\n").as_bytes())?;
+        }
+        self.repo.commit_all("files");
+        Ok(())
+    }
+
+    /// A transcript with real lines at its end, after a hole of so many bytes.
+    pub(crate) fn set_transcript(&self, name: &str, hole: u64) -> Result<Utf8PathBuf> {
+        let path = self.repo.scratch().path(name);
+        let file = fs_err::File::create(&path)?;
+        file.set_len(hole)?;
+        file.write_all_at(ending().as_bytes(), hole)?;
+        Ok(path)
+    }
+
+    /// A transcript of so many bytes of real lines.
+    pub(crate) fn set_dense_transcript(&self, name: &str, size: usize) -> Result<Utf8PathBuf> {
+        let path = self.repo.scratch().path(name);
+        let line = format!("{}\n", tool_result(&"x".repeat(4000)));
+        let mut file = BufWriter::new(fs_err::File::create(&path)?);
+        for _ in 0..size / line.len() {
+            file.write_all(line.as_bytes())?;
+        }
+        file.write_all(ending().as_bytes())?;
+        file.flush()?;
+        Ok(path)
+    }
+
+    /// The environment that the client gives to its hooks.
+    pub(crate) fn vars(&self) -> Vec<(String, String)> {
+        let mut vars = self.repo.isolation();
+        vars.push(("CLAUDE_PROJECT_DIR".into(), self.repo.root().to_string()));
+        vars.push(("CLAUDECODE".into(), "1".into()));
+        vars
+    }
+
+    /// One of our programs.
+    pub(crate) fn ours(&self, name: &str) -> String {
+        self.binaries.join(name).into_string()
+    }
+
+    /// A hook with an input.
+    pub(crate) fn hook(&self, name: &str, input: Value) -> Program {
+        self.program(vec![self.ours(name)], self.input(input))
+    }
+
+    /// Any program with an input.
+    pub(crate) fn program(&self, line: Vec<String>, input: Vec<u8>) -> Program {
+        Program { line, vars: self.vars(), folder: None, input }
+    }
+
+    /// What every input holds, and what belongs to this one.
+    pub(crate) fn input(&self, own: Value) -> Vec<u8> {
+        let mut input = json!({
+            "session_id": SESSION,
+            "transcript_path": self.transcript(),
+            "cwd": self.repo.root(),
+            "prompt_id": "142e6f05-7dbd-4c5c-83bc-fd6bc0add3e7",
+            "permission_mode": "bypassPermissions",
+            "effort": {"level": "medium"},
+        });
+        if let (Some(all), Value::Object(own)) = (input.as_object_mut(), own) {
+            all.extend(own);
+        }
+        input.to_string().into_bytes()
+    }
+}
+
+/// Writes a file, parents included.
+pub(crate) fn write(path: &Utf8Path, content: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs_err::create_dir_all(folder)?;
+    }
+    Ok(fs_err::write(path, content)?)
+}
+
+/// A plan of heading stories as people write them.
+pub(crate) fn plan(stories: usize) -> String {
+    let mut text = String::from("# Plan\n");
+    for number in 1..=stories {
+        let mark = if number == stories { ' ' } else { 'x' };
+        text.push_str(&format!(
+            "\n### US-{number:03}: Story number {number}\n\n- [{mark}] Make it work\n  \
+             - Scope: src/module_{number}.rs\n  - Acceptance: the tests of the module pass\n\
+             - [{mark}] Write its tests\n"
+        ));
+    }
+    text
+}
+
+fn tool_result(text: &str) -> Value {
+    json!({
+        "isSidechain": false, "type": "user", "sessionId": SESSION,
+        "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_01", "content": text},
+        ]},
+    })
+}
+
+/// A tool call, its result, and the answer that ends the turn.
+fn ending() -> String {
+    let usage = json!({
+        "input_tokens": 12, "cache_creation_input_tokens": 900,
+        "cache_read_input_tokens": 21_000, "output_tokens": 310,
+    });
+    let answer = |content: Value| {
+        json!({
+            "isSidechain": false, "type": "assistant", "sessionId": SESSION,
+            "message": {"role": "assistant", "content": content, "usage": usage},
+        })
+    };
+    let call = answer(json!([{
+        "type": "tool_use", "id": "toolu_01", "name": "Bash", "input": {"command": "cargo test"},
+    }]));
+    let last = answer(json!([{"type": "text", "text": "All tests pass."}]));
+    format!("\n{call}\n{}\n{last}\n", tool_result("test result: ok. 12 passed; 0 failed"))
+}
