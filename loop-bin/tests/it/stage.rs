@@ -2,7 +2,6 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use test_support::{Scratch, TestRepo, fixtures, program};
@@ -10,9 +9,6 @@ pub(crate) use test_support::{is_alive, signal, until};
 
 pub(crate) const PLAN: &str = ".ralph/PRD-1/plan.md";
 pub(crate) const LOOP: &str = env!("CARGO_BIN_EXE_ralph-loop");
-
-/// Long enough for a busy machine; reached only when something hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     pub(crate) repo: TestRepo,
