@@ -192,3 +192,28 @@ fn a_half_written_plan_among_the_users_files_is_not_committed() {
     let left = stage.repo.git(["status", "--porcelain", "--", ":!.ralph", ":!*.md"]);
     assert_eq!(left, "");
 }
+
+#[test]
+fn a_disk_that_fills_up_in_the_middle_does_not_mix_the_users_work_with_the_agents() {
+    for n in [4, 6, 8, 10, 12] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.write("mine.txt", "mine\n");
+        let fault = format!("writes:{n}");
+        stage.command(&["--allow-dirty"]).env("RALPH_INTERNAL__FAULT", &fault).output().unwrap();
+        stage.run(&["--allow-dirty"]).ended(0);
+        let files = stage.repo.git(["log", "--format=", "--name-only"]);
+        assert!(!files.contains("mine.txt"), "{fault}: {files}");
+        assert_eq!(stage.read("mine.txt"), "mine\n", "{fault}");
+        assert_eq!(stage.subjects().len(), 3, "{fault}");
+    }
+}
+
+#[test]
+fn a_note_that_cannot_be_understood_is_named() {
+    for note in ["attempt", "settling.json", "run.json"] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.write(format!(".ralph/{note}"), "{\"version\":");
+        stage.run(&[]).ended(1).says(&format!(".ralph/{note}"));
+        assert_eq!((stage.plan().as_str(), stage.subjects().len()), (TWO, 1));
+    }
+}

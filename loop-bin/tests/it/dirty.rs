@@ -130,3 +130,17 @@ fn a_log_folder_that_leads_elsewhere_is_not_written_to() {
     stage.run(&[]).ended(1).says("is a symlink");
     assert_eq!(fs_err::read_dir(&outside).unwrap().count(), 0);
 }
+
+#[test]
+fn a_folder_of_ours_that_an_agent_made_a_link_is_put_back_without_following_it() {
+    let stage = Stage::new("works", ONE);
+    stage.script("post_iteration", "exit 0");
+    let outside = stage.repo.scratch().dir("outside");
+    stage.repo.scratch().file("outside/post_iteration/precious", "p");
+    let agent =
+        format!("echo done >d.txt; mv .ralph/hooks h && ln -s {outside} .ralph/hooks; rm -r h");
+    stage.run(&["--agent", &agent]).ended(0).says("put back");
+    assert!(stage.repo.scratch().path("outside/post_iteration/precious").exists());
+    let hooks = stage.repo.root().join(".ralph/hooks");
+    assert!(!hooks.is_symlink() && hooks.join("post_iteration").is_file());
+}

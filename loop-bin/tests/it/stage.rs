@@ -10,8 +10,6 @@ pub(crate) use test_support::{is_alive, signal, until};
 pub(crate) const PLAN: &str = ".ralph/PRD-1/plan.md";
 pub(crate) const LOOP: &str = env!("CARGO_BIN_EXE_ralph-loop");
 
-/// Long enough for a busy machine; reached only when something hangs.
-
 pub(crate) struct Stage {
     pub(crate) repo: TestRepo,
     notes: Scratch,

@@ -57,6 +57,8 @@ fn call(stage: &Stage, n: usize, sessions: usize) -> Result<Child> {
         }
         _ => ("ralph-post-tool", "PostToolUseFailure", "Bash", json!({"command": "pytest"})),
     };
+    let failed = event == "PostToolUseFailure";
+    let error = "Exit code 1\nFAILED test_a.py::test_b\n=== 1 failed in 0.1s ===";
     let input = json!({
         "hook_event_name": event,
         "session_id": format!("s-{}", n % sessions),
@@ -64,7 +66,7 @@ fn call(stage: &Stage, n: usize, sessions: usize) -> Result<Child> {
         "tool_name": tool,
         "tool_input": given,
         "tool_response": {"type": "text"},
-        "error": "Exit code 1\nFAILED test_a.py::test_b\n=== 1 failed in 0.1s ===",
+        "error": failed.then_some(error),
     });
     let mut command = stage.program(stage.binary(hook).as_str());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

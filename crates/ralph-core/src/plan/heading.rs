@@ -116,7 +116,10 @@ fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Opt
         let at = title_at.end.checked_sub(rest.len())?;
         let mark = shift(behind.mark.clone(), at);
         // Text of another encoding has another length once decoded; then the place is not certain.
-        if text.0.get(mark.clone()) == rest.as_bytes().get(behind.mark) {
+        let with_brackets = |bytes: &'_ [u8], mark: &Range<usize>| {
+            bytes.get(mark.start.checked_sub(1)?..mark.end + 1).map(<[u8]>::to_vec)
+        };
+        if with_brackets(text.0, &mark) == with_brackets(rest.as_bytes(), &behind.mark) {
             own_box = Some(mark);
             rest = rest.get(behind.text)?;
         }

@@ -203,3 +203,13 @@ fn a_plan_of_many_stories_in_one_chain_is_read() {
     let flat: String = (0..20_000).map(|_| "- [ ] the same title\n").collect();
     assert_eq!(parse(&flat).stories()[19_999].id, "the-same-title-20000");
 }
+
+#[test]
+fn a_heading_in_another_encoding_is_ticked_at_its_box_or_not_a_story() {
+    let bytes = b"### US-001 [ ] Gr\xf6\xdfe\n".to_vec();
+    let plan = Plan::parse(Utf8Path::new("plan.md"), bytes.clone(), &Options::default());
+    if let Some(story) = plan.as_ref().ok().and_then(|plan| plan.stories().first()) {
+        let ticked = plan.as_ref().unwrap().tick(&story.id).unwrap();
+        assert_eq!(ticked, b"### US-001 [x] Gr\xf6\xdfe\n");
+    }
+}
