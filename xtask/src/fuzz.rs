@@ -110,7 +110,7 @@ impl Reader {
                 continue;
             };
             notable += u64::from(found);
-            if taken > SLOW {
+            if taken > slowest.0 {
                 taken = processor_time(|| timed(&target, &input)).unwrap_or(taken);
             }
             if taken > SLOW {

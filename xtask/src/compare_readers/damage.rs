@@ -1,11 +1,13 @@
 //! Random, mutated and deeply nested lines: which reader crashes on them, which takes too long?
 //!
 //! Each reader works in a process of its own, because nobody can catch a stack overflow: the
-//! process says which line it begins, and when it dies the next one goes on behind that line.
+//! process says which line it begins, and when it dies or hangs the next one goes on behind that
+//! line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::panic::{catch_unwind, set_hook};
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -19,14 +21,19 @@ const SEED: u64 = 20_261_115;
 /// Times below this are not worth a report.
 const REPORTED: Duration = Duration::from_millis(2);
 
+/// A reader that is silent for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// What became of one reader.
 #[derive(Debug, Default)]
 struct Record {
     panics: u64,
     crashes: u64,
+    hangs: u64,
     over_time: u64,
     longest: Duration,
-    first_crash: Option<u64>,
+    /// The first line that it did not survive.
+    first_lost: Option<u64>,
 }
 
 /// Gives `count` lines to each reader and prints what became of them.
@@ -36,12 +43,13 @@ pub(super) fn run(lines: &CommandLines, count: u64) -> Result<()> {
     println!("random, mutated and nested lines: {count}");
     println!("{:<34}{:>12}{:>12}", "  panics", ours.panics, shuck.panics);
     println!("{:<34}{:>12}{:>12}", "  crashes of the process", ours.crashes, shuck.crashes);
+    println!("{:<34}{:>12}{:>12}", "  hangs for over 10 s", ours.hangs, shuck.hangs);
     println!("{:<34}{:>12}{:>12}", "  over 50 ms", ours.over_time, shuck.over_time);
     print_row("  longest, ms", [&ours, &shuck].map(|one| one.longest.as_secs_f64() * 1e3), 1);
     for (reader, record) in READERS.into_iter().zip([ours, shuck]) {
-        if let Some(case) = record.first_crash {
-            let line: String = line(case, lines).chars().take(60).collect();
-            println!("  the first to crash {reader:?}: {line:?}");
+        if let Some(case) = record.first_lost {
+            let line: String = line(case, lines).chars().take(300).collect();
+            println!("  the first that {reader:?} did not survive: {line:?}");
         }
     }
     Ok(())
@@ -59,12 +67,24 @@ fn record(reader: Reader, count: u64) -> Result<Record> {
             .stderr(Stdio::null())
             .spawn()?;
         let reports = BufReader::new(child.stdout.take().context("no output to read")?);
-        for report in reports.lines() {
-            record.note(&report?, &mut next);
+        let (sender, received) = mpsc::channel();
+        std::thread::spawn(move || {
+            reports.lines().map_while(Result::ok).try_for_each(|report| sender.send(report))
+        });
+        let silence = loop {
+            match received.recv_timeout(PATIENCE) {
+                Ok(report) => record.note(&report, &mut next),
+                Err(silence) => break silence,
+            }
+        };
+        let hangs = silence == mpsc::RecvTimeoutError::Timeout;
+        if hangs {
+            child.kill()?;
         }
         if !child.wait()?.success() {
-            record.crashes += 1;
-            record.first_crash.get_or_insert(next);
+            record.hangs += u64::from(hangs);
+            record.crashes += u64::from(!hangs);
+            record.first_lost.get_or_insert(next);
         }
         next += 1;
     }
