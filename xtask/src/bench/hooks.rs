@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::rounds::Contender;
 use super::spawn::Program;
-use super::stage::{Stage, write};
+use super::stage::{Stage, with, write};
 
 /// How much slower than an empty program a hook may be, as a ratio of medians.
 pub(crate) const COMMON: f64 = 1.15;
@@ -137,18 +137,13 @@ fn post_tool(stage: &Stage) -> Result<Vec<Case>> {
 }
 
 fn succeeded(command: &str, stdout: &str) -> Value {
-    let mut input = bash("PostToolUse", command);
-    input["tool_response"] = json!({
-        "stdout": stdout, "stderr": "", "interrupted": false, "isImage": false,
-    });
-    input
+    let response = json!({"stdout": stdout, "stderr": "", "interrupted": false, "isImage": false});
+    with(bash("PostToolUse", command), json!({"tool_response": response}))
 }
 
 fn failed(command: &str, output: &str) -> Value {
-    let mut input = bash("PostToolUseFailure", command);
-    input["error"] = json!(format!("Exit code 101\n{output}"));
-    input["is_interrupt"] = json!(false);
-    input
+    let error = format!("Exit code 101\n{output}");
+    with(bash("PostToolUseFailure", command), json!({"error": error, "is_interrupt": false}))
 }
 
 /// A passing run of so many tests.
@@ -215,7 +210,8 @@ fn on_stop(stage: &Stage) -> Result<Vec<Case>> {
         files,
     };
     let mut long = case("on-stop, 100 MB transcript", "", Some(LONG_TRANSCRIPT), clean.clone());
-    long.input["transcript_path"] = json!(stage.set_transcript("long.jsonl", 100 << 20)?);
+    let transcript = stage.set_transcript("long.jsonl", 100 << 20)?;
+    long.input = with(long.input, json!({"transcript_path": transcript}));
     Ok(vec![
         case("on-stop, nothing to do", "", Some(COMMON), clean.clone()),
         case("on-stop, gates met", "", None, gated("passed")),
