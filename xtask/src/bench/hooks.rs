@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::rounds::Contender;
 use super::spawn::Program;
-use super::stage::{Stage, write};
+use super::stage::{Stage, with, write};
 
 /// How much slower than an empty program a hook may be, as a ratio of medians.
-pub(crate) const COMMON: f64 = 1.15;
+pub(crate) const USUAL: f64 = 1.15;
 pub(crate) const WITH_WORK: f64 = 1.5;
 pub(crate) const LONG_TRANSCRIPT: f64 = 2.0;
 
@@ -65,7 +65,7 @@ pub(crate) fn cases(stage: &Stage) -> Result<Vec<Case>> {
             "prompt": "Please make the parser accept an empty line, and add a test for it.",
         }),
         answer: "",
-        bar: Some(COMMON),
+        bar: Some(USUAL),
         files: vec![(stage.state().journal(), Some(Vec::new()))],
     });
     Ok(all)
@@ -97,9 +97,9 @@ fn pre_tool(stage: &Stage) -> Vec<Case> {
         },
     });
     vec![
-        case("pre-tool, allowed command", bash("PreToolUse", allowed), "", COMMON),
+        case("pre-tool, allowed command", bash("PreToolUse", allowed), "", USUAL),
         case("pre-tool, denied command", bash("PreToolUse", denied), "deny", WITH_WORK),
-        case("pre-tool, edit", edit, "", COMMON),
+        case("pre-tool, edit", edit, "", USUAL),
     ]
 }
 
@@ -123,7 +123,7 @@ fn post_tool(stage: &Stage) -> Result<Vec<Case>> {
             "post-tool, not a test",
             succeeded("cd src && ls -la", "total 4\n-rw-r--r-- 1 dev dev 30 lib.rs"),
             "",
-            Some(COMMON),
+            Some(USUAL),
         ),
         case("post-tool, passing run", succeeded("cargo test", &test_run(12)), "", Some(WITH_WORK)),
         case(
@@ -137,18 +137,13 @@ fn post_tool(stage: &Stage) -> Result<Vec<Case>> {
 }
 
 fn succeeded(command: &str, stdout: &str) -> Value {
-    let mut input = bash("PostToolUse", command);
-    input["tool_response"] = json!({
-        "stdout": stdout, "stderr": "", "interrupted": false, "isImage": false,
-    });
-    input
+    let response = json!({"stdout": stdout, "stderr": "", "interrupted": false, "isImage": false});
+    with(bash("PostToolUse", command), json!({"tool_response": response}))
 }
 
 fn failed(command: &str, output: &str) -> Value {
-    let mut input = bash("PostToolUseFailure", command);
-    input["error"] = json!(format!("Exit code 101\n{output}"));
-    input["is_interrupt"] = json!(false);
-    input
+    let error = format!("Exit code 101\n{output}");
+    with(bash("PostToolUseFailure", command), json!({"error": error, "is_interrupt": false}))
 }
 
 /// A passing run of so many tests.
@@ -215,9 +210,10 @@ fn on_stop(stage: &Stage) -> Result<Vec<Case>> {
         files,
     };
     let mut long = case("on-stop, 100 MB transcript", "", Some(LONG_TRANSCRIPT), clean.clone());
-    long.input["transcript_path"] = json!(stage.set_transcript("long.jsonl", 100 << 20)?);
+    let transcript = stage.set_transcript("long.jsonl", 100 << 20)?;
+    long.input = with(long.input, json!({"transcript_path": transcript}));
     Ok(vec![
-        case("on-stop, nothing to do", "", Some(COMMON), clean.clone()),
+        case("on-stop, nothing to do", "", Some(USUAL), clean.clone()),
         case("on-stop, gates met", "", None, gated("passed")),
         case("on-stop, gates unmet", "block", None, gated("failed")),
         long,

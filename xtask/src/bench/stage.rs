@@ -155,7 +155,7 @@ impl Stage {
 
     /// What every input holds, and what belongs to this one.
     pub(crate) fn input(&self, own: Value) -> Vec<u8> {
-        let mut input = json!({
+        let input = json!({
             "session_id": SESSION,
             "transcript_path": self.transcript(),
             "cwd": self.repo.root(),
@@ -163,11 +163,16 @@ impl Stage {
             "permission_mode": "bypassPermissions",
             "effort": {"level": "medium"},
         });
-        if let (Some(all), Value::Object(own)) = (input.as_object_mut(), own) {
-            all.extend(own);
-        }
-        input.to_string().into_bytes()
+        with(input, own).to_string().into_bytes()
     }
+}
+
+/// An object with the members of another one as well, over its own.
+pub(crate) fn with(mut object: Value, more: Value) -> Value {
+    if let (Some(all), Value::Object(more)) = (object.as_object_mut(), more) {
+        all.extend(more);
+    }
+    object
 }
 
 /// Writes a file, parents included.

@@ -245,7 +245,7 @@ impl Blocks {
     }
 
     fn keep(&mut self, who: &Who, row: Row) {
-        if self.rows.get(&who.key()) == Some(&row) {
+        if self.row(who) == row {
             return;
         }
         let used = self.rows.values().map(|row| row.used).max().unwrap_or(0).saturating_add(1);
@@ -303,7 +303,7 @@ pub fn note_on_disk<T>(session: &SessionDir, note: impl Fn(&mut Blocks) -> T) ->
 
 /// The counts as they are and as they would be.
 fn noted<T>(session: &SessionDir, note: &impl Fn(&mut Blocks) -> T) -> (Option<Blocks>, Blocks, T) {
-    let before = Blocks::load(session, true);
+    let before = Blocks::load(session, false);
     let mut after = before.clone().unwrap_or_default();
     let noted = note(&mut after);
     (before, after, noted)
