@@ -11,13 +11,15 @@ const REPLACEMENT: &[u8] = br"\ufffd";
 
 /// Replaces bytes that are no UTF-8 and escapes of lone surrogates; everything else stays.
 pub(super) fn mend(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let text = match String::from_utf8_lossy(bytes) {
-        Cow::Borrowed(_) => Cow::Borrowed(bytes),
-        Cow::Owned(mended) => Cow::Owned(mended.into_bytes()),
+    let text = match std::str::from_utf8(bytes) {
+        // Nearly always there is nothing to mend, and this tells it quickly.
+        Ok(text) if !text.contains(r"\ud") && !text.contains(r"\uD") => return bytes.into(),
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
     };
-    match without_lone_surrogates(&text) {
+    match without_lone_surrogates(text.as_bytes()) {
         Some(mended) => Cow::Owned(mended),
-        None => text,
+        None => Cow::Owned(text.into_owned().into_bytes()),
     }
 }
 

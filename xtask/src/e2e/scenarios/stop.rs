@@ -16,7 +16,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("idle-continuation-ends", STOP, idle),
     Scenario::new("handoff-at-the-context-limit", STOP, handoff),
     Scenario::new("handoff-by-the-last-answer-alone", STOP, sudden_handoff),
-    Scenario::new("subagent-held-back", STOP, subagent),
+    Scenario::new("subagent-held-back", STOP, subagent)
+        .needing((2, 1, 63), "a subagent that stops does not say of what type it is"),
     Scenario::new("unfinished-task-held-back", STOP, task),
     Scenario::new("idle-teammate-held-back", STOP, teammate),
     Scenario::new("own-session-left-alone", STOP, own_session),

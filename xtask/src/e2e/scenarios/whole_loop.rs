@@ -16,7 +16,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         .needing((2, 1, 0), "a failing command fires no event"),
     Scenario::new("loop-over-three-stories-in-one-session", &["ralph-on-stop"], one_session),
     Scenario::new("loop-brings-its-own-hooks", &[], own_hooks),
-    Scenario::new("loop-waits-for-a-usage-limit", &[], usage_limit),
+    Scenario::new("loop-waits-for-a-usage-limit", &[], usage_limit)
+        .needing((2, 1, 63), "a refusal is tried again for minutes, whatever the service says"),
     Scenario::new("loop-ended-by-a-signal-and-resumed", &[], signal),
 ];
 

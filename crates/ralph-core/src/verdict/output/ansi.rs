@@ -4,11 +4,18 @@
 /// Sequences longer than this are not sequences but hostile text; the bound keeps stripping linear.
 const LONGEST_SEQUENCE: usize = 256;
 
+/// Where something begins that is not printed.
+const CONTROLS: [char; 3] = ['\u{1b}', '\r', '\u{8}'];
+
 /// Returns `text` without colours, titles and cursor movements; `\r` becomes a line break.
 pub(crate) fn strip(text: &str) -> String {
+    // Most output has none, and to look for each by itself is fastest.
+    if CONTROLS.iter().all(|control| !text.contains(*control)) {
+        return text.to_owned();
+    }
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['\u{1b}', '\r', '\u{8}']) {
+    while let Some(at) = rest.find(CONTROLS) {
         let (before, found) = rest.split_at(at);
         plain.push_str(before);
         rest = match found.strip_prefix('\u{1b}') {

@@ -56,8 +56,9 @@ impl<'a> Evidence<'a> {
             tap.push(line);
             packages.push(line);
             said_to_fail = said_to_fail || says_that_tests_failed(line);
-            not_run += u64::from(holds(line, "***Not Run") || is_unloaded(line));
-            skipped += u64::from(holds(line, "***Skipped"));
+            let starred = line.contains("***");
+            not_run += u64::from(starred && holds(line, "***Not Run") || is_unloaded(line));
+            skipped += u64::from(starred && holds(line, "***Skipped"));
             if let Some(bad) = progress_line(line) {
                 progress = Some(progress.unwrap_or_default() || bad);
             }

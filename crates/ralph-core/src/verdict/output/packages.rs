@@ -18,6 +18,9 @@ pub(crate) struct Packages {
 impl Packages {
     /// Looks at the next line.
     pub(crate) fn push(&mut self, line: &str) {
+        if !line.contains('\t') {
+            return self.push_test(line.trim());
+        }
         let mut fields = line.split('\t').map(str::trim);
         match (fields.next(), fields.next(), fields.next()) {
             (Some("ok"), Some(_), Some(rest)) if rest.contains("[no tests to run]") => {
@@ -34,15 +37,12 @@ impl Packages {
                 self.tests_failed +=
                     u64::from(std::mem::take(&mut self.ran) && self.tests_failed == 0);
             }
-            (Some(text), None, _) => {
-                self.ran |= text == "FAIL" || text.starts_with("panic: ");
-                self.push_test(text);
-            }
             _ => {}
         }
     }
 
     fn push_test(&mut self, text: &str) {
+        self.ran |= text == "FAIL" || text.starts_with("panic: ");
         let Some(result) = text.strip_prefix("--- ") else { return };
         match result.split_once(": ").map(|(outcome, _)| outcome) {
             Some("FAIL") => self.tests_failed += 1,

@@ -78,7 +78,8 @@ static GENERAL: Sieve = Sieve::new(
 /// A heading or closing line that some runners print only when tests failed.
 pub(crate) fn says_that_tests_failed(line: &str) -> bool {
     let text = line.trim();
-    FAILING.iter().any(|sign| text.starts_with(sign))
+    let first = text.as_bytes().first();
+    FAILING.iter().any(|sign| sign.as_bytes().first() == first && text.starts_with(sign))
 }
 
 fn is_loader_failure(text: &str) -> bool {

@@ -36,6 +36,10 @@ impl Blocks {
     /// Looks at the next line.
     pub(crate) fn push(&mut self, line: &str) {
         let line = line.trim();
+        if self.header.is_none() && only_names_a_test(line) {
+            self.lines_since = self.lines_since.saturating_add(1);
+            return;
+        }
         // surefire counts each class, and all of them in the end.
         let of_class = holds(line, "Tests run: ") && holds(line, " Time elapsed: ");
         let of_class = of_class && (line.contains(" - in ") || line.contains(" <<< "));
@@ -164,6 +168,24 @@ fn behind_name(line: &str) -> Option<&str> {
         let kinds = [tests.passed, tests.failed, tests.errored, tests.skipped];
         (kinds.iter().flatten().count() >= 3).then_some(rest)
     })
+}
+
+/// `test parser::accepts_a_line ... ok`: an identifier, and nothing by which a part of the line
+/// could be told from it. Most lines of a long output are like that, and none of them counts.
+fn only_names_a_test(line: &str) -> bool {
+    let mut before = b' ';
+    let mut names = false;
+    for byte in line.bytes() {
+        match byte {
+            b'_' => names |= before.is_ascii_alphabetic(),
+            b' ' if matches!(before, b' ' | b':' | b'-') => return false,
+            b' ' | b':' | b'-' | b'.' | b'/' => {}
+            _ if byte.is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    names
 }
 
 /// Lines of one repeated sign, as in `=====`.
