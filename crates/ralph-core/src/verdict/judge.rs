@@ -65,7 +65,7 @@ pub fn judge(run: &Run<'_>) -> Verdict {
 }
 
 /// Package managers and task runners print the command that they start: `> jest --ci`.
-fn echoed_runner(text: &Text) -> Option<&'static Runner> {
+fn echoed_runner(text: &Text<'_>) -> Option<&'static Runner> {
     let echoed =
         |line: &&str| line.len() < 200 && (line.starts_with("> ") || line.starts_with("$ "));
     text.lines().take(60).filter(echoed).take(8).find_map(|line| {
@@ -189,7 +189,7 @@ fn decide_perhaps(ended: Ended, evidence: &Evidence<'_>) -> Kind {
 }
 
 /// `phpunit --fail-on-risky` fails where its summary has `Risky: 1`.
-fn breaks_own_rule(command: &str, text: &Text) -> bool {
+fn breaks_own_rule(command: &str, text: &Text<'_>) -> bool {
     let rules = command.split([' ', '\n', ';']).filter_map(|word| word.strip_prefix("--fail-on-"));
     let broken = |rule: &str, line: &str| {
         let mut counts = line.split([',', '.']).filter_map(|count| count.trim().split_once(": "));
@@ -202,7 +202,7 @@ fn breaks_own_rule(command: &str, text: &Text) -> bool {
 }
 
 /// `pytest; echo "exit: $?"` prints the code that the line itself hides.
-fn echoed_exit_code(command: &str, text: &Text) -> Option<i32> {
+fn echoed_exit_code(command: &str, text: &Text<'_>) -> Option<i32> {
     let last = text.lines().rev().find(|line| !line.is_empty());
     let last = last.filter(|_| command.contains("$?"))?;
     let number = last.rsplit(|c: char| !c.is_ascii_digit()).next().filter(|_| last.len() < 60)?;

@@ -1,6 +1,8 @@
 //! Takes terminal control sequences out of a text. Nothing is rendered: a jump of the cursor
 //! becomes a line break, which is all that the reading of summaries needs.
 
+use std::borrow::Cow;
+
 /// Sequences longer than this are not sequences but hostile text; the bound keeps stripping linear.
 const LONGEST_SEQUENCE: usize = 256;
 
@@ -8,13 +10,13 @@ const LONGEST_SEQUENCE: usize = 256;
 const CONTROLS: [char; 3] = ['\u{1b}', '\r', '\u{8}'];
 
 /// Returns `text` without colours, titles and cursor movements; `\r` becomes a line break.
-pub(crate) fn strip(text: &str) -> String {
+pub(crate) fn strip(text: Cow<'_, str>) -> Cow<'_, str> {
     // Most output has none, and to look for each by itself is fastest.
     if CONTROLS.iter().all(|control| !text.contains(*control)) {
-        return text.to_owned();
+        return text;
     }
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
+    let mut rest = text.as_ref();
     while let Some(at) = rest.find(CONTROLS) {
         let (before, found) = rest.split_at(at);
         plain.push_str(before);
@@ -29,7 +31,7 @@ pub(crate) fn strip(text: &str) -> String {
         };
     }
     plain.push_str(rest);
-    plain
+    Cow::Owned(plain)
 }
 
 /// Skips what follows an escape character and returns the text behind it.
@@ -77,7 +79,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(strip(text), expected);
+        assert_eq!(strip(text.into()), expected);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::tap::Tap;
 /// What was found.
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
-    text: &'a Text,
+    text: &'a Text<'a>,
     blocks: Vec<Tally>,
     tap: Tap,
     packages: Packages,
@@ -45,7 +45,7 @@ struct Named {
 
 impl<'a> Evidence<'a> {
     /// Reads the lines of `text`.
-    pub(crate) fn gather(text: &'a Text, breaks_own_rule: bool) -> Self {
+    pub(crate) fn gather(text: &'a Text<'a>, breaks_own_rule: bool) -> Self {
         let mut blocks = Blocks::default();
         let mut tap = Tap::default();
         let mut packages = Packages::default();

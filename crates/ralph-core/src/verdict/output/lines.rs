@@ -3,6 +3,8 @@
 //! Summaries stand at the end and compile errors at the beginning, so of a very large output the
 //! two ends are enough; the middle is left out to keep a hook fast.
 
+use std::borrow::Cow;
+
 use super::ansi;
 
 /// How much of the beginning is looked at.
@@ -12,19 +14,18 @@ const TAIL: usize = 192 * 1024;
 
 /// The text of an output, colours removed.
 #[derive(Debug)]
-pub(crate) struct Text {
-    plain: String,
+pub(crate) struct Text<'a> {
+    plain: Cow<'a, str>,
 }
 
-impl Text {
+impl<'a> Text<'a> {
     /// Takes the inline output and, where that was cut, the end of the file that holds all of it.
-    pub(crate) fn new(output: &str, end: Option<&str>) -> Self {
-        let mut plain = ansi::strip(&bounded(output));
-        if let Some(end) = end {
-            plain.push('\n');
-            plain.push_str(&ansi::strip(&bounded(end)));
+    pub(crate) fn new(output: &'a str, end: Option<&'a str>) -> Self {
+        let plain = ansi::strip(bounded(output));
+        match end {
+            None => Self { plain },
+            Some(end) => Self { plain: plain + "\n" + ansi::strip(bounded(end)) },
         }
-        Self { plain }
     }
 
     /// The whole of it.
@@ -39,7 +40,7 @@ impl Text {
 }
 
 /// `text`, or its two ends with a line break between them.
-fn bounded(text: &str) -> std::borrow::Cow<'_, str> {
+fn bounded(text: &str) -> Cow<'_, str> {
     if text.len() <= HEAD + TAIL {
         return text.into();
     }
