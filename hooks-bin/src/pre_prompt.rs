@@ -5,7 +5,7 @@ use ralph_core::gate::{LoopState, Reading, StateFile};
 use ralph_core::hook::Decision;
 use ralph_core::secrets::mask;
 use ralph_core::settle::Attempt;
-use ralph_core::state::{Event, Id, Journal};
+use ralph_core::state::{Event, Id};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -30,9 +30,6 @@ const GUARDRAIL_LINES: usize = 20;
 
 /// How much of a line is passed on.
 const LONGEST_LINE: usize = 300;
-
-/// How far back the journal is searched for the iteration.
-const JOURNAL_LINES: usize = 200;
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     let prompt = call.input.prompt.as_deref().unwrap_or_default();
@@ -72,19 +69,12 @@ fn under_way(call: &Call<'_>, story: &Id) -> String {
     }
 }
 
-/// Where no attempt of ours tells it: the session's own loop, else the journal.
+/// Where no attempt of ours tells it: the session's own loop.
 fn iteration(call: &Call<'_>) -> Option<u64> {
-    let own = call.session().and_then(|dir| match LoopState::load(&dir) {
+    match LoopState::load(&call.session()?) {
         Reading::Found(state) => state.iteration,
         _ => None,
-    });
-    own.or_else(|| {
-        let journal = Journal::new(call.project().state()?, call.hook);
-        match journal.last(JOURNAL_LINES, "iteration_started").ok()??.event {
-            Event::IterationStarted { iteration } => Some(iteration.into()),
-            _ => None,
-        }
-    })
+    }
 }
 
 fn guardrails(call: &Call<'_>) -> Option<String> {

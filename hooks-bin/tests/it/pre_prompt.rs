@@ -1,6 +1,6 @@
 //! ralph-pre-prompt as the client runs it.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use test_support::{Scratch, fixtures, program, run_with_input};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
@@ -10,6 +10,7 @@ fn send(project: &Scratch, prompt: &str) -> Option<String> {
     let payload = fs_err::read(fixtures().join("payloads/UserPromptSubmit-first.json")).unwrap();
     let mut input: Value = serde_json::from_slice(&payload).unwrap();
     input["prompt"] = prompt.into();
+    input["session_id"] = "s1".into();
     let mut command = program(BINARY, &project.path("home"));
     command.env("CLAUDE_PROJECT_DIR", project.root());
     let output = run_with_input(&mut command, input.to_string().as_bytes());
@@ -64,9 +65,7 @@ fn the_story_under_way_is_added_with_lessons_and_the_last_failure() {
     project.file(".ralph/current-story", "US-001\n");
     assert_eq!(send(&project, "hello").unwrap(), "Story under way: US-001.");
 
-    let started = json!({"v": 1, "at": "2026-01-02T03:04:05.000Z", "source": "ralph-loop",
-        "event": "iteration_started", "iteration": 4});
-    project.file(".ralph/events.jsonl", format!("{started}\n"));
+    project.file(".ralph/state/s1/loop.json", r#"{"iteration": 4}"#);
     project.file(".ralph/guardrails.md", "# Guardrails\n\n- run the tests\n- read first\n");
     let lines: String = (1..20).map(|n| format!("line {n}\n")).collect();
     let log =

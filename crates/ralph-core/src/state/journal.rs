@@ -81,20 +81,6 @@ impl Journal {
         let lines = last_lines(&self.path, count, MOST_READ)?;
         Ok(lines.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
-
-    /// The last record among the last `count` lines whose event has this name. Other lines are not
-    /// even parsed.
-    pub fn last(&self, count: usize, event: &str) -> io::Result<Option<Record>> {
-        let name = format!("\"event\":\"{event}\"");
-        let lines = last_lines(&self.path, count, MOST_READ)?;
-        let named = lines.iter().rev().filter(|line| holds(line, &name));
-        Ok(named.filter_map(|line| serde_json::from_slice(line).ok()).next())
-    }
-}
-
-/// Whether `part` stands anywhere in a line.
-fn holds(line: &[u8], part: &str) -> bool {
-    std::str::from_utf8(line).is_ok_and(|line| line.contains(part))
 }
 
 /// This instant as RFC 3339 in UTC, always in milliseconds, so that texts sort by time.
@@ -136,19 +122,6 @@ mod tests {
             )
         );
         assert!(at.ends_with('Z') && at.parse::<jiff::Timestamp>().is_ok(), "{at}");
-    }
-
-    #[test]
-    fn the_last_event_of_a_name_is_found() {
-        let scratch = Scratch::new();
-        let journal = journal(&scratch);
-        for iteration in [1, 2] {
-            journal.append(&Event::IterationStarted { iteration }).unwrap();
-            journal.append(&Event::StoryDone).unwrap();
-        }
-        let last = journal.last(10, "iteration_started").unwrap().unwrap();
-        assert_eq!(last.event, Event::IterationStarted { iteration: 2 });
-        assert_eq!(journal.last(1, "iteration_started").unwrap(), None);
     }
 
     #[test]
