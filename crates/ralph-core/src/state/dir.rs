@@ -244,7 +244,7 @@ impl StateDir {
 
     /// The session that works on the attempt: the first that speaks after the agent was started.
     pub fn working_session(&self) -> Utf8PathBuf {
-        self.root.join("working-session")
+        self.root.join("state/working-session")
     }
 
     /// The agent's word about its story.

@@ -171,7 +171,7 @@ fn the_attempt_of_another_run_is_left_alone() {
 #[test]
 fn a_session_that_the_agent_starts_itself_has_no_part_in_the_story() {
     let stage = stage(CONFIG);
-    stage.write(".ralph/working-session", "s1");
+    stage.write(".ralph/state/working-session", "s1");
     stage.write("half.txt", "half of it");
     assert_eq!(stage.stop("nested", false), None);
     assert_eq!(attempt(&stage), Some(("US-001".into(), 1)), "nothing was settled");
