@@ -338,8 +338,8 @@ fn is_path(name: &str) -> bool {
 
 /// `..F.  [100%]` as pytest prints it; `Some(true)` if a test failed.
 fn progress_line(line: &str) -> Option<bool> {
-    let (dots, percent) = line.rsplit_once('[')?;
-    percent.strip_suffix("%]")?.trim().parse::<u8>().ok()?;
+    let (dots, percent) = line.strip_suffix("%]")?.rsplit_once('[')?;
+    percent.trim().parse::<u8>().ok()?;
     let dots = dots.trim().rsplit(' ').next()?;
     let known = !dots.is_empty() && dots.chars().all(|c| ".FEsxX".contains(c));
     known.then(|| dots.contains(['F', 'E']))

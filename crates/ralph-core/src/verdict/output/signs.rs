@@ -75,11 +75,24 @@ static GENERAL: Sieve = Sieve::new(
     true,
 );
 
+/// Which bytes one of the signs begins with.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse it")]
+static FIRST_OF_FAILING: [bool; 256] = {
+    let mut first = [false; 256];
+    let mut at = 0;
+    while at < FAILING.len() {
+        first[FAILING[at].as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    first
+};
+
 /// A heading or closing line that some runners print only when tests failed.
 pub(crate) fn says_that_tests_failed(line: &str) -> bool {
     let text = line.trim();
-    let first = text.as_bytes().first();
-    FAILING.iter().any(|sign| sign.as_bytes().first() == first && text.starts_with(sign))
+    // Most lines are told from all signs by their first byte.
+    let first = text.bytes().next().map_or(0, usize::from);
+    FIRST_OF_FAILING.get(first) == Some(&true) && FAILING.iter().any(|sign| text.starts_with(sign))
 }
 
 fn is_loader_failure(text: &str) -> bool {

@@ -25,6 +25,9 @@ impl Tap {
     /// Looks at the next line.
     pub(crate) fn push(&mut self, line: &str) {
         let text = line.trim_start();
+        if !text.starts_with(['1', 'T', 'B', 'o', 'n']) {
+            return;
+        }
         if let Some(last) = plan(text) {
             self.plans += 1;
             self.empty_plans += usize::from(last == 0);
