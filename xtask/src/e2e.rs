@@ -62,7 +62,11 @@ pub(crate) fn run(arguments: &E2e) -> Result<()> {
         several => several.to_vec(),
     };
     let chosen = chosen(arguments)?;
-    let hooks = arguments.binaries.clone().map_or_else(build, Ok)?;
+    // Scenarios run elsewhere, so a path that is meant from here must be whole.
+    let hooks = match &arguments.binaries {
+        Some(folder) => camino::absolute_utf8(folder)?,
+        None => build()?,
+    };
     let mut results = Vec::new();
     for version in &versions {
         let client = client::install(version)?;
