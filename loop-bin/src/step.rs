@@ -5,6 +5,7 @@
 
 mod words;
 
+use crate::terminal::counted;
 use ralph_core::config::{self, Config};
 
 pub(crate) use words::{
@@ -85,7 +86,8 @@ impl State {
         let spent = self.counters.story_spent.get(story).copied().unwrap_or_default();
         let (cost, time) = (self.limits.story_max_cost_usd, self.limits.story_max_duration);
         if self.attempts() >= self.limits.attempts_per_story.max(1) {
-            return Some(format!("{} attempts were in vain", self.attempts()));
+            let count = counted(self.attempts() as usize, "attempt was", "attempts were");
+            return Some(format!("{count} in vain"));
         }
         if cost > 0.0 && spent.cost_usd >= cost {
             return Some(format!("its budget of ${cost:.2} is used up"));

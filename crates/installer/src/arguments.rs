@@ -21,7 +21,7 @@ pub(crate) struct Target {
     pub(crate) dry_run: bool,
 }
 
-/// How to install.
+/// Register the hooks with the client, beside whatever is there.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Install {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub struct Install {
     pub(crate) client_version: Option<ClientVersion>,
 }
 
-/// What to take out.
+/// Take the hooks and their registrations out again.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Uninstall {
     #[command(flatten)]

@@ -137,7 +137,9 @@ impl Stage {
         for line in details.iter().skip(details.len().saturating_sub(SHOWN_LINES)) {
             self.view.line(format!("{}:   {line}", attempt.story));
         }
-        if changed && self.config.rollback.on != RollbackOn::Never {
+        // Commits that change no file of the user's are no less the attempt's.
+        let committed = self.repo.head()? != attempt.head;
+        if (changed || committed) && self.config.rollback.on != RollbackOn::Never {
             let story = Id::parse(&attempt.story).ok();
             let restored = git::rollback(&self.repo, self.state(), story.as_ref(), &headline)?;
             let saved_as = restored.saved.name.clone();

@@ -33,6 +33,16 @@ enum NotReady {
          (`git stash -u`), or start with --allow-dirty to have it kept aside and restored"
     )]
     Dirty { files: String },
+    #[error(
+        "repositories inside this one hold work that is not recorded here: {paths}; commit the \
+         submodule's new state, or add the folder to .gitignore"
+    )]
+    Nested { paths: String },
+    #[error(
+        "{path} is reached through a symlink below .ralph, and those are never written through; \
+         name the file itself with --plan, or put it there"
+    )]
+    Linked { path: String },
     #[error("uncommitted work could not be put back; make room for it and start again")]
     StillAside,
     #[error("the agent `{program}` was not found; install it, or name another with --agent")]
@@ -57,6 +67,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let plan = here::plan(&project, env, &config);
     let plan = match plan {
         Ok(plan) => {
+            refuse_links(&plan)?;
             template(&plan)?;
             Some(plan)
         }
@@ -77,6 +88,15 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
         return Err(NotReady::NoAgent { program: program.to_owned() }.into());
     }
     Ok(Ground { project, config, repo, plan })
+}
+
+/// Before an agent worked for nothing.
+fn refuse_links(plan: &Plan) -> Result<(), Failure> {
+    let progress = StateDir::progress_beside(plan.path());
+    match [plan.path(), &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
+        Some(path) => Err(Failure::usage(NotReady::Linked { path: path.to_string() })),
+        None => Ok(()),
+    }
 }
 
 /// The prompt's template: the user's beside the plan, or our own.
@@ -169,6 +189,10 @@ impl Stage {
     }
 
     fn refuse_or_keep_aside(&mut self) -> Result<(), Failure> {
+        let nested = Status::read(&self.repo)?.nested;
+        if self.attempt.is_none() && !nested.is_empty() {
+            return Err(NotReady::Nested { paths: named(&nested) }.into());
+        }
         // An attempt that is to be continued is not the user's work.
         if self.attempt.is_some() || self.dirty_files()?.is_empty() {
             return Ok(());

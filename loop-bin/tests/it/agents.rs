@@ -309,3 +309,24 @@ fn a_plan_in_the_root_and_json_plans_work_too() {
     stage.run(&["--max-iterations", "1"]).ended(0);
     assert_eq!(stage.subjects()[0], "feat(A-2): Two");
 }
+
+#[test]
+fn commits_of_an_attempt_in_vain_are_taken_back_whatever_they_touch() {
+    for act in ["sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md; git add -A", "true"] {
+        let stage = Stage::new("works", THREE);
+        let head = stage.repo.head();
+        let agent = format!("{act}; git commit -q --allow-empty -m tick; exit 1");
+        stage.run(&["--agent", &agent, "--attempts", "1", "--max-iterations", "1"]);
+        assert_eq!(stage.repo.head(), head, "{act}");
+        assert!(!stage.plan().contains("[x]"));
+    }
+}
+
+#[test]
+fn a_plan_that_was_repaired_is_kept_as_it_was_found() {
+    let stage = Stage::new("works", THREE);
+    let agent = "echo done >a-file.txt; sed -i 's/Third/Third, and by hand/' .ralph/PRD-1/plan.md";
+    stage.run(&["--agent", agent, "--max-iterations", "1"]).ended(0);
+    assert!(!stage.plan().contains("by hand"));
+    assert!(stage.read(".ralph/logs/plan-as-found.md").contains("Third, and by hand"));
+}

@@ -144,3 +144,30 @@ fn a_folder_of_ours_that_an_agent_made_a_link_is_put_back_without_following_it()
     let hooks = stage.repo.root().join(".ralph/hooks");
     assert!(!hooks.is_symlink() && hooks.join("post_iteration").is_file());
 }
+
+#[test]
+fn repositories_inside_with_work_of_their_own_are_not_swept_in() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("nested/file.txt", "theirs\n");
+    let nested = stage.repo.root().join("nested");
+    for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "theirs"]] {
+        stage.repo.git_in(nested.as_std_path(), args);
+    }
+    for flags in [&[][..], &["--allow-dirty"]] {
+        stage.run(flags).ended(1).says("nested").says(".gitignore");
+    }
+    stage.repo.write(".gitignore", "nested/\n");
+    stage.repo.commit_all("ignored");
+    stage.run(&[]).ended(0);
+}
+
+#[test]
+fn a_plan_behind_a_link_is_refused_before_any_agent_runs() {
+    let stage = Stage::new("works", ONE);
+    let real = stage.repo.scratch().file("real.md", ONE);
+    stage.repo.remove(".ralph/PRD-1/plan.md");
+    stage.repo.symlink(".ralph/PRD-1/plan.md", &real);
+    stage.repo.commit_all("a link");
+    stage.run(&[]).ended(2).says("symlink").says("--plan");
+    assert_eq!(fs_err::read_to_string(real).unwrap(), ONE);
+}

@@ -167,8 +167,10 @@ pub struct Limits {
     pub attempts_per_story: u64,
     pub stalled_after: u64,
     pub wait_for_quota: bool,
+    #[serde(deserialize_with = "amount")]
     pub max_cost_usd: f64,
     pub max_duration: Seconds,
+    #[serde(deserialize_with = "amount")]
     pub story_max_cost_usd: f64,
     pub story_max_duration: Seconds,
 }
@@ -347,4 +349,13 @@ fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         return Ok(number);
     }
     Err(D::Error::custom(format!("{number} is not between 0 and 1; 80 % is 0.8")))
+}
+
+/// An amount of money. What is no number, or below zero, would be no limit at all.
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.is_finite() && number >= 0.0 {
+        return Ok(number);
+    }
+    Err(D::Error::custom(format!("{number} is no amount of money; 0 means no limit")))
 }

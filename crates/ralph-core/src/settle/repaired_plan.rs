@@ -13,6 +13,10 @@ pub fn repair_plan(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, Set
     let after = plan::read_file(&attempt.plan).unwrap_or_default();
     let repaired = repair(&before, after.as_deref(), Some(&attempt.story));
     if after.as_deref() != Some(repaired.bytes.as_slice()) {
+        if let Some(found) = after.filter(|_| !repaired.findings.is_empty()) {
+            // Somebody else may have written there meanwhile: nothing of it is lost.
+            state::replace_unsynced(&place.state.plan_as_found(), &found)?;
+        }
         state::replace_users(&attempt.plan, &repaired.bytes)?;
     }
     if !repaired.findings.is_empty() {

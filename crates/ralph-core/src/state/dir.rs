@@ -247,6 +247,11 @@ impl StateDir {
         self.root.join("state/working-session")
     }
 
+    /// A plan as it was found before it was repaired the last time.
+    pub fn plan_as_found(&self) -> Utf8PathBuf {
+        self.logs().join("plan-as-found.md")
+    }
+
     /// The agent's word about its story.
     pub fn claim(&self) -> Utf8PathBuf {
         self.root.join("claim.json")
