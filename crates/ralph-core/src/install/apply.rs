@@ -173,7 +173,9 @@ impl Change {
     fn keep_old(&self) -> io::Result<()> {
         let Some(text) = &self.before else { return Ok(()) };
         let backup = self.place.backup();
-        if backup.exists() && is_registered(text).unwrap_or(true) {
+        let is_update = is_registered(text).unwrap_or(true);
+        let is_of_our_making = is_update && remove(text).is_ok_and(|rest| rest.trim() == "{}");
+        if is_of_our_making || backup.exists() && is_update {
             return Ok(());
         }
         write_settings(&backup, text)?;

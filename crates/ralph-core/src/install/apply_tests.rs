@@ -72,6 +72,16 @@ fn without_settings_of_their_own_nothing_remains() {
 }
 
 #[test]
+fn without_settings_of_their_own_nothing_remains_after_an_update_either() {
+    let machine = Machine::new();
+    machine.install();
+    let strict = plan_install(&machine.place, &machine.binaries, NEWEST, true);
+    strict.unwrap().apply().unwrap();
+    machine.uninstall();
+    assert!(!machine.scratch.path("a project/.claude").exists());
+}
+
+#[test]
 fn uninstalling_brings_back_even_what_was_empty() {
     for text in ["{\n  \"hooks\": {\n  }\n}\n", "{\"hooks\":{\"Stop\":[]}}", "{ }", "{}\n", " \n"] {
         let machine = Machine::with_settings(text);
