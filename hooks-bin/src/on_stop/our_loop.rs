@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ralph_core::config::{Mode, StoriesPerSession};
 use ralph_core::gate::{
-    self, Cause, Course, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
+    self, Cause, Course, LetGo, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
 };
 use ralph_core::git::Repo;
 use ralph_core::plan;
@@ -142,11 +142,7 @@ fn failed(
         let note = format!("{} failed as often as it may: {why}", attempt.story);
         return Ok(Answer::Decided(leaving::allow(session, StopStatus::LetGo, Some(note))));
     }
-    let standing = standing(place, attempt);
-    let fingerprint = session.fingerprint(Some(&attempt.plan));
-    if let Err(why) =
-        session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
-    {
+    if let Err(why) = ask(session, place, attempt, ending) {
         return Ok(refused(session, why, &attempt.story));
     }
     let text = format!(
@@ -173,10 +169,7 @@ fn go_on(
         Course::GoOn(story) => story,
         other => return Ok(end_of(session, &other)),
     };
-    let fingerprint = session.fingerprint(Some(&attempt.plan));
-    if let Err(why) =
-        session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
-    {
+    if let Err(why) = ask(session, place, attempt, ending) {
         return Ok(refused(session, why, &story.id));
     }
     // Whose iteration it is, is the loop's to say: it takes up what was settled here.
@@ -186,6 +179,18 @@ fn go_on(
     }
     let text = instruction(Some(told), &plan, story, standing, &Ticking::Us);
     Ok(Answer::Decided(send_on(session, text)))
+}
+
+/// Asks to hold the session back, whether for the same story or for the next one.
+fn ask(
+    session: &Session<'_>,
+    place: &Place<'_>,
+    attempt: &Attempt,
+    ending: &Ending,
+) -> Result<(), LetGo> {
+    let fingerprint = session.fingerprint(Some(&attempt.plan));
+    let continuations = standing(place, attempt).continuations();
+    session.ask(Cause::Continuation, ending, fingerprint, continuations)
 }
 
 fn standing(place: &Place<'_>, attempt: &Attempt) -> Standing {
