@@ -10,10 +10,21 @@ mod version;
 use std::path::{Path, PathBuf};
 
 use ralph_core::fault;
-use ralph_core::git::{self, GitError, Repo, SaveAs, Snapshot, Status, Target};
+use ralph_core::git::{self, GitError, Repo, SaveAs, Snapshot, SnapshotError, Status, Target};
 
 use self::version::{Version, Workshop};
 use crate::exit::Failure;
+
+/// Where the work is kept.
+pub(crate) const REFS: &str = "refs/ralph/aside";
+
+/// Stands in the names of refs that hold what was there before the work came back.
+const BEFORE: &str = "-before-";
+
+/// Whether a ref is none of work that was kept aside, but of what was there before it came back.
+pub(crate) fn is_safety_copy(name: &str) -> bool {
+    name.contains(BEFORE)
+}
 
 /// What became of the user's files.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -69,7 +80,7 @@ pub(crate) fn restore(
     if clean && status.head == snapshot.record.head {
         // Nothing happened meanwhile, so all of it comes back, what was staged included.
         let back = snapshot.modes.len();
-        let saved_as = format!("{name}-before-{}", std::process::id());
+        let saved_as = format!("{name}{BEFORE}{}", std::process::id());
         let save_as = SaveAs { name: &saved_as, message: "before uncommitted work came back" };
         git::restore(repo, &Target::Snapshot(Box::new(snapshot)), save_as)?;
         return Ok(Restored { back, ..Restored::default() });
@@ -87,6 +98,12 @@ pub(crate) fn restore(
     }
     git::stage_again(repo, &snapshot)?;
     Ok(restored)
+}
+
+/// Whether the saved work is not there any more.
+pub(crate) fn is_gone(failure: &Failure) -> bool {
+    let Failure::Error(error) = failure else { return false };
+    matches!(error.downcast_ref(), Some(SnapshotError::Gone { .. }))
 }
 
 /// Tells whether the file is as the user would have it.

@@ -9,6 +9,7 @@ mod keepsake;
 mod prepare;
 mod record;
 mod recover;
+mod refuge;
 mod scripts;
 mod session;
 mod stage;
@@ -35,6 +36,7 @@ pub(crate) struct Request {
 
 /// Runs the loop.
 pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    refuge::bring_back(env, request)?;
     let ground = prepare::ground(env, request)?;
     if ground.config.run.dry_run {
         return dry_run::show(env, ground);

@@ -15,7 +15,7 @@ use crate::env::Env;
 const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 
 /// Every point at which a process can be killed; each stands in the code exactly once.
-pub const POINTS: [&str; 35] = [
+pub const POINTS: [&str; 36] = [
     "append.written",
     "aside.cleared",
     "aside.cleared-file",
@@ -36,6 +36,7 @@ pub const POINTS: [&str; 35] = [
     "loop.taken-over",
     "recover.committed",
     "recover.undone",
+    "refuge.opened",
     "replace.renamed",
     "replace.written",
     "restore.checked-out",

@@ -123,7 +123,15 @@ impl Stage {
     /// The user's uncommitted work comes back.
     pub(crate) fn bring_back(&mut self) -> Result<(), Failure> {
         let Some(name) = self.aside.clone() else { return Ok(()) };
-        let restored = aside::restore(&self.repo, &name, &|path| self.is_ours(path))?;
+        let restored = match aside::restore(&self.repo, &name, &|path| self.is_ours(path)) {
+            Err(failure) if aside::is_gone(&failure) => {
+                // No later start could do better, so none is kept from working.
+                self.view.warn(format!("uncommitted work did not come back: {failure}"));
+                self.aside = None;
+                return Ok(());
+            }
+            other => other?,
+        };
         let files = counted(restored.back, "file", "files");
         self.view.line(format!("uncommitted work is back: {files}"));
         for path in &restored.conflicts {

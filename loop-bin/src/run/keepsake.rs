@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::state::{self, StateDir};
+use serde::{Deserialize, Serialize};
 
 /// More than this is not kept; settings and scripts are small.
 const MOST: usize = 8 * 1024 * 1024;
@@ -20,17 +21,19 @@ pub(super) struct Keepsake {
     room: usize,
 }
 
-#[derive(Debug)]
-struct Kept {
-    path: Utf8PathBuf,
-    content: Vec<u8>,
-    mode: u32,
-    kind: Kind,
+/// A file as it was.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) path: Utf8PathBuf,
+    #[serde(skip)]
+    pub(super) content: Vec<u8>,
+    pub(super) mode: u32,
+    pub(super) kind: Kind,
 }
 
 /// When a file is put back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Kind {
     /// When it was changed or removed.
     Fixed,
     /// When it was removed.
@@ -49,10 +52,21 @@ impl Keepsake {
             let fixed = [state.config(), state.lifecycle()].iter().any(|path| path == entry.path());
             keepsake.add(entry.path(), if fixed { Kind::Fixed } else { Kind::Shared });
         }
-        for path in [state.checkpoint(), state.attempt(), state.current_story(), state.run()] {
+        for path in [state.checkpoint(), state.attempt(), state.current_story()] {
             keepsake.add(&path, Kind::Note);
         }
+        keepsake.add(&state.run(), Kind::Shared);
         keepsake
+    }
+
+    /// One of files that were kept elsewhere.
+    pub(super) fn of(files: Vec<Kept>) -> Self {
+        Self { files, room: 0 }
+    }
+
+    /// The files.
+    pub(super) fn files(&self) -> &[Kept] {
+        &self.files
     }
 
     fn add(&mut self, path: &Utf8Path, kind: Kind) {
@@ -72,34 +86,57 @@ impl Keepsake {
 
     /// Puts back what is gone or was not to be changed; names the files.
     pub(super) fn put_back(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
-        let wiped = !state.journal().exists();
+        // Hooks that spoke since have made the journal again, but never the run's record.
+        let wiped = !state.journal().exists() || !state.run().exists();
+        self.put_back_if(state, |kept| match kept.kind {
+            Kind::Fixed => fs_err::read(&kept.path).ok().as_ref() != Some(&kept.content),
+            Kind::Shared => kept.is_missing(),
+            Kind::Note => kept.is_missing() && wiped,
+        })
+    }
+
+    /// Puts back the record of the run, which names the work that was kept aside.
+    pub(super) fn put_back_run(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
+        self.put_back_if(state, |kept| kept.path == state.run())
+    }
+
+    /// Puts back whatever is gone, our own notes among it.
+    pub(super) fn put_back_missing(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
+        self.put_back_if(state, Kept::is_missing)
+    }
+
+    fn put_back_if(
+        &self,
+        state: &StateDir,
+        is_wanted: impl Fn(&Kept) -> bool,
+    ) -> io::Result<Vec<Utf8PathBuf>> {
         state.prepare()?;
         let mut mended = Vec::new();
-        for kept in &self.files {
-            let is_there = kept.path.symlink_metadata().is_ok();
-            let changed = || fs_err::read(&kept.path).ok().as_ref() != Some(&kept.content);
-            let wanted = match kept.kind {
-                Kind::Fixed => changed(),
-                Kind::Shared => !is_there,
-                Kind::Note => !is_there && wiped,
-            };
-            if !wanted {
-                continue;
-            }
-            for folder in kept.path.ancestors().skip(1).take_while(|path| *path != state.root()) {
-                // A folder that became a link would lead us outside.
-                if folder.is_symlink() {
-                    fs_err::remove_file(folder)?;
-                }
-            }
-            let is_there = kept.path.symlink_metadata().is_ok();
-            if is_there && !kept.path.is_file() {
-                fs_err::remove_dir_all(&kept.path).or_else(|_| fs_err::remove_file(&kept.path))?;
-            }
-            state::replace(&kept.path, &kept.content)?;
-            fs_err::set_permissions(&kept.path, std::fs::Permissions::from_mode(kept.mode))?;
+        for kept in self.files.iter().filter(|kept| is_wanted(kept)) {
+            kept.write(state)?;
             mended.push(kept.path.clone());
         }
         Ok(mended)
+    }
+}
+
+impl Kept {
+    fn is_missing(&self) -> bool {
+        self.path.symlink_metadata().is_err()
+    }
+
+    fn write(&self, state: &StateDir) -> io::Result<()> {
+        for folder in self.path.ancestors().skip(1).take_while(|path| *path != state.root()) {
+            // A folder that became a link would lead us outside.
+            if folder.is_symlink() {
+                fs_err::remove_file(folder)?;
+            }
+        }
+        let is_there = self.path.symlink_metadata().is_ok();
+        if is_there && !self.path.is_file() {
+            fs_err::remove_dir_all(&self.path).or_else(|_| fs_err::remove_file(&self.path))?;
+        }
+        state::replace(&self.path, &self.content)?;
+        fs_err::set_permissions(&self.path, std::fs::Permissions::from_mode(self.mode))
     }
 }

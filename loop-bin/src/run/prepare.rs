@@ -208,7 +208,7 @@ impl Stage {
         if !self.config.run.allow_dirty && !interrupted {
             return Err(NotReady::Dirty { files: named(&dirty) }.into());
         }
-        let name = format!("refs/ralph/aside/{}", self.run);
+        let name = format!("{}/{}", aside::REFS, self.run);
         aside::save(&self.repo, &name)?;
         fault::point("aside.saved");
         self.aside = Some(name);

@@ -8,6 +8,7 @@ use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
 use ralph_core::state::{self, Id};
 
 use super::record::Record;
+use super::refuge;
 use super::stage::Stage;
 use super::unfinished;
 use crate::agent;
@@ -35,6 +36,12 @@ impl Stage {
         if under_way {
             unfinished::quit_operation(&self.repo)?;
         }
+        refuge::remove(&self.repo)?;
+        let is_aside = ended.as_ref().is_some_and(|ended| ended.aside.is_some());
+        if before.is_some() || under_way || is_aside {
+            self.put_back_refs("it was removed")?;
+        }
+        git::forget_removed(&self.repo)?;
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.line("finished a rollback that was interrupted");
         }
@@ -66,6 +73,20 @@ impl Stage {
             Recovered::Undone { .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
         }
+    }
+
+    /// Saved states whose refs somebody removed while a run was under way.
+    pub(super) fn put_back_refs(&self, how: &str) -> Result<(), Failure> {
+        let put = git::put_back_removed(&self.repo)?;
+        for name in put.back {
+            self.view.warn(format!("{name} is there again; {how}"));
+        }
+        for name in put.gone {
+            self.view.warn(format!(
+                "{name} is lost; {how}, and the commit that it held cannot be found"
+            ));
+        }
+        Ok(())
     }
 
     /// What processes left that were killed in the middle of a write.

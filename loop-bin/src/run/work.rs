@@ -14,6 +14,7 @@ use ralph_core::state;
 use super::allowance::Allowance;
 use super::keepsake::Keepsake;
 use super::prepare::template;
+use super::refuge::{self, Refuge};
 use super::stage::Stage;
 use super::unfinished;
 use crate::agent::{AgentCommand, Run, RunEnd, Supervision, supervise};
@@ -34,13 +35,7 @@ impl Stage {
         let prompt = self.prompt(&attempt)?;
         self.allowance = self.allowance(state);
         self.forget_session()?;
-        let keepsake = Keepsake::take(self.state());
         let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt)?;
-        fault::point("loop.agent-ended");
-        for path in keepsake.put_back(self.state())? {
-            self.view.warn(format!("the agent changed or removed {path}; put back"));
-        }
-        self.take_lock_again()?;
         self.note_window(&run);
         let left = self.clean_up_git(&run)?;
         if git::finish_interrupted(&self.repo, self.state())? {
@@ -95,7 +90,8 @@ impl Stage {
         Ok(unfinished::quit_operation(&self.repo)?)
     }
 
-    /// Runs the agent with a prompt; what it prints goes to a log of its own.
+    /// Runs the agent with a prompt; what it prints goes to a log of its own. What it took from us
+    /// is put back.
     pub(crate) fn watch_agent(
         &mut self,
         story: &str,
@@ -117,10 +113,23 @@ impl Stage {
             interrupts: &interrupts,
             log,
         };
+        let keepsake = Keepsake::take(self.state());
+        let refuge = Refuge::open(&self.repo, self.project.root(), &keepsake);
+        if let Err(error) = &refuge {
+            self.view.warn(format!("no copy of the state could be made: {error}"));
+        }
         let begun = Instant::now();
         let run = supervise(&command, prompt, &watch, &mut |seen| {
             self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
         })?;
+        fault::point("loop.agent-ended");
+        for path in keepsake.put_back(self.state())? {
+            self.view.warn(format!("the agent changed or removed {path}; put back"));
+        }
+        self.take_lock_again()?;
+        drop(refuge);
+        refuge::remove(&self.repo)?;
+        self.put_back_refs("the agent removed it")?;
         Ok(run)
     }
 

@@ -18,6 +18,7 @@ mod iterations;
 mod limits;
 mod passed_hooks;
 mod pre_push;
+mod removed;
 mod scripts;
 mod sessions;
 mod signals;

@@ -100,7 +100,7 @@ impl Checkpoint {
         }
     }
 
-    /// What to return to. A snapshot that is gone leaves the commit, as with a foreign file.
+    /// What to return to.
     pub fn target(&self, repo: &Repo) -> Result<Target, SnapshotError> {
         match (&self.snapshot, &self.commit) {
             (Some(name), _) => Target::load(repo, name),
@@ -114,6 +114,17 @@ impl Checkpoint {
                 name: NO_COMMIT.to_owned(),
                 why: "it names neither a commit nor a snapshot".to_owned(),
             }),
+        }
+    }
+
+    /// The same, and the bare commit where the snapshot is gone for good. Only for the loop, whose
+    /// attempt began at that commit: a snapshot also tells whose sessions may be rolled back.
+    pub(super) fn target_or_commit(&self, repo: &Repo) -> Result<Target, SnapshotError> {
+        match (self.target(repo), &self.commit) {
+            (Err(SnapshotError::Gone { .. }), Some(_)) => {
+                Self { snapshot: None, ..self.clone() }.target(repo)
+            }
+            (found, _) => found,
         }
     }
 

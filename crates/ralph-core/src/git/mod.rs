@@ -36,6 +36,7 @@ mod ignore;
 mod import;
 mod index;
 mod inventory;
+mod ledger;
 mod repo;
 mod restore;
 mod rollback;
@@ -50,6 +51,7 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub(crate) use command::wait_for_orphaned_commit;
 pub use command::{Git, GitError};
 pub(crate) use contents::{content_now, contents_at};
+pub use ledger::{PutBack, forget_removed, put_back_removed};
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{

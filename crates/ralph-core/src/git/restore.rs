@@ -171,7 +171,14 @@ pub fn interrupted(repo: &Repo) -> Result<Option<Target>, SnapshotError> {
     };
     let mut words = note.split_whitespace();
     let target = match (words.next(), words.next()) {
-        (Some("snapshot"), Some(name)) => Target::load(repo, name)?,
+        (Some("snapshot"), Some(name)) => match Target::load(repo, name) {
+            Err(SnapshotError::Gone { .. }) => {
+                // It cannot be finished; what it would have taken away was saved before it began.
+                remove_note(repo)?;
+                return Ok(None);
+            }
+            other => other?,
+        },
         (Some("commit"), Some(commit)) => Target::Commit(commit.to_owned()),
         // A note that was never finished belongs to a restore that had not begun.
         _ => return Ok(None),

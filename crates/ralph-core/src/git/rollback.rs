@@ -74,7 +74,7 @@ pub fn rollback(
 ) -> Result<Restored, RollbackError> {
     let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
     let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
-    let target = checkpoint.target(repo).map_err(RestoreError::from)?;
+    let target = checkpoint.target_or_commit(repo).map_err(RestoreError::from)?;
     Ok(discard(repo, &target, story, why)?)
 }
 

@@ -17,6 +17,7 @@ use super::command::GitError;
 use super::import::Import;
 use super::index::RawIndex;
 use super::inventory::{Inventory, parse_modes, render_modes};
+use super::ledger;
 use super::repo::{Repo, RepoError};
 use super::status::Status;
 
@@ -103,6 +104,14 @@ pub enum SnapshotError {
     /// A file could not be read.
     #[error("could not save the work tree: {0}; nothing was changed")]
     Io(#[from] io::Error),
+    /// Neither the ref is there, nor the commit that it held.
+    #[error(
+        "{name} was removed, and the commit that it held cannot be found; what only it held is lost"
+    )]
+    Gone {
+        /// The ref.
+        name: String,
+    },
     /// The ref is there, but it is not one of our snapshots.
     #[error("{name} is not a snapshot that this version can read ({why}); it was left as it is")]
     Foreign {
@@ -188,14 +197,23 @@ impl Snapshot {
             objects: &status.staged_objects,
         };
         let commit = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read_text)?;
-        Ok(Self { name: name.to_owned(), commit: commit.trim().to_owned(), record, modes })
+        let commit = commit.trim().to_owned();
+        ledger::note(repo, name, &commit);
+        Ok(Self { name: name.to_owned(), commit, record, modes })
     }
 
-    /// Reads a snapshot back by the name of its ref.
+    /// Reads a snapshot back by the name of its ref, which is made again if somebody removed it.
     pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
         let foreign = |why: &str| SnapshotError::Foreign { name: name.to_owned(), why: why.into() };
         let git = repo.git();
-        let parents = git.line(&["rev-list", "--parents", "--no-walk", name, "--"])?;
+        let list = || git.line(&["rev-list", "--parents", "--no-walk", name, "--"]);
+        let parents = match list() {
+            Err(_) if is_gone(repo, name) => {
+                let gone = || SnapshotError::Gone { name: name.to_owned() };
+                ledger::put_back(repo, name).then(list).ok_or_else(gone)??
+            }
+            other => other?,
+        };
         let mut parents = parents.split(' ');
         let commit = parents.next().unwrap_or_default().to_owned();
         let record_commit = parents.next_back().ok_or_else(|| foreign("it has no record"))?;
@@ -219,6 +237,11 @@ impl Snapshot {
             repo.git().run(&["cat-file", "blob", &format!("{record_commit}:{INDEX_FILE}")])?;
         Ok(Some(RawIndex { content, time }))
     }
+}
+
+fn is_gone(repo: &Repo, name: &str) -> bool {
+    let found = repo.git().run(&["rev-parse", "--quiet", "--verify", name]);
+    found.is_err_and(|error| error.exit_code() == Some(1))
 }
 
 fn read_text(mut stdout: impl io::Read) -> io::Result<String> {

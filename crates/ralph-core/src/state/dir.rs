@@ -21,6 +21,12 @@ pub const FOREIGN_LIFECYCLE_DIR: &str = ".fresher/hooks";
 /// A note in the git folder of a work tree: a restore has begun and is to be finished.
 pub const RESTORE_NOTE: &str = "ralph-restoring";
 
+/// The ledger of saved states in the git folder of a work tree.
+pub const SAVED_LEDGER: &str = "ralph-saved";
+
+/// A copy of `.ralph/` in the git folder of a work tree, for as long as an agent is at work.
+pub const REFUGE: &str = "ralph-kept";
+
 /// What `.ralph/.gitignore` says: state stays out of git; plan, progress, prompt, configuration,
 /// lifecycle scripts and guardrails stay visible to it.
 const GITIGNORE: &str = "\

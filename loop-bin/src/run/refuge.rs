@@ -1,0 +1,177 @@
+//! A copy of the keepsake in the git folder, there for as long as an agent is at work.
+//!
+//! The keepsake itself is in memory. Where the agent removes `.ralph/` and the loop is killed before
+//! it could put anything back, the next start finds this copy, and with it the plan, the attempt
+//! and the work that was kept aside.
+
+use std::fs::{File, TryLockError};
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::env::Env;
+use ralph_core::fault;
+use ralph_core::git::Repo;
+use ralph_core::project::Project;
+use ralph_core::state::{self, StateDir};
+use serde::{Deserialize, Serialize};
+
+use super::Request;
+use super::keepsake::{Keepsake, Kept};
+use super::record::Record;
+use crate::exit::Failure;
+use crate::terminal::View;
+use crate::{aside, here};
+
+/// A loop lives whose agent removed the lock's file.
+#[derive(Debug, thiserror::Error)]
+#[error("another loop is at work in {root}, and its agent removed .ralph; wait for its end")]
+struct StillAtWork {
+    root: Utf8PathBuf,
+}
+
+/// The first line of the copy; the files' contents follow, one after the other.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    version: u32,
+    root: Utf8PathBuf,
+    files: Vec<Kept>,
+    lengths: Vec<usize>,
+}
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// The copy, held by this process.
+#[derive(Debug)]
+pub(super) struct Refuge {
+    file: File,
+}
+
+impl Drop for Refuge {
+    fn drop(&mut self) {
+        // Explicit, because a child that inherited the descriptor would keep the lock alive.
+        let _ = self.file.unlock();
+    }
+}
+
+impl Refuge {
+    /// Writes the copy. The lock on it tells others that its loop lives, even if the agent removes
+    /// the project's own lock.
+    pub(super) fn open(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake) -> io::Result<Self> {
+        let path = path_in(repo).ok_or_else(|| io::Error::other("the git folder is not UTF-8"))?;
+        let files = keepsake.files();
+        let lengths = files.iter().map(|kept| kept.content.len()).collect();
+        let head = Head { version: VERSION, root: root.to_owned(), files: files.to_vec(), lengths };
+        let mut content = serde_json::to_vec(&head)?;
+        content.push(b'\n');
+        files.iter().for_each(|kept| content.extend_from_slice(&kept.content));
+        // It guards against an agent, not against a power cut.
+        state::replace_unsynced(&path, &content)?;
+        let file = fs_err::File::open(&path)?.into_parts().0;
+        // Whoever looks at it right now holds the lock for an instant only, and lets it go.
+        let _ = file.try_lock();
+        fault::point("refuge.opened");
+        Ok(Self { file })
+    }
+}
+
+/// Puts back what an agent removed from `.ralph/` before its loop was killed; before anything else
+/// is looked at, because plan and settings may be among it. Where somebody wrote another plan since,
+/// the run's record alone is put back: it names the work that was kept aside.
+pub(super) fn bring_back(env: &Env, request: &Request) -> Result<(), Failure> {
+    let project = here::project(env)?;
+    if project.own_state().run().exists() {
+        return Ok(());
+    }
+    // Settings that are wrong are told of by whoever needs them, and so is a missing repository.
+    let settings = here::config(&project, env, &request.flags).unwrap_or_default().run;
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
+    if settings.dry_run {
+        return Ok(());
+    }
+    let view = View::new(env, settings.json_events);
+    match find(&repo, &project)? {
+        Some((root, keepsake)) => empty(&repo, &root, &keepsake, &view),
+        None => tell_of_work_aside(&repo, &view),
+    }
+}
+
+fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Result<(), Failure> {
+    let state = StateDir::of_project(root);
+    let mut mended = keepsake.put_back_run(&state)?;
+    if !has_another_plan(&state, keepsake) {
+        mended.extend(keepsake.put_back_missing(&state)?);
+    }
+    for path in &mended {
+        view.warn(format!("{path} was removed while an agent was at work; put back"));
+    }
+    Ok(remove(repo)?)
+}
+
+/// Without a record of the run nobody knows whether it came back, so it is for the user to say.
+fn tell_of_work_aside(repo: &Repo, view: &View) -> Result<(), Failure> {
+    let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", aside::REFS];
+    let names = repo.git().line(&args)?;
+    if let Some(name) = names.lines().find(|name| !aside::is_safety_copy(name)) {
+        view.warn(format!(
+            "{name} holds uncommitted work that an earlier run kept aside, and the record of that \
+             run is gone; unless it came back, `git cherry-pick --no-commit -m 1 {name}` brings it \
+             back"
+        ));
+    }
+    Ok(())
+}
+
+/// The copy that a killed loop left, if there is one of this project; and the project's folder,
+/// which nobody finds by its `.ralph/` any more.
+fn find(repo: &Repo, project: &Project) -> Result<Option<(Utf8PathBuf, Keepsake)>, Failure> {
+    let Some(path) = path_in(repo) else { return Ok(None) };
+    let Ok(file) = fs_err::File::open(&path) else { return Ok(None) };
+    let Some((root, keepsake)) = fs_err::read(&path).ok().and_then(|text| parse(&text)) else {
+        remove(repo)?;
+        return Ok(None);
+    };
+    if project.root() != root && !here::folder()?.starts_with(&root) {
+        return Ok(None);
+    }
+    match file.into_parts().0.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Err(Failure::Locked(Box::new(StillAtWork { root }))),
+        _ => Ok(Some((root, keepsake))),
+    }
+}
+
+fn parse(text: &[u8]) -> Option<(Utf8PathBuf, Keepsake)> {
+    let end = text.iter().position(|byte| *byte == b'\n')?;
+    let head: Head = serde_json::from_slice(text.get(..end)?).ok()?;
+    let state = StateDir::of_project(&head.root);
+    let mut at = end + 1;
+    let mut files = Vec::new();
+    for (kept, length) in head.files.iter().zip(&head.lengths) {
+        let content = text.get(at..at.checked_add(*length)?)?.to_vec();
+        at += length;
+        // An agent may have written here as well; it does not make us write elsewhere.
+        kept.path.starts_with(state.root()).then_some(())?;
+        files.push(Kept { content, ..kept.clone() });
+    }
+    (head.version == VERSION).then(|| (head.root, Keepsake::of(files)))
+}
+
+/// Whether the plan of the run is there, and is not the one that the agent began with.
+fn has_another_plan(state: &StateDir, keepsake: &Keepsake) -> bool {
+    let plan = Record::load(state).ok().flatten().map(|record| record.plan);
+    let kept = plan.and_then(|plan| keepsake.files().iter().find(|kept| kept.path == plan));
+    kept.is_some_and(|kept| fs_err::read(&kept.path).is_ok_and(|now| now != kept.content))
+}
+
+fn path_in(repo: &Repo) -> Option<Utf8PathBuf> {
+    Utf8Path::from_path(repo.git_dir()).map(|folder| folder.join(state::REFUGE))
+}
+
+/// Removes the copy: everything is where it belongs.
+pub(super) fn remove(repo: &Repo) -> io::Result<()> {
+    let Some(path) = path_in(repo) else { return Ok(()) };
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,147 @@
+//! Agents that remove what we keep: our refs, our state, or both, with and without a crash.
+
+use crate::stage::{Ran, Stage, signal, until};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+fn refs(stage: &Stage, below: &str) -> Vec<String> {
+    let names = stage.repo.git(["for-each-ref", "--format=%(refname)", below]);
+    names.lines().map(str::to_owned).collect()
+}
+
+/// A loop with work of the user's kept aside, killed once the agent has left `note`.
+fn killed_after(stage: &Stage, note: &str) {
+    stage.repo.write("a.txt", "mine\n");
+    let mut child = stage.command(&["--allow-dirty"]).env("HANG", "1").spawn().unwrap();
+    until("the agent removed something", || stage.note_path(note).exists());
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    stage.repo.git(["status"]);
+}
+
+/// The next start ends with everything where it belongs.
+fn complete(stage: &mut Stage) -> Ran {
+    stage.agent("works");
+    let ran = stage.run(&[]);
+    ran.ended(0).says("going on with the run").says("uncommitted work is back: 1 file");
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+    assert_eq!(stage.read("a.txt"), "mine\n");
+    assert!(!stage.exists("half.txt"), "the half-done work is taken back");
+    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "first"]);
+    ran
+}
+
+#[test]
+fn refs_that_the_agent_removes_are_there_again_when_it_has_ended() {
+    for files in ["", "1"] {
+        let stage = Stage::new("removes-refs", TWO);
+        stage.repo.write("a.txt", "mine\n");
+        let mut command = stage.command(&["--allow-dirty"]);
+        let ran = Ran::from(command.env("REMOVE_FILES", files).output().unwrap());
+        ran.ended(0).says("is there again; the agent removed it");
+        assert_eq!((stage.read("a.txt").as_str(), stage.discarded()), ("mine\n", 1), "{files}");
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+        let id = refs(&stage, "refs/ralph/discarded")[0].rsplit('/').next().unwrap().to_owned();
+        stage.repo.git(["checkout", "a.txt"]);
+        stage.run(&["undo", &id]).ended(0);
+        assert_eq!(stage.read("half.txt"), "half\n");
+    }
+}
+
+#[test]
+fn refs_that_were_removed_before_a_crash_are_there_again_after_it() {
+    let mut stage = Stage::new("removes-refs", TWO);
+    killed_after(&stage, "removed");
+    assert_eq!(refs(&stage, "refs/ralph"), Vec::<String>::new());
+    complete(&mut stage).says("is there again; it was removed");
+    assert_eq!(stage.discarded(), 2, "the failed attempt, and the one that was under way");
+}
+
+#[test]
+fn states_that_are_gone_for_good_are_told_and_keep_nobody_from_working() {
+    let mut stage = Stage::new("removes-refs", TWO);
+    killed_after(&stage, "removed");
+    stage.repo.git(["reflog", "expire", "--expire=now", "--all"]);
+    stage.repo.git(["gc", "--quiet", "--prune=now"]);
+    stage.agent("works");
+    let ran = stage.run(&[]);
+    ran.ended(0).says("is lost; it was removed").says("uncommitted work did not come back");
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+    // Nobody can tell any more whose file this is, so it is neither removed nor committed.
+    assert_eq!(stage.read("half.txt"), "half\n");
+    let files = stage.repo.git(["log", "--format=", "--name-only"]);
+    assert!(!files.contains("half.txt"), "{files}");
+}
+
+#[test]
+fn refs_that_the_user_removes_stay_removed() {
+    let mut stage = Stage::new("fails", TWO);
+    stage.run(&["--attempts", "1", "--max-iterations", "1"]).ended(0);
+    let name = refs(&stage, "refs/ralph/discarded")[0].clone();
+    stage.repo.git(["update-ref", "-d", &name]);
+    stage.agent("works");
+    stage.run(&[]);
+    assert_eq!(stage.discarded(), 0);
+}
+
+#[test]
+fn a_state_that_was_removed_before_a_crash_is_there_again_after_it() {
+    let mut stage = Stage::new("wipes-and-hangs", TWO);
+    stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"true\"]\n");
+    killed_after(&stage, "wiped");
+    assert!(!stage.exists(".ralph"));
+    complete(&mut stage).says("plan.md was removed while an agent was at work; put back");
+    assert_eq!(stage.read(".ralph/config.toml"), "[verify]\ncommands = [\"true\"]\n");
+    assert_eq!(stage.discarded(), 1);
+    assert!(!stage.exists(".git/ralph-kept"));
+}
+
+#[test]
+fn a_plan_that_somebody_wrote_since_is_not_replaced() {
+    let mut stage = Stage::new("wipes-and-hangs", TWO);
+    killed_after(&stage, "wiped");
+    stage.repo.git(["checkout", "--", "."]);
+    stage.repo.remove("half.txt");
+    let other = "- [ ] US-009: Another\n";
+    stage.repo.write(".ralph/PRD-1/plan.md", other);
+    stage.agent("works");
+    stage.run(&[]).ended(0).says("uncommitted work is back: 1 file");
+    assert_eq!(
+        (stage.plan(), stage.read("a.txt").as_str()),
+        (other.replace("[ ]", "[x]"), "mine\n")
+    );
+}
+
+#[test]
+fn a_second_loop_does_not_start_where_the_agent_of_the_first_removed_its_lock() {
+    let mut stage = Stage::new("wipes-and-hangs", TWO);
+    let child = stage.start(&[]);
+    until("the agent removed something", || stage.note_path("wiped").exists());
+    stage.agent("works");
+    stage.run(&[]).ended(5).says("another loop is at work");
+    assert!(!stage.exists(".ralph"));
+    signal("TERM", child.id());
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
+    stage.run(&[]).ended(0);
+    stage.is_clean();
+}
+
+#[test]
+fn work_aside_of_which_no_record_is_left_is_told_with_the_command_for_it() {
+    let mut stage = Stage::new("hangs", TWO);
+    stage.repo.write("a.txt", "mine\n");
+    let mut child = stage.start(&["--allow-dirty"]);
+    until("the agent works", || stage.exists("half.txt"));
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    for name in [".ralph/run.json", ".git/ralph-kept"] {
+        stage.repo.remove(name);
+    }
+    stage.agent("works");
+    let aside = refs(&stage, "refs/ralph/aside")[0].clone();
+    let command = format!("git cherry-pick --no-commit -m 1 {aside}");
+    stage.run(&[]).ended(0).says(&command);
+    assert_eq!(stage.read("a.txt"), "a\n");
+    stage.repo.git(["cherry-pick", "--no-commit", "-m", "1", &aside]);
+    assert_eq!((stage.read("a.txt").as_str(), stage.exists("US-001.txt")), ("mine\n", true));
+}
