@@ -12,6 +12,9 @@ use super::settings::{hooks_are_off, is_registered, merge, remove};
 use super::version::ClientVersion;
 use crate::state;
 
+/// How many links a path may lead through.
+const MOST_LINKS: usize = 40;
+
 /// Why an installation is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
@@ -58,6 +61,8 @@ pub fn plan_install(
     client: ClientVersion,
     strict: bool,
 ) -> Result<Change, InstallError> {
+    // Asked first, because nothing is copied for settings that cannot be written.
+    end_of_links(&place.settings)?;
     let before = load(&place.settings)?;
     let registrations = Registrations::of(client, &place.in_shell, strict);
     let after = merge(before.as_deref().unwrap_or_default(), &registrations)
@@ -152,7 +157,7 @@ impl Change {
             }
             match &self.after {
                 Some(text) => write_settings(&self.place.settings, text)?,
-                None => fs_err::remove_file(&self.place.settings)?,
+                None => fs_err::remove_file(end_of_links(&self.place.settings)?)?,
             }
         }
         for path in &self.removals {
@@ -192,12 +197,32 @@ fn load(path: &Utf8Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Settings are often a link into somebody's collection of such files: the link stays.
+/// Settings are often a link into somebody's collection of such files: the link stays, also where
+/// what it leads to is not there yet.
 fn write_settings(path: &Utf8Path, text: &str) -> io::Result<()> {
-    let real = path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
+    let real = end_of_links(path)?;
     let permissions = fs_err::metadata(&real).map(|metadata| metadata.permissions()).ok();
     state::replace(&real, text.as_bytes())?;
     permissions.map_or(Ok(()), |permissions| fs_err::set_permissions(&real, permissions))
+}
+
+/// The file that a path leads to in the end, there or not. A folder that is not there is an error:
+/// it is on a disk that is not mounted, or nobody wants it any more.
+fn end_of_links(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    let mut real = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if !real.is_symlink() {
+            return Ok(real);
+        }
+        let to = real.read_link_utf8()?;
+        real = real.parent().map_or_else(|| to.clone(), |folder| folder.join(&to));
+        if !real.parent().is_some_and(Utf8Path::is_dir) {
+            return Err(io::Error::other(format!(
+                "{path} is a link to {real}, and there is no such folder; make it, or remove the link"
+            )));
+        }
+    }
+    Err(io::Error::other(format!("{path} is a link that leads to itself; remove it")))
 }
 
 /// A running binary cannot be overwritten, but it can be replaced.

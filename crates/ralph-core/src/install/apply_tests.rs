@@ -130,6 +130,30 @@ fn a_link_and_its_mode_stay() {
 }
 
 #[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+    let machine = Machine::new();
+    machine.scratch.dir("a project/.claude");
+    machine.scratch.dir("elsewhere");
+    let link = |to: &str| fs_err::os::unix::fs::symlink(to, &machine.place.settings).unwrap();
+    link("../../elsewhere/settings.json");
+    machine.install();
+    assert!(machine.place.settings.is_symlink());
+    assert!(machine.scratch.read("elsewhere/settings.json").contains("ralph-pre-tool"));
+    machine.uninstall();
+    assert!(machine.place.settings.is_symlink());
+    assert!(!machine.scratch.path("elsewhere/settings.json").exists());
+
+    fs_err::remove_file(&machine.place.settings).unwrap();
+    for (to, why) in [("../no/such.json", "there is no such folder"), ("settings.json", "itself")] {
+        link(to);
+        let error = plan_install(&machine.place, &machine.binaries, NEWEST, false).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert!(machine.place.settings.is_symlink() && !machine.place.hooks.exists());
+        fs_err::remove_file(&machine.place.settings).unwrap();
+    }
+}
+
+#[test]
 fn binaries_stay_while_the_other_settings_file_uses_them() {
     let machine = Machine::new();
     machine.install();
