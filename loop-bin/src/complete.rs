@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Arg, ArgMatches, Command};
 use ralph_core::env::Env;
-use ralph_core::settle::{self, Bench, Check};
+use ralph_core::settle::{self, Attempt, Bench, Check};
 use ralph_core::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,8 @@ impl Claim {
 enum Refusal {
     #[error("{plan} has no story {story}")]
     UnknownStory { plan: String, story: String },
+    #[error("{story} is not under way, so nothing was noted; {instead}")]
+    NotUnderWay { story: String, instead: String },
     #[error("{story} is not done: `{command}` {verdict}; mend that and try again\n{output}")]
     CheckFailed { story: String, command: String, verdict: String, output: String },
 }
@@ -120,6 +122,7 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         plan: plan.path().to_string(),
         story: request.story.clone(),
     })?;
+    refuse_if_not_under_way(project.own_state(), &story.id)?;
     if request.status == ClaimStatus::Success {
         let verify = &config.verify;
         let limit = verify.timeout.limit();
@@ -144,6 +147,20 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         ClaimStatus::Blocked => format!("{}: noted as blocked. End now.", story.id),
     });
     Ok(Success::Done)
+}
+
+/// Nobody would read the word about another story. The story under way is that of our loop's
+/// attempt, or the one that somebody else's loop has written down.
+fn refuse_if_not_under_way(state: &StateDir, story: &str) -> Result<(), Failure> {
+    let attempt = Attempt::load_without_plan(state)?.map(|attempt| attempt.story);
+    let noted = || fs_err::read_to_string(state.current_story()).ok();
+    let under_way = attempt.or_else(noted).map(|id| id.trim().to_owned());
+    let instead = match under_way.filter(|id| !id.is_empty()) {
+        Some(id) if id.eq_ignore_ascii_case(story) => return Ok(()),
+        Some(id) => format!("{id} is"),
+        None => "no story is; `ralph-loop` begins one".to_owned(),
+    };
+    Err(Refusal::NotUnderWay { story: story.to_owned(), instead }.into())
 }
 
 fn refuse_if_failed(story: &str, checks: &[Check]) -> Result<(), Refusal> {

@@ -14,7 +14,7 @@ use crate::terminal::{counted, say};
 
 /// Shows it.
 pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
-    let Ground { project, config, repo, plan } = ground;
+    let Ground { project, config, repo, plan, missing_agent } = ground;
     say(format!("Project   {}", project.root()));
     if config.run.mode == Mode::Planning {
         say("Mode      planning: the agent writes or refreshes the plan, and nothing else is kept");
@@ -23,6 +23,9 @@ pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
         show_plan(plan);
     }
     say(format!("Agent     {}", config.agent.command));
+    if let Some(program) = missing_agent {
+        say(format!("Warning   the agent `{program}` was not found: the run would be refused"));
+    }
     let options = ClientOptions::find(env, &project, &config.agent.command);
     options.told.iter().for_each(|told| say(format!("Hooks     {told}")));
     options.warning.iter().for_each(|warning| say(format!("Warning   {warning}")));

@@ -35,7 +35,7 @@ const TIDY_GRACE: Duration = Duration::from_secs(2);
 pub(crate) struct Supervision<'a> {
     /// How long it may run.
     pub(crate) deadline: Option<Duration>,
-    /// How long it may print nothing.
+    /// How long it may print nothing while no hook of ours is at work.
     pub(crate) silence: Option<Duration>,
     /// How long it has to end after TERM.
     pub(crate) grace: Duration,
@@ -119,6 +119,7 @@ pub(crate) fn supervise(
         now.heard
     };
     let mut shown = Instant::now();
+    let mut hook_seen = begun;
     let end = loop {
         let heard = match ticks.recv_timeout(PULSE) {
             Ok(()) => show(look),
@@ -139,8 +140,11 @@ pub(crate) fn supervise(
         if let Some(status) = child.try_wait()? {
             break RunEnd::Exited(status);
         }
-        if let Some(end) = watch.reason_to_end(begun, heard) {
-            break end;
+        match watch.reason_to_end(begun, heard.max(hook_seen)) {
+            // The client prints nothing while a hook checks a story, for as long as that takes.
+            Some(RunEnd::Silent(_)) if descendants.include_ours() => hook_seen = Instant::now(),
+            Some(end) => break end,
+            None => {}
         }
     };
     end_everything(&mut child, &descendants, &end, watch)?;

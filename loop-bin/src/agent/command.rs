@@ -51,6 +51,20 @@ impl AgentCommand {
     }
 }
 
+/// What keeps a shell from reading a command line, in the shell's own words; none if it can.
+#[expect(clippy::disallowed_methods, reason = "the shell that will start the agent reads its line")]
+pub(crate) fn flaw_in(line: &str) -> Option<String> {
+    let is_simple = |c: char| c.is_alphanumeric() || " /._-+=:,@%".contains(c);
+    if line.chars().all(is_simple) {
+        return None;
+    }
+    // Told to read it and to run nothing. A shell that cannot be asked finds no fault.
+    let asked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8_lossy(&asked.stderr);
+    let said = said.trim().rsplit(": ").next().unwrap_or_default().to_owned();
+    (!asked.status.success()).then_some(said)
+}
+
 /// The program that a command line starts, where that can be told without running it.
 pub(crate) fn program_of(line: &str) -> Option<&str> {
     let word = line.split_whitespace().find(|word| !word.contains('='))?;
@@ -84,6 +98,16 @@ mod tests {
         assert_eq!(program_of("A=1 B=2 ./agent.sh x"), Some("./agent.sh"));
         for unclear in ["", "\"my agent\" -p", "(cd x; agent)", "$AGENT", "~/agent"] {
             assert_eq!(program_of(unclear), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_no_shell_can_read_is_found_without_running_it() {
+        for line in ["claude -p", "A='b c' x \"$Y\" | tee log", "exit 3", "(cd x; agent)"] {
+            assert_eq!(flaw_in(line), None, "{line}");
+        }
+        for line in ["x 'y", "x \"y", "x $(y", "x | ; y", "(x"] {
+            assert!(flaw_in(line).is_some_and(|flaw| !flaw.is_empty()), "{line}");
         }
     }
 

@@ -4,12 +4,18 @@
 //! we make ourselves the parent of orphans and find the rest in `/proc`; elsewhere the group of the
 //! agent is all that can be had.
 
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::unistd::Pid;
+use ralph_core::install::HOOK_NAMES;
+
+/// The name of this program.
+const PROGRAM: &str = env!("CARGO_BIN_NAME");
 
 /// How often we look whether they are gone.
 const PULSE: Duration = Duration::from_millis(10);
@@ -68,6 +74,18 @@ impl Descendants {
             self.signal(Signal::SIGKILL);
             std::thread::sleep(PULSE);
         }
+    }
+
+    /// Whether one of our own programs is among them: a hook, or `ralph-loop complete`.
+    pub(crate) fn include_ours(&self) -> bool {
+        let is_ours = |process: &Process| {
+            let program = fs_err::read_link(format!("/proc/{}/exe", process.pid)).ok();
+            let name = program.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+            // The system marks a program whose file was replaced meanwhile.
+            let name = name.map(|name| name.trim_end_matches(" (deleted)"));
+            name.is_some_and(|name| name == PROGRAM || HOOK_NAMES.contains(&name))
+        };
+        descendants(&self.spared).iter().any(is_ours)
     }
 
     fn signal(&self, signal: Signal) {

@@ -46,7 +46,8 @@ impl Stage {
     pub(super) fn run_finished(&mut self, state: &State, finish: &Finish) -> Event {
         // A run that is ended in the middle has no `post_iteration` to tell of its iteration.
         if let Some(outcome) = self.outcome.take() {
-            self.note_end(state, outcome);
+            let noted = self.note_end(state, outcome);
+            self.tell(noted);
         }
         let counters = &state.counters;
         let vars = vec![
@@ -185,7 +186,9 @@ fn receipt(spent: Spent) -> String {
 /// Up to the stated reset and a second more; where none is stated, or it has passed without
 /// effect, a pause that grows.
 fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
-    let stated = reset.and_then(|reset| u64::try_from(reset - now).ok()).map(|left| left + 1);
+    let stated = reset
+        .and_then(|reset| u64::try_from(reset.saturating_sub(now)).ok())
+        .map(|left| left.saturating_add(1));
     let grown =
         FIRST_PAUSE.saturating_mul(1 << streak.saturating_sub(1).min(10)).min(LONGEST_PAUSE);
     let seconds = match stated {

@@ -1,5 +1,7 @@
 //! One iteration's effects on plan, tree and records; the agent itself is `work.rs`.
 
+use std::cell::Cell;
+
 use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
@@ -96,13 +98,17 @@ impl Stage {
 
     pub(super) fn settle(&mut self) -> Result<Event, Failure> {
         let attempt = self.current()?;
-        let verify = &self.config.verify.commands;
-        if !verify.is_empty() {
-            self.view.line(format!("{}: checking with {}", attempt.story, verify.join(", ")));
-            self.view.waiting(&format!("{}  checking", attempt.story));
-        }
+        let verify = self.config.verify.commands.join(", ");
         let journal = self.journal();
-        let stop = || self.interrupts.signal().is_some();
+        let announced = Cell::new(false);
+        // Asked for the first time when there is something to check, and never if there is not.
+        let stop = || {
+            if !announced.replace(true) {
+                self.view.line(format!("{}: checking with {verify}", attempt.story));
+                self.view.waiting(&format!("{}  checking", attempt.story));
+            }
+            self.interrupts.signal().is_some()
+        };
         let outcome = settle::settle(&self.place(&journal), &attempt, &self.report, &stop)?;
         let settlement = match outcome {
             settle::Outcome::Done(done) => {
@@ -155,24 +161,17 @@ impl Stage {
             settle::repair_plan(&place, &attempt)?;
         }
         self.learn(&attempt, outcome, why)?;
+        self.unlogged = logged_as(outcome).map(|status| (status, headline));
         self.outcome = Some(outcome);
         Ok(Event::RolledBack { changed })
     }
 
     fn learn(&self, attempt: &Attempt, outcome: Outcome, why: &str) -> Result<(), Failure> {
-        let headline: String =
-            why.lines().next().unwrap_or_default().chars().take(LONGEST_LESSON).collect();
         if matches!(outcome, Outcome::Failed | Outcome::Timeout) {
             ralph_core::attempt::record_failure(self.state(), why)?;
             ralph_core::attempt::add_lesson(self.state(), &lesson(&attempt.story, why))?;
         }
-        let status = match outcome {
-            Outcome::Success | Outcome::Blocked | Outcome::Handoff => return Ok(()),
-            Outcome::Failed | Outcome::NoChanges => Status::Failed,
-            Outcome::Timeout => Status::Timeout,
-            Outcome::Quota | Outcome::Budget | Outcome::Interrupted => Status::Interrupted,
-        };
-        self.log(attempt, status, &headline)
+        Ok(())
     }
 
     pub(super) fn log(
@@ -194,6 +193,8 @@ impl Stage {
         let headline = why.lines().next().unwrap_or_default();
         let journal = self.journal();
         settle::mark_blocked(&self.place(&journal), &attempt, headline)?;
+        // One entry an iteration: this one tells of the last attempt as well.
+        self.unlogged = None;
         self.log(&attempt, Status::Blocked, headline)?;
         self.view.warn(format!("{} is set aside: {headline}", attempt.story));
         Ok(Event::SetAside)
@@ -201,7 +202,7 @@ impl Stage {
 
     /// The iteration is over: nothing is under way any more.
     pub(super) fn end_iteration(&mut self, state: &State, outcome: Outcome) -> Result<(), Failure> {
-        self.note_end(state, outcome);
+        self.note_end(state, outcome)?;
         if self.is_handed_over {
             return Ok(());
         }
@@ -210,8 +211,12 @@ impl Stage {
         Ok(settle::end(self.state())?)
     }
 
-    /// The journal's word of how an iteration ended.
-    pub(super) fn note_end(&mut self, state: &State, outcome: Outcome) {
+    /// What the progress and the journal say of how an iteration ended.
+    pub(super) fn note_end(&mut self, state: &State, outcome: Outcome) -> Result<(), Failure> {
+        if let (Some((status, why)), Some(attempt)) = (self.unlogged.take(), &self.attempt) {
+            let headline: String = why.chars().take(LONGEST_LESSON).collect();
+            self.log(attempt, status, &headline)?;
+        }
         let counters = &state.counters;
         self.outcome = None;
         self.note(&state::Event::IterationFinished {
@@ -221,6 +226,17 @@ impl Stage {
             tokens: self.report.tokens,
             cost_usd: self.report.cost_usd,
         });
+        Ok(())
+    }
+}
+
+/// How the progress calls an attempt that was taken back; none if it tells of it in another way.
+fn logged_as(outcome: Outcome) -> Option<Status> {
+    match outcome {
+        Outcome::Success | Outcome::Blocked | Outcome::Handoff => None,
+        Outcome::Failed | Outcome::NoChanges => Some(Status::Failed),
+        Outcome::Timeout => Some(Status::Timeout),
+        Outcome::Quota | Outcome::Budget | Outcome::Interrupted => Some(Status::Interrupted),
     }
 }
 

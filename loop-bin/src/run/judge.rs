@@ -1,5 +1,8 @@
 //! What the end of the agent's run is worth.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use ralph_core::state::{Id, LastVerdict};
 
 use super::allowance::Owner;
@@ -7,6 +10,9 @@ use super::stage::Stage;
 use crate::agent::{Run, RunEnd};
 use crate::complete::{Claim, ClaimStatus};
 use crate::step::WorkEnd;
+
+/// Longer than this no usage limit is waited for: a day more than the longest that is known.
+const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 impl Stage {
     pub(crate) fn judge(&self, run: &Run, claim: Option<&Claim>, marked_blocked: bool) -> WorkEnd {
@@ -34,7 +40,10 @@ impl Stage {
             return used_up(owner, "money");
         }
         if let Some(reset) = run.usage_limit() {
-            return WorkEnd::Quota(reset);
+            return match self.too_late(reset) {
+                Some(why) => WorkEnd::Spent(why),
+                None => WorkEnd::Quota(reset),
+            };
         }
         match claim {
             Some(Claim { status: ClaimStatus::Blocked, summary, .. }) => {
@@ -68,6 +77,24 @@ impl Stage {
             }
             _ => WorkEnd::Well,
         }
+    }
+
+    /// Why there is no point in waiting for the reset of a usage limit.
+    fn too_late(&self, reset: Option<i64>) -> Option<String> {
+        let limits = &self.config.limits;
+        let reset = reset.filter(|_| limits.wait_for_quota)?;
+        let left = u64::try_from(reset.saturating_sub(Timestamp::now().as_second())).ok()?;
+        let left = Duration::from_secs(left);
+        let when = match Timestamp::from_second(reset) {
+            Ok(time) => format!("the usage limit is reset at {time}"),
+            Err(_) => "the usage limit is reset in the far future".to_owned(),
+        };
+        let run = limits.max_duration.limit().map(|limit| limit.saturating_sub(self.elapsed()));
+        if run.is_some_and(|run| left > run) {
+            return Some(format!("{when}, when the time for this run is used up"));
+        }
+        let days = LONGEST_WAIT.as_secs() / (24 * 3600);
+        (left > LONGEST_WAIT).then(|| format!("{when}, in more than {days} days; start again then"))
     }
 
     fn last_verdict(&self, run: &Run) -> Option<LastVerdict> {

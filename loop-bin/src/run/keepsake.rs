@@ -84,13 +84,19 @@ impl Keepsake {
         }
     }
 
-    /// Puts back what is gone or was not to be changed; names the files.
-    pub(super) fn put_back(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
+    /// Puts back what is gone, is no file any more or was not to be changed; names the files. What
+    /// is in the place of the plan is left for its repair.
+    pub(super) fn put_back(
+        &self,
+        state: &StateDir,
+        plan: &Utf8Path,
+    ) -> io::Result<Vec<Utf8PathBuf>> {
         // Hooks that spoke since have made the journal again, but never the run's record.
         let wiped = !state.journal().exists() || !state.run().exists();
         self.put_back_if(state, |kept| match kept.kind {
             Kind::Fixed => fs_err::read(&kept.path).ok().as_ref() != Some(&kept.content),
-            Kind::Shared => kept.is_missing(),
+            Kind::Shared if kept.path == plan => kept.is_missing(),
+            Kind::Shared => kept.is_missing() || state::in_the_way(&kept.path, false).is_some(),
             Kind::Note => kept.is_missing() && wiped,
         })
     }
@@ -126,15 +132,9 @@ impl Kept {
     }
 
     fn write(&self, state: &StateDir) -> io::Result<()> {
-        for folder in self.path.ancestors().skip(1).take_while(|path| *path != state.root()) {
-            // A folder that became a link would lead us outside.
-            if folder.is_symlink() {
-                fs_err::remove_file(folder)?;
-            }
-        }
-        let is_there = self.path.symlink_metadata().is_ok();
-        if is_there && !self.path.is_file() {
-            fs_err::remove_dir_all(&self.path).or_else(|_| fs_err::remove_file(&self.path))?;
+        // A folder that became a link would lead us outside, and what is no file cannot be replaced.
+        while let Some(obstacle) = state::in_the_way(&self.path, false) {
+            state::keep_as_found(&obstacle, &state.logs())?;
         }
         state::replace(&self.path, &self.content)?;
         fs_err::set_permissions(&self.path, std::fs::Permissions::from_mode(self.mode))

@@ -47,6 +47,11 @@ enum NotReady {
     StillAside,
     #[error("the agent `{program}` was not found; install it, or name another with --agent")]
     NoAgent { program: String },
+    #[error(
+        "the agent's command `{line}` cannot be read by a shell ({flaw}); mend it where it was \
+         given: --agent, RALPH_AGENT, or `command` in the table [agent]"
+    )]
+    AgentCommand { line: String, flaw: String },
     #[error("{path}: {source}")]
     Prompt { path: String, source: prompt::UnknownVariable },
 }
@@ -58,12 +63,18 @@ pub(crate) struct Ground {
     pub(crate) repo: Repo,
     /// None if planning is to write it.
     pub(crate) plan: Option<Plan>,
+    /// The agent's program, if it cannot be found.
+    pub(crate) missing_agent: Option<String>,
 }
 
 /// Finds everything and checks what can be checked without writing.
 pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, &request.flags)?;
+    let line = &config.agent.command;
+    if let Some(flaw) = agent::flaw_in(line) {
+        return Err(Failure::usage(NotReady::AgentCommand { line: line.clone(), flaw }));
+    }
     let plan = here::plan(&project, env, &config);
     let plan = match plan {
         Ok(plan) => {
@@ -82,12 +93,9 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     }
     let program = agent::program_of(&config.agent.command);
     let path = env.get("PATH").unwrap_or_default();
-    if let Some(program) =
-        program.filter(|program| !agent::is_found(program, &path, project.root()))
-    {
-        return Err(NotReady::NoAgent { program: program.to_owned() }.into());
-    }
-    Ok(Ground { project, config, repo, plan })
+    let missing = program.filter(|program| !agent::is_found(program, &path, project.root()));
+    let missing_agent = missing.map(str::to_owned);
+    Ok(Ground { project, config, repo, plan, missing_agent })
 }
 
 /// Before an agent worked for nothing.
@@ -114,7 +122,10 @@ pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
 
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
 pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
-    let Ground { project, config, repo, plan } = ground;
+    let Ground { project, config, repo, plan, missing_agent } = ground;
+    if let Some(program) = missing_agent {
+        return Err(NotReady::NoAgent { program }.into());
+    }
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
         None => project.own_state().plan(1),
@@ -146,6 +157,7 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         is_handed_over: false,
         allowance: Allowance::default(),
         outcome: None,
+        unlogged: None,
         quota_streak: 0,
         broke: false,
         path: env.get("PATH").unwrap_or_default(),

@@ -12,7 +12,8 @@ use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::git::Repo;
 use ralph_core::project::Project;
-use ralph_core::state::{self, StateDir};
+use ralph_core::settle::{self, Attempt};
+use ralph_core::state::{self, Lock, StateDir};
 use serde::{Deserialize, Serialize};
 
 use super::Request;
@@ -80,20 +81,33 @@ impl Refuge {
 /// the run's record alone is put back: it names the work that was kept aside.
 pub(super) fn bring_back(env: &Env, request: &Request) -> Result<(), Failure> {
     let project = here::project(env)?;
-    if project.own_state().run().exists() {
-        return Ok(());
-    }
     // Settings that are wrong are told of by whoever needs them, and so is a missing repository.
     let settings = here::config(&project, env, &request.flags).unwrap_or_default().run;
-    let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
     if settings.dry_run {
         return Ok(());
     }
     let view = View::new(env, settings.json_events);
+    if project.own_state().run().exists() {
+        return put_plan_in_place(project.own_state(), &view);
+    }
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
     match find(&repo, &project)? {
         Some((root, keepsake)) => empty(&repo, &root, &keepsake, &view),
         None => tell_of_work_aside(&repo, &view),
     }
+}
+
+/// The plan of an attempt that a crash interrupted, where the agent left none that could be read.
+fn put_plan_in_place(state: &StateDir, view: &View) -> Result<(), Failure> {
+    if Lock::holder(&state.lock()).is_some() {
+        return Ok(());
+    }
+    // An attempt that cannot be understood is told of by whoever takes it up.
+    let Ok(Some(attempt)) = Attempt::load(state) else { return Ok(()) };
+    if settle::put_plan_in_place(state, &attempt)? {
+        view.warn(format!("{} was no file any more; put back", attempt.plan));
+    }
+    Ok(())
 }
 
 fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use camino::Utf8PathBuf;
 use ralph_core::config::{Config, Flag};
 use ralph_core::fault;
 use ralph_core::git::{Repo, Status};
+use ralph_core::plan::progress;
 use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report};
 use ralph_core::state::{Event, Journal, Lock, Marks, StateDir};
@@ -49,6 +50,8 @@ pub(crate) struct Stage {
     pub(crate) allowance: Allowance,
     /// How the attempt under way ended, once it was taken back.
     pub(crate) outcome: Option<Outcome>,
+    /// What the progress does not tell yet of the attempt that was taken back.
+    pub(crate) unlogged: Option<(progress::Status, String)>,
     /// Stories in a row that met the usage limit.
     pub(crate) quota_streak: u32,
     /// Whether something broke that the next start has to look at.

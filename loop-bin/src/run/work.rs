@@ -123,7 +123,7 @@ impl Stage {
             self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
         })?;
         fault::point("loop.agent-ended");
-        for path in keepsake.put_back(self.state())? {
+        for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
         self.take_lock_again()?;

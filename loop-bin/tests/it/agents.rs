@@ -42,8 +42,9 @@ fn an_agent_that_fails_is_rolled_back_and_its_story_set_aside() {
     assert_eq!((stage.discarded(), stage.subjects().len()), (4, 1));
     assert!(!stage.exists("broken.txt"));
     let progress = stage.progress();
-    assert_eq!(progress.matches("- Status: FAILED").count(), 4);
-    assert!(progress.contains("- Status: BLOCKED") && progress.contains("2 attempts were in vain"));
+    let count = |status: &str| progress.matches(&format!("- Status: {status}\n")).count();
+    assert_eq!((count("FAILED"), count("BLOCKED")), (2, 2), "{progress}");
+    assert!(progress.contains("2 attempts were in vain"), "{progress}");
     let guardrails = stage.read(".ralph/guardrails.md");
     let lesson = "- US-001: the agent ended with exit code 1; it said: something went wrong\n";
     assert_eq!(guardrails.matches(lesson).count(), 1, "{guardrails}");
@@ -63,7 +64,7 @@ fn without_rollback_the_work_stays() {
 #[test]
 fn an_agent_that_hangs_is_ended_at_its_deadline() {
     let stage = Stage::new("hangs", ONE);
-    stage.run(&["--timeout", "1", "--attempts", "1"]).ended(1).says("did not end within 1 seconds");
+    stage.run(&["--timeout", "1", "--attempts", "2"]).ended(1).says("did not end within 1 seconds");
     assert!(stage.progress().contains("- Status: TIMEOUT") && !stage.exists("half.txt"));
 }
 
@@ -114,6 +115,7 @@ fn a_plan_that_the_agent_edits_is_repaired() {
     let stage = Stage::new("edits-plan", THREE);
     let ran = stage.run(&["--max-iterations", "1"]);
     ran.ended(0).says("ticked US-002").says("removed US-003; put back");
+    ran.says("renamed US-002 to `Something easier`, which was not its story; undone");
     let open = "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
     assert_eq!(stage.plan(), format!("{open}- [ ] US-004: Found on the way\n"));
     assert!(stage.events().contains(&"plan_repaired".to_owned()));

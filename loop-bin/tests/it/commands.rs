@@ -27,6 +27,11 @@ fn init_writes_what_is_missing_and_overwrites_nothing() {
 fn complete_checks_first() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"echo red; false\"]\n");
+    stage.run(&["complete", "US-001"]).ended(1).says("US-001 is not under way").says("no story is");
+    stage.repo.write(".ralph/current-story", "US-002\n");
+    stage.run(&["complete", "US-001", "--status", "blocked"]).ended(1).says("US-002 is");
+    assert!(!stage.exists(".ralph/claim.json"));
+    stage.repo.write(".ralph/current-story", "US-001\n");
     stage.run(&["complete", "US-001"]).ended(1).says("is not done").says("red");
     assert!(!stage.exists(".ralph/claim.json"));
     stage.run(&["complete", "us-001", "--status", "blocked", "--summary", "x"]).ended(0);
@@ -42,6 +47,24 @@ fn a_story_that_was_done_already_counts_when_the_agent_says_so_and_the_checks_pa
     stage.run(&["--agent", agent, "--verify", "true"]).ended(0);
     assert_eq!(stage.subjects()[0], "feat(US-001): First");
     assert!(stage.progress().contains("was there already"));
+}
+
+#[test]
+fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
+    let stage = Stage::new("works", ONE);
+    let before = stage.repo.fingerprint();
+    let ran = stage.run(&["--agent", "x 'y"]);
+    ran.ended(2).says("the agent's command `x 'y` cannot be read by a shell").says("--agent");
+    assert_eq!(stage.repo.fingerprint(), before);
+}
+
+#[test]
+fn a_dry_run_warns_of_an_agent_that_is_not_there() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["--dry-run", "--agent", "no-such-agent -p"]);
+    ran.ended(0).says("the agent `no-such-agent` was not found: the run would be refused");
+    ran.says("US-001 First").says("Rollback");
+    stage.run(&["--agent", "no-such-agent -p"]).ended(1).says("was not found");
 }
 
 #[test]

@@ -23,6 +23,31 @@ fn the_steps_come_in_their_documented_order() {
 }
 
 #[test]
+fn each_iteration_has_one_entry_in_the_progress() {
+    let stage = Stage::new("fails", ONE);
+    let seen = "grep -c '^- Status' .ralph/PRD-1/progress.md >>\"$AGENT_NOTES/entries\"";
+    stage.script("post_iteration", seen);
+    stage.run(&["--attempts", "2"]).ended(1);
+    let progress = stage.progress();
+    let statuses: Vec<&str> =
+        progress.lines().filter(|line| line.starts_with("- Status")).collect();
+    assert_eq!(statuses, ["- Status: FAILED", "- Status: BLOCKED"], "{progress}");
+    assert!(progress.contains("the last one: the agent ended with exit code 1"), "{progress}");
+    assert_eq!(stage.note("entries"), "1\n2\n", "written before the script runs");
+}
+
+#[test]
+fn checks_are_announced_only_if_they_are_made() {
+    let idle = Stage::new("idle", ONE);
+    let ran = idle.run(&["--verify", "true", "--attempts", "1"]);
+    assert!(!ran.out.contains("checking with"), "{}", ran.out);
+    let works = Stage::new("works", ONE);
+    let ran = works.run(&["--verify", "true", "--verify", "echo a"]);
+    ran.ended(0).says("US-001: checking with true, echo a");
+    assert_eq!(ran.out.matches("checking with").count(), 1, "{}", ran.out);
+}
+
+#[test]
 fn everything_that_is_not_ignored_is_committed_with_the_tick() {
     let stage = Stage::new("works", ONE);
     let agent = "mkdir -p new/deep; echo x >new/deep/file; echo y >'odd name'; rm src/lib.rs; echo z >noise.log";

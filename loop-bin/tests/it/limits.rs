@@ -99,7 +99,22 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
     let other = Stage::new("meets-limit", TWO);
     other.run(&["--wait-for-quota=false"]).ended(6);
     let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
-    other.run(&["--max-duration", "1", "--agent", agent]).ended(6).says("1 seconds have passed");
+    let ran = other.run(&["--max-duration", "60", "--agent", agent]);
+    ran.ended(6).says("when the time for this run is used up").says("finished (budget)");
+}
+
+#[test]
+fn a_reset_in_the_far_future_ends_the_run() {
+    for reset in [4_000_000_000, i64::MAX] {
+        let stage = Stage::new("works", TWO);
+        let agent = format!(
+            "echo '{{\"type\":\"rate_limit_event\",\"rate_limit_info\":\
+             {{\"status\":\"rejected\",\"resetsAt\":{reset}}}}}'; exit 1"
+        );
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        ran.ended(6).says("in more than 8 days; start again then").says("finished (budget)");
+        assert_eq!(stage.plan(), TWO, "no attempt is counted");
+    }
 }
 
 #[test]

@@ -65,6 +65,16 @@ fn a_client_without_hooks_gets_those_beside_the_loop() {
 }
 
 #[test]
+fn a_client_is_known_behind_quotes_and_wrappers() {
+    for agent in ["\"claude\" -p", "/usr/bin/env A=1 claude -p", "timeout 60 nice 'claude' -p"] {
+        let stage = stage_with(&HOOKS);
+        run(&stage, agent, &[], "2.1.325").ended(0).says("are passed to the agent");
+        assert_eq!(given(&stage).len(), 10, "{agent}");
+        assert!(stage.note("arguments").ends_with("\n-p\n"), "{agent}");
+    }
+}
+
+#[test]
 fn an_older_client_gets_no_event_that_it_does_not_know() {
     let stage = stage_with(&HOOKS);
     run(&stage, DEFAULT, &[], "2.0.77").ended(0);

@@ -145,3 +145,50 @@ fn work_aside_of_which_no_record_is_left_is_told_with_the_command_for_it() {
     stage.repo.git(["cherry-pick", "--no-commit", "-m", "1", &aside]);
     assert_eq!((stage.read("a.txt").as_str(), stage.exists("US-001.txt")), ("mine\n", true));
 }
+
+/// Agents that put something else in the place of the plan, by what it becomes.
+const DISPLACED: [&str; 5] = [
+    "mv $plan ../kept.md; ln -s ../../../kept.md $plan",
+    "rm $plan; ln -s /nowhere $plan",
+    "rm $plan; mkdir $plan; echo x >$plan/x",
+    "rm $plan; mkfifo $plan",
+    "mv .ralph/PRD-1 moved; ln -s ../moved .ralph/PRD-1",
+];
+
+#[test]
+fn a_plan_that_is_no_file_any_more_is_put_back_and_the_attempt_judged_as_usual() {
+    for displace in DISPLACED {
+        let stage = Stage::new("works", TWO);
+        let agent = format!(
+            "cat >/dev/null; plan=.ralph/PRD-1/plan.md; s=$(cat .ralph/current-story); \
+             echo x >$s.txt; [ $s = US-002 ] || {{ {displace}; }}"
+        );
+        stage.run(&["--agent", &agent]).ended(0).says("link or a folder");
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{displace}");
+        let kind = fs_err::symlink_metadata(stage.repo.root().join(".ralph/PRD-1/plan.md"));
+        assert!(kind.unwrap().is_file(), "{displace}");
+        assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2, "{displace}");
+        let logs = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap();
+        let kept = logs
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("as-found-"));
+        assert_eq!(kept.count(), 1, "{displace}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_no_file_any_more_after_a_crash_is_put_back_by_the_next_start() {
+    for displace in DISPLACED.into_iter().chain(["rm $plan"]) {
+        let mut stage = Stage::new("works", TWO);
+        stage.repo.write("a.txt", "mine\n");
+        let agent = format!(
+            "cat >/dev/null; plan=.ralph/PRD-1/plan.md; {displace}; echo half >half.txt; \
+             touch \"$AGENT_NOTES/displaced\"; sleep 600"
+        );
+        let mut child = stage.start(&["--allow-dirty", "--agent", &agent]);
+        until("the plan is displaced", || stage.note_path("displaced").exists());
+        signal("KILL", child.id());
+        child.wait().unwrap();
+        complete(&mut stage);
+    }
+}

@@ -85,6 +85,7 @@ impl Stage {
             head: None,
             branch: Some("main".into()),
             failures: 0,
+            plan_is_link: false,
             began: "2026-01-02T03:04:05.678Z".into(),
             plan_before: plan(stories).into_bytes(),
         };

@@ -44,6 +44,10 @@ pub enum Finding {
     Edited {
         story: String,
     },
+    Renamed {
+        story: String,
+        title: String,
+    },
     Removed {
         story: String,
     },
@@ -63,6 +67,8 @@ pub enum Finding {
     },
     TextAround,
     Vanished,
+    /// A link or a folder is where the plan was.
+    NotAFile,
     Unreadable {
         reason: String,
     },
@@ -77,6 +83,9 @@ impl fmt::Display for Finding {
             }
             Self::Reopened { story } => write!(f, "reopened {story}; undone"),
             Self::Edited { story } => write!(f, "edited {story}, which was not its story; undone"),
+            Self::Renamed { story, title } => {
+                write!(f, "renamed {story} to `{title}`, which was not its story; undone")
+            }
             Self::Removed { story } => write!(f, "removed {story}; put back"),
             Self::Moved => f.write_str("changed the order of the stories; undone"),
             Self::Kept { story, title } => write!(f, "added {story} ({title}) at the end; kept"),
@@ -88,6 +97,9 @@ impl fmt::Display for Finding {
             }
             Self::TextAround => f.write_str("changed text around the stories; undone"),
             Self::Vanished => f.write_str("deleted the plan; put back"),
+            Self::NotAFile => {
+                f.write_str("put a link or a folder in the place of the plan; taken away and kept")
+            }
             Self::Unreadable { reason } => {
                 write!(f, "left a plan that cannot be read ({reason}); the old one was put back")
             }
@@ -152,14 +164,16 @@ impl Change<'_> {
                 continue;
             }
             match new.state {
-                state if state == old.state => {
-                    if !self.same_text(old, new) || old.optional != new.optional {
-                        findings.push(Finding::Edited { story });
-                    }
-                }
-                State::Done => findings.push(Finding::Ticked { story }),
-                State::Blocked => findings.push(Finding::Blocked { story }),
-                State::Open => findings.push(Finding::Reopened { story }),
+                state if state == old.state => {}
+                State::Done => findings.push(Finding::Ticked { story: story.clone() }),
+                State::Blocked => findings.push(Finding::Blocked { story: story.clone() }),
+                State::Open => findings.push(Finding::Reopened { story: story.clone() }),
+            }
+            if old.title != new.title {
+                findings.push(Finding::Renamed { story: story.clone(), title: new.title.clone() });
+            }
+            if !self.same_but_for_title_and_state(old, new) || old.optional != new.optional {
+                findings.push(Finding::Edited { story });
             }
         }
         if !self.keeps_order() {
@@ -207,6 +221,32 @@ impl Change<'_> {
         }
         let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
         value(old).is_some() && value(old) == value(new)
+    }
+
+    /// The same, where a title and boxes that somebody ticked are told of by themselves.
+    fn same_but_for_title_and_state(&self, old: &Story, new: &Story) -> bool {
+        if self.same_text(old, new) {
+            return true;
+        }
+        if self.before.format == Format::Markdown {
+            let (before, after) = (self.before.section(old), self.after.section(new));
+            let same_boxes = old.state == new.state;
+            return plain_lines(before, &old.title, same_boxes)
+                == plain_lines(after, &new.title, same_boxes);
+        }
+        let rest = |text: &[u8]| {
+            let mut value: serde_json::Value = serde_json::from_slice(text).ok()?;
+            let story = value.as_object_mut()?;
+            // A description is the title of a feature that has none.
+            for name in ["title", "passes"] {
+                story.remove(name);
+            }
+            story.retain(|_, value| value.as_str() != Some(&old.title));
+            story.retain(|_, value| value.as_str() != Some(&new.title));
+            Some(value)
+        };
+        let (old, new) = (rest(self.before.section(old)), rest(self.after.section(new)));
+        old.is_some() && old == new
     }
 
     /// What the agent left, with the sections of others put back.
@@ -273,6 +313,23 @@ impl Change<'_> {
             && self.before.stories.iter().zip(&plan.stories).all(same)
             && plan.stories.iter().skip(self.before.stories.len()).all(is_unchecked)
     }
+}
+
+/// The lines of a section without line ends, without its title and, unless `same_boxes`, with every
+/// box open.
+fn plain_lines(section: &[u8], title: &str, same_boxes: bool) -> Vec<String> {
+    let text = String::from_utf8_lossy(section).replacen(title, "", 1);
+    let open = |line: &str| match same_boxes {
+        true => line.trim_end().to_owned(),
+        false => ["[x]", "[X]", "[!]"]
+            .iter()
+            .fold(line.trim_end().to_owned(), |line, mark| line.replace(mark, "[ ]")),
+    };
+    let mut lines: Vec<String> = text.lines().map(open).collect();
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
 }
 
 #[cfg(test)]

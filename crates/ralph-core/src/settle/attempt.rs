@@ -50,6 +50,9 @@ pub struct Attempt {
     /// How often the story failed before, in this run.
     #[serde(default)]
     pub failures: u64,
+    /// Whether the plan is a link of the user's.
+    #[serde(default)]
+    pub plan_is_link: bool,
     /// The plan as it was.
     #[serde(skip)]
     pub plan_before: Vec<u8>,
@@ -127,6 +130,7 @@ pub fn begin(
         branch: status.branch,
         began: state::now(),
         failures: 0,
+        plan_is_link: plan.path().is_symlink(),
         plan_before: plan.bytes().to_vec(),
     };
     remove_if_there(&place.state.claim())?;

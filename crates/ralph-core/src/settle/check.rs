@@ -74,7 +74,8 @@ pub struct Bench<'a> {
     pub run: &'a str,
 }
 
-/// Runs the checks in order, up to the first that does not pass. `stop` is asked all the time.
+/// Runs the checks in order, up to the first that does not pass. `stop` is asked before each of
+/// them and all the time.
 pub fn run_checks(
     bench: Bench<'_>,
     commands: &[String],
@@ -83,7 +84,12 @@ pub fn run_checks(
 ) -> io::Result<Vec<Check>> {
     let mut checks: Vec<Check> = Vec::new();
     for command in commands {
-        let check = run(bench, command, limit, stop)?;
+        let check = match stop() {
+            true => {
+                Check { command: command.clone(), end: CheckEnd::Stopped, output: String::new() }
+            }
+            false => run(bench, command, limit, stop)?,
+        };
         let passed = check.passed();
         checks.push(check);
         if !passed {

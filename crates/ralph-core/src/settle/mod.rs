@@ -53,4 +53,4 @@ pub use procedure::{
     progress_entry, settle,
 };
 pub use recover::{Recovered, recover};
-pub use repaired_plan::repair_plan;
+pub use repaired_plan::{put_plan_in_place, repair_plan};

@@ -1,9 +1,11 @@
 //! The plan on disk after the agent had its hands on it.
 
+use std::io;
+
 use super::attempt::Attempt;
 use super::procedure::{Place, SettleError};
-use crate::plan::{self, Plan, Repaired, repair};
-use crate::state::{self, Event};
+use crate::plan::{self, Finding, Plan, Repaired, repair};
+use crate::state::{self, Event, StateDir};
 
 /// Undoes what the agent did to stories that are not its own, and writes the plan if that changed
 /// it.
@@ -11,8 +13,13 @@ pub fn repair_plan(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, Set
     let before = attempt.plan_before(place)?;
     // A folder, a pipe or a file that is too large in the place of the plan is as good as none.
     let after = plan::read_file(&attempt.plan).unwrap_or_default();
-    let repaired = repair(&before, after.as_deref(), Some(&attempt.story));
-    if after.as_deref() != Some(repaired.bytes.as_slice()) {
+    let mut repaired = repair(&before, after.as_deref(), Some(&attempt.story));
+    let was_in_the_way = clear_the_way(place.state, attempt)?;
+    if was_in_the_way {
+        repaired.findings.retain(|finding| *finding != Finding::Vanished);
+        repaired.findings.push(Finding::NotAFile);
+    }
+    if was_in_the_way || after.as_deref() != Some(repaired.bytes.as_slice()) {
         if let Some(found) = after.filter(|_| !repaired.findings.is_empty()) {
             // Somebody else may have written there meanwhile: nothing of it is lost.
             state::replace_unsynced(&place.state.plan_as_found(), &found)?;
@@ -24,6 +31,25 @@ pub fn repair_plan(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, Set
         place.journal.append(&Event::PlanRepaired { findings })?;
     }
     Ok(repaired)
+}
+
+/// Puts the plan of an attempt that a crash interrupted back where nobody can read it any more: the
+/// loop begins with its plan. Tells whether it had to.
+pub fn put_plan_in_place(state: &StateDir, attempt: &Attempt) -> io::Result<bool> {
+    let was_in_the_way = clear_the_way(state, attempt)?;
+    let is_missing = !attempt.plan.exists();
+    if is_missing {
+        state::replace_users(&attempt.plan, &attempt.plan_before)?;
+    }
+    Ok(was_in_the_way || is_missing)
+}
+
+/// Where an agent put a link or a folder in the place of the plan, that is moved away and kept.
+fn clear_the_way(state: &StateDir, attempt: &Attempt) -> io::Result<bool> {
+    match state::in_the_way(&attempt.plan, attempt.plan_is_link) {
+        Some(obstacle) => state::keep_as_found(&obstacle, &state.logs()).map(|_| true),
+        None => Ok(false),
+    }
 }
 
 /// The plan as it is on disk.

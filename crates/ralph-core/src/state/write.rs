@@ -198,19 +198,45 @@ pub fn leads_elsewhere(path: &Utf8Path) -> bool {
     refuse_symlinks(path).is_err()
 }
 
+/// What keeps a path from being a file of its own: the path itself, if it is a folder, a pipe or,
+/// unless `links` are fine, a link; or a folder on the way to it that is a link below the state
+/// folder.
+pub fn in_the_way(path: &Utf8Path, links: bool) -> Option<Utf8PathBuf> {
+    if let Some(link) = symlink_below_state(path) {
+        return Some(link.to_owned());
+    }
+    let kind = fs::symlink_metadata(path).ok()?.file_type();
+    let is_fine = kind.is_file() || links && kind.is_symlink();
+    (!is_fine).then(|| path.to_owned())
+}
+
+/// Moves what is in the way of a file of ours into a folder, where nothing of it is lost.
+pub fn keep_as_found(path: &Utf8Path, folder: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
+    let name = path.file_name().unwrap_or("state");
+    let kept = folder.join(format!("as-found-{time}-{name}"));
+    prepare_parent(&kept)?;
+    fs::rename(path, &kept)?;
+    Ok(kept)
+}
+
 /// Checks the path up to the state folder. The state folder itself may be a link: then it is the
 /// user who put it elsewhere.
 fn refuse_symlinks(path: &Utf8Path) -> io::Result<()> {
-    let below_state = || path.ancestors().take_while(|p| p.file_name() != Some(PROJECT_MARKER));
-    if !path.as_str().contains(PROJECT_MARKER) {
-        return Ok(());
-    }
-    match below_state().find(|part| part.is_symlink()) {
+    match symlink_below_state(path) {
         None => Ok(()),
         Some(link) => Err(io::Error::other(format!(
             "refusing to write {path}: {link} is a symlink; remove it and try again"
         ))),
     }
+}
+
+fn symlink_below_state(path: &Utf8Path) -> Option<&Utf8Path> {
+    if !path.as_str().contains(PROJECT_MARKER) {
+        return None;
+    }
+    let mut below = path.ancestors().take_while(|p| p.file_name() != Some(PROJECT_MARKER));
+    below.find(|part| part.is_symlink())
 }
 
 /// Beside the file, because a rename does not cross file systems; the process id and a counter

@@ -59,8 +59,11 @@ fn marks_of_other_stories_are_undone() {
 fn edits_and_removals_of_other_stories_are_undone() {
     let edited = "edited US-002, which was not its story; undone";
     check(HEADINGS, &HEADINGS.replace("[ ] c", "[ ] less"), HEADINGS, &[edited]);
-    check(LIST, &LIST.replace("Two", "Nothing"), LIST, &[edited]);
-    check(JSON, &JSON.replace("Two", "Nothing"), JSON, &[edited]);
+    let renamed = "renamed US-002 to `Nothing`, which was not its story; undone";
+    check(LIST, &LIST.replace("Two", "Nothing"), LIST, &[renamed]);
+    check(JSON, &JSON.replace("Two", "Nothing"), JSON, &[renamed]);
+    let noted = JSON.replace("\"Two\"", "\"Two\", \"notes\": \"x\"");
+    check(JSON, &noted, JSON, &[edited]);
     let removed = "removed US-002; put back";
     check(LIST, "- [ ] US-001: One\n- [x] US-003: Three\n", LIST, &[removed]);
     check(HEADINGS, "# Plan\n\n### US-001: One\n- [ ] a\n- [ ] b\n", HEADINGS, &[removed]);
@@ -68,6 +71,21 @@ fn edits_and_removals_of_other_stories_are_undone() {
     check(LIST, swapped, LIST, &["changed the order of the stories; undone"]);
     let hidden = HEADINGS.replace("### US-002", "## Optional\n### US-002");
     check(HEADINGS, &hidden, HEADINGS, &[edited]);
+}
+
+#[test]
+fn everything_that_happened_to_a_story_is_told() {
+    let ticked = "ticked US-002, which was not its story; undone";
+    let renamed = "renamed US-002 to `Less`, which was not its story; undone";
+    let edited = "edited US-002, which was not its story; undone";
+    let both = HEADINGS.replace("US-002: Two\n- [ ] c", "US-002: Less\n- [x] c");
+    check(HEADINGS, &both, HEADINGS, &[ticked, renamed]);
+    let all = HEADINGS.replace("US-002: Two\n- [ ] c", "US-002: Less\n- [x] d");
+    check(HEADINGS, &all, HEADINGS, &[ticked, renamed, edited]);
+    let both = LIST.replace("[ ] US-002: Two", "[x] US-002: Less");
+    check(LIST, &both, LIST, &[ticked, renamed]);
+    let both = JSON.replace("\"Two\", \"passes\": false", "\"Less\", \"passes\": true");
+    check(JSON, &both, JSON, &[ticked, renamed]);
 }
 
 #[test]
