@@ -152,7 +152,10 @@ impl<'a> Session<'a> {
         if let Some(answer) = kept.as_deref().and_then(|path| question.answer_in(path)) {
             return answer.story;
         }
-        let story = self.plan()?.story(id.as_str()).map(KnownStory::of);
+        let told = |plan: Plan| plan.story(id.as_str()).map(KnownStory::of);
+        // A story may be under way in a later plan while an earlier one has open stories as well.
+        let elsewhere = || files.iter().find_map(|path| told(plan::load(path, &options).ok()?));
+        let story = told(self.plan()?).or_else(elsewhere);
         if let Some(path) = kept.filter(|_| self.has_files()) {
             // Best effort: what is not kept is read again.
             let _ = question.keep(story.as_ref(), &path);

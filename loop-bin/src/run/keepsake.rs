@@ -91,8 +91,8 @@ impl Keepsake {
         state: &StateDir,
         plan: &Utf8Path,
     ) -> io::Result<Vec<Utf8PathBuf>> {
-        // Hooks that spoke since have made the journal again, but never the run's record.
-        let wiped = !state.journal().exists() || !state.run().exists();
+        // Hooks that spoke since have made the journal again, but never the loop's lock.
+        let wiped = !state.journal().exists() || !state.lock().exists();
         self.put_back_if(state, |kept| match kept.kind {
             Kind::Fixed => fs_err::read(&kept.path).ok().as_ref() != Some(&kept.content),
             Kind::Shared if kept.path == plan => kept.is_missing(),

@@ -97,6 +97,16 @@ fn a_state_that_was_removed_before_a_crash_is_there_again_after_it() {
 }
 
 #[test]
+fn a_state_that_was_removed_is_there_again_although_a_hook_wrote_since() {
+    let stage = Stage::new("works", TWO);
+    let agent = "cat >/dev/null; echo half >half.txt; rm -rf .ralph; mkdir .ralph; \
+                 echo '{}' >.ralph/events.jsonl; exit 1";
+    stage.run(&["--agent", agent, "--attempts", "1", "--max-iterations", "1"]).ended(0);
+    assert_eq!((stage.exists("half.txt"), stage.discarded()), (false, 1));
+    assert_eq!(stage.plan(), TWO.replacen("[ ]", "[!]", 1));
+}
+
+#[test]
 fn a_plan_that_somebody_wrote_since_is_not_replaced() {
     let mut stage = Stage::new("wipes-and-hangs", TWO);
     killed_after(&stage, "wiped");

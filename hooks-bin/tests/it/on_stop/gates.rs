@@ -173,6 +173,19 @@ fn a_broken_file_is_reported_and_holds_nobody_back() {
 }
 
 #[test]
+fn a_story_of_a_later_plan_holds_while_an_earlier_plan_is_open() {
+    let stage = stage();
+    stage
+        .write(".ralph/current-story", "US-201\n")
+        .write(".ralph/PRD-1/plan.md", "- [ ] US-101: Earlier\n")
+        .write(".ralph/PRD-2/plan.md", "- [ ] US-201: Later\n");
+    let reason = stage.stop("s1", false).unwrap_or_default();
+    assert!(reason.contains("story US-201 (Later) is not done"), "{reason}");
+    stage.write(".ralph/PRD-2/plan.md", "- [x] US-201: Later\n");
+    assert_eq!(stage.stop("s1", false), None);
+}
+
+#[test]
 fn a_plan_that_cannot_be_read_is_reported_and_holds_nobody_back() {
     let stage = stage();
     stage.write(".ralph/current-story", "US-001").write(".ralph/PRD-1/plan.md", "no stories");
