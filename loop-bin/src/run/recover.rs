@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use camino::Utf8Path;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
@@ -92,7 +93,8 @@ impl Stage {
     /// What processes left that were killed in the middle of a write.
     pub(super) fn remove_stale_files(&self) -> Result<(), Failure> {
         let sessions = self.state().sessions();
-        for folder in [self.state().root(), &sessions].into_iter().chain(self.plan.parent()) {
+        let folders = [self.state().root(), &sessions].into_iter().chain(self.plan.parent());
+        for folder in folders.chain(Utf8Path::from_path(self.repo.git_dir())) {
             state::remove_stale_temporaries(folder)?;
         }
         for session in sessions.read_dir_utf8().into_iter().flatten().flatten() {

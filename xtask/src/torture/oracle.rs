@@ -1,7 +1,7 @@
 //! What must be true afterwards, whatever was done to the loop.
 
 use camino::Utf8Path;
-use ralph_core::state::{Lock, StateDir};
+use ralph_core::state::{Lock, SAVED_LEDGER, StateDir};
 use test_support::TestRepo;
 
 use super::stage::{Ran, STORIES, Stage, plan_with};
@@ -116,7 +116,8 @@ pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
     walk(stage.repo.root(), &mut |path| {
         let name = path.file_name().unwrap_or_default();
         let in_git = path.as_str().contains("/.git/");
-        let ours = name.starts_with("ralph-") || name.starts_with(".ralph-restore");
+        let is_note = name.starts_with("ralph-") && name != SAVED_LEDGER;
+        let ours = is_note || name.starts_with(".ralph-");
         let is_lock = in_git && name.ends_with(".lock");
         let is_temporary = !in_git && name.ends_with(".tmp");
         if is_lock || is_temporary || (ours && path.is_file()) {
