@@ -12,7 +12,6 @@ mod recover;
 mod scripts;
 mod session;
 mod stage;
-mod unfinished;
 mod work;
 
 use ralph_core::config::{Flag, Mode};

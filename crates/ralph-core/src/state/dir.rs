@@ -21,6 +21,9 @@ pub const FOREIGN_LIFECYCLE_DIR: &str = ".fresher/hooks";
 /// A note in the git folder of a work tree: a restore has begun and is to be finished.
 pub const RESTORE_NOTE: &str = "ralph-restoring";
 
+/// Where repositories are kept that were moved out of the tree, in the git folder.
+pub const NESTED_DIR: &str = "ralph-nested";
+
 /// What `.ralph/.gitignore` says: state stays out of git; plan, progress, prompt, configuration,
 /// lifecycle scripts and guardrails stay visible to it.
 const GITIGNORE: &str = "\
