@@ -105,9 +105,9 @@ impl Status {
             self.at_commit.push(as_path(path));
         }
         // Where a file became a repository or the other way round, there is a file to look after.
-        let is_file = |mode: &&&[u8]| mode.starts_with(b"1") && **mode != b"160000";
+        let is_file = |mode: &&[u8]| mode.starts_with(b"1") && *mode != b"160000";
         if kind.first() == Some(&b'S')
-            && [head_mode, index_mode, disk_mode].iter().any(|mode| is_file(&mode))
+            && [head_mode, index_mode, disk_mode].into_iter().any(is_file)
         {
             self.changed.push(as_path(path));
         }

@@ -92,6 +92,8 @@ fn shell(dir: &Utf8Path, command: &str) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use test_support::Scratch;
 
     use super::*;

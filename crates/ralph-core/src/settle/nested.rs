@@ -3,10 +3,10 @@
 //! A submodule's own commits are recorded by the commit around it. What is uncommitted in one, or
 //! in a repository that is no submodule, cannot be part of it, so it cannot be done.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::procedure::{Place, SettleError};
-use crate::git::Checkpoint;
+use crate::git::{Checkpoint, CheckpointError};
 
 /// Those of the repositories that were not like that when the attempt began; a project without
 /// any costs nothing.
@@ -17,8 +17,8 @@ pub(super) fn since(place: &Place<'_>, nested: &[PathBuf]) -> Result<Vec<PathBuf
         return Ok(found);
     }
     if let Some(checkpoint) = Checkpoint::load(place.state)? {
-        let target = checkpoint.target(place.repo).map_err(crate::git::CheckpointError::from)?;
-        found.retain(|path| !target.left_alone().iter().any(|name| PathBuf::from(name) == *path));
+        let target = checkpoint.target(place.repo).map_err(CheckpointError::from)?;
+        found.retain(|path| !target.left_alone().iter().any(|name| Path::new(name) == path));
     }
     Ok(found)
 }
