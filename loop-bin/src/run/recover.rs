@@ -121,6 +121,7 @@ impl Stage {
                 "took back an attempt at {} that was under way; `ralph-loop undo {id}` brings it back",
                 attempt.story
             ));
+            self.tell_left_alone(&restored.left_alone);
             // The plan may be a file that went back as well.
             settle::repair_plan(&self.place(&journal), &attempt)?;
         }

@@ -85,13 +85,18 @@ fn wait_while_orphaned(dir: &Path, patience: Duration, stop: &dyn Fn() -> bool) 
     }
 }
 
-/// The processes that bear the mark of a commit in this folder.
+/// The processes that bear the mark of a commit in this folder; none if we are one of them, called
+/// by a git hook.
 fn orphans(dir: &Path) -> Vec<String> {
     let mark = [COMMIT_MARK.as_bytes(), b"=", dir.as_os_str().as_bytes()].concat();
-    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
-    let marked = processes.filter(|process| {
-        let environment = fs_err::read(process.path().join("environ")).unwrap_or_default();
+    let is_marked = |process: &Path| {
+        let environment = fs_err::read(process.join("environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == mark)
-    });
+    };
+    if is_marked(Path::new("/proc/self")) {
+        return Vec::new();
+    }
+    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
+    let marked = processes.filter(|process| is_marked(&process.path()));
     marked.filter_map(|process| process.file_name().into_string().ok()).collect()
 }

@@ -6,14 +6,16 @@
 use std::path::{Path, PathBuf};
 
 use super::procedure::{Place, SettleError};
+use crate::config::RollbackOn;
 use crate::git::{Checkpoint, CheckpointError};
 
 /// Those of the repositories that were not like that when the attempt began; a project without
-/// any costs nothing.
+/// any costs nothing. Where no attempt is taken back, an earlier one may have left them so, and then
+/// they are part of the story.
 pub(super) fn since(place: &Place<'_>, nested: &[PathBuf]) -> Result<Vec<PathBuf>, SettleError> {
     let ours = |path: &&PathBuf| !place.repo.is_untouched(path);
     let mut found: Vec<PathBuf> = nested.iter().filter(ours).cloned().collect();
-    if found.is_empty() {
+    if found.is_empty() || place.config.rollback.on == RollbackOn::Never {
         return Ok(found);
     }
     if let Some(checkpoint) = Checkpoint::load(place.state)? {
