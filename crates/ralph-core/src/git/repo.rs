@@ -169,7 +169,7 @@ impl Repo {
 /// The git folder of a work tree: in it, or where the file in its place says.
 pub(super) fn git_dir_of(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
-    let metadata = fs_err::symlink_metadata(&dot_git).ok()?;
+    let metadata = fs_err::metadata(&dot_git).ok()?;
     if !metadata.is_file() {
         return metadata.is_dir().then_some(dot_git);
     }

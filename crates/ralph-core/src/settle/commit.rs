@@ -13,6 +13,9 @@ use crate::state::StateDir;
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
+/// The command that runs the user's hooks.
+pub(super) const COMMAND: &str = "commit";
+
 /// Stages everything that is not ignored, but for the repositories in `left_out`.
 pub(super) fn stage_all(
     place: &Place<'_>,
@@ -42,7 +45,7 @@ pub(super) fn commit_staged(
     watch: Watch<'_>,
 ) -> Result<Option<String>, GitError> {
     let commit = |who: &[&str]| {
-        let args = [who, &["commit", "--quiet", "--file=-"]].concat();
+        let args = [who, &[COMMAND, "--quiet", "--file=-"]].concat();
         commit_patiently(repo, &args, message, watch)
     };
     // What may be missing is looked into only once git has refused: it nearly never does.

@@ -267,7 +267,7 @@ fn tick_and_commit(
     Marker::clear(place.state)?;
     match refusal {
         GitError::Failed { stderr, .. } => Ok(Err(Outcome::CommitRefused(stderr))),
-        GitError::Deadline { seconds, .. } => {
+        GitError::Deadline { seconds, command, .. } if command.contains(commit::COMMAND) => {
             let text = format!(
                 "it did not end within {seconds} seconds and was ended; does a git hook \
                  (pre-commit, commit-msg) hang?"
