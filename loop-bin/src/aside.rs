@@ -51,7 +51,11 @@ pub(crate) fn clear(repo: &Repo, keep: &dyn Fn(&Path) -> bool) -> Result<(), Fai
     fault::point("aside.unstaged");
     let changed = status.changed.iter().filter(|path| !keep(path));
     for path in changed {
-        match Version::committed(repo, "HEAD", path)? {
+        let committed = match &status.head {
+            Some(head) => Version::committed(repo, head, path)?,
+            None => Version::Absent,
+        };
+        match committed {
             Version::Absent => version::remove(&repo.top().join(path))?,
             _ => {
                 let name = path.as_os_str();

@@ -13,7 +13,6 @@ mod refuge;
 mod scripts;
 mod session;
 mod stage;
-mod unfinished;
 mod work;
 
 use ralph_core::config::{Flag, Mode};

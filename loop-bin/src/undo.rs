@@ -86,7 +86,9 @@ fn restore(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
     let restored = git::undo(repo, project.own_state(), id)?;
     say(format!("Brought back; {} files changed.", restored.touched.len()));
     for path in &restored.left_alone {
-        say(format!("{path} is a repository of its own and was left alone."));
+        say(format!(
+            "{path} is a repository of its own and was left alone: it had work of its own, or is gone."
+        ));
     }
     let kept = restored.saved.name.rsplit('/').next().unwrap_or_default();
     say(format!("What was there before is kept: ralph-loop undo {kept}"));

@@ -15,7 +15,7 @@ use crate::env::Env;
 const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 
 /// Every point at which a process can be killed; each stands in the code exactly once.
-pub const POINTS: [&str; 36] = [
+pub const POINTS: [&str; 39] = [
     "append.written",
     "aside.cleared",
     "aside.cleared-file",
@@ -34,6 +34,9 @@ pub const POINTS: [&str; 36] = [
     "loop.finishing",
     "loop.step-saved",
     "loop.taken-over",
+    "nested.brought-back",
+    "nested.moved",
+    "nested.returned",
     "recover.committed",
     "recover.undone",
     "refuge.opened",

@@ -49,6 +49,7 @@ pub mod secrets;
 pub mod settle;
 pub mod shell;
 pub mod state;
+mod supervised;
 pub mod surroundings;
 pub mod transcript;
 pub mod verdict;

@@ -103,13 +103,14 @@ impl Stage {
         let announced = Cell::new(false);
         // Asked for the first time when there is something to check, and never if there is not.
         let stop = || {
-            if !announced.replace(true) {
+            if !verify.is_empty() && !announced.replace(true) {
                 self.view.line(format!("{}: checking with {verify}", attempt.story));
                 self.view.waiting(&format!("{}  checking", attempt.story));
             }
             self.interrupts.signal().is_some()
         };
-        let outcome = settle::settle(&self.place(&journal), &attempt, &self.report, &stop)?;
+        let report = Report { time_left: self.time_left(), ..self.report.clone() };
+        let outcome = settle::settle(&self.place(&journal), &attempt, &report, &stop)?;
         let settlement = match outcome {
             settle::Outcome::Done(done) => {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
@@ -155,6 +156,7 @@ impl Stage {
                 attempt.story,
                 counted(restored.touched.len(), "file", "files")
             ));
+            self.tell_left_alone(&restored.left_alone);
             let to = attempt.head.clone().unwrap_or_default();
             self.note(&state::Event::RolledBack { to, saved_as, why: headline.clone() });
             // The plan may be a file of the tree that went back as well.
@@ -263,6 +265,6 @@ pub(super) fn why_not(outcome: &settle::Outcome) -> String {
         settle::Outcome::TestsWeakened(what) => format!("the tests were weakened: {what}"),
         settle::Outcome::CommitRefused(said) => format!("the commit was refused: {said}"),
         settle::Outcome::Displaced(why) => why.clone(),
-        settle::Outcome::Stopped => "the checks were stopped".to_owned(),
+        settle::Outcome::Stopped => "the checks or the commit were stopped".to_owned(),
     }
 }

@@ -34,10 +34,16 @@ enum NotReady {
     )]
     Dirty { files: String },
     #[error(
-        "repositories inside this one hold work that is not recorded here: {paths}; commit the \
-         submodule's new state, or add the folder to .gitignore"
+        "repositories inside this one hold work that is not recorded here: {paths}; commit it in \
+         the submodule and the submodule's new state here, or add the folder to .gitignore \
+         (`git config submodule.<name>.ignore dirty` has a submodule's uncommitted work overlooked)"
     )]
     Nested { paths: String },
+    #[error(
+        "there are unresolved conflicts: {files}; resolve them and `git add` the files, or take \
+         the merge back, then start again"
+    )]
+    Conflicts { files: String },
     #[error(
         "{path} is reached through a symlink below .ralph, and those are never written through; \
          name the file itself with --plan, or put it there"
@@ -200,10 +206,32 @@ impl Stage {
         Ok(())
     }
 
-    fn refuse_or_keep_aside(&mut self) -> Result<(), Failure> {
-        let nested = Status::read(&self.repo)?.nested;
-        if self.attempt.is_none() && !nested.is_empty() {
+    /// Conflicts, and work in repositories inside this one. What is uncommitted in a submodule
+    /// stays where it is if the user says so; everything else would become part of a commit.
+    fn refuse_what_cannot_be_kept_aside(&self, status: &Status) -> Result<(), Failure> {
+        let conflicts = &status.conflicts;
+        if !conflicts.is_empty() {
+            return Err(NotReady::Conflicts { files: named(conflicts) }.into());
+        }
+        let mut nested = status.nested.clone();
+        nested.retain(|path| !self.repo.is_untouched(path));
+        if nested.is_empty() {
+            return Ok(());
+        }
+        if !self.config.run.allow_dirty || !only_uncommitted(&nested, status) {
             return Err(NotReady::Nested { paths: named(&nested) }.into());
+        }
+        self.view.warn(format!(
+            "uncommitted work stays where it is, in the submodules {}; what an attempt does to \
+             them is not taken back",
+            named(&nested)
+        ));
+        Ok(())
+    }
+
+    fn refuse_or_keep_aside(&mut self) -> Result<(), Failure> {
+        if self.attempt.is_none() {
+            self.refuse_what_cannot_be_kept_aside(&Status::read(&self.repo)?)?;
         }
         // An attempt that is to be continued is not the user's work.
         if self.attempt.is_some() || self.dirty_files()?.is_empty() {
@@ -251,6 +279,12 @@ impl Stage {
         let status = Status::read(&self.repo).unwrap_or_default();
         status.branch.unwrap_or_else(|| "a detached HEAD".to_owned())
     }
+}
+
+/// Whether these are submodules at their recorded commit, with uncommitted work in them.
+fn only_uncommitted(nested: &[std::path::PathBuf], status: &Status) -> bool {
+    let is_uncommitted = |path: &std::path::PathBuf| status.at_commit.contains(path);
+    nested.iter().all(is_uncommitted)
 }
 
 fn named(files: &[std::path::PathBuf]) -> String {

@@ -11,7 +11,6 @@ use ralph_core::state::{self, Id};
 use super::record::Record;
 use super::refuge;
 use super::stage::Stage;
-use super::unfinished;
 use crate::agent;
 use crate::exit::Failure;
 
@@ -32,10 +31,11 @@ impl Stage {
         }
         let under_way = Attempt::load(self.state())?.is_some();
         if before.is_some() || under_way {
-            unfinished::remove_dead_locks(&self.repo);
+            self.end_orphaned_commit();
+            git::remove_dead_locks(&self.repo);
         }
         if under_way {
-            unfinished::quit_operation(&self.repo)?;
+            self.repo.quit_operation()?;
         }
         refuge::remove(&self.repo)?;
         let is_aside = ended.as_ref().is_some_and(|ended| ended.aside.is_some());
@@ -90,6 +90,14 @@ impl Stage {
         Ok(())
     }
 
+    /// A commit goes on when its loop is killed, and so does a hook of the user's that hangs.
+    fn end_orphaned_commit(&self) {
+        if git::is_commit_orphaned(self.repo.top()) {
+            self.view.line("a commit or its git hooks outlived a run that was killed; waiting, then ending them");
+            git::end_orphaned_commit(self.repo.top(), &|| self.interrupts.signal().is_some());
+        }
+    }
+
     /// What processes left that were killed in the middle of a write.
     pub(super) fn remove_stale_files(&self) -> Result<(), Failure> {
         let sessions = self.state().sessions();
@@ -108,7 +116,8 @@ impl Stage {
         let Some(attempt) = self.attempt.clone() else { return Ok(()) };
         let journal = self.journal();
         let stop = || self.interrupts.signal().is_some();
-        let outcome = settle::settle(&self.place(&journal), &attempt, &Report::default(), &stop)?;
+        let report = Report { time_left: self.time_left(), ..Report::default() };
+        let outcome = settle::settle(&self.place(&journal), &attempt, &report, &stop)?;
         if let Outcome::Done(_) = outcome {
             self.counters.commits += 1;
             self.attempt = None;
@@ -135,6 +144,7 @@ impl Stage {
                 "took back an attempt at {} that was under way; `ralph-loop undo {id}` brings it back",
                 attempt.story
             ));
+            self.tell_left_alone(&restored.left_alone);
             // The plan may be a file that went back as well.
             settle::repair_plan(&self.place(&journal), &attempt)?;
         }

@@ -100,6 +100,20 @@ impl Stage {
         self.earlier + self.begun.elapsed()
     }
 
+    /// How long it is until the run's time is used up; none without such a limit.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let limit = self.config.limits.max_duration.limit();
+        limit.map(|limit| limit.saturating_sub(self.elapsed()))
+    }
+
+    /// Names the repositories inside the project that a rollback did not touch.
+    pub(crate) fn tell_left_alone(&self, left_alone: &[String]) {
+        if !left_alone.is_empty() {
+            let paths = left_alone.join(", ");
+            self.view.warn(format!("repositories inside the project were left alone: {paths}"));
+        }
+    }
+
     /// The user's uncommitted files; plan, progress and our own folders do not count.
     pub(crate) fn dirty_files(&self) -> Result<Vec<std::path::PathBuf>, Failure> {
         let mut changed = Status::read(&self.repo)?.changed;

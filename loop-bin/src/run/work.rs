@@ -16,7 +16,6 @@ use super::keepsake::Keepsake;
 use super::prepare::template;
 use super::refuge::{self, Refuge};
 use super::stage::Stage;
-use super::unfinished;
 use crate::agent::{AgentCommand, Run, RunEnd, Supervision, supervise};
 use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
@@ -83,11 +82,11 @@ impl Stage {
     /// Names an operation of git's that the agent left under way.
     fn clean_up_git(&self, run: &Run) -> Result<Option<&'static str>, Failure> {
         if !matches!(run.end, RunEnd::Exited(_)) {
-            for lock in unfinished::remove_dead_locks(&self.repo) {
+            for lock in git::remove_dead_locks(&self.repo) {
                 self.view.warn(format!("removed {}, whose holder was ended", lock.display()));
             }
         }
-        Ok(unfinished::quit_operation(&self.repo)?)
+        Ok(self.repo.quit_operation()?)
     }
 
     /// Runs the agent with a prompt; what it prints goes to a log of its own. What it took from us
@@ -224,6 +223,7 @@ pub(super) fn report_of(run: &Run, claim: Option<&Claim>) -> Report {
         cost_usd: run.seen.cost_usd,
         summary: Some(summary).filter(|summary| !summary.trim().is_empty()),
         claimed: claim.is_some_and(|claim| claim.status == ClaimStatus::Success),
+        time_left: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The user's own uncommitted work.
 
+use test_support::TestRepo;
+
 use crate::stage::Stage;
 
 const ONE: &str = "- [ ] US-001: First\n";
@@ -107,6 +109,63 @@ fn links_modes_and_staged_changes_come_back_on_top_of_new_commits() {
     assert_eq!(stage.repo.git(["show", ":a.txt"]), "staged\n");
     let link = fs_err::read_link(stage.repo.root().join("link")).unwrap();
     assert_eq!(link.to_str(), Some("a.txt"));
+}
+
+#[test]
+fn work_before_the_first_commit_comes_back_staged_or_not() {
+    for (agent, code) in [("works", 0), ("idle", 4)] {
+        let stage = Stage::with(TestRepo::empty(), agent, ONE);
+        stage.repo.write("staged.txt", "staged\n");
+        stage.repo.write("intended.txt", "intended\n");
+        stage.repo.git(["add", "staged.txt"]);
+        stage.repo.git(["add", "-N", "intended.txt"]);
+        stage.repo.write("staged.txt", "and more\n");
+        stage.repo.write("new.txt", "new\n");
+        let status = ["status", "--porcelain", "--", ":!.ralph"];
+        let before = stage.repo.git(status);
+        stage.run(&[]).ended(1).says("staged.txt").says("--allow-dirty");
+        stage.run(&["--allow-dirty"]).ended(code).says("uncommitted work is back: 3 files");
+        assert_eq!(stage.repo.git(status), before, "{agent}");
+        assert_eq!(stage.repo.git(["show", ":staged.txt"]), "staged\n");
+        assert_eq!(stage.read("staged.txt"), "and more\n");
+        let log = stage.repo.try_git(stage.repo.root().as_std_path(), ["log", "--name-only"]);
+        assert!(!String::from_utf8_lossy(&log.stdout).contains("staged.txt"));
+    }
+}
+
+#[test]
+fn a_file_that_is_only_meant_to_be_added_comes_back_as_such() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("meant [x].txt", "later\n");
+    stage.repo.write("gone.txt", "");
+    stage.repo.write("app.log", "ignored\n");
+    stage.repo.git(["add", "-N", "--force", "meant [x].txt", "gone.txt", "app.log"]);
+    let status = ["status", "--porcelain", "--ignored", "--", ":!.ralph"];
+    let before = stage.repo.git(status);
+    stage.run(&["--allow-dirty"]).ended(0);
+    assert_eq!(stage.repo.git(status), before);
+    assert_eq!(stage.repo.git(["diff", "--cached", "--name-only"]), "");
+    assert_eq!(stage.read("meant [x].txt"), "later\n");
+}
+
+#[test]
+fn unresolved_conflicts_are_refused_with_advice() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("a.txt", "stashed\n");
+    stage.repo.git(["stash", "-q"]);
+    stage.repo.write("a.txt", "committed\n");
+    stage.repo.commit_all("changed");
+    let root = stage.repo.root().as_std_path();
+    assert!(!stage.repo.try_git(root, ["stash", "pop"]).status.success());
+    let before = stage.repo.fingerprint();
+    for flags in [&[][..], &["--allow-dirty"]] {
+        stage.run(flags).ended(1).says("unresolved conflicts: a.txt").says("git add");
+    }
+    let after = stage.repo.fingerprint();
+    assert_eq!(
+        (after.index, after.status, after.stash),
+        (before.index, before.status, before.stash)
+    );
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Re
 
 /// How long a run takes that nobody disturbs; it must be right to begin with.
 fn measure(binaries: &Utf8Path) -> Result<Duration> {
-    let stage = Stage::new(binaries, PLANS[0]);
+    let stage = Stage::with_submodule(binaries, PLANS[0]);
     let ran = stage.run(None)?;
     let found = oracle::after_the_end(&stage, &ran);
     anyhow::ensure!(found.is_empty(), "without any fault: {}", found.join("\n"));
@@ -75,7 +75,7 @@ fn at_a_point(
     tally: &mut Tally,
     (point, times): (&str, u32),
 ) -> bool {
-    let stage = Stage::new(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
+    let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
     let fault = format!("{point}:{times}");
     let recovers = RECOVERY.contains(&point);
     let first = match point {
@@ -109,7 +109,7 @@ fn was_hook_killed(stage: &Stage) -> bool {
 
 /// Kills at a random instant.
 fn at_an_instant(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, usual: Duration) {
-    let stage = Stage::new(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
+    let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
     let victim = dice.pick(&VICTIMS).copied().unwrap_or(Victim::Loop);
     let instant = usual.mul_f64(dice.below(1000) as f64 / 1000.0);
     let name = format!("{victim:?} after {} ms", instant.as_millis());
@@ -140,7 +140,7 @@ fn at_an_instant(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, usual:
 
 /// Kills a run, and the start after it.
 fn twice(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) {
-    let stage = Stage::new(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
+    let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
     let mut fault = || {
         let point = dice.pick(&POINTS).copied().unwrap_or("lock.taken");
         format!("{point}:{}", 1 + dice.below(4))

@@ -27,6 +27,7 @@ pub(super) fn after_the_end(stage: &Stage, ran: &Ran) -> Vec<String> {
     found.extend(commits(stage));
     found.extend(stage.work.differences(&UsersWork::read(&stage.repo)));
     found.extend(sound(&stage.repo));
+    found.extend(submodule(stage));
     found.extend(records(stage));
     found.extend(leftovers(stage));
     if !found.is_empty() {
@@ -81,6 +82,15 @@ pub(super) fn sound(repo: &TestRepo) -> Vec<String> {
     }
 }
 
+/// The submodule, if there is one, is as it was.
+fn submodule(stage: &Stage) -> Option<String> {
+    let folder = stage.path("lib");
+    let status = ["status", "--porcelain", "--branch"];
+    let said = |status| stage.repo.git_in(folder.as_std_path(), status);
+    let now = stage.path(".gitmodules").exists().then(|| said(status))?;
+    (now != "## main...origin/main\n").then(|| format!("the submodule is at {now}"))
+}
+
 /// Journal and progress are whole, and tell of each story once.
 fn records(stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
@@ -114,6 +124,10 @@ pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
         }
     }
     walk(stage.repo.root(), &mut |path| {
+        // What is kept there is as an agent left it.
+        if path.as_str().contains("/ralph-nested/") {
+            return;
+        }
         let name = path.file_name().unwrap_or_default();
         let in_git = path.as_str().contains("/.git/");
         let is_note = name.starts_with("ralph-") && name != SAVED_LEDGER;

@@ -60,7 +60,19 @@ pub(super) struct Ran {
 impl Stage {
     /// A project with all kinds of uncommitted work, and the agent that works with hooks.
     pub(super) fn new(binaries: &Utf8Path, plan: &'static str) -> Self {
-        let repo = TestRepo::new();
+        Self::over(TestRepo::new(), binaries, plan)
+    }
+
+    /// The same with a submodule, in which the agent works as well.
+    pub(super) fn with_submodule(binaries: &Utf8Path, plan: &'static str) -> Self {
+        let (repo, library) = (TestRepo::new(), TestRepo::new());
+        let url = library.root().as_str();
+        repo.git(["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "lib"]);
+        repo.commit_all("a submodule");
+        Self::over(repo, binaries, plan)
+    }
+
+    fn over(repo: TestRepo, binaries: &Utf8Path, plan: &'static str) -> Self {
         repo.git(["config", "user.name", "Test"]);
         repo.git(["config", "user.email", "test@localhost"]);
         repo.write(".ralph/config.toml", CONFIG);

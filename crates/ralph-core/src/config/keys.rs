@@ -70,7 +70,7 @@ pub const KEYS: &[Key] = &[
     key("agent.grace", Kind::Seconds, "RALPH_AGENT_GRACE", "grace", "How long the agent has to end after it was asked to."),
     key("plan.optional_sections", Kind::List, "RALPH_OPTIONAL_SECTIONS", "", "Headings whose stories do not keep the loop going."),
     key("verify.commands", Kind::List, "RALPH_VERIFY", "verify", "Commands that must all succeed before a story is done."),
-    key("verify.timeout", Kind::Seconds, "RALPH_VERIFY_TIMEOUT", "verify-timeout", "How long each verify command may take."),
+    key("verify.timeout", Kind::Seconds, "RALPH_VERIFY_TIMEOUT", "verify-timeout", "How long each verify command, and a commit with your git hooks, may take."),
     key("rollback.on", Kind::Choice, "RALPH_ROLLBACK", "rollback", "When a failed attempt is taken back: `failure`, `story-end` or `never`."),
     key("rollback.after_failures", Kind::Integer, "RALPH_ROLLBACK_AFTER_FAILURES", "rollback-after", "How many failing test runs in a row lead to a rollback."),
     key("limits.attempts_per_story", Kind::Integer, "RALPH_ATTEMPTS_PER_STORY", "attempts", "How often a story is tried before it is set aside."),

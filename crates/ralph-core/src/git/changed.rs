@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::blobs;
 use super::diff::{self, Change, Content};
+use super::nested::Nested;
 use super::repo::Repo;
-use super::restore::Target;
+use super::restore::{Target, differing};
 use super::snapshot::SnapshotError;
 use super::status::Status;
 
@@ -17,21 +18,16 @@ use super::status::Status;
 pub fn changed_since(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
     let status = Status::read(repo)?;
     let modes = target.modes();
+    let committed = differing(repo, target, &status)?;
+    let nested = Nested::plan(repo, target, &status, &committed)?;
     let mut suspects: BTreeSet<PathBuf> = status.changed.into_iter().collect();
-    match (status.head.as_deref(), target.head()) {
-        (Some(from), Some(to)) if from != to => {
-            suspects.extend(diff::between(repo.git(), from, to)?.into_iter().map(|c| c.path));
-        }
-        (Some(only), None) | (None, Some(only)) => {
-            suspects.extend(diff::all_of(repo.git(), only)?.into_iter().map(|c| c.path));
-        }
-        _ => {}
-    }
+    suspects.extend(committed.into_iter().map(|change| change.path));
     // A file that the target took from the commit differs from it as soon as git says so. One that
     // it took from disk is compared byte by byte, because git calls it changed in any case.
     let mut changed: BTreeSet<PathBuf> =
         suspects.into_iter().filter(|path| !modes.contains_key(path)).collect();
     changed.extend(different(repo, target)?);
+    changed.extend(nested.changed());
     Ok(changed.into_iter().filter(|path| !repo.is_untouched(path)).collect())
 }
 

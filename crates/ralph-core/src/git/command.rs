@@ -6,7 +6,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -54,25 +53,8 @@ const MISLEADING: [&str; 24] = [
 ];
 
 /// A variable of the git that makes the user's commit, and of its hooks: they outlive us if we are
-/// killed, and whoever comes next has to wait for them.
-const COMMIT_MARK: &str = "RALPH_INTERNAL__COMMITTING_IN";
-
-/// Waits until no commit that a killed process began is under way in a folder.
-pub(crate) fn wait_for_orphaned_commit(dir: &Path) {
-    let mark = [COMMIT_MARK.as_bytes(), b"=", dir.as_os_str().as_bytes()].concat();
-    let has_mark = |process: PathBuf| {
-        let environment = fs_err::read(process.join("environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
-    };
-    let is_under_way = || {
-        let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
-        processes.map(|entry| entry.path()).any(has_mark)
-    };
-    let begun = Instant::now();
-    while is_under_way() && begun.elapsed() < DEADLINE {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
+/// killed, and whoever comes next has to wait for them or end them.
+pub(super) const COMMIT_MARK: &str = "RALPH_INTERNAL__COMMITTING_IN";
 
 /// Why a git call did not give an answer.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +101,14 @@ pub enum GitError {
         dir: String,
         /// The deadline.
         seconds: u64,
+    },
+    /// We were asked to stop, and git was ended.
+    #[error("`git {command}` in {dir} was ended, because we were asked to stop")]
+    Stopped {
+        /// The git command.
+        command: String,
+        /// Where it ran.
+        dir: String,
     },
 }
 
@@ -184,9 +174,17 @@ impl Git {
 
     /// The same with `input` on its standard input.
     pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
+        self.patiently(|| self.stream(args, |mut stdin| stdin.write_all(input), read_all))
+    }
+
+    /// Runs git again for as long as somebody else's lock is in its way, within bounds.
+    pub(super) fn patiently<T>(
+        &self,
+        run: impl Fn() -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
         let begun = Instant::now();
         loop {
-            match self.stream(args, |mut stdin| stdin.write_all(input), read_all) {
+            match run() {
                 Err(GitError::Failed { stderr, .. }) if names_a_lock(&stderr) => {
                     if begun.elapsed() >= LOCK_PATIENCE {
                         return Err(GitError::Locked { seconds: LOCK_PATIENCE.as_secs(), stderr });
@@ -250,7 +248,7 @@ impl Git {
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the door for starting git")]
-    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+    pub(super) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new("git");
         for name in MISLEADING {
             command.env_remove(name);
@@ -283,8 +281,14 @@ impl Git {
         command
     }
 
-    fn start_error<S: AsRef<OsStr>>(&self, args: &[S], source: io::Error) -> GitError {
-        GitError::Start { command: shown(args), dir: self.dir.display().to_string(), source }
+    pub(super) fn start_error<S: AsRef<OsStr>>(&self, args: &[S], source: io::Error) -> GitError {
+        let (command, dir) = self.named(args);
+        GitError::Start { command, dir, source }
+    }
+
+    /// The command and its folder, for messages.
+    pub(super) fn named<S: AsRef<OsStr>>(&self, args: &[S]) -> (String, String) {
+        (shown(args), self.dir.display().to_string())
     }
 
     /// The folder in which it runs.

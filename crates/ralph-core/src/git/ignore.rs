@@ -81,10 +81,26 @@ pub(super) fn holds_rules(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(RULES_FILE))
 }
 
+const IGNORED: [&str; 6] =
+    ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--full-name"];
+
 /// The files on disk that the rules now in place ignore.
 pub(super) fn ignored_now(repo: &Repo) -> Result<Vec<PathBuf>, GitError> {
-    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--full-name"];
-    Ok(paths_in(&repo.git().run(&args)?).collect())
+    Ok(paths_in(&repo.git().run(&IGNORED)?).collect())
+}
+
+/// Repositories inside this one that only the present rules hide: those of a commit's tree do not.
+pub(super) fn hidden_repositories(
+    repo: &Repo,
+    commit: &str,
+) -> Result<Vec<PathBuf>, SnapshotError> {
+    let output = repo.git().run(&IGNORED)?;
+    let folders = output.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
+    let now: Vec<PathBuf> = folders.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+    // Asked for something in them: where the rules are laid out they are no folders.
+    let inside: Vec<PathBuf> = now.iter().map(|path| path.join("x")).collect();
+    let stay = Rules::of(repo, commit)?.ignored(inside.iter())?;
+    Ok(now.into_iter().filter(|path| !stay.contains(&path.join("x"))).collect())
 }
 
 /// Paths that are each ended by NUL; a folder that is a repository of its own is passed over.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use camino::Utf8Path;
 
@@ -52,6 +52,16 @@ const OPERATIONS: [(&str, &str, &str); 6] = [
     ("BISECT_LOG", "bisect", "bisect reset"),
 ];
 
+/// What git leaves in its folder during an operation, its name, and how it is given up without a
+/// change to files, index or commits.
+const GIVING_UP: [(&str, &str, &[&str]); 5] = [
+    ("rebase-merge", "rebase", &["rebase", "--quit"]),
+    ("rebase-apply", "rebase", &["am", "--quit"]),
+    ("CHERRY_PICK_HEAD", "cherry-pick", &["cherry-pick", "--quit"]),
+    ("REVERT_HEAD", "revert", &["revert", "--quit"]),
+    ("MERGE_HEAD", "merge", &["merge", "--quit"]),
+];
+
 impl Repo {
     /// The repository around a project folder, which may be a folder inside the work tree.
     pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
@@ -65,6 +75,12 @@ impl Repo {
         let (top, git_dir) = (path(), path());
         let untouched = untouched_in(project.as_std_path(), &top);
         Ok(Self { git: Git::at(&top), top, git_dir, untouched })
+    }
+
+    /// The repository that has its top in this folder, if there is one: a submodule, for instance.
+    pub(super) fn inside(top: &Path) -> Option<Self> {
+        let git_dir = git_dir_of(top).filter(|git_dir| git_dir.join("HEAD").exists())?;
+        Some(Self { git: Git::at(top), top: top.to_owned(), git_dir, untouched: Vec::new() })
     }
 
     /// Git at the top of the work tree.
@@ -110,6 +126,29 @@ impl Repo {
         is_id.then(|| commit.to_owned())
     }
 
+    /// The branch, or that HEAD is detached, as the file tells; none where refs are kept otherwise.
+    pub(super) fn branch_on_disk(&self) -> Option<Option<String>> {
+        let head = fs_err::read_to_string(self.git_dir.join("HEAD")).ok()?;
+        match head.trim_end().strip_prefix("ref: ") {
+            None => Some(None),
+            Some("refs/heads/.invalid") => None,
+            Some(name) => name.strip_prefix("refs/heads/").map(|branch| Some(branch.to_owned())),
+        }
+    }
+
+    /// Gives up an operation of several steps that was left under way, and names it. The files stay
+    /// as they are, so that they can be saved.
+    pub fn quit_operation(&self) -> Result<Option<&'static str>, GitError> {
+        let mut left = None;
+        for (file, name, quit) in GIVING_UP {
+            if self.git_dir.join(file).exists() {
+                self.git.run(quit)?;
+                left = Some(name);
+            }
+        }
+        Ok(left)
+    }
+
     /// Whether a path, relative to the top, belongs to us or to the client's settings.
     pub fn is_untouched(&self, path: &Path) -> bool {
         self.untouched.iter().any(|folder| path.starts_with(folder))
@@ -125,6 +164,26 @@ impl Repo {
         }
         Ok(())
     }
+}
+
+/// The git folder of a work tree: in it, or where the file in its place says.
+pub(super) fn git_dir_of(top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    let metadata = fs_err::metadata(&dot_git).ok()?;
+    if !metadata.is_file() {
+        return metadata.is_dir().then_some(dot_git);
+    }
+    let text = fs_err::read(&dot_git).ok()?;
+    let place = text.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+    let mut full = top.to_owned();
+    for part in Path::new(OsStr::from_bytes(place)).components() {
+        match part {
+            // By the names alone: what it leads to may have been moved away.
+            Component::ParentDir => drop(full.pop()),
+            other => full.push(other),
+        }
+    }
+    Some(full)
 }
 
 /// Our folders relative to the top of the work tree: those of the project, which may be a folder

@@ -14,6 +14,7 @@ use super::head;
 use super::ignore;
 use super::index;
 use super::inventory::Modes;
+use super::nested::Nested;
 use super::repo::Repo;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
 use super::status::Status;
@@ -123,13 +124,19 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
     index::wait_until_free(repo).map_err(SnapshotError::from)?;
     let status = Status::read(repo).map_err(SnapshotError::from)?;
     refuse_elsewhere(repo, target, &status)?;
-    let extra = endangered(repo, target, &status)?;
+    let committed = differing(repo, target, &status).map_err(SnapshotError::from)?;
+    let mut nested = Nested::plan(repo, target, &status, &committed)?;
+    let extra = Extra {
+        inner: nested.record(repo),
+        left_alone: nested.left_alone.clone(),
+        ..endangered(repo, target, &status, &committed)?
+    };
     let saved = Snapshot::take_with(repo, save_as.name, save_as.message, &status, &extra)?;
     fault::point("restore.saved");
-    let left_alone = saved.record.left_alone.clone();
-    let act = || -> Result<Vec<PathBuf>, SnapshotError> {
+    let mut act = || -> Result<Vec<PathBuf>, SnapshotError> {
         leave_note(repo, target, &status)?;
         fault::point("restore.note-left");
+        nested.take_away(repo, target, save_as)?;
         let changes = changes(repo, target, &saved, &status)?;
         let committed = worktree::apply(repo, &changes, &target.modes())?;
         fault::point("restore.files-changed");
@@ -140,13 +147,14 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         fault::point("restore.index-put");
         worktree::check_out(repo, &committed)?;
         fault::point("restore.checked-out");
+        nested.bring_back(repo, target, save_as)?;
         refresh_index(repo)?;
         remove_note(repo)?;
         fault::point("restore.note-removed");
         Ok(changes.into_iter().map(|change| change.path).collect())
     };
     match act() {
-        Ok(touched) => Ok(Restored { saved, touched, left_alone }),
+        Ok(touched) => Ok(Restored { saved, touched, left_alone: nested.left_alone }),
         Err(SnapshotError::Git(source)) if source.is_overtaken() => {
             Err(Overtaken::Yes(Box::new(saved)))
         }
@@ -199,6 +207,14 @@ impl Target {
         Ok(Self::Snapshot(Box::new(Snapshot::load(repo, name)?)))
     }
 
+    /// Repositories inside that had work of their own when it was saved, or cannot be named.
+    pub fn left_alone(&self) -> &[String] {
+        match self {
+            Self::Snapshot(snapshot) => &snapshot.record.left_alone,
+            Self::Commit(_) => &[],
+        }
+    }
+
     /// The loop's run that made it, if one did.
     pub fn run(&self) -> Option<&str> {
         match self {
@@ -212,6 +228,14 @@ impl Target {
         match self {
             Self::Snapshot(snapshot) => snapshot.record.branches.clone(),
             Self::Commit(_) => BTreeMap::new(),
+        }
+    }
+
+    /// The ref behind it; empty if there is none.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Snapshot(snapshot) => &snapshot.name,
+            Self::Commit(_) => "",
         }
     }
 
@@ -244,17 +268,18 @@ impl Target {
 /// that differ between the two commits, files of the target that git ignores by now, whatever
 /// stands in their way, files that only the present rules hide, and commits that only the
 /// target's branch leads to.
-fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, SnapshotError> {
+fn endangered(
+    repo: &Repo,
+    target: &Target,
+    status: &Status,
+    committed: &[Change],
+) -> Result<Extra, SnapshotError> {
     let mut files: BTreeSet<PathBuf> = target.modes().into_keys().collect();
-    match (status.head.as_deref(), target.head()) {
-        (Some(from), Some(to)) if from != to => {
-            files.extend(diff::between(repo.git(), from, to)?.into_iter().map(|c| c.path));
-        }
-        (Some(only), None) | (None, Some(only)) => {
-            files.extend(diff::all_of(repo.git(), only)?.into_iter().map(|c| c.path));
-        }
-        _ => {}
-    }
+    // A submodule is no file: to look for one would note that it is gone.
+    let is_file = |change: &&Change| {
+        change.to != Content::Submodule && !repo.top().join(&change.path).join(".git").exists()
+    };
+    files.extend(committed.iter().filter(is_file).map(|change| change.path.clone()));
     let written = || files.iter().chain(&status.changed);
     let rules_differ = written().any(|path| ignore::holds_rules(path));
     let in_the_way = worktree::in_the_way(repo.top(), written())?;
@@ -273,7 +298,24 @@ fn endangered(repo: &Repo, target: &Target, status: &Status) -> Result<Extra, Sn
     let with_index =
         matches!(target, Target::Snapshot(snapshot) if snapshot.record.index_time.is_some());
     let replaced_by = Some(target.tree().to_owned());
-    Ok(Extra { files, commits, run: None, branches, replaced_by, with_index })
+    Ok(Extra { files, commits, branches, replaced_by, with_index, ..Extra::default() })
+}
+
+/// What differs between the commit that is checked out and that of the target.
+pub(super) fn differing(
+    repo: &Repo,
+    target: &Target,
+    status: &Status,
+) -> Result<Vec<Change>, GitError> {
+    match (status.head.as_deref(), target.head()) {
+        (Some(from), Some(to)) if from != to => diff::between(repo.git(), from, to),
+        (Some(only), None) => {
+            let all = diff::all_of(repo.git(), only)?.into_iter();
+            Ok(all.map(|change| Change { to: Content::Absent, ..change }).collect())
+        }
+        (None, Some(only)) => diff::all_of(repo.git(), only),
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Files that are ignored now and were not there when the target was saved: its rules do not
@@ -370,6 +412,8 @@ fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(),
 fn leave_note(repo: &Repo, target: &Target, now: &Status) -> io::Result<()> {
     let from = now.head.as_deref().unwrap_or(NO_COMMIT);
     let note = match target {
+        // A submodule's: the note of the repository around it stands for both.
+        Target::Snapshot(snapshot) if snapshot.name.is_empty() => return Ok(()),
         Target::Snapshot(snapshot) => format!("snapshot {} {from}\n", snapshot.name),
         Target::Commit(commit) => format!("commit {commit} {from}\n"),
     };
@@ -380,7 +424,10 @@ fn leave_note(repo: &Repo, target: &Target, now: &Status) -> io::Result<()> {
 }
 
 fn remove_note(repo: &Repo) -> io::Result<()> {
-    fs_err::remove_file(note_path(repo))
+    match fs_err::remove_file(note_path(repo)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn note_path(repo: &Repo) -> PathBuf {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::changed::changed_since;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
+use super::nested::Inner;
 use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 use super::snapshot::Snapshot;
@@ -139,7 +140,7 @@ pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
 }
 
 /// What a discarded attempt had changed, its commits included, as a patch against what took its
-/// place.
+/// place; what it had changed in submodules comes after it.
 pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackError> {
     let snapshot = Snapshot::load(repo, &attempt.name).map_err(RestoreError::from)?;
     let record = snapshot.record;
@@ -148,7 +149,21 @@ pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackEr
         None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
     };
     let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &snapshot.commit, "--"];
-    Ok(repo.git().line(&args)?)
+    let mut text = repo.git().line(&args)?;
+    for (path, inner) in &record.inner {
+        let submodule = Repo::inside(&repo.top().join(path));
+        match (inner, submodule) {
+            (Inner::Moved, _) => text.push_str(&format!("\n{path}: a repository of its own")),
+            (Inner::Absent, _) => text.push_str(&format!("\n{path}: a submodule that is gone")),
+            (Inner::Saved, Some(submodule)) => {
+                // One that was cloned anew does not have it.
+                let inside = changes_of(&submodule, attempt).unwrap_or_default();
+                text.push_str(&format!("\nin {path}:\n{inside}"));
+            }
+            (Inner::Saved, None) | (Inner::Clean { .. }, _) => {}
+        }
+    }
+    Ok(text)
 }
 
 fn discard(

@@ -18,6 +18,7 @@ use super::import::Import;
 use super::index::RawIndex;
 use super::inventory::{Inventory, parse_modes, render_modes};
 use super::ledger;
+use super::nested::{self, Inner};
 use super::repo::{Repo, RepoError};
 use super::status::Status;
 
@@ -69,6 +70,9 @@ pub struct Record {
     pub index_time: Option<(i64, u32)>,
     /// Submodules and inner repositories that were left alone, for messages.
     pub left_alone: Vec<String>,
+    /// Repositories inside that can be returned to their state.
+    #[serde(default)]
+    pub inner: BTreeMap<String, Inner>,
     /// The loop's run that made it; only that loop's sessions may be rolled back to it.
     #[serde(default)]
     pub run: Option<String>,
@@ -137,6 +141,10 @@ pub(super) struct Extra {
     pub(super) replaced_by: Option<String>,
     /// Keep the index file although nothing is staged.
     pub(super) with_index: bool,
+    /// What is known of the repositories inside.
+    pub(super) inner: BTreeMap<String, Inner>,
+    /// Those of them that are left alone.
+    pub(super) left_alone: Vec<String>,
 }
 
 impl Snapshot {
@@ -155,7 +163,12 @@ impl Snapshot {
         run: Option<&str>,
     ) -> Result<Self, SnapshotError> {
         repo.refuse_if_busy()?;
-        let extra = Extra { run: run.map(str::to_owned), ..Extra::default() };
+        let extra = Extra {
+            run: run.map(str::to_owned),
+            inner: nested::at_checkpoint(repo, status)?,
+            left_alone: nested::names(&status.nested),
+            ..Extra::default()
+        };
         Self::take_with(repo, name, message, status, &extra)
     }
 
@@ -176,7 +189,8 @@ impl Snapshot {
             head: status.head.clone(),
             branch: status.branch.clone(),
             index_time: index.as_ref().map(|index| index.time),
-            left_alone: status.nested.iter().map(|p| p.to_string_lossy().into_owned()).collect(),
+            left_alone: extra.left_alone.clone(),
+            inner: extra.inner.clone(),
             run: extra.run.clone(),
             branches: extra.branches.clone(),
             replaced_by: extra.replaced_by.clone(),
@@ -200,6 +214,22 @@ impl Snapshot {
         let commit = commit.trim().to_owned();
         ledger::note(repo, name, &commit);
         Ok(Self { name: name.to_owned(), commit, record, modes })
+    }
+
+    /// Stands for a commit on a branch with nothing uncommitted; there is no ref of it.
+    pub(super) fn of_commit(commit: &str, branch: Option<String>) -> Self {
+        let record = Record {
+            version: VERSION,
+            head: Some(commit.to_owned()),
+            branch,
+            index_time: None,
+            left_alone: Vec::new(),
+            inner: BTreeMap::new(),
+            run: None,
+            branches: BTreeMap::new(),
+            replaced_by: None,
+        };
+        Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }
     }
 
     /// Reads a snapshot back by the name of its ref, which is made again if somebody removed it.

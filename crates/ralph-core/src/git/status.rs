@@ -26,6 +26,13 @@ pub struct Status {
     pub changed: Vec<PathBuf>,
     /// Submodules and repositories inside this one: seen, but never touched.
     pub nested: Vec<PathBuf>,
+    /// Those of them with work that no commit of this repository can hold: uncommitted work in a
+    /// submodule, or a repository that is no submodule.
+    pub unsettled: Vec<PathBuf>,
+    /// Submodules with uncommitted work that are at the commit which is recorded here.
+    pub at_commit: Vec<PathBuf>,
+    /// Files with a conflict that nobody has resolved.
+    pub conflicts: Vec<PathBuf>,
     /// Whether the index is anything but that of HEAD: staged, conflicting or intended changes.
     pub staged: bool,
     /// The objects that only the index holds, so that a snapshot can keep them alive.
@@ -33,7 +40,8 @@ pub struct Status {
 }
 
 impl Status {
-    /// Reads the status of a repository.
+    /// Reads the status of a repository. What of a submodule is looked at, is the user's to set
+    /// (`submodule.<name>.ignore`).
     pub fn read(repo: &Repo) -> Result<Self, GitError> {
         let output = repo.git().run(&[
             "status",
@@ -42,8 +50,6 @@ impl Status {
             "--branch",
             "--untracked-files=all",
             "--no-renames",
-            // Only what the superproject records of a submodule is ours to see.
-            "--ignore-submodules=dirty",
         ])?;
         Ok(Self::parse(&output))
     }
@@ -61,7 +67,7 @@ impl Status {
                 [b'#', ..] => status.header(record),
                 [b'1', ..] => status.ordinary(record),
                 [b'u', ..] => status.conflict(record),
-                [b'?', b' ', path @ ..] => status.note(path, false),
+                [b'?', b' ', path @ ..] => status.note(path, b"N..."),
                 _ => {}
             }
         }
@@ -80,7 +86,8 @@ impl Status {
     /// `1 XY sub mH mI mW hH hI path`
     fn ordinary(&mut self, record: &[u8]) {
         let fields: Vec<&[u8]> = record.splitn(9, |byte| *byte == b' ').collect();
-        let [_, states, kind, head_mode, index_mode, _, _, index_object, path] = fields.as_slice()
+        let [_, states, kind, head_mode, index_mode, disk_mode, _, index_object, path] =
+            fields.as_slice()
         else {
             return;
         };
@@ -89,12 +96,21 @@ impl Status {
         let intended = *states == b".D" && EMPTY_BLOBS.contains(index_object);
         if states.first() != Some(&b'.') || *head_mode == b"000000" || intended {
             self.staged = true;
-            let index_mode = std::str::from_utf8(index_mode).unwrap_or_default();
-            if !matches!(index_mode, "000000" | "160000") {
+            if ![b"000000".as_slice(), b"160000"].contains(index_mode) {
                 self.staged_objects.push(String::from_utf8_lossy(index_object).into_owned());
             }
         }
-        self.note(path, kind.first() == Some(&b'S'));
+        self.note(path, kind);
+        if *states == b".M" && kind.starts_with(b"S.") && *disk_mode == b"160000" {
+            self.at_commit.push(as_path(path));
+        }
+        // Where a file became a repository or the other way round, there is a file to look after.
+        let is_file = |mode: &&[u8]| mode.starts_with(b"1") && *mode != b"160000";
+        if kind.first() == Some(&b'S')
+            && [head_mode, index_mode, disk_mode].into_iter().any(is_file)
+        {
+            self.changed.push(as_path(path));
+        }
     }
 
     /// `u XY sub m1 m2 m3 mW h1 h2 h3 path`
@@ -104,24 +120,34 @@ impl Status {
             return;
         };
         self.staged = true;
-        let submodule = kind.first() == Some(&b'S');
-        if !submodule {
+        if kind.first() != Some(&b'S') {
             let stages =
                 [first, second, third].into_iter().filter(|id| id.iter().any(|b| *b != b'0'));
             self.staged_objects.extend(stages.map(|id| String::from_utf8_lossy(id).into_owned()));
         }
-        self.note(path, submodule);
+        self.note(path, kind);
+        self.conflicts.push(as_path(path));
     }
 
-    /// A repository that git does not know as a submodule is listed as a folder.
-    fn note(&mut self, path: &[u8], submodule: bool) {
-        let nested = submodule || path.ends_with(b"/");
-        let path = PathBuf::from(OsStr::from_bytes(path));
-        let list = if nested { &mut self.nested } else { &mut self.changed };
-        if list.last() != Some(&path) {
-            list.push(path);
+    /// A repository that git does not know as a submodule is listed as a folder. Of a submodule
+    /// the kind is `S<commit><modified><untracked>`.
+    fn note(&mut self, path: &[u8], kind: &[u8]) {
+        let is_folder = path.ends_with(b"/");
+        let path = as_path(path);
+        let is_submodule = kind.first() == Some(&b'S');
+        let list = if is_submodule || is_folder { &mut self.nested } else { &mut self.changed };
+        if list.last() == Some(&path) {
+            return;
         }
+        if is_folder || (is_submodule && (kind.contains(&b'M') || kind.contains(&b'U'))) {
+            self.unsettled.push(path.clone());
+        }
+        list.push(path);
     }
+}
+
+fn as_path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -141,6 +167,7 @@ mod tests {
         let odd = PathBuf::from(OsStr::from_bytes(b"a b\xff\nc"));
         assert_eq!(status.changed, [odd, PathBuf::from("new file")]);
         assert_eq!(status.nested, [PathBuf::from("repo/")]);
+        assert_eq!(status.unsettled, status.nested);
         assert!(!status.staged);
     }
 
@@ -153,6 +180,21 @@ mod tests {
         let conflict = Status::parse(b"u UU N... 100644 100644 100644 100644 aa bb 00 x\0");
         assert_eq!(conflict.staged_objects, ["aa", "bb"]);
         assert!(conflict.staged);
+        assert_eq!(conflict.conflicts, [PathBuf::from("x")]);
+    }
+
+    #[test]
+    fn work_in_a_submodule_is_told_from_a_new_commit_of_it() {
+        let line = |kind: &str, disk: &str| {
+            Status::parse(format!("1 .M {kind} 160000 160000 {disk} aa bb lib\0").as_bytes())
+        };
+        let lib = [PathBuf::from("lib")];
+        let moved = line("SC..", "160000");
+        assert_eq!((moved.nested.as_slice(), moved.unsettled.len()), (&lib[..], 0));
+        assert_eq!(line("S.M.", "160000").unsettled, lib);
+        assert_eq!(line("SC.U", "160000").unsettled, lib);
+        let file = line("S...", "100644");
+        assert_eq!((file.nested.as_slice(), file.changed.as_slice()), (&lib[..], &lib[..]));
     }
 
     #[test]

@@ -100,6 +100,10 @@ pub(super) fn in_the_way<'a>(
 }
 
 fn collect_files(top: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    // A repository of its own is moved as a whole.
+    if top.join(folder).join(".git").exists() {
+        return Ok(());
+    }
     for entry in fs_err::read_dir(top.join(folder))? {
         let entry = entry?;
         let path = folder.join(entry.file_name());

@@ -1,25 +1,14 @@
-//! The user's own checks: each command under `sh -c`, in a process group of its own, until a
-//! deadline, with as much of its output as a person or a prompt can use.
+//! The user's own checks: each command under `sh -c`, until a deadline; how they are watched is
+//! `supervised.rs`.
 
-use std::io::{self, PipeReader, Read};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::io;
+use std::process::Command;
+use std::time::Duration;
 
 use camino::Utf8Path;
-use wait_timeout::ChildExt;
 
-/// What is kept of the beginning and of the end of the output.
-const KEPT_START: usize = 16 * 1024;
-const KEPT_END: usize = 48 * 1024;
-
-/// How often the wish to stop is looked at.
-const PULSE: Duration = Duration::from_millis(25);
-
-/// How long the pipe is read after the command ended: a process that it left behind may hold it.
-const DRAIN: Duration = Duration::from_millis(500);
+use crate::supervised;
+pub use crate::supervised::CheckEnd;
 
 /// One check that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,17 +19,6 @@ pub struct Check {
     pub end: CheckEnd,
     /// What it printed, cut in the middle.
     pub output: String,
-}
-
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckEnd {
-    /// By itself, with this code; none if a signal ended it.
-    Exited(Option<i32>),
-    /// It took too long and was killed.
-    TimedOut,
-    /// We were asked to stop, and it was killed.
-    Stopped,
 }
 
 impl Check {
@@ -105,108 +83,23 @@ fn run(
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Check> {
-    let (reader, writer) = io::pipe()?;
-    let mut child = shell(bench.dir, command)
-        .env(RUN_MARK, bench.run)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .spawn()?;
-    let kept = Arc::new(Mutex::new(Kept::default()));
-    let closed = collect(reader, Arc::clone(&kept));
-    let end = wait(&mut child, limit, stop)?;
-    // Whoever still holds the pipe was left behind by the command, in its group or outside of it.
-    if !matches!(end, CheckEnd::Exited(_)) || closed.recv_timeout(PULSE).is_err() {
-        kill_group(child.id());
-        let _ = closed.recv_timeout(DRAIN);
-    }
-    let output = kept.lock().unwrap_or_else(PoisonError::into_inner).text();
+    let mut shell = shell(bench.dir, command);
+    shell.env(RUN_MARK, bench.run);
+    let (end, output) = supervised::run(shell, &[], limit, stop)?;
     Ok(Check { command: command.to_owned(), end, output })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
 fn shell(dir: &Utf8Path, command: &str) -> Command {
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command).current_dir(dir).process_group(0);
+    shell.arg("-c").arg(command).current_dir(dir);
     shell
-}
-
-fn wait(
-    child: &mut Child,
-    limit: Option<Duration>,
-    stop: &dyn Fn() -> bool,
-) -> io::Result<CheckEnd> {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.wait_timeout(PULSE)? {
-            return Ok(CheckEnd::Exited(ExitStatus::code(&status)));
-        }
-        let end = match limit {
-            _ if stop() => CheckEnd::Stopped,
-            Some(limit) if begun.elapsed() >= limit => CheckEnd::TimedOut,
-            _ => continue,
-        };
-        kill_group(child.id());
-        child.kill()?;
-        child.wait()?;
-        return Ok(end);
-    }
-}
-
-/// Through the shell, because the standard library kills single processes only and the hooks are
-/// to link no more than they need.
-fn kill_group(group: u32) {
-    // In this form every shell understands it.
-    let kill = format!("kill -s KILL -- -{group}");
-    let mut shell = shell(Utf8Path::new("/"), &kill);
-    let _ = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-}
-
-/// Reads in a thread of its own until the pipe is closed, and says when it is.
-fn collect(mut reader: PipeReader, kept: Arc<Mutex<Kept>>) -> Receiver<()> {
-    let (sender, closed) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut part = [0; 16 * 1024];
-        while let Ok(count @ 1..) = reader.read(&mut part) {
-            let bytes = part.get(..count).unwrap_or_default();
-            kept.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
-        }
-        let _ = sender.send(());
-    });
-    closed
-}
-
-/// The beginning and the end of an output of any length.
-#[derive(Debug, Default)]
-struct Kept {
-    start: Vec<u8>,
-    end: Vec<u8>,
-    left_out: usize,
-}
-
-impl Kept {
-    fn add(&mut self, bytes: &[u8]) {
-        let room = KEPT_START.saturating_sub(self.start.len()).min(bytes.len());
-        let (first, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-        self.start.extend_from_slice(first);
-        self.end.extend_from_slice(rest);
-        let excess = self.end.len().saturating_sub(KEPT_END);
-        self.end.drain(..excess);
-        self.left_out += excess;
-    }
-
-    fn text(&self) -> String {
-        let start = String::from_utf8_lossy(&self.start);
-        let end = String::from_utf8_lossy(&self.end);
-        match self.left_out {
-            0 => format!("{start}{end}"),
-            count => format!("{start}\n[… {count} bytes left out …]\n{end}"),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use test_support::Scratch;
 
     use super::*;

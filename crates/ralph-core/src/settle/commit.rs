@@ -1,34 +1,52 @@
 //! The user's commit: everything that git does not ignore, with the user's hooks and identity.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::attempt::Attempt;
 use super::procedure::Place;
 use crate::fault;
-use crate::git::{GitError, Repo, Status};
+use crate::git::{GitError, Repo, Status, Watch};
 use crate::state::StateDir;
 
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
-/// Commits everything that is not ignored on top of `head`, and returns the commit that is checked out then; it is
-/// the agent's own one if nothing was left to commit.
-pub(super) fn commit_all(
+/// The command that runs the user's hooks.
+pub(super) const COMMAND: &str = "commit";
+
+/// Stages everything that is not ignored, but for the repositories in `left_out`.
+pub(super) fn stage_all(
     place: &Place<'_>,
     head: Option<&str>,
-    message: &str,
-) -> Result<Option<String>, GitError> {
-    let repo = place.repo;
-    repo.git().run(&["add", "--all", "--", "."])?;
+    left_out: &[PathBuf],
+) -> Result<(), GitError> {
+    let all = ["add", "--all", "--", "."].map(OsString::from);
+    let but = left_out.iter().map(|path| {
+        let mut pathspec = OsString::from(":(top,exclude,literal)");
+        pathspec.push(path);
+        pathspec
+    });
+    place.repo.git().run(&all.into_iter().chain(but).collect::<Vec<_>>())?;
     if !place.state.is_hidden() {
         leave_out_state(place, head.is_some())?;
     }
     fault::point("commit.staged");
+    Ok(())
+}
+
+/// Commits what is staged on top of `head`, and returns the commit that is checked out then; it is
+/// the agent's own one if nothing was left to commit.
+pub(super) fn commit_staged(
+    repo: &Repo,
+    head: Option<&str>,
+    message: &str,
+    watch: Watch<'_>,
+) -> Result<Option<String>, GitError> {
     let commit = |who: &[&str]| {
-        let args = [who, &["commit", "--quiet", "--file=-"]].concat();
-        commit_patiently(repo, &args, message)
+        let args = [who, &[COMMAND, "--quiet", "--file=-"]].concat();
+        commit_patiently(repo, &args, message, watch)
     };
     // What may be missing is looked into only once git has refused: it nearly never does.
     match commit(&[]) {
@@ -46,16 +64,21 @@ fn knows_the_author(repo: &Repo) -> bool {
 /// How often a commit is tried while somebody else commits as well.
 const MOST_TRIES: usize = 10;
 
-fn commit_patiently(repo: &Repo, args: &[&str], message: &str) -> Result<(), GitError> {
-    let commit = || repo.git().with_hooks().feed(args, message.as_bytes());
+fn commit_patiently(
+    repo: &Repo,
+    args: &[&str],
+    message: &str,
+    watch: Watch<'_>,
+) -> Result<(), GitError> {
+    let commit = || repo.git().commit(args, message, watch);
     let mut tried = commit();
     for _ in 1..MOST_TRIES {
         match tried {
             Err(error) if error.is_overtaken() => tried = commit(),
-            other => return other.map(drop),
+            other => return other,
         }
     }
-    tried.map(drop)
+    tried
 }
 
 /// Takes our own state out of the index, where a `.gitignore` that somebody changed shows it.
@@ -78,7 +101,7 @@ fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> 
     place.repo.git().run(&args).map(drop)
 }
 
-/// Takes back what [`commit_all`] staged; the files stay as they are.
+/// Takes back what [`stage_all`] staged; the files stay as they are.
 pub(super) fn unstage(repo: &Repo) -> Result<(), GitError> {
     let has_commit = repo.head()?.is_some();
     let args: &[&str] = if has_commit { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };

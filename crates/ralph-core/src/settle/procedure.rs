@@ -13,18 +13,25 @@ use super::attempt::{self, Attempt};
 use super::check::{Bench, Check, CheckEnd, run_checks};
 use super::commit;
 use super::marker::Marker;
+use super::nested;
 use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
 use crate::fault;
-use crate::git::{CheckpointError, GitError, Repo, RollbackError, Status, finish_interrupted};
+use crate::git::{
+    CheckpointError, GitError, Repo, RollbackError, Status, Watch, finish_interrupted,
+    remove_dead_locks,
+};
 use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Options, UnknownStory};
 use crate::project_plan;
 use crate::secrets::mask;
 use crate::state::{self, Cap, Event, Journal, StateDir};
 use crate::weakening::weakened_since;
+
+/// What a commit may take even when the run's time is used up.
+const LEAST_FOR_A_COMMIT: Duration = Duration::from_secs(10);
 
 /// Where an attempt takes place.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +71,8 @@ pub struct Report {
     /// Whether the agent said explicitly that the story is done. Then checks that pass are enough
     /// even if no file changed.
     pub claimed: bool,
+    /// How long it is until the run's time is used up; none without such a limit.
+    pub time_left: Option<Duration>,
 }
 
 /// What became of an attempt that the agent ended well.
@@ -121,7 +130,7 @@ pub enum SettleError {
     Story(#[from] UnknownStory),
 }
 
-/// Settles an attempt that the agent ended well. `stop` is asked while checks run.
+/// Settles an attempt that the agent ended well. `stop` is asked while checks and commit run.
 pub fn settle(
     place: &Place<'_>,
     attempt: &Attempt,
@@ -141,10 +150,15 @@ pub fn settle(
     if let Some(why) = commit::return_to_branch(place.repo, attempt, &status)? {
         return Ok(Outcome::Displaced(why));
     }
+    let unsettled = nested::since(place, &status.unsettled)?;
+    let left_out = nested::untouched(place, &status.unsettled);
     let files = changed_since(place, attempt, status)?;
     let has_checks = !place.config.verify.commands.is_empty();
     if files.is_empty() && !(report.claimed && has_checks) {
         return Ok(Outcome::NothingChanged);
+    }
+    if let Some(refusal) = nested::refusal(&unsettled) {
+        return Ok(Outcome::CommitRefused(refusal));
     }
     let verify = &place.config.verify;
     let bench = Bench { dir: place.root, run: place.run };
@@ -159,9 +173,10 @@ pub fn settle(
         return Ok(Outcome::TestsWeakened(what.clone()));
     }
     fault::point("settle.checked");
-    let commit = match tick_and_commit(place, attempt)? {
+    let limit = commit_limit(verify.timeout.limit(), report.time_left);
+    let commit = match tick_and_commit(place, attempt, &left_out, Watch { limit, stop })? {
         Ok(commit) => commit,
-        Err(refusal) => return Ok(Outcome::CommitRefused(refusal)),
+        Err(outcome) => return Ok(outcome),
     };
     fault::point("settle.committed");
     let done = Done { commit, files, checks, weakened };
@@ -184,7 +199,7 @@ pub(super) fn weakened(
 
 /// The files that differ from what was there when the attempt began; plan, progress and our own
 /// folders do not count.
-pub fn changed_files(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<PathBuf>, GitError> {
+pub fn changed_files(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<PathBuf>, SettleError> {
     changed_since(place, attempt, Status::read(place.repo)?)
 }
 
@@ -192,10 +207,10 @@ fn changed_since(
     place: &Place<'_>,
     attempt: &Attempt,
     status: Status,
-) -> Result<Vec<PathBuf>, GitError> {
+) -> Result<Vec<PathBuf>, SettleError> {
     let mut files = status.changed;
     // A submodule that points elsewhere is work as well.
-    files.extend(status.nested);
+    files.extend(nested::since(place, &status.nested)?);
     if let Some(head) = status.head.filter(|head| Some(head) != attempt.head.as_ref()) {
         files.extend(commit::files_between(place.repo, attempt.head.as_deref(), &head)?);
     }
@@ -217,11 +232,13 @@ fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
 }
 
 /// The tick is written first, so that it is part of the commit; until the commit is there, the
-/// marker says that the tick is not to be believed. The inner error is a commit that was refused.
+/// marker says that the tick is not to be believed. The inner error is a commit that was not made.
 fn tick_and_commit(
     place: &Place<'_>,
     attempt: &Attempt,
-) -> Result<Result<Option<String>, String>, SettleError> {
+    left_out: &[PathBuf],
+    watch: Watch<'_>,
+) -> Result<Result<Option<String>, Outcome>, SettleError> {
     let open = plan_now(place, attempt)?;
     let ticked = open.tick(&attempt.story)?;
     let head = place.repo.head()?;
@@ -231,18 +248,42 @@ fn tick_and_commit(
     fault::point("settle.ticked");
     let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = format!("feat({}): {title}\n", attempt.story);
-    match commit::commit_all(place, head.as_deref(), &message) {
-        Ok(commit) => Ok(Ok(commit)),
-        Err(refusal) => {
-            state::replace_users(&attempt.plan, open.bytes())?;
-            commit::unstage(place.repo)?;
-            Marker::clear(place.state)?;
-            match refusal {
-                GitError::Failed { stderr, .. } => Ok(Err(stderr)),
-                other => Err(other.into()),
-            }
+    let committed = commit::stage_all(place, head.as_deref(), left_out)
+        .and_then(|()| commit::commit_staged(place.repo, head.as_deref(), &message, watch));
+    let refusal = match committed {
+        Ok(commit) => return Ok(Ok(commit)),
+        Err(refusal) => refusal,
+    };
+    if let GitError::Deadline { .. } | GitError::Stopped { .. } = refusal {
+        remove_dead_locks(place.repo);
+        let now = place.repo.head()?;
+        // What hung came after the commit, a `post-commit` for instance.
+        if now != head {
+            return Ok(Ok(now));
         }
     }
+    state::replace_users(&attempt.plan, open.bytes())?;
+    commit::unstage(place.repo)?;
+    Marker::clear(place.state)?;
+    match refusal {
+        GitError::Failed { stderr, .. } => Ok(Err(Outcome::CommitRefused(stderr))),
+        GitError::Deadline { seconds, command, .. } if command.contains(commit::COMMAND) => {
+            let text = format!(
+                "it did not end within {seconds} seconds and was ended; does a git hook \
+                 (pre-commit, commit-msg) hang?"
+            );
+            Ok(Err(Outcome::CommitRefused(text)))
+        }
+        GitError::Stopped { .. } => Ok(Err(Outcome::Stopped)),
+        other => Err(other.into()),
+    }
+}
+
+/// A commit may take as long as a check, and no longer than the run may; but a budget that the
+/// checks used up does not keep work from being committed that has passed them.
+fn commit_limit(check: Option<Duration>, time_left: Option<Duration>) -> Option<Duration> {
+    let time_left = time_left.map(|left| left.max(LEAST_FOR_A_COMMIT));
+    check.into_iter().chain(time_left).min()
 }
 
 /// What follows from a commit that is there; done again after a crash, it does no harm.
@@ -333,4 +374,24 @@ pub fn mark_blocked(place: &Place<'_>, attempt: &Attempt, why: &str) -> Result<(
     state::replace_users(&attempt.plan, &blocked)?;
     place.journal.append(&Event::StorySetAside { why: why.to_owned() })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_bounded_by_the_shorter_of_two_limits_and_has_time_at_all() {
+        let seconds = |number: Option<u64>| number.map(Duration::from_secs);
+        for (check, left, limit) in [
+            (Some(60), None, Some(60)),
+            (Some(60), Some(20), Some(20)),
+            (Some(60), Some(0), Some(10)),
+            (Some(1), Some(0), Some(1)),
+            (None, Some(30), Some(30)),
+            (None, None, None),
+        ] {
+            assert_eq!(commit_limit(seconds(check), seconds(left)), seconds(limit));
+        }
+    }
 }

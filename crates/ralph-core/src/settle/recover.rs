@@ -6,7 +6,7 @@ use super::marker::Marker;
 use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::fault;
-use crate::git::wait_for_orphaned_commit;
+use crate::git::end_orphaned_commit;
 use crate::plan::State;
 use crate::state;
 
@@ -39,7 +39,7 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
         return Ok(Recovered::Nothing);
     };
     // The commit may be made yet.
-    wait_for_orphaned_commit(place.repo.top());
+    end_orphaned_commit(place.repo.top(), &|| false);
     let head = place.repo.head()?;
     if head == marker.head {
         repair_plan(place, &attempt)?;

@@ -26,6 +26,8 @@ pub const SAVED_LEDGER: &str = "ralph-saved";
 
 /// A copy of `.ralph/` in the git folder of a work tree, for as long as an agent is at work.
 pub const REFUGE: &str = "ralph-kept";
+/// Where repositories are kept that were moved out of the tree, in the git folder.
+pub const NESTED_DIR: &str = "ralph-nested";
 
 /// What `.ralph/.gitignore` says: state stays out of git; plan, progress, prompt, configuration,
 /// lifecycle scripts and guardrails stay visible to it.

@@ -365,35 +365,6 @@ fn a_project_in_a_subfolder_keeps_its_own_state_and_settings() {
 }
 
 #[test]
-fn submodules_and_inner_repositories_are_left_alone_and_named() {
-    let test = TestRepo::new();
-    let library = TestRepo::new();
-    test.git([
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        library.root().as_str(),
-        "lib",
-    ]);
-    test.commit_all("submodule");
-    test.write("inner/file", "x");
-    test.git_in(test.root().join("inner").as_std_path(), ["init", "-q"]);
-    let (repo, state) = checkpoint(&test);
-    test.write("lib/a.txt", "work in the submodule");
-    test.git_in(test.root().join("lib").as_std_path(), ["commit", "-qam", "in the submodule"]);
-    test.write("inner/file", "work in the inner repository");
-    test.write("a.txt", "agent");
-    let restored = rollback(&repo, &state, None, "why").unwrap();
-    assert_eq!(restored.left_alone, ["lib", "inner/"]);
-    let files = test.fingerprint().files;
-    assert_eq!(files[Path::new("lib/a.txt")].1, b"work in the submodule");
-    assert_eq!(files[Path::new("inner/file")].1, b"work in the inner repository");
-    assert_eq!(files[Path::new("a.txt")].1, b"a\n");
-}
-
-#[test]
 fn an_operation_under_way_is_refused_with_a_way_out() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);

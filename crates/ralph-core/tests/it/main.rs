@@ -10,6 +10,7 @@
 mod docs;
 mod gates;
 mod git_ledger;
+mod git_nested;
 mod git_restore;
 mod git_restore_properties;
 mod git_rollback;

@@ -1,0 +1,83 @@
+//! The user's own git hooks: heard, and never waited for without an end.
+
+use crate::stage::{Stage, is_alive, signal, until};
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+/// A hook that says who it is and then hangs, the first time it is called.
+fn hangs(stage: &Stage, hook: &str) {
+    let path = format!(".git/hooks/{hook}");
+    let once = "mkdir \"$AGENT_NOTES/hung\" 2>/dev/null || exit 0";
+    stage
+        .repo
+        .write(&path, format!("#!/bin/sh\n{once}\necho $$ >\"$AGENT_NOTES/hook\"\nsleep 600\n"));
+    stage.repo.chmod(&path, 0o755);
+}
+
+#[test]
+fn one_that_hangs_costs_an_attempt_and_is_ended() {
+    for hook in ["pre-commit", "commit-msg"] {
+        let stage = Stage::new("works", ONE);
+        hangs(&stage, hook);
+        let ran = stage.run(&["--verify-timeout", "1"]);
+        ran.ended(0).says("did not end within 1 seconds").says("hook");
+        assert!(!is_alive(&stage.note("hook")), "{hook}");
+        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"], "{hook}");
+        assert_eq!((stage.discarded(), stage.plan()), (1, ONE.replace("[ ]", "[x]")), "{hook}");
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn one_that_hangs_after_the_commit_does_not_undo_it() {
+    let stage = Stage::new("works", ONE);
+    hangs(&stage, "post-commit");
+    stage.run(&["--verify-timeout", "1"]).ended(0);
+    assert!(!is_alive(&stage.note("hook")));
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    assert_eq!((stage.discarded(), stage.plan()), (0, ONE.replace("[ ]", "[x]")));
+    stage.is_clean();
+}
+
+#[test]
+fn a_signal_ends_one_that_hangs() {
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let stage = Stage::new("works", ONE);
+        hangs(&stage, "pre-commit");
+        let mut child = stage.start(&[]);
+        until("git commits", || !stage.note("hook").is_empty());
+        signal(name, child.id());
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert!(!is_alive(&stage.note("hook")));
+        assert_eq!((stage.plan().as_str(), stage.discarded()), (ONE, 1));
+        stage.is_clean();
+        stage.run(&[]).ended(0);
+        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    }
+}
+
+#[test]
+fn one_that_outlived_its_loop_is_named_and_ended_by_the_next_start() {
+    let stage = Stage::new("works", ONE);
+    hangs(&stage, "pre-commit");
+    let mut child = stage.start(&[]);
+    until("git commits", || !stage.note("hook").is_empty());
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    assert!(is_alive(&stage.note("hook")), "the hook outlives a loop that is killed");
+    stage.run(&[]).ended(0).says("git hooks outlived a run that was killed");
+    assert!(!is_alive(&stage.note("hook")));
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    stage.is_clean();
+}
+
+#[test]
+fn a_daemon_that_one_leaves_does_not_hold_us_up() {
+    let stage = Stage::new("works", ONE);
+    let hook = ".git/hooks/post-commit";
+    stage.repo.write(hook, "#!/bin/sh\nsetsid sleep 600 &\n");
+    stage.repo.chmod(hook, 0o755);
+    let begun = std::time::Instant::now();
+    stage.run(&[]).ended(0);
+    assert!(begun.elapsed().as_secs() < 60);
+}
