@@ -34,9 +34,7 @@ pub(crate) fn save(repo: &Repo, name: &str) -> Result<Snapshot, Failure> {
 /// Takes the saved work out of the tree, but for the files that `keep` names.
 pub(crate) fn clear(repo: &Repo, keep: &dyn Fn(&Path) -> bool) -> Result<(), Failure> {
     let status = Status::read(repo)?;
-    let reset: &[&str] =
-        if status.head.is_some() { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
-    repo.git().run(reset)?;
+    git::unstage_all(repo)?;
     fault::point("aside.unstaged");
     let changed = status.changed.iter().filter(|path| !keep(path));
     for path in changed {

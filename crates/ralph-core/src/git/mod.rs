@@ -50,6 +50,7 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub(crate) use command::wait_for_orphaned_commit;
 pub use command::{Git, GitError};
 pub(crate) use contents::{content_now, contents_at};
+pub use index::unstage_all;
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{

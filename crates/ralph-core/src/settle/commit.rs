@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::attempt::Attempt;
+use super::own_commit;
 use super::procedure::Place;
 use crate::fault;
 use crate::git::{GitError, Repo, Status};
@@ -13,12 +14,12 @@ use crate::state::StateDir;
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
-/// Commits everything that is not ignored on top of `head`, and returns the commit that is checked out then; it is
-/// the agent's own one if nothing was left to commit.
+/// Commits everything that is not ignored on top of `head`, and returns the commit; it is the
+/// agent's own one if nothing was left to commit.
 pub(super) fn commit_all(
     place: &Place<'_>,
     head: Option<&str>,
-    message: &str,
+    subject: &str,
 ) -> Result<Option<String>, GitError> {
     let repo = place.repo;
     repo.git().run(&["add", "--all", "--", "."])?;
@@ -28,15 +29,19 @@ pub(super) fn commit_all(
     fault::point("commit.staged");
     let commit = |who: &[&str]| {
         let args = [who, &["commit", "--quiet", "--file=-"]].concat();
-        commit_patiently(repo, &args, message)
+        commit_patiently(repo, &args, &format!("{subject}\n"))
     };
     // What may be missing is looked into only once git has refused: it nearly never does.
     match commit(&[]) {
-        Err(GitError::Failed { .. }) if !is_staged(repo, head)? => {}
+        Err(GitError::Failed { .. }) if !is_staged(repo, head)? => return repo.head(),
         Err(GitError::Failed { .. }) if !knows_the_author(repo) => commit(&NOBODY)?,
         other => other?,
     }
-    repo.head()
+    // Not simply the one that is checked out: somebody may have committed after us.
+    match own_commit::just_made(repo, subject) {
+        Some(commit) => Ok(Some(commit)),
+        None => repo.head(),
+    }
 }
 
 fn knows_the_author(repo: &Repo) -> bool {
@@ -76,13 +81,6 @@ fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> 
     let mut args: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
     args.extend(StateDir::uncommitted().map(pattern));
     place.repo.git().run(&args).map(drop)
-}
-
-/// Takes back what [`commit_all`] staged; the files stay as they are.
-pub(super) fn unstage(repo: &Repo) -> Result<(), GitError> {
-    let has_commit = repo.head()?.is_some();
-    let args: &[&str] = if has_commit { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
-    repo.git().run(args).map(drop)
 }
 
 fn is_staged(repo: &Repo, head: Option<&str>) -> Result<bool, GitError> {

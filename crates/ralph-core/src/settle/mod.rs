@@ -42,6 +42,7 @@ mod attempt;
 mod check;
 mod commit;
 mod marker;
+mod own_commit;
 mod procedure;
 mod recover;
 mod repaired_plan;

@@ -13,12 +13,15 @@ use super::attempt::{self, Attempt};
 use super::check::{Bench, Check, CheckEnd, run_checks};
 use super::commit;
 use super::marker::Marker;
+use super::own_commit;
 use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
 use crate::fault;
-use crate::git::{CheckpointError, GitError, Repo, RollbackError, Status, finish_interrupted};
+use crate::git::{
+    CheckpointError, GitError, Repo, RollbackError, Status, finish_interrupted, unstage_all,
+};
 use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Options, UnknownStory};
 use crate::project_plan;
@@ -208,7 +211,7 @@ fn changed_since(
 }
 
 /// A path relative to the top of the work tree, if it is in there.
-fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
+pub(super) fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
     let path = path.as_std_path();
     let real = path.parent().and_then(|folder| folder.canonicalize().ok());
     let real =
@@ -229,13 +232,11 @@ fn tick_and_commit(
     fault::point("settle.marked");
     state::replace_users(&attempt.plan, &ticked)?;
     fault::point("settle.ticked");
-    let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
-    let message = format!("feat({}): {title}\n", attempt.story);
-    match commit::commit_all(place, head.as_deref(), &message) {
+    match commit::commit_all(place, head.as_deref(), &own_commit::subject(attempt)) {
         Ok(commit) => Ok(Ok(commit)),
         Err(refusal) => {
             state::replace_users(&attempt.plan, open.bytes())?;
-            commit::unstage(place.repo)?;
+            unstage_all(place.repo)?;
             Marker::clear(place.state)?;
             match refusal {
                 GitError::Failed { stderr, .. } => Ok(Err(stderr)),

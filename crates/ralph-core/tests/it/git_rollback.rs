@@ -99,10 +99,24 @@ fn old_checkpoints_are_pruned_and_discarded_attempts_never() {
     for _ in 0..3 {
         Checkpoint::create(&repo, &state, "again").unwrap();
     }
-    Checkpoint::prune(&repo, 2).unwrap();
+    let newest = Checkpoint::load(&state).unwrap().unwrap();
+    newest.prune_others(&repo, 2).unwrap();
     assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 2);
     assert_eq!(discarded(&repo).unwrap().len(), 1);
     rollback(&repo, &state, None, "the newest checkpoint is still there").unwrap();
+}
+
+#[test]
+fn the_checkpoint_in_use_is_not_pruned_though_others_are_from_the_future() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    for n in 0..3 {
+        let name = format!("refs/ralph/checkpoint/20991231-235959-00{n}");
+        test.git(["update-ref", &name, "HEAD"]);
+    }
+    Checkpoint::load(&state).unwrap().unwrap().prune_others(&repo, 2).unwrap();
+    assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 3);
+    rollback(&repo, &state, None, "it is still there").unwrap();
 }
 
 #[test]
