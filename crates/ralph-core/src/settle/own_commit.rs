@@ -57,9 +57,12 @@ fn is_tick_committed(place: &Place<'_>, attempt: &Attempt) -> bool {
     let Some(path) = below_top(place.repo, &attempt.plan) else { return true };
     let object = format!("HEAD:{}", path.display());
     let Ok(bytes) = git.run(&["cat-file", "blob", &object]) else {
-        let question = ["check-ignore".as_ref(), "--quiet".as_ref(), "--".as_ref(), path.as_os_str()];
+        let question =
+            ["check-ignore".as_ref(), "--quiet".as_ref(), "--".as_ref(), path.as_os_str()];
         return git.run(&question).is_ok();
     };
     let plan = Plan::parse(&attempt.plan, bytes, &place.plan_options());
-    plan.is_ok_and(|plan| plan.story(&attempt.story).is_some_and(|story| story.state == State::Done))
+    plan.is_ok_and(|plan| {
+        plan.story(&attempt.story).is_some_and(|story| story.state == State::Done)
+    })
 }
