@@ -22,25 +22,56 @@ pub(super) fn commit_all(
     subject: &str,
 ) -> Result<Option<String>, GitError> {
     let repo = place.repo;
-    repo.git().run(&["add", "--all", "--", "."])?;
-    if !place.state.is_hidden() {
-        leave_out_state(place, head.is_some())?;
-    }
-    fault::point("commit.staged");
+    let message = format!("{subject}\n");
     let commit = |who: &[&str]| {
         let args = [who, &["commit", "--quiet", "--file=-"]].concat();
-        commit_patiently(repo, &args, &format!("{subject}\n"))
+        commit_patiently(repo, &args, &message)
     };
     // What may be missing is looked into only once git has refused: it nearly never does.
-    match commit(&[]) {
-        Err(GitError::Failed { .. }) if !is_staged(repo, head)? => return repo.head(),
-        Err(GitError::Failed { .. }) if !knows_the_author(repo) => commit(&NOBODY)?,
-        other => other?,
-    }
+    let made = commit_staged(place, head, &|| match commit(&[]) {
+        Err(GitError::Failed { .. }) if is_staged(repo, head)? && !knows_the_author(repo) => {
+            commit(&NOBODY)
+        }
+        other => other,
+    })?;
     // Not simply the one that is checked out: somebody may have committed after us.
     match own_commit::just_made(repo, subject) {
-        Some(commit) => Ok(Some(commit)),
-        None => repo.head(),
+        Some(commit) if made => Ok(Some(commit)),
+        _ => repo.head(),
+    }
+}
+
+/// Stages everything and commits it; tells whether there was anything to commit. A `git commit` of
+/// somebody else's that names files reads the index before it locks it, so what we stage just then
+/// is not in the index that it writes: we stage it again.
+fn commit_staged(
+    place: &Place<'_>,
+    head: Option<&str>,
+    commit: &dyn Fn() -> Result<(), GitError>,
+) -> Result<bool, GitError> {
+    stage(place, head)?;
+    fault::point("commit.staged");
+    let mut tried = commit();
+    for _ in 1..MOST_TRIES {
+        match tried {
+            Err(GitError::Failed { .. }) if !is_staged(place.repo, head)? => {
+                stage(place, head)?;
+                if !is_staged(place.repo, head)? {
+                    return Ok(false);
+                }
+                tried = commit();
+            }
+            other => return other.map(|()| true),
+        }
+    }
+    tried.map(|()| true)
+}
+
+fn stage(place: &Place<'_>, head: Option<&str>) -> Result<(), GitError> {
+    place.repo.git().run(&["add", "--all", "--", "."])?;
+    match place.state.is_hidden() {
+        true => Ok(()),
+        false => leave_out_state(place, head.is_some()),
     }
 }
 
@@ -143,4 +174,46 @@ pub(super) fn return_to_branch(
         (None, None) => Ok(Vec::new()),
     }?;
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use test_support::TestRepo;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::git::unstage_all;
+    use crate::state::Journal;
+
+    #[test]
+    fn what_somebody_elses_commit_took_out_of_the_index_is_staged_again() {
+        let test = TestRepo::new();
+        let state = StateDir::of_project(test.root());
+        state.prepare().unwrap();
+        let (repo, config) = (Repo::open(test.root()).unwrap(), Config::default());
+        let journal = Journal::new(&state, "test");
+        let place = Place {
+            root: test.root(),
+            repo: &repo,
+            state: &state,
+            config: &config,
+            journal: &journal,
+            run: "r1",
+        };
+        test.write("new.txt", "new\n");
+        let head = test.head();
+        let is_first = Cell::new(true);
+        let commit = || {
+            if is_first.replace(false) {
+                unstage_all(&repo)?;
+            }
+            let args = [&NOBODY[..], &["commit", "--quiet", "--file=-"]].concat();
+            commit_patiently(&repo, &args, "work\n")
+        };
+        assert!(commit_staged(&place, Some(&head), &commit).unwrap());
+        assert_eq!(test.git(["show", "HEAD:new.txt"]), "new\n");
+        assert!(!commit_staged(&place, Some(&head), &commit).unwrap(), "nothing is left");
+    }
 }
