@@ -4,7 +4,7 @@ use std::path::Path;
 
 use camino::Utf8Path;
 use ralph_core::git::{
-    Checkpoint, Repo, RollbackError, changed_since, changes_of, discarded, find,
+    Checkpoint, GitError, Repo, RollbackError, changed_since, changes_of, discarded, find,
     finish_interrupted, rollback, rollback_changes, undo,
 };
 use ralph_core::state::{Id, Lock, RESTORE_NOTE};
@@ -234,6 +234,16 @@ fn a_lock_that_stays_is_found_before_anything_is_touched() {
     assert!(error.contains("index.lock") && error.contains("remove that file"), "{error}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     assert!(discarded(&repo).unwrap().is_empty());
+}
+
+#[test]
+fn a_commit_waits_for_the_index_as_well() {
+    let test = TestRepo::new();
+    let repo = Repo::open(test.root()).unwrap();
+    test.write(".git/index.lock", "");
+    let args = ["commit", "--allow-empty", "--file=-"];
+    let error = repo.git().with_hooks().feed(&args, b"waits").unwrap_err();
+    assert!(matches!(error, GitError::Locked { .. }), "{error}");
 }
 
 #[test]

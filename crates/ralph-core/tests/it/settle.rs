@@ -304,6 +304,19 @@ fn the_storys_commit_is_named_even_if_somebody_commits_right_after_it() {
 }
 
 #[test]
+fn a_commit_that_somebody_overtakes_is_made_again() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    let by_hand = "#!/bin/sh\n[ -e .git/once ] && exit\n: >.git/once\n\
+        env -u GIT_INDEX_FILE git commit -q --no-verify --allow-empty --only -m 'by hand'\n";
+    stage.test.write(".git/hooks/pre-commit", by_hand);
+    stage.test.chmod(".git/hooks/pre-commit", 0o755);
+    assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+    assert_eq!(stage.subjects(), ["feat(US-001): Greet", "by hand", "first"]);
+}
+
+#[test]
 fn our_commits_start_no_maintenance() {
     let stage = Stage::new(&[]);
     // Without this it would come a moment later, and not always.
