@@ -5,6 +5,7 @@
 //! nothing is lost whatever happens in between. Clearing and restoring can both be interrupted
 //! and begun again.
 
+mod stamp;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::fault;
 use ralph_core::git::{self, GitError, Repo, SaveAs, Snapshot, SnapshotError, Status, Target};
 
+use self::stamp::Stamp;
 use self::version::{Version, Workshop};
 use crate::exit::Failure;
 
@@ -37,21 +39,36 @@ pub(crate) struct Restored {
     pub(crate) failed: Vec<String>,
 }
 
+/// The work that was saved: its files, as they were on disk just before.
+pub(crate) struct Saved(Vec<(PathBuf, Option<Stamp>)>);
+
 /// Saves the work under the ref `name`; the tree is not touched yet.
-pub(crate) fn save(repo: &Repo, name: &str) -> Result<Snapshot, Failure> {
-    Ok(Snapshot::take(repo, name, "uncommitted work, kept aside")?)
+pub(crate) fn save(repo: &Repo, name: &str) -> Result<Saved, Failure> {
+    let changed = Status::read(repo)?.changed;
+    let stamped = changed.into_iter().map(|path| {
+        let stamp = Stamp::of(&repo.top().join(&path));
+        (path, stamp)
+    });
+    let saved = Saved(stamped.collect());
+    Snapshot::take(repo, name, "uncommitted work, kept aside")?;
+    Ok(saved)
 }
 
-/// Takes the saved work out of the tree, but for the files that `keep` names.
-pub(crate) fn clear(repo: &Repo, keep: &dyn Fn(&Path) -> bool) -> Result<(), Failure> {
-    let status = Status::read(repo)?;
-    let reset: &[&str] =
-        if status.head.is_some() { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
-    repo.git().run(reset)?;
+/// Takes the saved work out of the tree, but for the files that `keep` names and for what somebody
+/// has written since it was saved.
+pub(crate) fn clear(
+    repo: &Repo,
+    saved: &Saved,
+    keep: &dyn Fn(&Path) -> bool,
+) -> Result<(), Failure> {
+    git::unstage_all(repo)?;
     fault::point("aside.unstaged");
-    let changed = status.changed.iter().filter(|path| !keep(path));
-    for path in changed {
-        let committed = match &status.head {
+    let head = repo.head()?;
+    for (path, stamp) in saved.0.iter().filter(|(path, _)| !keep(path)) {
+        if Stamp::of(&repo.top().join(path)) != *stamp {
+            continue;
+        }
+        let committed = match &head {
             Some(head) => Version::committed(repo, head, path)?,
             None => Version::Absent,
         };
@@ -157,5 +174,29 @@ fn merged(workshop: &Workshop<'_>, versions: [&Version; 3]) -> Result<Option<Ver
         // The exit code is the number of conflicts.
         Err(GitError::Failed { code: Some(_), .. }) => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_after_it_was_saved_stays_in_the_tree() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        test.write("a.txt", "changed\n");
+        test.write("new.txt", "new\n");
+        test.write("grows.txt", "saved\n");
+        let saved = save(&repo, "refs/ralph/aside/test").unwrap();
+        test.write("grows.txt", "saved\nwritten since\n");
+        test.write("later.txt", "written since\n");
+        clear(&repo, &saved, &|_| false).unwrap();
+        let read = |name: &str| fs_err::read_to_string(test.root().join(name)).ok();
+        assert_eq!((read("a.txt").as_deref(), read("new.txt")), (Some("a\n"), None));
+        assert_eq!(read("grows.txt").as_deref(), Some("saved\nwritten since\n"));
+        assert_eq!(read("later.txt").as_deref(), Some("written since\n"));
     }
 }

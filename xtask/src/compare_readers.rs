@@ -11,12 +11,12 @@ mod timing;
 use std::hint::black_box;
 
 use anyhow::Result;
-use camino::Utf8Path;
 use clap::{Args, ValueEnum};
 use ralph_core::shell::{self, Script};
 use shuck_parser::parser::{ParseResult, Parser};
+use test_support::all_labelled_commands;
 
-use super::{dist, guard};
+use super::dist;
 use crate::fuzz::CommandLines;
 
 /// What `cargo xtask compare-readers` is told.
@@ -80,13 +80,12 @@ fn shuck(line: &str) -> ParseResult {
 ///
 /// # Errors
 /// When a table cannot be read or the small programs cannot be built or started.
-pub(crate) fn run(project: &Utf8Path, arguments: &CompareReaders) -> Result<()> {
+pub(crate) fn run(arguments: &CompareReaders) -> Result<()> {
     if cfg!(debug_assertions) {
         return dist::run_task(&["compare-readers", "--lines", &arguments.lines.to_string()]);
     }
-    let mut corpus = guard::commands(&project.join("fixtures/commands.tsv"))?;
-    corpus.extend(guard::commands(&project.join("fixtures/commands-extra.tsv"))?);
-    let lines = CommandLines::of(project)?;
+    let corpus = all_labelled_commands();
+    let lines = CommandLines::new();
     if let Some(reader) = arguments.read_with {
         return damage::read_lines(reader, &lines, arguments.from, arguments.lines);
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, ensure};
-use camino::Utf8Path;
+use anyhow::ensure;
 use ralph_core::guard::{self, Facts, Settings};
+use test_support::{COMMAND_TABLES, LabelledCommand, labelled_commands};
 
 /// The share of right answers below which the task fails, for rows that are no matter of taste.
 const BAR: f64 = 1.0;
@@ -21,25 +21,18 @@ struct Score {
 ///
 /// # Errors
 /// When a table cannot be read, or when an answer is wrong that should be right.
-pub(crate) fn run(project: &Utf8Path) -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     let mut certain = Score::default();
-    for file in ["commands.tsv", "commands-extra.tsv"] {
-        let path = project.join("fixtures").join(file);
-        let table = fs_err::read_to_string(&path)?;
-        let mut categories: BTreeMap<(&str, &str), Score> = BTreeMap::new();
+    for file in COMMAND_TABLES {
+        let mut categories: BTreeMap<(String, String), Score> = BTreeMap::new();
         println!("{file}");
-        for (number, line) in table.lines().enumerate().skip(1) {
-            let row = || format!("{path}:{}: five columns are needed", number + 1);
-            let fields: Vec<&str> = line.split('\t').collect();
-            let [expected, category, command, _, tier] = fields.as_slice() else {
-                anyhow::bail!(row());
-            };
-            let command = unescaped(command);
+        for row in labelled_commands(file) {
+            let LabelledCommand { is_denied, category, command, tier } = row;
             let denial = guard::check(&command, &facts(), &Settings::default());
-            let score = categories.entry((tier, category)).or_default();
-            let right = denial.is_some() == (*expected == "block");
+            let score = categories.entry((tier.clone(), category.clone())).or_default();
+            let right = denial.is_some() == is_denied;
             count(score, right, denial.is_some());
-            if *tier != "contested" {
+            if tier != "contested" {
                 count(&mut certain, right, denial.is_some());
             }
             if !right {
@@ -84,21 +77,4 @@ pub(crate) fn facts() -> Facts {
         home: "/home/dev".into(),
         ..Facts::default()
     }
-}
-
-/// The commands of a table, for other tasks.
-///
-/// # Errors
-/// When the table cannot be read.
-pub(crate) fn commands(path: &Utf8Path) -> anyhow::Result<Vec<String>> {
-    let table = fs_err::read_to_string(path)?;
-    table
-        .lines()
-        .skip(1)
-        .map(|line| line.split('\t').nth(2).map(unescaped).context("a row without a command"))
-        .collect()
-}
-
-fn unescaped(field: &str) -> String {
-    field.replace("\\\\", "\u{0}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{0}', "\\")
 }

@@ -71,11 +71,11 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Ci => ci::run(),
-        Task::CompareReaders(arguments) => compare_readers::run(&run::root(), &arguments),
+        Task::CompareReaders(arguments) => compare_readers::run(&arguments),
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),
-        Task::Guard => guard::run(&run::root()),
+        Task::Guard => guard::run(),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),

@@ -2,6 +2,8 @@
 //! true afterwards. docs/reliability.md tells what is promised and how each promise is tested.
 
 mod agents;
+mod clock;
+mod clock_jumps;
 mod concurrency;
 pub(crate) mod dice;
 mod disk;
@@ -61,10 +63,18 @@ enum Campaign {
     Hostile,
     /// Agents that bomb, flood, hide, hang and refuse to end.
     Agents,
+    /// The wall clock is set forward and back; needs libfaketime.
+    Clock,
 }
 
-const ALL: [Campaign; 5] =
-    [Campaign::Kill, Campaign::Disk, Campaign::Concurrency, Campaign::Hostile, Campaign::Agents];
+const ALL: [Campaign; 6] = [
+    Campaign::Kill,
+    Campaign::Disk,
+    Campaign::Concurrency,
+    Campaign::Hostile,
+    Campaign::Agents,
+    Campaign::Clock,
+];
 
 /// Runs the campaigns.
 ///
@@ -113,6 +123,7 @@ impl Campaign {
             Self::Concurrency => ("concurrency", concurrency::run),
             Self::Hostile => ("hostile", hostile::run),
             Self::Agents => ("agents", agents::run),
+            Self::Clock => ("clock", clock_jumps::run),
         };
         let mut tally = Tally::new(name, bounds);
         campaign(binaries, &mut dice, &mut tally)?;

@@ -11,6 +11,7 @@
 )]
 
 mod key_shapes;
+mod labelled_commands;
 mod processes;
 mod program;
 mod repo;
@@ -19,6 +20,9 @@ mod terminal;
 pub mod test_runs;
 
 pub use key_shapes::{KeyShape, key_shapes};
+pub use labelled_commands::{
+    COMMAND_TABLES, LabelledCommand, all_labelled_commands, labelled_commands,
+};
 pub use processes::{is_alive, signal, started_with, until};
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};

@@ -123,13 +123,19 @@ fn weigh(
         nothing_changed: changed.is_empty(),
         only_tests_changed: changed.iter().all(|path| test_files.contains(path)),
         failed_before: memory.failed_at_start(seen.verdict),
-        taken_back_meanwhile: memory.rolled_back_at >= seen.begun_at,
+        taken_back_meanwhile: is_between(seen.begun_at, memory.rolled_back_at, now_ms()),
     }))
 }
 
 /// When the run began, in milliseconds since 1970.
 fn begun_at(call: &Call<'_>) -> u64 {
     now_ms().saturating_sub(call.input.duration_ms.unwrap_or(0))
+}
+
+/// Whether a rollback came while a run was under way. One that lies in the future came before the
+/// clock was set back, and tells nothing: else no failing run would count until the clock is there.
+fn is_between(run_began: u64, rolled_back: u64, now: u64) -> bool {
+    (run_began..=now).contains(&rolled_back)
 }
 
 fn now_ms() -> u64 {
@@ -155,4 +161,24 @@ fn roll_back(
     add_lesson(state, &format!("{why}: run these tests early, and change less at a time."))?;
     let untracked_stay = checkpoint.snapshot.is_none();
     Ok(Done::RolledBack { saved_as, untracked_stay, left_alone: restored.left_alone })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollback_counts_for_the_runs_that_it_interrupted() {
+        for (run_began, rolled_back, now, expected) in [
+            (100, 150, 200, true),
+            (100, 100, 100, true),
+            (100, 50, 200, false),
+            (100, 0, 200, false),
+            // The clock was set back since the rollback.
+            (100, 90_000, 200, false),
+        ] {
+            let found = is_between(run_began, rolled_back, now);
+            assert_eq!(found, expected, "{run_began} {rolled_back} {now}");
+        }
+    }
 }

@@ -22,10 +22,17 @@ const PULSE: Duration = Duration::from_millis(50);
 const FIRST_PAUSE: u64 = 60;
 const LONGEST_PAUSE: u64 = 1800;
 
+/// The longest limits are those of a week. What is said to last longer is a clock that is wrong, the
+/// service's or ours, and is not waited for as such.
+const LONGEST_LIMIT: u64 = 8 * 24 * 3600;
+
 impl Stage {
-    /// Waits until the usage limit is reset.
+    /// Waits until the usage limit is reset. The time is counted by a clock that nobody sets; the
+    /// wall clock can only make it shorter, as after a night in which the machine slept.
     pub(super) fn wait(&mut self, reset: Option<i64>) -> Event {
-        let pause = pause(reset, Timestamp::now().as_second(), self.quota_streak);
+        let now = || Timestamp::now().as_second();
+        let pause = pause(reset, now(), self.quota_streak);
+        let reset = reset.filter(|reset| *reset > now());
         // No longer than the run may take; then the choice of the next story ends it.
         let left = self.config.limits.max_duration.limit();
         let left = left.map(|limit| limit.saturating_sub(self.elapsed()));
@@ -34,6 +41,9 @@ impl Stage {
         while let left @ 1.. = until.saturating_duration_since(Instant::now()).as_millis() {
             if let Some(signal) = self.interrupts.signal() {
                 return Event::Signalled(signal);
+            }
+            if reset.is_some_and(|reset| now() > reset) {
+                break;
             }
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(u64::MAX));
             self.view.waiting(&format!("usage limit; going on in {}", clock(left)));
@@ -192,6 +202,7 @@ fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
     let grown =
         FIRST_PAUSE.saturating_mul(1 << streak.saturating_sub(1).min(10)).min(LONGEST_PAUSE);
     let seconds = match stated {
+        Some(left) if left > LONGEST_LIMIT => grown,
         Some(left) if left > 1 || streak <= 1 => left,
         None if reset.is_some() && streak <= 1 => 1,
         _ => grown,
@@ -213,6 +224,11 @@ mod tests {
             (None, 1, 60),
             (None, 3, 240),
             (None, 40, 1800),
+            // A week is waited for, years are not: then a clock is wrong.
+            (Some(1_000 + 7 * 24 * 3600), 1, 7 * 24 * 3600 + 1),
+            (Some(1_000 + 700 * 24 * 3600), 1, 60),
+            (Some(i64::MAX), 2, 120),
+            (Some(i64::MIN), 1, 1),
         ] {
             let found = pause(reset, 1_000, streak).as_secs();
             assert_eq!(found, seconds, "{reset:?} {streak}");

@@ -249,7 +249,7 @@ impl Stage {
             return Err(NotReady::Dirty { files: named(&dirty) }.into());
         }
         let name = format!("{}/{}", aside::REFS, self.run);
-        aside::save(&self.repo, &name)?;
+        let saved = aside::save(&self.repo, &name)?;
         fault::point("aside.saved");
         self.aside = Some(name);
         // On disk before the tree is touched, so that a crash in between restores it.
@@ -262,7 +262,7 @@ impl Stage {
         }
         .save(self.state())?;
         fault::point("aside.noted");
-        aside::clear(&self.repo, &|path| self.is_ours(path))?;
+        aside::clear(&self.repo, &saved, &|path| self.is_ours(path))?;
         fault::point("aside.cleared");
         let files = counted(dirty.len(), "file", "files");
         self.view.line(format!("uncommitted work is kept aside: {files}"));

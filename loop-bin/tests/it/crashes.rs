@@ -37,6 +37,31 @@ fn while_the_checks_run() {
     assert!(!is_alive(&stage.note("begun")));
 }
 
+#[test]
+fn while_a_lifecycle_script_runs() {
+    let mut stage = Stage::new("works", TWO);
+    stage.script("post_iteration", "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600");
+    let mut child = stage.start(&[]);
+    until("the script runs", || !stage.note("begun").is_empty());
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    assert!(is_alive(&stage.note("begun")), "the script outlives a loop that is killed");
+    stage.repo.remove(".ralph/hooks/post_iteration");
+    complete(&mut stage);
+    assert!(!is_alive(&stage.note("begun")));
+}
+
+/// A story that a hook has committed is neither committed nor counted twice.
+#[test]
+fn of_a_hook_between_the_commit_and_the_rest() {
+    let stage = Stage::new("dies-settling", TWO);
+    stage.run(&[]).ended(0).says("2 stories committed");
+    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "first"]);
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2);
+    stage.is_clean();
+}
+
 /// A git hook of the user's kills the loop in the middle of the commit.
 fn killed_by_git_hook(hook: &str, then: &str) -> Stage {
     let stage = Stage::new("works", TWO);

@@ -1,17 +1,16 @@
 //! Command lines for the guard: none may crash it or take long.
 
-use camino::Utf8Path;
 use ralph_core::guard::{self, Settings};
+use test_support::all_labelled_commands;
 
 use super::target::Target;
-use crate::guard::{commands, facts};
+use crate::guard::facts;
 
 /// The guard, with the labelled commands to begin from.
-pub(super) fn target(project: &Utf8Path) -> anyhow::Result<Target> {
-    let mut corpus = commands(&project.join("fixtures/commands.tsv"))?;
-    corpus.extend(commands(&project.join("fixtures/commands-extra.tsv"))?);
+pub(super) fn target() -> Target {
+    let corpus = all_labelled_commands();
     let (facts, settings) = (facts(), Settings::default());
-    Ok(Target {
+    Target {
         name: "shell",
         corpus: corpus.into_iter().map(String::into_bytes).collect(),
         tokens: TOKENS,
@@ -20,7 +19,7 @@ pub(super) fn target(project: &Utf8Path) -> anyhow::Result<Target> {
             let line = String::from_utf8_lossy(line);
             guard::check(&line, &facts, &settings).is_some()
         }),
-    })
+    }
 }
 
 /// Words and signs of the shell.

@@ -1,8 +1,7 @@
 //! Agents from hell: whatever they do, the loop ends on time, nothing lives on, and the user's work
 //! is there.
 //!
-//! Bombs are bounded by their own count. A clock that jumps is left out: all deadlines are counted
-//! by the monotonic clock, which does not.
+//! Bombs are bounded by their own count. Clocks that jump are a campaign of their own.
 
 use std::time::{Duration, Instant};
 

@@ -17,7 +17,7 @@ const PERSON: &str = "n=0; while [ ! -e \"$AGENT_NOTES/enough\" ]; do n=$((n + 1
     echo \"$n\" >>by-hand.txt; \
     git commit -q --only -m \"by hand $n\" -- by-hand.txt 2>/dev/null \
         && git rev-parse HEAD >>\"$AGENT_NOTES/by-hand\"; \
-    sleep 0.$((n % 3)); done";
+    sleep 0.0$((n % 7)); done";
 
 /// Another person tidies up.
 const COLLECTOR: &str = "while [ ! -e \"$AGENT_NOTES/enough\" ]; do \

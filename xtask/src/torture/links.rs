@@ -23,31 +23,15 @@ pub(super) fn round(stage: &Stage, dice: &mut Dice) -> (String, Result<Vec<Strin
 }
 
 fn places(state: &StateDir) -> Vec<Utf8PathBuf> {
-    vec![
-        state.attempt(),
-        state.checkpoint(),
-        state.context_window(),
-        state.current_story(),
-        state.failure_context(),
-        state.guardrails(),
-        state.hook_error(),
-        state.journal(),
+    let folders = [
         state.lifecycle(),
-        state.lock(),
         state.logs(),
         state.merge_requests(),
         state.prd(1),
         state.progress(1),
-        state.rollback_lock(),
-        state.run(),
         state.sessions(),
-        state.sessions_log(),
-        state.settle_lock(),
-        state.settling(),
-        state.strikes(),
-        state.strikes_lock(),
-        state.root().join(".gitignore"),
-    ]
+    ];
+    state.files().into_iter().chain(folders).collect()
 }
 
 fn linked(stage: &Stage, place: &Utf8PathBuf, to_folder: bool) -> Result<Vec<String>> {
@@ -59,6 +43,7 @@ fn linked(stage: &Stage, place: &Utf8PathBuf, to_folder: bool) -> Result<Vec<Str
         fs_err::rename(place, scratch.path("moved-away"))?;
     }
     let _ = fs_err::remove_file(place);
+    place.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     let target = if to_folder { outside.clone() } else { scratch.path("precious") };
     fs_err::os::unix::fs::symlink(&target, place)?;
     let root = stage.repo.root();

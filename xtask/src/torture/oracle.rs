@@ -106,6 +106,15 @@ fn records(stage: &Stage) -> Vec<String> {
     if done != STORIES.len() {
         found.push(format!("the progress tells of {done} successes:\n{progress}"));
     }
+    let commits = progress.lines().filter_map(|line| line.strip_prefix("- Commit: "));
+    for commit in commits.filter(|commit| *commit != "none") {
+        let shown = ["log", "-1", "--format=%s", commit, "--"];
+        let shown = stage.repo.try_git(stage.repo.root().as_std_path(), shown).stdout;
+        if !shown.starts_with(b"feat(") {
+            let shown = String::from_utf8_lossy(&shown);
+            found.push(format!("the progress names {commit}, which is {shown:?}"));
+        }
+    }
     found
 }
 

@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use test_support::{Scratch, TestRepo, fixtures, program, signal, started_with};
 use wait_timeout::ChildExt;
 
+use super::clock::Clock;
 use super::users_work::UsersWork;
 
 /// A whole run takes seconds; whoever takes longer than this hangs.
@@ -42,6 +43,7 @@ pub(super) struct Stage {
     notes: Scratch,
     binaries: Utf8PathBuf,
     agent: String,
+    clock: Option<Clock>,
 }
 
 /// How a start of the loop ended.
@@ -85,6 +87,7 @@ impl Stage {
             notes: Scratch::new(),
             binaries: binaries.to_owned(),
             agent: String::new(),
+            clock: None,
         };
         stage.with_agent("tortured")
     }
@@ -93,6 +96,16 @@ impl Stage {
     pub(super) fn with_agent(self, name: &str) -> Self {
         let script = fixtures().join("agents").join(format!("{name}.sh"));
         Self { agent: format!("sh '{script}'"), ..self }
+    }
+
+    /// The same with a wall clock that can be set.
+    pub(super) fn with_clock(self, library: &Utf8Path) -> Self {
+        Self { clock: Some(Clock::new(library, self.notes.path("clock"))), ..self }
+    }
+
+    /// Its clock, if it has one of its own.
+    pub(super) fn clock(&self) -> Option<&Clock> {
+        self.clock.as_ref()
     }
 
     /// A hook's program.
@@ -109,7 +122,8 @@ impl Stage {
             .env("RALPH_AGENT", &self.agent)
             .env("AGENT_NOTES", self.notes.root())
             .env("RALPH_LOOP", self.binary("ralph-loop"))
-            .env("HOOKS", &self.binaries);
+            .env("HOOKS", &self.binaries)
+            .envs(self.clock.iter().flat_map(Clock::variables));
         command
     }
 
@@ -143,8 +157,7 @@ impl Stage {
             killed: status.signal() == Some(9),
             hung: ended.is_none(),
             took: begun.elapsed(),
-            said: fs_err::read(self.out())
-                .map(|said| String::from_utf8_lossy(&said).into_owned())?,
+            said: self.said(),
         })
     }
 
@@ -185,6 +198,11 @@ impl Stage {
 
     fn out(&self) -> Utf8PathBuf {
         self.repo.scratch().path("out")
+    }
+
+    /// What the loop has said up to now.
+    pub(super) fn said(&self) -> String {
+        String::from_utf8_lossy(&fs_err::read(self.out()).unwrap_or_default()).into_owned()
     }
 
     /// A path in the project.

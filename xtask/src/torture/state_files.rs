@@ -33,40 +33,9 @@ pub(super) fn damages() -> Vec<Damage> {
 
 /// The files that we own, but for the plan and the user's settings.
 fn files(state: &StateDir) -> Vec<Utf8PathBuf> {
-    let mut files = vec![
-        state.attempt(),
-        state.checkpoint(),
-        state.claim(),
-        state.context_window(),
-        state.current_story(),
-        state.failure_context(),
-        state.guardrails(),
-        state.hook_error(),
-        state.journal(),
-        state.lock(),
-        state.rollback_lock(),
-        state.run(),
-        state.sessions_log(),
-        state.settle_lock(),
-        state.settling(),
-        state.shared_reads(),
-        state.strikes(),
-        state.strikes_lock(),
-        state.progress(1),
-    ];
-    if let Ok(id) = Id::parse("s-1") {
-        let session = state.session(&id);
-        files.extend([
-            session.block_counters(),
-            session.block_lock(),
-            session.last_stop(),
-            session.last_verdict(),
-            session.loop_state(),
-            session.orchestrator(),
-            session.quality_gate(),
-            session.reads(),
-        ]);
-    }
+    let mut files = state.files();
+    files.push(state.progress(1));
+    files.extend(Id::parse("s-1").into_iter().flat_map(|id| state.session(&id).files()));
     files
 }
 

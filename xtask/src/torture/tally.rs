@@ -22,19 +22,25 @@ pub(super) struct Tally {
     rounds: usize,
     faults: u64,
     violations: Vec<String>,
+    skipped: Option<&'static str>,
 }
 
 impl Tally {
     /// Nothing done yet.
     pub(super) fn new(name: &'static str, bounds: Bounds) -> Self {
         let begun = Instant::now();
-        Self { name, bounds, begun, rounds: 0, faults: 0, violations: Vec::new() }
+        Self { name, bounds, begun, rounds: 0, faults: 0, violations: Vec::new(), skipped: None }
     }
 
     /// Whether another round is wanted.
     pub(super) fn goes_on(&self) -> bool {
         let in_time = self.bounds.until.is_none_or(|until| Instant::now() < until);
         in_time && self.rounds < self.bounds.rounds
+    }
+
+    /// Nothing can be done here, and why: never to be taken for rounds that went well.
+    pub(super) fn skip(&mut self, why: &'static str) {
+        self.skipped = Some(why);
     }
 
     /// Counts a round, the faults that were injected in it, and what was found to be wrong.
@@ -66,6 +72,9 @@ impl Tally {
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(why) = self.skipped {
+            return write!(f, "{:<12} skipped: {why}", self.name);
+        }
         write!(
             f,
             "{:<12} {:>5} rounds, {:>9} faults, {} violations, {:.0} s",

@@ -128,11 +128,12 @@ impl Checkpoint {
         }
     }
 
-    /// Removes the snapshots of older checkpoints, all but the newest `keep`.
-    pub fn prune(repo: &Repo, keep: usize) -> Result<(), GitError> {
+    /// Removes the snapshots of older checkpoints, all but this one and the newest `keep`. If the
+    /// clock was set back, this one is not the newest by name.
+    pub fn prune_others(&self, repo: &Repo, keep: usize) -> Result<(), GitError> {
         let names =
             repo.git().line(&["for-each-ref", "--sort=-refname", "--format=%(refname)", REFS])?;
-        for name in names.lines().skip(keep) {
+        for name in names.lines().skip(keep).filter(|name| self.snapshot.as_deref() != Some(name)) {
             repo.git().run(&["update-ref", "-d", name])?;
         }
         Ok(())

@@ -123,8 +123,9 @@ impl GitError {
 
     /// Whether somebody else moved a branch while git was about to: a matter of trying again.
     pub(crate) fn is_overtaken(&self) -> bool {
+        let moved = ["but expected", "reference already exists", "unable to resolve reference"];
         matches!(self, Self::Failed { stderr, .. }
-            if stderr.contains("cannot lock ref") && stderr.contains("but expected"))
+            if stderr.contains("cannot lock ref") && moved.iter().any(|how| stderr.contains(how)))
     }
 }
 
@@ -268,7 +269,11 @@ impl Git {
         match self.hooks {
             // Hooks of the user's are for the user's commits, not for our bookkeeping.
             Hooks::Off => command.args(["-c", "core.hooksPath=/dev/null"]),
-            Hooks::Run => command.env(COMMIT_MARK, &self.dir),
+            // A commit would leave a process behind that looks after the repository, and with it a
+            // lock if the machine goes down; the next commit by hand does that as well.
+            Hooks::Run => {
+                command.env(COMMIT_MARK, &self.dir).args(["-c", "maintenance.auto=false"])
+            }
         };
         command
             // A file system monitor would be a daemon of ours that outlives us.

@@ -7,12 +7,20 @@ use super::repo::Repo;
 use super::restore::Target;
 use super::status::Status;
 
+/// Branches that are not checked out, with their tips; none for one that is not there.
+type Tips = BTreeMap<String, Option<String>>;
+
 /// What the reflog says, so that a person can see who moved the branch.
 const REASON: &str = "ralph: return to a saved state";
 
 /// Puts HEAD on the target's branch (or detaches it), and that branch on the target's commit.
 /// A branch that the work went on meanwhile keeps its commits.
-pub(super) fn move_to(repo: &Repo, target: &Target, now: &Status) -> Result<(), GitError> {
+pub(super) fn move_to(
+    repo: &Repo,
+    target: &Target,
+    now: &Status,
+    others: &Tips,
+) -> Result<(), GitError> {
     let git = repo.git();
     let branch = branch_of(target, now);
     match (&branch, target.head()) {
@@ -21,11 +29,11 @@ pub(super) fn move_to(repo: &Repo, target: &Target, now: &Status) -> Result<(), 
         }
         (Some(branch), Some(commit)) => {
             let name = format!("refs/heads/{branch}");
-            let is_current = Some(branch) == now.branch.as_ref();
-            let before = before(now);
-            let expected = is_current.then_some(before.as_str());
-            let args = ["update-ref", "-m", REASON, &name, commit];
-            git.run(&args.into_iter().chain(expected).collect::<Vec<_>>())?;
+            let before = match others.get(branch) {
+                Some(tip) => tip.clone().unwrap_or_default(),
+                None => before(now),
+            };
+            git.run(&["update-ref", "-m", REASON, &name, commit, &before])?;
             git.run(&["symbolic-ref", "-m", REASON, "HEAD", &name])?;
         }
         (Some(branch), None) => {
@@ -40,7 +48,8 @@ pub(super) fn move_to(repo: &Repo, target: &Target, now: &Status) -> Result<(), 
 }
 
 /// The commit that is expected to be checked out: if somebody commits between our look and our
-/// move, the move fails instead of taking that commit away unseen.
+/// move, the move fails instead of taking that commit away unseen. The same goes for the tips of
+/// other branches.
 fn before(now: &Status) -> String {
     // An empty text stands for a ref that is not there.
     now.head.clone().unwrap_or_default()
@@ -52,7 +61,7 @@ pub(super) fn endangered_branches(
     repo: &Repo,
     target: &Target,
     now: &Status,
-) -> Result<BTreeMap<String, Option<String>>, GitError> {
+) -> Result<Tips, GitError> {
     let mut tips = BTreeMap::new();
     let moved = branch_of(target, now).into_iter().chain(target.branches().into_keys());
     for branch in moved.filter(|branch| Some(branch) != now.branch.as_ref()) {
@@ -69,12 +78,17 @@ pub(super) fn endangered_branches(
 }
 
 /// Moves the branches back that an earlier return has moved.
-pub(super) fn move_branches(repo: &Repo, target: &Target) -> Result<(), GitError> {
+pub(super) fn move_branches(repo: &Repo, target: &Target, others: &Tips) -> Result<(), GitError> {
     for (branch, tip) in target.branches() {
         let name = format!("refs/heads/{branch}");
-        match tip {
-            Some(tip) => repo.git().run(&["update-ref", "-m", REASON, &name, &tip])?,
-            None => repo.git().run(&["update-ref", "-d", &name])?,
+        let before = others.get(&branch).cloned().flatten();
+        match (tip, before) {
+            (Some(tip), before) => {
+                let before = before.unwrap_or_default();
+                repo.git().run(&["update-ref", "-m", REASON, &name, &tip, &before])?
+            }
+            (None, Some(before)) => repo.git().run(&["update-ref", "-d", &name, &before])?,
+            (None, None) => Vec::new(),
         };
     }
     Ok(())
@@ -92,6 +106,7 @@ fn branch_of(target: &Target, now: &Status) -> Option<String> {
 mod tests {
     use test_support::TestRepo;
 
+    use super::super::snapshot::Snapshot;
     use super::*;
 
     #[test]
@@ -103,11 +118,27 @@ mod tests {
         let looked = Status::read(&repo).unwrap();
         test.commit_all("by hand, just now");
         let head = test.head();
-        assert!(move_to(&repo, &target, &looked).unwrap_err().is_overtaken());
+        assert!(move_to(&repo, &target, &looked, &Tips::new()).unwrap_err().is_overtaken());
         assert_eq!(test.head(), head);
         test.git(["checkout", "-q", "--detach"]);
         let looked = Status { branch: None, ..looked };
-        assert!(move_to(&repo, &target, &looked).unwrap_err().is_overtaken());
+        assert!(move_to(&repo, &target, &looked, &Tips::new()).unwrap_err().is_overtaken());
         assert_eq!(test.head(), head);
+    }
+    #[test]
+    fn a_branch_that_is_not_checked_out_keeps_what_was_committed_since_we_looked() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        let snapshot = Snapshot::take(&repo, "refs/ralph/test", "on main").unwrap();
+        let target = Target::Snapshot(Box::new(snapshot));
+        test.git(["checkout", "-q", "-b", "other"]);
+        let looked = Status::read(&repo).unwrap();
+        let tips = endangered_branches(&repo, &target, &looked).unwrap();
+        test.git(["checkout", "-q", "main"]);
+        test.commit_all("by hand, just now");
+        let head = test.head();
+        test.git(["checkout", "-q", "other"]);
+        assert!(move_to(&repo, &target, &looked, &tips).unwrap_err().is_overtaken());
+        assert_eq!(test.git(["rev-parse", "main"]).trim(), head);
     }
 }

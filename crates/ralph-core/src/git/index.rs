@@ -82,6 +82,16 @@ pub(super) fn wait_until_free(repo: &Repo) -> Result<(), GitError> {
     Ok(())
 }
 
+/// Makes the index what is checked out; files stay as they are. Not by `git reset`, which writes the
+/// branch as well, though it does not move, and fails if somebody commits at that moment.
+pub fn unstage_all(repo: &Repo) -> Result<(), GitError> {
+    let args: &[&str] = match repo.head()? {
+        Some(_) => &["read-tree", "--reset", "HEAD"],
+        None => &["read-tree", "--empty"],
+    };
+    repo.git().run(args).map(drop)
+}
+
 fn is_split(repo: &Repo) -> bool {
     fs_err::read_dir(repo.git_dir()).is_ok_and(|entries| {
         entries
@@ -107,4 +117,24 @@ fn fill(mut file: fs_err::File, index: &RawIndex) -> io::Result<()> {
     let since = Duration::new(u64::try_from(seconds).unwrap_or(0), nanoseconds);
     let time = UNIX_EPOCH.checked_add(since).unwrap_or_else(SystemTime::now);
     file.file().set_modified(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    #[test]
+    fn what_is_staged_goes_while_somebody_else_moves_the_branch() {
+        let test = TestRepo::new();
+        test.write("new.txt", "staged\n");
+        test.git(["add", "new.txt"]);
+        // As while a commit is being written.
+        for lock in [".git/HEAD.lock", ".git/refs/heads/main.lock"] {
+            test.write(lock, "");
+        }
+        unstage_all(&Repo::open(test.root()).unwrap()).unwrap();
+        assert_eq!(test.git(["status", "--porcelain"]), "?? new.txt\n");
+    }
 }

@@ -140,8 +140,8 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         let changes = changes(repo, target, &saved, &status)?;
         let committed = worktree::apply(repo, &changes, &target.modes())?;
         fault::point("restore.files-changed");
-        head::move_to(repo, target, &status)?;
-        head::move_branches(repo, target)?;
+        head::move_to(repo, target, &status, &saved.record.branches)?;
+        head::move_branches(repo, target, &saved.record.branches)?;
         fault::point("restore.head-moved");
         put_index(repo, target, &status)?;
         fault::point("restore.index-put");
@@ -388,7 +388,8 @@ fn put_index(repo: &Repo, target: &Target, now: &Status) -> Result<(), SnapshotE
 
 /// So that plumbing which trusts file times does not call restored files changed.
 fn refresh_index(repo: &Repo) -> Result<(), GitError> {
-    match repo.git().run(&["update-index", "-q", "--refresh"]) {
+    // Not quietly: then it would not say that somebody else holds the index, and we not wait.
+    match repo.git().run(&["update-index", "--refresh"]) {
         // It exits with 1 when something really is changed.
         Err(error) if error.exit_code() == Some(1) => Ok(()),
         other => other.map(drop),
@@ -432,4 +433,20 @@ fn remove_note(repo: &Repo) -> io::Result<()> {
 
 fn note_path(repo: &Repo) -> PathBuf {
     Path::new(repo.git_dir()).join(state::RESTORE_NOTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    #[test]
+    fn somebody_elses_lock_is_waited_for_up_to_the_last_step() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        test.write(".git/index.lock", "");
+        let error = refresh_index(&repo).unwrap_err();
+        assert!(matches!(error, GitError::Locked { .. }), "{error}");
+    }
 }

@@ -12,6 +12,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::blobs;
+use super::command::GitError;
 use super::diff::{Change, Content};
 use super::inventory::{Modes, is_absence};
 use super::repo::Repo;
@@ -54,7 +55,7 @@ pub(super) fn check_out(repo: &Repo, changes: &[&Change]) -> Result<(), Snapshot
         kept.push(kept_mode(&repo.top().join(&change.path)));
         clear_the_way(repo.top(), &change.path)?;
     }
-    repo.git().feed(&["checkout-index", "--force", "-u", "-z", "--stdin"], &names)?;
+    check_out_patiently(repo, &names)?;
     for (change, mode) in changes.iter().zip(kept) {
         if let (Content::File { executable, .. }, Some(mode)) = (&change.to, mode) {
             let permissions = std::fs::Permissions::from_mode(with_execution(mode, *executable));
@@ -62,6 +63,25 @@ pub(super) fn check_out(repo: &Repo, changes: &[&Change]) -> Result<(), Snapshot
         }
     }
     Ok(())
+}
+
+/// How often files are checked out while somebody else writes them as well.
+const MOST_TRIES: usize = 5;
+
+/// Git removes a file and makes it anew; who writes it between the two has made it first.
+fn check_out_patiently(repo: &Repo, names: &[u8]) -> Result<(), GitError> {
+    let check_out =
+        || repo.git().feed(&["checkout-index", "--force", "-u", "-z", "--stdin"], names);
+    let mut tried = check_out();
+    for _ in 1..MOST_TRIES {
+        match tried {
+            Err(GitError::Failed { stderr, .. }) if stderr.contains("File exists") => {
+                tried = check_out();
+            }
+            other => return other.map(drop),
+        }
+    }
+    tried.map(drop)
 }
 
 /// Gives every file its exact mode again, also those whose content did not change.

@@ -114,9 +114,10 @@ pub fn begin(
 ) -> Result<Attempt, SettleError> {
     let status = Status::read(place.repo)?;
     let message = format!("before {}", story.id);
-    Checkpoint::create_for(place.repo, place.state, &message, &status, Some(place.run))?;
+    let checkpoint =
+        Checkpoint::create_for(place.repo, place.state, &message, &status, Some(place.run))?;
     if iteration.is_multiple_of(PRUNED_EVERY) {
-        Checkpoint::prune(place.repo, CHECKPOINTS_KEPT)?;
+        checkpoint.prune_others(place.repo, CHECKPOINTS_KEPT)?;
     }
     let attempt = Attempt {
         version: VERSION,

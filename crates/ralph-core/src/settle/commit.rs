@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::attempt::Attempt;
+use super::own_commit;
 use super::procedure::Place;
 use crate::fault;
 use crate::git::{GitError, Repo, Status, Watch};
@@ -16,53 +17,93 @@ const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@loca
 /// The command that runs the user's hooks.
 pub(super) const COMMAND: &str = "commit";
 
-/// Stages everything that is not ignored, but for the repositories in `left_out`.
-pub(super) fn stage_all(
+/// How often a commit is tried while somebody else commits as well.
+const MOST_TRIES: usize = 10;
+
+/// The commit that a story is about to get.
+#[derive(Clone, Copy)]
+pub(super) struct StoryCommit<'a> {
+    /// What is checked out.
+    pub(super) head: Option<&'a str>,
+    /// The first and only line of its message.
+    pub(super) subject: &'a str,
+    /// Repositories inside the project that stay out of it.
+    pub(super) left_out: &'a [PathBuf],
+    /// Until when git and the user's hooks may take.
+    pub(super) watch: Watch<'a>,
+}
+
+/// Commits everything that is not ignored, and returns the commit; it is the agent's own one if
+/// nothing was left to commit.
+pub(super) fn commit_all(
     place: &Place<'_>,
-    head: Option<&str>,
-    left_out: &[PathBuf],
-) -> Result<(), GitError> {
+    wanted: StoryCommit<'_>,
+) -> Result<Option<String>, GitError> {
+    let repo = place.repo;
+    let message = format!("{}\n", wanted.subject);
+    let commit = |who: &[&str]| {
+        let args = [who, &[COMMAND, "--quiet", "--file=-"]].concat();
+        commit_patiently(repo, &args, &message, wanted.watch)
+    };
+    // What may be missing is looked into only once git has refused: it nearly never does.
+    let made = commit_staged(place, wanted, &|| match commit(&[]) {
+        Err(GitError::Failed { .. })
+            if is_staged(repo, wanted.head)? && !knows_the_author(repo) =>
+        {
+            commit(&NOBODY)
+        }
+        other => other,
+    })?;
+    // Not simply the one that is checked out: somebody may have committed after us.
+    match own_commit::just_made(repo, wanted.subject) {
+        Some(commit) if made => Ok(Some(commit)),
+        _ => repo.head(),
+    }
+}
+
+/// Stages everything and commits it; tells whether there was anything to commit. A `git commit` of
+/// somebody else's that names files reads the index before it locks it, so what we stage just then
+/// is not in the index that it writes: we stage it again.
+fn commit_staged(
+    place: &Place<'_>,
+    wanted: StoryCommit<'_>,
+    commit: &dyn Fn() -> Result<(), GitError>,
+) -> Result<bool, GitError> {
+    stage(place, wanted)?;
+    fault::point("commit.staged");
+    let mut tried = commit();
+    for _ in 1..MOST_TRIES {
+        match tried {
+            Err(GitError::Failed { .. }) if !is_staged(place.repo, wanted.head)? => {
+                stage(place, wanted)?;
+                if !is_staged(place.repo, wanted.head)? {
+                    return Ok(false);
+                }
+                tried = commit();
+            }
+            other => return other.map(|()| true),
+        }
+    }
+    tried.map(|()| true)
+}
+
+fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
     let all = ["add", "--all", "--", "."].map(OsString::from);
-    let but = left_out.iter().map(|path| {
+    let but = wanted.left_out.iter().map(|path| {
         let mut pathspec = OsString::from(":(top,exclude,literal)");
         pathspec.push(path);
         pathspec
     });
     place.repo.git().run(&all.into_iter().chain(but).collect::<Vec<_>>())?;
-    if !place.state.is_hidden() {
-        leave_out_state(place, head.is_some())?;
+    match place.state.is_hidden() {
+        true => Ok(()),
+        false => leave_out_state(place, wanted.head.is_some()),
     }
-    fault::point("commit.staged");
-    Ok(())
-}
-
-/// Commits what is staged on top of `head`, and returns the commit that is checked out then; it is
-/// the agent's own one if nothing was left to commit.
-pub(super) fn commit_staged(
-    repo: &Repo,
-    head: Option<&str>,
-    message: &str,
-    watch: Watch<'_>,
-) -> Result<Option<String>, GitError> {
-    let commit = |who: &[&str]| {
-        let args = [who, &[COMMAND, "--quiet", "--file=-"]].concat();
-        commit_patiently(repo, &args, message, watch)
-    };
-    // What may be missing is looked into only once git has refused: it nearly never does.
-    match commit(&[]) {
-        Err(GitError::Failed { .. }) if !is_staged(repo, head)? => {}
-        Err(GitError::Failed { .. }) if !knows_the_author(repo) => commit(&NOBODY)?,
-        other => other?,
-    }
-    repo.head()
 }
 
 fn knows_the_author(repo: &Repo) -> bool {
     repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_ok()
 }
-
-/// How often a commit is tried while somebody else commits as well.
-const MOST_TRIES: usize = 10;
 
 fn commit_patiently(
     repo: &Repo,
@@ -99,13 +140,6 @@ fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> 
     let mut args: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
     args.extend(StateDir::uncommitted().map(pattern));
     place.repo.git().run(&args).map(drop)
-}
-
-/// Takes back what [`stage_all`] staged; the files stay as they are.
-pub(super) fn unstage(repo: &Repo) -> Result<(), GitError> {
-    let has_commit = repo.head()?.is_some();
-    let args: &[&str] = if has_commit { &["reset", "--quiet"] } else { &["read-tree", "--empty"] };
-    repo.git().run(args).map(drop)
 }
 
 fn is_staged(repo: &Repo, head: Option<&str>) -> Result<bool, GitError> {
@@ -168,4 +202,48 @@ pub(super) fn return_to_branch(
         (None, None) => Ok(Vec::new()),
     }?;
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use test_support::TestRepo;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::git::unstage_all;
+    use crate::state::Journal;
+
+    #[test]
+    fn what_somebody_elses_commit_took_out_of_the_index_is_staged_again() {
+        let test = TestRepo::new();
+        let state = StateDir::of_project(test.root());
+        state.prepare().unwrap();
+        let (repo, config) = (Repo::open(test.root()).unwrap(), Config::default());
+        let journal = Journal::new(&state, "test");
+        let place = Place {
+            root: test.root(),
+            repo: &repo,
+            state: &state,
+            config: &config,
+            journal: &journal,
+            run: "r1",
+        };
+        test.write("new.txt", "new\n");
+        let head = test.head();
+        let watch = Watch { limit: None, stop: &|| false };
+        let wanted = StoryCommit { head: Some(&head), subject: "work", left_out: &[], watch };
+        let is_first = Cell::new(true);
+        let commit = || {
+            if is_first.replace(false) {
+                unstage_all(&repo)?;
+            }
+            let args = [&NOBODY[..], &["commit", "--quiet", "--file=-"]].concat();
+            commit_patiently(&repo, &args, "work\n", watch)
+        };
+        assert!(commit_staged(&place, wanted, &commit).unwrap());
+        assert_eq!(test.git(["show", "HEAD:new.txt"]), "new\n");
+        assert!(!commit_staged(&place, wanted, &commit).unwrap(), "nothing is left");
+    }
 }

@@ -16,7 +16,7 @@ pub(super) struct Marker {
     pub(super) version: u32,
     /// The story.
     pub(super) story: String,
-    /// The commit that was checked out before; once another one is, the commit was made.
+    /// The commit that was checked out before; the story's commit comes after it.
     pub(super) head: Option<String>,
 }
 

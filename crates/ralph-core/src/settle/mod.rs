@@ -43,6 +43,7 @@ mod check;
 mod commit;
 mod marker;
 mod nested;
+mod own_commit;
 mod procedure;
 mod recover;
 mod repaired_plan;

@@ -11,9 +11,10 @@ use jiff::Timestamp;
 
 use super::attempt::{self, Attempt};
 use super::check::{Bench, Check, CheckEnd, run_checks};
-use super::commit;
+use super::commit::{self, StoryCommit};
 use super::marker::Marker;
 use super::nested;
+use super::own_commit;
 use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::attempt::{TestFiles, clear_failure};
@@ -21,7 +22,7 @@ use crate::config::{Config, Weakened};
 use crate::fault;
 use crate::git::{
     CheckpointError, GitError, Repo, RollbackError, Status, Watch, finish_interrupted,
-    remove_dead_locks,
+    remove_dead_locks, unstage_all,
 };
 use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Options, UnknownStory};
@@ -223,7 +224,7 @@ fn changed_since(
 }
 
 /// A path relative to the top of the work tree, if it is in there.
-fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
+pub(super) fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
     let path = path.as_std_path();
     let real = path.parent().and_then(|folder| folder.canonicalize().ok());
     let real =
@@ -246,24 +247,22 @@ fn tick_and_commit(
     fault::point("settle.marked");
     state::replace_users(&attempt.plan, &ticked)?;
     fault::point("settle.ticked");
-    let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
-    let message = format!("feat({}): {title}\n", attempt.story);
-    let committed = commit::stage_all(place, head.as_deref(), left_out)
-        .and_then(|()| commit::commit_staged(place.repo, head.as_deref(), &message, watch));
-    let refusal = match committed {
+    let subject = own_commit::subject(attempt);
+    let wanted = StoryCommit { head: head.as_deref(), subject: &subject, left_out, watch };
+    let refusal = match commit::commit_all(place, wanted) {
         Ok(commit) => return Ok(Ok(commit)),
         Err(refusal) => refusal,
     };
     if let GitError::Deadline { .. } | GitError::Stopped { .. } = refusal {
         remove_dead_locks(place.repo);
-        let now = place.repo.head()?;
         // What hung came after the commit, a `post-commit` for instance.
-        if now != head {
-            return Ok(Ok(now));
+        let made = own_commit::made_since(place, attempt, head.as_deref())?;
+        if made.is_some() {
+            return Ok(Ok(made));
         }
     }
     state::replace_users(&attempt.plan, open.bytes())?;
-    commit::unstage(place.repo)?;
+    unstage_all(place.repo)?;
     Marker::clear(place.state)?;
     match refusal {
         GitError::Failed { stderr, .. } => Ok(Err(Outcome::CommitRefused(stderr))),

@@ -3,10 +3,11 @@
 use super::attempt::Attempt;
 use super::commit;
 use super::marker::Marker;
+use super::own_commit;
 use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
 use super::repaired_plan::{plan_now, repair_plan};
 use crate::fault;
-use crate::git::end_orphaned_commit;
+use crate::git::{end_orphaned_commit, unstage_all};
 use crate::plan::State;
 use crate::state;
 
@@ -40,25 +41,23 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     };
     // The commit may be made yet.
     end_orphaned_commit(place.repo.top(), &|| false);
-    let head = place.repo.head()?;
-    if head == marker.head {
+    let made = own_commit::made_since(place, &attempt, marker.head.as_deref())?;
+    let Some(commit) = made else {
         repair_plan(place, &attempt)?;
-        commit::unstage(place.repo)?;
+        unstage_all(place.repo)?;
         fault::point("recover.undone");
         Marker::clear(place.state)?;
         return Ok(Recovered::Undone { story: attempt.story });
-    }
+    };
     let plan = plan_now(place, &attempt)?;
     if plan.story(&attempt.story).is_some_and(|story| story.state != State::Done) {
         state::replace_users(&attempt.plan, &plan.tick(&attempt.story)?)?;
     }
     fault::point("recover.committed");
-    let files = match &head {
-        Some(head) => commit::files_between(place.repo, attempt.head.as_deref(), head)?,
-        None => Vec::new(),
-    };
+    let files = commit::files_between(place.repo, attempt.head.as_deref(), &commit)?;
     let weakened = weakened(place, &attempt, &files)?;
-    let done = Done { commit: head.clone(), files, checks: Vec::new(), weakened };
+    let commit = Some(commit);
+    let done = Done { commit: commit.clone(), files, checks: Vec::new(), weakened };
     record_done(place, &attempt, &Report::default(), &done)?;
-    Ok(Recovered::Finished { story: attempt.story, commit: head })
+    Ok(Recovered::Finished { story: attempt.story, commit })
 }

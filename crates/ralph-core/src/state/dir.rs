@@ -70,6 +70,7 @@ pub fn belongs_to_a_plan(inside: &str) -> bool {
     }
 }
 
+const IGNORE_FILE: &str = ".gitignore";
 const PROMPT: &str = "prompt.md";
 const FIX_PLAN: &str = "fix_plan.md";
 const PRD_JSON: &str = "prd.json";
@@ -302,6 +303,35 @@ impl StateDir {
         self.root.join("state").join("passed-settings.json")
     }
 
+    /// Every single file in the folder that is ours to write; what belongs to plans, sessions and
+    /// the user is not among them.
+    pub fn files(&self) -> Vec<Utf8PathBuf> {
+        vec![
+            self.root.join(IGNORE_FILE),
+            self.attempt(),
+            self.checkpoint(),
+            self.claim(),
+            self.context_window(),
+            self.current_story(),
+            self.failure_context(),
+            self.guardrails(),
+            self.hook_error(),
+            self.journal(),
+            self.lock(),
+            self.passed_settings(),
+            self.plan_as_found(),
+            self.rollback_lock(),
+            self.run(),
+            self.sessions_log(),
+            self.settle_lock(),
+            self.settling(),
+            self.shared_reads(),
+            self.strikes(),
+            self.strikes_lock(),
+            self.working_session(),
+        ]
+    }
+
     /// Patterns, relative to the folder, of what never belongs into a commit, whatever became of
     /// its `.gitignore`.
     pub fn uncommitted() -> impl Iterator<Item = &'static str> {
@@ -310,14 +340,14 @@ impl StateDir {
 
     /// Whether the `.gitignore` is as we wrote it, so that git sees nothing of the state.
     pub fn is_hidden(&self) -> bool {
-        let path = self.root.join(".gitignore");
+        let path = self.root.join(IGNORE_FILE);
         fs_err::read(path).is_ok_and(|text| text == GITIGNORE.as_bytes())
     }
 
     /// Makes the folder and its `.gitignore` where they are missing; a `.gitignore` that somebody
     /// changed is theirs.
     pub fn prepare(&self) -> std::io::Result<()> {
-        let path = self.root.join(".gitignore");
+        let path = self.root.join(IGNORE_FILE);
         if path.symlink_metadata().is_ok() {
             return Ok(());
         }
@@ -424,5 +454,37 @@ impl SessionDir {
     /// How the session stopped last.
     pub fn last_stop(&self) -> Utf8PathBuf {
         self.root.join("stop.json")
+    }
+
+    /// Every single file in the folder, but for those of tasks.
+    pub fn files(&self) -> Vec<Utf8PathBuf> {
+        vec![
+            self.block_counters(),
+            self.block_lock(),
+            self.known_story(),
+            self.last_stop(),
+            self.last_verdict(),
+            self.loop_state(),
+            self.orchestrator(),
+            self.quality_gate(),
+            self.reads(),
+            self.reads_index(),
+            self.shared_reads_index(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_files_holds_all_that_git_is_not_to_see() {
+        let state = StateDir::of_project(Utf8Path::new("/project"));
+        let single =
+            StateDir::uncommitted().filter(|name| !name.ends_with('/') && *name != "*.tmp");
+        for name in single {
+            assert!(state.files().contains(&state.root().join(name)), "{name}");
+        }
     }
 }

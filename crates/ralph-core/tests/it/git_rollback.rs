@@ -4,7 +4,7 @@ use std::path::Path;
 
 use camino::Utf8Path;
 use ralph_core::git::{
-    Checkpoint, Repo, RollbackError, changed_since, changes_of, discarded, find,
+    Checkpoint, GitError, Repo, RollbackError, changed_since, changes_of, discarded, find,
     finish_interrupted, rollback, rollback_changes, undo,
 };
 use ralph_core::state::{Id, Lock, RESTORE_NOTE};
@@ -99,10 +99,24 @@ fn old_checkpoints_are_pruned_and_discarded_attempts_never() {
     for _ in 0..3 {
         Checkpoint::create(&repo, &state, "again").unwrap();
     }
-    Checkpoint::prune(&repo, 2).unwrap();
+    let newest = Checkpoint::load(&state).unwrap().unwrap();
+    newest.prune_others(&repo, 2).unwrap();
     assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 2);
     assert_eq!(discarded(&repo).unwrap().len(), 1);
     rollback(&repo, &state, None, "the newest checkpoint is still there").unwrap();
+}
+
+#[test]
+fn the_checkpoint_in_use_is_not_pruned_though_others_are_from_the_future() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    for n in 0..3 {
+        let name = format!("refs/ralph/checkpoint/20991231-235959-00{n}");
+        test.git(["update-ref", &name, "HEAD"]);
+    }
+    Checkpoint::load(&state).unwrap().unwrap().prune_others(&repo, 2).unwrap();
+    assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 3);
+    rollback(&repo, &state, None, "it is still there").unwrap();
 }
 
 #[test]
@@ -220,6 +234,16 @@ fn a_lock_that_stays_is_found_before_anything_is_touched() {
     assert!(error.contains("index.lock") && error.contains("remove that file"), "{error}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     assert!(discarded(&repo).unwrap().is_empty());
+}
+
+#[test]
+fn a_commit_waits_for_the_index_as_well() {
+    let test = TestRepo::new();
+    let repo = Repo::open(test.root()).unwrap();
+    test.write(".git/index.lock", "");
+    let args = ["commit", "--allow-empty", "--file=-"];
+    let error = repo.git().with_hooks().feed(&args, b"waits").unwrap_err();
+    assert!(matches!(error, GitError::Locked { .. }), "{error}");
 }
 
 #[test]

@@ -1,36 +1,7 @@
 //! The guard against labelled commands: every one must be judged as its label says.
 
 use ralph_core::guard::{self, Facts, Settings};
-
-/// One labelled command.
-struct Row {
-    expected_block: bool,
-    category: String,
-    command: String,
-    tier: String,
-}
-
-fn rows(file: &str) -> Vec<Row> {
-    let path = format!("{}/../../fixtures/{file}", env!("CARGO_MANIFEST_DIR"));
-    let table = std::fs::read_to_string(path).unwrap();
-    table
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let fields: Vec<&str> = line.split('\t').collect();
-            Row {
-                expected_block: fields[0] == "block",
-                category: fields[1].to_owned(),
-                command: unescaped(fields[2]),
-                tier: fields[4].to_owned(),
-            }
-        })
-        .collect()
-}
-
-fn unescaped(field: &str) -> String {
-    field.replace("\\\\", "\u{0}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{0}', "\\")
-}
+use test_support::labelled_commands;
 
 fn facts() -> Facts {
     Facts {
@@ -44,12 +15,12 @@ fn facts() -> Facts {
 
 fn misses(file: &str, tiers: &[&str]) -> Vec<String> {
     let settings = Settings::default();
-    rows(file)
+    labelled_commands(file)
         .into_iter()
         .filter(|row| tiers.contains(&row.tier.as_str()))
         .filter_map(|row| {
             let denial = guard::check(&row.command, &facts(), &settings);
-            (denial.is_some() != row.expected_block).then(|| {
+            (denial.is_some() != row.is_denied).then(|| {
                 let found = denial.map(|denial| denial.rule);
                 format!("{} {:?} {:?}", row.category, row.command, found)
             })

@@ -262,6 +262,82 @@ fn a_crash_after_the_commit_is_finished() {
 }
 
 #[test]
+fn a_commit_of_somebody_else_is_not_taken_for_the_storys() {
+    let stage = Stage::new(&[]);
+    crash(&stage, false);
+    stage.test.write("by-hand.txt", "by hand\n");
+    stage.test.git(["add", "by-hand.txt"]);
+    stage.test.git(["commit", "-q", "--only", "-m", "by hand", "--", "by-hand.txt"]);
+    let story = "US-001".to_owned();
+    assert_eq!(settle::recover(&stage.place()).unwrap(), Recovered::Undone { story });
+    assert_eq!((stage.plan().as_str(), stage.read("new.txt").as_str()), (STORIES, "new\n"));
+
+    let stage = Stage::new(&[]);
+    crash(&stage, true);
+    let own = stage.test.head();
+    stage.test.commit_all("by hand");
+    let story = "US-001".to_owned();
+    let finished = Recovered::Finished { story, commit: Some(own) };
+    assert_eq!(settle::recover(&stage.place()).unwrap(), finished);
+}
+
+#[test]
+fn a_commit_whose_subject_a_hook_changed_is_known_by_its_tick() {
+    let stage = Stage::new(&[]);
+    crash(&stage, false);
+    stage.test.git(["commit", "-q", "-m", "TICKET-7 Greet"]);
+    assert!(matches!(settle::recover(&stage.place()).unwrap(), Recovered::Finished { .. }));
+}
+
+#[test]
+fn the_storys_commit_is_named_even_if_somebody_commits_right_after_it() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    let by_hand = "#!/bin/sh\n[ -e .git/once ] && exit\n: >.git/once\n\
+        env -u GIT_INDEX_FILE git commit -q --allow-empty -m 'by hand'\n";
+    stage.test.write(".git/hooks/post-commit", by_hand);
+    stage.test.chmod(".git/hooks/post-commit", 0o755);
+    let Outcome::Done(done) = stage.settle(&attempt) else { panic!("it is done") };
+    assert_eq!(stage.subjects()[..2], ["by hand", "feat(US-001): Greet"]);
+    assert_eq!(done.commit.unwrap(), stage.test.git(["rev-parse", "HEAD^"]).trim());
+}
+
+#[test]
+fn a_commit_that_somebody_overtakes_is_made_again() {
+    let stage = Stage::new(&[]);
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    let by_hand = "#!/bin/sh\n[ -e .git/once ] && exit\n: >.git/once\n\
+        env -u GIT_INDEX_FILE git commit -q --no-verify --allow-empty --only -m 'by hand'\n";
+    stage.test.write(".git/hooks/pre-commit", by_hand);
+    stage.test.chmod(".git/hooks/pre-commit", 0o755);
+    assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+    assert_eq!(stage.subjects(), ["feat(US-001): Greet", "by hand", "first"]);
+}
+
+#[test]
+fn our_commits_start_no_maintenance() {
+    let stage = Stage::new(&[]);
+    // Without this it would come a moment later, and not always.
+    for (key, value) in [
+        ("maintenance.autoDetach", "false"),
+        ("maintenance.gc.enabled", "false"),
+        ("maintenance.commit-graph.enabled", "true"),
+        ("maintenance.commit-graph.auto", "-1"),
+    ] {
+        stage.test.git(["config", key, value]);
+    }
+    let graphs = stage.test.root().join(".git/objects/info/commit-graphs");
+    let attempt = stage.begin();
+    stage.test.write("new.txt", "new\n");
+    assert!(matches!(stage.settle(&attempt), Outcome::Done(_)));
+    assert!(!graphs.exists());
+    stage.test.commit_all("by hand");
+    assert!(graphs.exists(), "git does look after the repository otherwise");
+}
+
+#[test]
 fn progress_follows_after_one_blank_line_whatever_the_file_ends_with() {
     for (notes, expected) in [
         ("notes", "notes\n\n## Iteration 1"),

@@ -6,6 +6,7 @@
 use ralph_core::shell;
 use shuck_ast::{Command, CompoundCommand, Stmt, StmtSeq, Word, WordPart, WordPartNode};
 use shuck_parser::parser::Parser;
+use test_support::labelled_commands;
 
 /// Collects the words of simple commands.
 struct Collector<'s> {
@@ -92,14 +93,7 @@ impl Collector<'_> {
 
 /// The labelled commands, escapes resolved.
 fn corpus() -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/commands.tsv");
-    let table = std::fs::read_to_string(path).unwrap();
-    let commands = table.lines().skip(1).filter_map(|line| line.split('\t').nth(2));
-    commands.map(unescaped).collect()
-}
-
-fn unescaped(field: &str) -> String {
-    field.replace("\\\\", "\u{0}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{0}', "\\")
+    labelled_commands("commands.tsv").into_iter().map(|row| row.command).collect()
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! Which commit is the story's own, where somebody else may commit at the same time.
+
+use camino::Utf8PathBuf;
+
+use super::attempt::Attempt;
+use super::procedure::{Place, below_top};
+use crate::git::{GitError, Repo};
+use crate::plan::{Plan, State};
+use crate::state;
+
+/// How many of the last moves of HEAD are looked at, and how much of their log.
+const MOVES: usize = 50;
+const LOG_BYTES: u64 = 64 * 1024;
+
+/// The first line of the story's commit.
+pub(super) fn subject(attempt: &Attempt) -> String {
+    let title: Vec<&str> = attempt.title.split_whitespace().collect();
+    format!("feat({}): {}", attempt.story, title.join(" "))
+}
+
+/// The commit with this subject that was made last. The log of HEAD is read as a file, because to
+/// start git takes longer; none if git keeps no log or a hook changed the subject.
+pub(super) fn just_made(repo: &Repo, subject: &str) -> Option<String> {
+    let log = Utf8PathBuf::from_path_buf(repo.git_dir().join("logs/HEAD")).ok()?;
+    let lines = state::last_lines(&log, MOVES, LOG_BYTES).ok()?;
+    let end = format!(": {subject}");
+    let line = lines.iter().rev().find(|line| line.ends_with(end.as_bytes()))?;
+    // `<before> <after> <who> <when>\t<what>: <subject>`
+    let after = line.split(|byte| *byte == b' ').nth(1)?;
+    String::from_utf8(after.to_vec()).ok()
+}
+
+/// The story's commit, if it is among those that were made since `before` was checked out. Where a
+/// hook changed its subject, it is known by the tick that it holds.
+pub(super) fn made_since(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    before: Option<&str>,
+) -> Result<Option<String>, GitError> {
+    let head = place.repo.head()?;
+    if head.as_deref() == before {
+        return Ok(None);
+    }
+    let range = before.map_or("HEAD".to_owned(), |before| format!("{before}..HEAD"));
+    let made = place.repo.git().line(&["log", "--format=%H %s", &range, "--"])?;
+    let wanted = subject(attempt);
+    let own = made.lines().filter_map(|line| line.split_once(' ')).find(|(_, s)| *s == wanted);
+    if let Some((commit, _)) = own {
+        return Ok(Some(commit.to_owned()));
+    }
+    Ok(if is_tick_committed(place, attempt) { head } else { None })
+}
+
+/// True as well where git ignores the plan, so that it cannot tell.
+fn is_tick_committed(place: &Place<'_>, attempt: &Attempt) -> bool {
+    let git = place.repo.git();
+    let Some(path) = below_top(place.repo, &attempt.plan) else { return true };
+    let object = format!("HEAD:{}", path.display());
+    let Ok(bytes) = git.run(&["cat-file", "blob", &object]) else {
+        let question =
+            ["check-ignore".as_ref(), "--quiet".as_ref(), "--".as_ref(), path.as_os_str()];
+        return git.run(&question).is_ok();
+    };
+    let plan = Plan::parse(&attempt.plan, bytes, &place.plan_options());
+    plan.is_ok_and(|plan| {
+        plan.story(&attempt.story).is_some_and(|story| story.state == State::Done)
+    })
+}

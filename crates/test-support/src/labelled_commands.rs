@@ -1,0 +1,52 @@
+//! The labelled commands under `fixtures/`: one a row, with what the guard is to say about it.
+
+use camino::Utf8Path;
+
+use crate::scratch::fixtures;
+
+/// The tables.
+pub const COMMAND_TABLES: [&str; 2] = ["commands.tsv", "commands-extra.tsv"];
+
+/// A command, and what is expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelledCommand {
+    /// Whether the guard is to deny it.
+    pub is_denied: bool,
+    /// What it is about.
+    pub category: String,
+    /// The command as it is typed.
+    pub command: String,
+    /// How sure the label is: `core`, `configured` or `contested`.
+    pub tier: String,
+}
+
+/// The rows of a table; a row that is not like the others fails loudly.
+pub fn labelled_commands(table: &str) -> Vec<LabelledCommand> {
+    let path = fixtures().join(table);
+    let text = fs_err::read_to_string(&path).expect("a table");
+    text.lines().skip(1).map(|line| row(&path, line)).collect()
+}
+
+/// The commands of all tables, without their labels.
+pub fn all_labelled_commands() -> Vec<String> {
+    COMMAND_TABLES
+        .iter()
+        .flat_map(|table| labelled_commands(table))
+        .map(|row| row.command)
+        .collect()
+}
+
+fn row(path: &Utf8Path, line: &str) -> LabelledCommand {
+    let fields: Vec<&str> = line.split('\t').collect();
+    assert_eq!(fields.len(), 5, "{path}: five columns are needed: {line}");
+    LabelledCommand {
+        is_denied: fields[0] == "block",
+        category: fields[1].to_owned(),
+        command: unescaped(fields[2]),
+        tier: fields[4].to_owned(),
+    }
+}
+
+fn unescaped(field: &str) -> String {
+    field.replace("\\\\", "\u{0}").replace("\\n", "\n").replace("\\t", "\t").replace('\u{0}', "\\")
+}
