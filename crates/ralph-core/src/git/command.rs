@@ -121,6 +121,11 @@ impl GitError {
         }
     }
 
+    /// Whether git found no repository where it looked for one.
+    pub(super) fn names_no_repository(&self) -> bool {
+        matches!(self, Self::Failed { stderr, .. } if stderr.contains("not a git repository"))
+    }
+
     /// Whether somebody else moved a branch while git was about to: a matter of trying again.
     pub(crate) fn is_overtaken(&self) -> bool {
         let moved = ["but expected", "reference already exists", "unable to resolve reference"];

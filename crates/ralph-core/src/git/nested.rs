@@ -227,10 +227,12 @@ impl Nested {
             }
         }
         for (path, wanted) in std::mem::take(&mut self.returned) {
-            match populated(repo, &path, &wanted)? {
-                Some(inner) => self.return_one(&inner, &path, &wanted, (target, save_as))?,
-                None if repo.top().join(&path).is_dir() => {}
-                None => self.left_alone.push(path),
+            make_folder(&repo.top().join(&path))?;
+            let was_there = !matches!(wanted, Wanted::Commit { branch: None, .. });
+            match was_there.then(|| populated(repo, &path)) {
+                None => {}
+                Some(Some(inner)) => self.return_one(&inner, &path, &wanted, (target, save_as))?,
+                Some(None) => self.left_alone.push(path),
             }
             fault::point("nested.brought-back");
         }
@@ -328,28 +330,22 @@ fn links_in(
     Ok(links.collect())
 }
 
-/// A submodule whose folder was removed is checked out anew from what git keeps of it, without
-/// any network. One that never was checked out gets its empty folder.
-fn populated(repo: &Repo, path: &str, wanted: &Wanted) -> io::Result<Option<Repo>> {
-    let full = repo.top().join(path);
+/// A submodule that is not checked out has an empty folder.
+fn make_folder(full: &Path) -> io::Result<()> {
     if full.is_symlink() || full.is_file() {
         // It was saved as a file of this repository.
-        fs_err::remove_file(&full)?;
+        fs_err::remove_file(full)?;
     }
-    fs_err::create_dir_all(&full)?;
-    if let Wanted::Commit { branch: None, .. } = wanted {
-        return Ok(None);
-    }
+    fs_err::create_dir_all(full)
+}
+
+/// A submodule whose folder was removed is checked out anew from what git keeps of it, without
+/// any network; none if git keeps nothing of it.
+fn populated(repo: &Repo, path: &str) -> Option<Repo> {
     let update = ["-c", "protocol.allow=never", "submodule", "--quiet", "update", "--init"];
     let args = [&update[..], &["--no-fetch", "--", path]].concat();
-    match repo.git().run(&args) {
-        Ok(_) => Ok(Repo::inside(&full)),
-        Err(_) => {
-            // So that it is told of as missing.
-            let _ = fs_err::remove_dir(&full);
-            Ok(None)
-        }
-    }
+    repo.git().run(&args).ok()?;
+    Repo::inside(&repo.top().join(path))
 }
 
 /// Without the slash that marks a folder.

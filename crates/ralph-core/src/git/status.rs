@@ -43,15 +43,16 @@ impl Status {
     /// Reads the status of a repository. What of a submodule is looked at, is the user's to set
     /// (`submodule.<name>.ignore`).
     pub fn read(repo: &Repo) -> Result<Self, GitError> {
-        let output = repo.git().run(&[
-            "status",
-            "--porcelain=v2",
-            "-z",
-            "--branch",
-            "--untracked-files=all",
-            "--no-renames",
-        ])?;
-        Ok(Self::parse(&output))
+        let args = ["status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all"];
+        let read = |more: &[&str]| repo.git().run(&[&args[..], more].concat());
+        let output = match read(&["--no-renames"]) {
+            // A submodule whose git folder was removed; it must not keep us from the rest.
+            Err(error) if error.names_no_repository() => {
+                read(&["--no-renames", "--ignore-submodules=dirty"])
+            }
+            other => other,
+        };
+        Ok(Self::parse(&output?))
     }
 
     /// Whether anything of the user's or the agent's is uncommitted, our own folders aside.

@@ -193,6 +193,36 @@ fn a_submodule_that_was_removed_is_checked_out_again() {
 }
 
 #[test]
+fn a_submodule_whose_git_folder_is_gone_is_named_and_does_not_keep_the_rest() {
+    for folder in [".git/modules/lib", "lib"] {
+        let project = Project::new();
+        project.checkpoint();
+        project.test.write("a.txt", "agent\n");
+        project.test.remove(".git/modules/lib");
+        if folder == "lib" {
+            project.test.remove("lib");
+        }
+        let restored = rollback(&project.repo, &project.state, None, "why").unwrap();
+        assert_eq!(restored.left_alone, ["lib"], "{folder}");
+        assert_eq!(fs_err::read_to_string(project.path("a.txt")).unwrap(), "a\n");
+        undo(&project.repo, &project.state, &restored.saved.name).unwrap();
+        assert_eq!(fs_err::read_to_string(project.path("a.txt")).unwrap(), "agent\n");
+    }
+}
+
+#[test]
+fn a_submodule_that_was_never_checked_out_stays_so() {
+    let project = Project::new();
+    project.test.git(["submodule", "--quiet", "deinit", "lib"]);
+    project.checkpoint();
+    let before = project.everything();
+    project.test.remove("lib");
+    assert_eq!(project.roll_back().0, Vec::<String>::new());
+    assert_eq!(project.everything(), before);
+    assert!(!project.path("lib/.git").exists());
+}
+
+#[test]
 fn an_operation_that_was_left_under_way_in_a_submodule_is_given_up() {
     let project = Project::new();
     project.checkpoint();
