@@ -90,11 +90,21 @@ pub(super) fn bring_back(env: &Env, request: &Request) -> Result<(), Failure> {
     if project.own_state().run().exists() {
         return put_plan_in_place(project.own_state(), &view);
     }
+    if is_untrodden(project.root()) {
+        return Ok(());
+    }
     let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
     match find(&repo, &project)? {
         Some((root, keepsake)) => empty(&repo, &root, &keepsake, &view),
         None => tell_of_work_aside(&repo, &view),
     }
+}
+
+/// Whether no run ever saved anything here: a first start need not ask git for it.
+fn is_untrodden(root: &Utf8Path) -> bool {
+    let folder = root.join(".git");
+    let has = |name| folder.join(name).exists();
+    folder.is_dir() && !has(state::SAVED_LEDGER) && !has(state::REFUGE)
 }
 
 /// The plan of an attempt that a crash interrupted, where the agent left none that could be read.
