@@ -133,12 +133,12 @@ pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
         }
     }
     walk(stage.repo.root(), &mut |path| {
-        // What is kept there is as an agent left it.
+        // What is kept there is as an agent left it, and so is a repository that it made.
         if path.as_str().contains("/ralph-nested/") {
             return;
         }
         let name = path.file_name().unwrap_or_default();
-        let in_git = path.as_str().contains("/.git/");
+        let in_git = path.starts_with(stage.repo.root().join(".git"));
         let is_note = name.starts_with("ralph-") && name != SAVED_LEDGER;
         let ours = is_note || name.starts_with(".ralph-");
         let is_lock = in_git && name.ends_with(".lock");
