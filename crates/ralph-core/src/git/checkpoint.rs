@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::clean;
 use super::command::GitError;
 use super::repo::Repo;
 use super::restore::Target;
@@ -63,12 +64,18 @@ impl Checkpoint {
         run: Option<&str>,
     ) -> Result<Self, CheckpointError> {
         let name = format!("{REFS}/{}", stamp());
-        let snapshot = Snapshot::take_of(repo, &name, message, status, run)?;
+        repo.refuse_if_busy().map_err(SnapshotError::from)?;
+        let snapshot = match clean::take(repo, &name, status, run) {
+            Some(snapshot) => snapshot,
+            None => Snapshot::take_of(repo, &name, message, status, run)?,
+        };
         fault::point("checkpoint.saved");
         let checkpoint =
             Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
         let commit = checkpoint.commit.as_deref().unwrap_or(NO_COMMIT);
-        state::replace(&state.checkpoint(), format!("{commit}\n{}\n", snapshot.name).as_bytes())?;
+        // An empty file counts as none, and no tree is changed before the disk has it.
+        let content = format!("{commit}\n{}\n", snapshot.name);
+        state::replace_soon(&state.checkpoint(), content.as_bytes())?;
         Ok(checkpoint)
     }
 
@@ -121,9 +128,10 @@ impl Checkpoint {
     pub fn prune(repo: &Repo, keep: usize) -> Result<(), GitError> {
         let names =
             repo.git().line(&["for-each-ref", "--sort=-refname", "--format=%(refname)", REFS])?;
-        for name in names.lines().skip(keep) {
-            repo.git().run(&["update-ref", "-d", name])?;
+        let old: String = names.lines().skip(keep).map(|name| format!("delete {name}\n")).collect();
+        if old.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        repo.git().feed(&["update-ref", "--stdin"], old.as_bytes()).map(drop)
     }
 }

@@ -186,7 +186,9 @@ impl Git {
     pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
         let begun = Instant::now();
         loop {
-            match self.stream(args, |mut stdin| stdin.write_all(input), read_all) {
+            let write =
+                (!input.is_empty()).then_some(|mut stdin: ChildStdin| stdin.write_all(input));
+            match self.talk(args, write, read_all) {
                 Err(GitError::Failed { stderr, .. }) if names_a_lock(&stderr) => {
                     if begun.elapsed() >= LOCK_PATIENCE {
                         return Err(GitError::Locked { seconds: LOCK_PATIENCE.as_secs(), stderr });
@@ -216,18 +218,38 @@ impl Git {
         S: AsRef<OsStr>,
         T: Send,
     {
+        self.talk(args, Some(write), read)
+    }
+
+    /// The same; where there is nothing to write, git's standard input is empty, and no thread is
+    /// needed for it.
+    fn talk<S, T>(
+        &self,
+        args: &[S],
+        write: Option<impl FnOnce(ChildStdin) -> io::Result<()> + Send>,
+        read: impl FnOnce(ChildStdout) -> io::Result<T> + Send,
+    ) -> Result<T, GitError>
+    where
+        S: AsRef<OsStr>,
+        T: Send,
+    {
         let failure = |source| self.start_error(args, source);
-        let mut child = self.command(args).spawn().map_err(failure)?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        let mut command = self.command(args);
+        if write.is_none() {
+            command.stdin(Stdio::null());
+        }
+        let mut child = command.spawn().map_err(failure)?;
+        let writing = write.zip(child.stdin.take());
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(failure(io::Error::other("no pipes")));
         };
         let (ended, written, taken, said) = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| write(stdin));
+            let writer = writing.map(|(write, stdin)| scope.spawn(|| write(stdin)));
             let reader = scope.spawn(|| read(stdout));
             let listener = scope.spawn(|| last_part(stderr));
             let ended = wait(&mut child);
-            (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
+            let written = writer.map_or(Ok(()), joined);
+            (ended, written, joined(reader), joined(listener).unwrap_or_default())
         });
         match ended.map_err(failure)? {
             None => Err(GitError::Deadline {

@@ -15,6 +15,7 @@ pub struct Repo {
     git: Git,
     top: PathBuf,
     git_dir: PathBuf,
+    hooks: PathBuf,
     untouched: Vec<PathBuf>,
 }
 
@@ -56,15 +57,24 @@ impl Repo {
     /// The repository around a project folder, which may be a folder inside the work tree.
     pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
         let git = Git::at(project.as_std_path());
-        let where_is = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
+        let where_is = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--show-toplevel",
+            "--git-dir",
+            "--git-path",
+            "hooks",
+        ];
+        // It runs none of the user's hooks, but is asked where they are.
         let output = git
+            .with_hooks()
             .run(&where_is)
             .map_err(|source| RepoError::NotARepository { dir: project.to_string(), source })?;
         let mut lines = output.split(|byte| *byte == b'\n');
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
-        let (top, git_dir) = (path(), path());
+        let (top, git_dir, hooks) = (path(), path(), path());
         let untouched = untouched_in(project.as_std_path(), &top);
-        Ok(Self { git: Git::at(&top), top, git_dir, untouched })
+        Ok(Self { git: Git::at(&top), top, git_dir, hooks, untouched })
     }
 
     /// Git at the top of the work tree.
@@ -80,6 +90,12 @@ impl Repo {
     /// The git folder of this work tree.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
+    }
+
+    /// Whether the user has git hooks; the examples that come with git are none.
+    pub(crate) fn has_hooks(&self) -> bool {
+        let entries = fs_err::read_dir(&self.hooks).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).any(|path| path.extension() != Some("sample".as_ref()))
     }
 
     /// The commit that is checked out; none in a repository without commits. Where the branch is a

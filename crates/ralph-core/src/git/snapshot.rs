@@ -5,7 +5,7 @@
 //! byte as they are on disk (no line-ending or other filter in between), so `git diff` and
 //! `git show` work on it. Its first parent is HEAD, its last one a *record* commit with what a
 //! tree cannot hold: the branch, exact file modes and, if anything was staged, the index file.
-//! All of it is written by one `git fast-import`.
+//! All of it is written by one `git fast-import`. Where nothing is changed, `clean.rs` does without.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::clean;
 use super::command::GitError;
 use super::import::Import;
 use super::index::RawIndex;
@@ -21,7 +22,7 @@ use super::repo::{Repo, RepoError};
 use super::status::Status;
 
 /// The version of the record's format.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// The files of the record commit.
 const RECORD_FILE: &str = "record.json";
@@ -195,6 +196,11 @@ impl Snapshot {
     pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
         let foreign = |why: &str| SnapshotError::Foreign { name: name.to_owned(), why: why.into() };
         let git = repo.git();
+        if clean::parse(name, "").is_some() {
+            let commit = git.line(&["rev-parse", "--verify", &format!("{name}^{{commit}}")])?;
+            return clean::parse(name, &commit)
+                .ok_or_else(|| foreign("its name is of another form"));
+        }
         let parents = git.line(&["rev-list", "--parents", "--no-walk", name, "--"])?;
         let mut parents = parents.split(' ');
         let commit = parents.next().unwrap_or_default().to_owned();

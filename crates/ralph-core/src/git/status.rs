@@ -24,6 +24,8 @@ pub struct Status {
     pub branch: Option<String>,
     /// Files that differ between HEAD, index and work tree, and files that git does not know.
     pub changed: Vec<PathBuf>,
+    /// Whether some of them are files that git does not know.
+    pub untracked: bool,
     /// Submodules and repositories inside this one: seen, but never touched.
     pub nested: Vec<PathBuf>,
     /// Whether the index is anything but that of HEAD: staged, conflicting or intended changes.
@@ -40,6 +42,8 @@ impl Status {
             "--porcelain=v2",
             "-z",
             "--branch",
+            // How far the branch is from its upstream takes a walk through history.
+            "--no-ahead-behind",
             "--untracked-files=all",
             "--no-renames",
             // Only what the superproject records of a submodule is ours to see.
@@ -61,7 +65,10 @@ impl Status {
                 [b'#', ..] => status.header(record),
                 [b'1', ..] => status.ordinary(record),
                 [b'u', ..] => status.conflict(record),
-                [b'?', b' ', path @ ..] => status.note(path, false),
+                [b'?', b' ', path @ ..] => {
+                    status.untracked = true;
+                    status.note(path, false);
+                }
                 _ => {}
             }
         }

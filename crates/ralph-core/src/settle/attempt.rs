@@ -80,6 +80,10 @@ impl Attempt {
         let mut reader = BufReader::new(file);
         let mut header = Vec::new();
         reader.read_until(b'\n', &mut header)?;
+        // A power cut just after it was written may leave it empty; then the agent had done nothing.
+        if header.is_empty() {
+            return Ok(None);
+        }
         let attempt: Self =
             serde_json::from_slice(&header).map_err(|error| unreadable(&path, &error))?;
         if attempt.version > VERSION {
@@ -88,12 +92,12 @@ impl Attempt {
         Ok(Some((attempt, reader)))
     }
 
-    /// Writes it down.
+    /// Writes it down. It is on the disk long before the agent has done anything.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
         let mut content = serde_json::to_vec(self)?;
         content.push(b'\n');
         content.extend_from_slice(&self.plan_before);
-        state::replace(&state.attempt(), &content)
+        state::replace_soon(&state.attempt(), &content)
     }
 
     /// The plan as it was when the attempt began.
@@ -143,7 +147,7 @@ pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<
     let attempt = Attempt { iteration, ..attempt };
     remove_if_there(&state.claim())?;
     attempt.save(state)?;
-    state::replace(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
+    state::replace_unsynced(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
     Ok(attempt)
 }
 

@@ -13,30 +13,76 @@ use crate::state::StateDir;
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
+/// How many commits are made before git looks whether its folder wants tidying: it would start two
+/// more processes after each.
+const TIDIED_EVERY: u64 = 10;
+
+/// How a commit is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    /// Whether git may tidy its folder afterwards.
+    tidies: bool,
+    /// Whether every file that is to be committed is known to git.
+    all_known: bool,
+}
+
+impl Way {
+    /// The way for an attempt that left the tree in this state. What its checks have written since
+    /// is not part of that state.
+    pub(super) fn of(place: &Place<'_>, attempt: &Attempt, status: &Status) -> Self {
+        let is_fresh = place.config.verify.commands.is_empty();
+        // Not every hook of the user's can stand the index that a commit makes for itself.
+        let is_plain = status.nested.is_empty() && !place.repo.has_hooks();
+        let all_known = is_fresh && is_plain && !status.untracked;
+        Self { tidies: attempt.iteration.is_multiple_of(TIDIED_EVERY), all_known }
+    }
+}
+
 /// Commits everything that is not ignored on top of `head`, and returns the commit that is checked out then; it is
 /// the agent's own one if nothing was left to commit.
 pub(super) fn commit_all(
     place: &Place<'_>,
     head: Option<&str>,
     message: &str,
+    way: Way,
 ) -> Result<Option<String>, GitError> {
     let repo = place.repo;
-    repo.git().run(&["add", "--all", "--", "."])?;
-    if !place.state.is_hidden() {
-        leave_out_state(place, head.is_some())?;
+    // Files that git knows are staged by the commit itself, which saves a process.
+    let at_once = way.all_known && head.is_some() && place.state.is_hidden();
+    if !at_once {
+        stage(place, head)?;
     }
     fault::point("commit.staged");
     let commit = |who: &[&str]| {
-        let args = [who, &["commit", "--quiet", "--file=-"]].concat();
+        let tidying: &[&str] = if way.tidies { &[] } else { &["-c", "maintenance.auto=false"] };
+        let staging: &[&str] = if at_once { &["--all"] } else { &[] };
+        let args = [who, tidying, &["commit", "--quiet", "--file=-"], staging].concat();
         commit_patiently(repo, &args, message)
     };
     // What may be missing is looked into only once git has refused: it nearly never does.
     match commit(&[]) {
-        Err(GitError::Failed { .. }) if !is_staged(repo, head)? => {}
-        Err(GitError::Failed { .. }) if !knows_the_author(repo) => commit(&NOBODY)?,
+        Err(refusal @ GitError::Failed { .. }) => {
+            if at_once {
+                stage(place, head)?;
+            }
+            if is_staged(repo, head)? {
+                if knows_the_author(repo) {
+                    return Err(refusal);
+                }
+                commit(&NOBODY)?;
+            }
+        }
         other => other?,
     }
     repo.head()
+}
+
+fn stage(place: &Place<'_>, head: Option<&str>) -> Result<(), GitError> {
+    place.repo.git().run(&["add", "--all", "--", "."])?;
+    if !place.state.is_hidden() {
+        leave_out_state(place, head.is_some())?;
+    }
+    Ok(())
 }
 
 fn knows_the_author(repo: &Repo) -> bool {

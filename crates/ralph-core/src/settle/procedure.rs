@@ -141,6 +141,7 @@ pub fn settle(
     if let Some(why) = commit::return_to_branch(place.repo, attempt, &status)? {
         return Ok(Outcome::Displaced(why));
     }
+    let way = commit::Way::of(place, attempt, &status);
     let files = changed_since(place, attempt, status)?;
     let has_checks = !place.config.verify.commands.is_empty();
     if files.is_empty() && !(report.claimed && has_checks) {
@@ -159,7 +160,7 @@ pub fn settle(
         return Ok(Outcome::TestsWeakened(what.clone()));
     }
     fault::point("settle.checked");
-    let commit = match tick_and_commit(place, attempt)? {
+    let commit = match tick_and_commit(place, attempt, way)? {
         Ok(commit) => commit,
         Err(refusal) => return Ok(Outcome::CommitRefused(refusal)),
     };
@@ -221,17 +222,19 @@ fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
 fn tick_and_commit(
     place: &Place<'_>,
     attempt: &Attempt,
+    way: commit::Way,
 ) -> Result<Result<Option<String>, String>, SettleError> {
     let open = plan_now(place, attempt)?;
     let ticked = open.tick(&attempt.story)?;
     let head = place.repo.head()?;
     Marker::new(&attempt.story, head.clone()).save(place.state)?;
     fault::point("settle.marked");
-    state::replace_users(&attempt.plan, &ticked)?;
+    // Whatever a power cut leaves of it is repaired: the attempt knows the plan as it was.
+    state::replace_users_soon(&attempt.plan, &ticked)?;
     fault::point("settle.ticked");
     let title: String = attempt.title.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = format!("feat({}): {title}\n", attempt.story);
-    match commit::commit_all(place, head.as_deref(), &message) {
+    match commit::commit_all(place, head.as_deref(), &message, way) {
         Ok(commit) => Ok(Ok(commit)),
         Err(refusal) => {
             state::replace_users(&attempt.plan, open.bytes())?;
