@@ -281,7 +281,10 @@ impl Git {
             command.env("GIT_INDEX_FILE", index_file);
         }
         command
-            .current_dir(&self.dir)
+            // Not by a change of folder before git is started: a statically linked program would
+            // have to make a copy of itself for that.
+            .arg("-C")
+            .arg(&self.dir)
             // Ctrl-C in a terminal goes to our whole group; git is to finish what it began.
             .process_group(0)
             .env("LC_ALL", "C")
