@@ -50,24 +50,32 @@ pub enum CheckpointError {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
-        let status = Status::read(repo).map_err(SnapshotError::from)?;
-        Self::create_for(repo, state, message, &status, None)
+        Ok(Self::create_for(repo, state, message, None)?.0)
     }
 
-    /// The same of a status that was read just now, for a run of the loop. Only sessions of a loop are ever rolled back to it: a
-    /// person who works in the same project has no part in it.
+    /// The same for a run of the loop, with the status that was saved. Only sessions of a loop are
+    /// ever rolled back to it: a person who works in the same project has no part in it.
     pub fn create_for(
         repo: &Repo,
         state: &StateDir,
         message: &str,
-        status: &Status,
         run: Option<&str>,
-    ) -> Result<Self, CheckpointError> {
-        let name = format!("{REFS}/{}", stamp());
+    ) -> Result<(Self, Status), CheckpointError> {
         repo.refuse_if_busy().map_err(SnapshotError::from)?;
-        let snapshot = match clean::take(repo, &name, status, run) {
+        // Usually nothing is changed. Then the ref is all that is needed, and to make it while git
+        // still looks saves the time of a process; a guess that was wrong is pruned like the others.
+        let name = format!("{REFS}/{}", stamp());
+        let (status, guess) = std::thread::scope(|scope| {
+            let guessing = scope.spawn(|| clean::guess(repo, &name, run));
+            (Status::read(repo), guessing.join().ok().flatten())
+        });
+        let status = status.map_err(SnapshotError::from)?;
+        let snapshot = match guess.filter(|guess| clean::is_right(guess, repo, &status)) {
             Some(snapshot) => snapshot,
-            None => Snapshot::take_of(repo, &name, message, status, run)?,
+            None => {
+                let name = format!("{REFS}/{}-full", stamp());
+                Snapshot::take_of(repo, &name, message, &status, run)?
+            }
         };
         fault::point("checkpoint.saved");
         let checkpoint =
@@ -76,7 +84,7 @@ impl Checkpoint {
         // An empty file counts as none, and no tree is changed before the disk has it.
         let content = format!("{commit}\n{}\n", snapshot.name);
         state::replace_soon(&state.checkpoint(), content.as_bytes())?;
-        Ok(checkpoint)
+        Ok((checkpoint, status))
     }
 
     /// Reads the checkpoint; none if there is no such file, or an empty one.

@@ -12,26 +12,25 @@ use super::status::Status;
 /// Stands for "no run" in a name.
 const NO_RUN: &str = "-";
 
-/// Makes the ref, in a repository that is not in the middle of something. None if something is
-/// changed after all, if a name cannot hold the run's, or if git does not like the name: then the
-/// ordinary way is open.
-pub(super) fn take(
-    repo: &Repo,
-    name: &str,
-    status: &Status,
-    run: Option<&str>,
-) -> Option<Snapshot> {
+/// Makes the ref for what is checked out, before it is known whether anything is changed. None if a
+/// name cannot hold the run's, or if git does not like the name: then the ordinary way is open.
+pub(super) fn guess(repo: &Repo, name: &str, run: Option<&str>) -> Option<Snapshot> {
     let run = run.unwrap_or(NO_RUN);
-    let plain = status.nested.is_empty() && !status.staged && status.is_clean(repo);
     let fits = run.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    let head = status.head.as_ref().filter(|_| plain && fits && !run.is_empty())?;
-    let name = match &status.branch {
+    let (head, branch) = repo.head_on_disk().filter(|_| fits && !run.is_empty())?;
+    let name = match branch {
         Some(branch) => format!("{name}/on/{run}/{branch}"),
         None => format!("{name}/detached/{run}"),
     };
     // The empty word says that there must be no such ref yet.
-    repo.git().run(&["update-ref", &name, head, ""]).ok()?;
-    parse(&name, head)
+    repo.git().run(&["update-ref", &name, &head, ""]).ok()?;
+    parse(&name, &head)
+}
+
+/// Whether the guess was right.
+pub(super) fn is_right(guess: &Snapshot, repo: &Repo, status: &Status) -> bool {
+    let is_there = guess.record.head == status.head && guess.record.branch == status.branch;
+    is_there && status.nested.is_empty() && !status.staged && status.is_clean(repo)
 }
 
 /// The snapshot that a name tells of, if it is one of these.

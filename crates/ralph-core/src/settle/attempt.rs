@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::procedure::{Place, SettleError};
 use crate::config::LoopSettings;
 use crate::fault;
-use crate::git::{Checkpoint, Status};
+use crate::git::Checkpoint;
 use crate::plan::{Plan, Story};
 use crate::state::{self, StateDir};
 
@@ -113,9 +113,8 @@ pub fn begin(
     story: &Story,
     iteration: u64,
 ) -> Result<Attempt, SettleError> {
-    let status = Status::read(place.repo)?;
     let message = format!("before {}", story.id);
-    Checkpoint::create_for(place.repo, place.state, &message, &status, Some(place.run))?;
+    let (_, status) = Checkpoint::create_for(place.repo, place.state, &message, Some(place.run))?;
     if iteration.is_multiple_of(PRUNED_EVERY) {
         Checkpoint::prune(place.repo, CHECKPOINTS_KEPT)?;
     }

@@ -45,8 +45,9 @@ impl Marker {
         Ok(Some(marker))
     }
 
+    /// Git does not wait for the disk when it commits, so there is no reason to do so here.
     pub(super) fn save(&self, state: &StateDir) -> io::Result<()> {
-        state::replace_soon(&state.settling(), &serde_json::to_vec_pretty(self)?)
+        state::replace_unsynced(&state.settling(), &serde_json::to_vec_pretty(self)?)
     }
 
     pub(super) fn clear(state: &StateDir) -> io::Result<()> {
