@@ -19,6 +19,9 @@ use crate::call::Call;
 /// The most that a hook reads.
 pub const INPUT_LIMIT: u64 = 16 * 1024 * 1024;
 
+/// Room for what a pipe holds: a buffer that grows is copied, and every page of each copy costs.
+const USUAL_INPUT: usize = 64 * 1024;
+
 /// Why a decision could not be made.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
@@ -128,7 +131,7 @@ fn in_full(error: &dyn Error) -> String {
 }
 
 fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(USUAL_INPUT);
     reader.take(INPUT_LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > INPUT_LIMIT {
         return Err(io::Error::other("the hook's input is larger than 16 MiB"));

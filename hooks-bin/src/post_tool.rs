@@ -36,7 +36,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     Ok(Decision::NoOpinion)
 }
 
-fn command(call: &Call<'_>, command: &str, result: &BashResult) -> Result<Decision, Failure> {
+fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<Decision, Failure> {
     // Whether an amended commit is the agent's own is not asked here, so git need not be.
     let facts = surroundings::of_command(call.project(), call.env, call.config(), &call.cwd(), "");
     let script = guard::read(command, &facts);

@@ -18,19 +18,21 @@ pub(super) struct Output {
 }
 
 /// Looks for the rest of an output that was cut.
-pub(super) fn gather(result: &BashResult) -> Output {
+pub(super) fn gather(result: &BashResult<'_>) -> Output {
     let end = result.output_file.as_ref().and_then(|file| {
         let lines = last_lines(file, usize::MAX, END).ok()?;
         Some(String::from_utf8_lossy(&lines.join(&b'\n')).into_owned())
     });
     let file_lost = result.output_file.is_some() && end.is_none();
-    Output { cut: file_lost || result.output.contains(CUT), end }
+    // Of a command that succeeded the client keeps the beginning and writes a file.
+    let cut = || result.exit_code != Some(0) && result.output.contains(CUT);
+    Output { cut: file_lost || cut(), end }
 }
 
 impl Output {
     /// What to keep for people and for the next prompt: the end, where the failures are, if the
     /// beginning was cut off from it.
-    pub(super) fn text<'a>(&'a self, result: &'a BashResult) -> &'a str {
+    pub(super) fn text<'a>(&'a self, result: &'a BashResult<'_>) -> &'a str {
         self.end.as_deref().unwrap_or(&result.output)
     }
 }

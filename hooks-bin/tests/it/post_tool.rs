@@ -1,6 +1,6 @@
 //! What happens when a test run ends, with real repositories.
 
-use ralph_core::git::{Checkpoint, Repo, Status, discarded, undo};
+use ralph_core::git::{Checkpoint, Repo, discarded, undo};
 use ralph_core::state::StateDir;
 use serde_json::json;
 use test_support::{Fingerprint, TestRepo};
@@ -217,8 +217,7 @@ fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
     let (test, client, before) = at_a_checkpoint(1);
     let repo = Repo::open(test.root()).unwrap();
     let state = StateDir::of_project(test.root());
-    let status = Status::read(&repo).unwrap();
-    Checkpoint::create_for(&repo, &state, "checkpoint", &status, Some("run-1")).unwrap();
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1")).unwrap();
     break_something(&test);
     let work = without_state(&test);
     assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);

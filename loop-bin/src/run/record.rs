@@ -47,6 +47,10 @@ impl Record {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        // A power cut may leave it empty; then there is nothing to go on with.
+        if text.is_empty() {
+            return Ok(None);
+        }
         let record: Self = serde_json::from_slice(&text)
             .map_err(|error| io::Error::other(format!("{}: {error}", state.run())))?;
         if record.version > VERSION {
@@ -65,8 +69,13 @@ impl Record {
         Self { finish: Some(finish.to_owned()), aside: None, ..record }.save(state)
     }
 
-    /// Writes it down.
+    /// Writes it down. Only the user's work that is kept aside is worth a wait for the disk: without
+    /// the record nobody would bring it back.
     pub(crate) fn save(&self, state: &StateDir) -> io::Result<()> {
-        state::replace(&state.run(), &serde_json::to_vec_pretty(self)?)
+        let content = serde_json::to_vec_pretty(self)?;
+        match self.aside {
+            Some(_) => state::replace(&state.run(), &content),
+            None => state::replace_unsynced(&state.run(), &content),
+        }
     }
 }

@@ -85,6 +85,20 @@ pub(crate) fn loop_program(stage: &Stage, agent: &Utf8Path) -> Program {
     }
 }
 
+/// What the loop leaves in the tree besides the agent's work, so that both commit as much: a tick in
+/// the plan, and the progress of the iteration before.
+fn bookkeeping(stage: &Stage, number: usize) -> Result<()> {
+    let plan = stage.state().plan(1);
+    let ticked = fs_err::read_to_string(&plan)?.replacen("[ ]", "[x]", 1);
+    write(&plan, ticked.as_bytes())?;
+    let progress = stage.state().progress(1);
+    let mut log = fs_err::read_to_string(&progress).unwrap_or_default();
+    log.push_str(&format!(
+        "\n## Iteration {number} - US-{number:03}\n- Status: SUCCESS\n- Files changed: work.txt\n"
+    ));
+    write(&progress, log.as_bytes())
+}
+
 /// The agent alone, and the commands alone; each for one iteration.
 fn bare_run(binaries: &Utf8Path, files: usize, stories: usize) -> Result<(Duration, Duration)> {
     let stage = project(binaries, files, stories)?;
@@ -93,6 +107,7 @@ fn bare_run(binaries: &Utf8Path, files: usize, stories: usize) -> Result<(Durati
     for number in 1..=stories {
         let message = format!("feat(US-{number:03}): Story {number}");
         working += timed(&stage, &["/bin/sh", agent.as_str()])?;
+        bookkeeping(&stage, number)?;
         committing += timed(&stage, &["git", "add", "--all"])?;
         committing += timed(&stage, &["git", "commit", "--quiet", "-m", &message])?;
     }

@@ -2,7 +2,9 @@
 
 use std::io;
 
+use super::clean;
 use super::command::GitError;
+use super::ledger;
 use super::repo::Repo;
 use super::restore::Target;
 use super::snapshot::{Snapshot, SnapshotError};
@@ -49,27 +51,44 @@ pub enum CheckpointError {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
-        let status = Status::read(repo).map_err(SnapshotError::from)?;
-        Self::create_for(repo, state, message, &status, None)
+        Ok(Self::create_for(repo, state, message, None)?.0)
     }
 
-    /// The same of a status that was read just now, for a run of the loop. Only sessions of a loop are ever rolled back to it: a
-    /// person who works in the same project has no part in it.
+    /// The same for a run of the loop, with the status that was saved. Only sessions of a loop are
+    /// ever rolled back to it: a person who works in the same project has no part in it.
     pub fn create_for(
         repo: &Repo,
         state: &StateDir,
         message: &str,
-        status: &Status,
         run: Option<&str>,
-    ) -> Result<Self, CheckpointError> {
+    ) -> Result<(Self, Status), CheckpointError> {
+        repo.refuse_if_busy().map_err(SnapshotError::from)?;
+        // Usually nothing is changed. Then the ref is all that is needed, and to make it while git
+        // still looks saves the time of a process; a guess that was wrong is pruned like the others.
         let name = format!("{REFS}/{}", stamp());
-        let snapshot = Snapshot::take_of(repo, &name, message, status, run)?;
+        let (status, guess) = std::thread::scope(|scope| {
+            let guessing = scope.spawn(|| clean::guess(repo, &name, run));
+            (Status::read(repo), guessing.join().ok().flatten())
+        });
+        let status = status.map_err(SnapshotError::from)?;
+        let snapshot = match guess.filter(|guess| clean::is_right(guess, repo, &status)) {
+            Some(snapshot) => {
+                ledger::note(repo, &snapshot.name, &snapshot.commit);
+                snapshot
+            }
+            None => {
+                let name = format!("{REFS}/{}-full", stamp());
+                Snapshot::take_of(repo, &name, message, &status, run)?
+            }
+        };
         fault::point("checkpoint.saved");
         let checkpoint =
             Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
         let commit = checkpoint.commit.as_deref().unwrap_or(NO_COMMIT);
-        state::replace(&state.checkpoint(), format!("{commit}\n{}\n", snapshot.name).as_bytes())?;
-        Ok(checkpoint)
+        // An empty file counts as none, and no tree is changed before the disk has it.
+        let content = format!("{commit}\n{}\n", snapshot.name);
+        state::replace_soon(&state.checkpoint(), content.as_bytes())?;
+        Ok((checkpoint, status))
     }
 
     /// Reads the checkpoint; none if there is no such file, or an empty one.
@@ -133,9 +152,11 @@ impl Checkpoint {
     pub fn prune_others(&self, repo: &Repo, keep: usize) -> Result<(), GitError> {
         let names =
             repo.git().line(&["for-each-ref", "--sort=-refname", "--format=%(refname)", REFS])?;
-        for name in names.lines().skip(keep).filter(|name| self.snapshot.as_deref() != Some(name)) {
-            repo.git().run(&["update-ref", "-d", name])?;
+        let old = names.lines().skip(keep).filter(|name| self.snapshot.as_deref() != Some(name));
+        let old: String = old.map(|name| format!("delete {name}\n")).collect();
+        if old.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        repo.git().feed(&["update-ref", "--stdin"], old.as_bytes()).map(drop)
     }
 }

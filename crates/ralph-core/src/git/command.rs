@@ -180,7 +180,11 @@ impl Git {
 
     /// The same with `input` on its standard input.
     pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
-        self.patiently(|| self.stream(args, |mut stdin| stdin.write_all(input), read_all))
+        self.patiently(|| {
+            let write =
+                (!input.is_empty()).then_some(|mut stdin: ChildStdin| stdin.write_all(input));
+            self.talk(args, write, read_all)
+        })
     }
 
     /// Runs git again for as long as somebody else's lock is in its way, within bounds.
@@ -220,18 +224,38 @@ impl Git {
         S: AsRef<OsStr>,
         T: Send,
     {
+        self.talk(args, Some(write), read)
+    }
+
+    /// The same; where there is nothing to write, git's standard input is empty, and no thread is
+    /// needed for it.
+    fn talk<S, T>(
+        &self,
+        args: &[S],
+        write: Option<impl FnOnce(ChildStdin) -> io::Result<()> + Send>,
+        read: impl FnOnce(ChildStdout) -> io::Result<T> + Send,
+    ) -> Result<T, GitError>
+    where
+        S: AsRef<OsStr>,
+        T: Send,
+    {
         let failure = |source| self.start_error(args, source);
-        let mut child = self.command(args).spawn().map_err(failure)?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        let mut command = self.command(args);
+        if write.is_none() {
+            command.stdin(Stdio::null());
+        }
+        let mut child = command.spawn().map_err(failure)?;
+        let writing = write.zip(child.stdin.take());
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(failure(io::Error::other("no pipes")));
         };
         let (ended, written, taken, said) = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| write(stdin));
+            let writer = writing.map(|(write, stdin)| scope.spawn(|| write(stdin)));
             let reader = scope.spawn(|| read(stdout));
             let listener = scope.spawn(|| last_part(stderr));
             let ended = wait(&mut child);
-            (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
+            let written = writer.map_or(Ok(()), joined);
+            (ended, written, joined(reader), joined(listener).unwrap_or_default())
         });
         match ended.map_err(failure)? {
             None => Err(GitError::Deadline {
@@ -263,7 +287,10 @@ impl Git {
             command.env("GIT_INDEX_FILE", index_file);
         }
         command
-            .current_dir(&self.dir)
+            // Not by a change of folder before git is started: a statically linked program would
+            // have to make a copy of itself for that.
+            .arg("-C")
+            .arg(&self.dir)
             // Ctrl-C in a terminal goes to our whole group; git is to finish what it began.
             .process_group(0)
             .env("LC_ALL", "C")

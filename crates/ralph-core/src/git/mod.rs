@@ -28,6 +28,7 @@
 mod blobs;
 mod changed;
 mod checkpoint;
+mod clean;
 mod command;
 mod commit;
 mod contents;

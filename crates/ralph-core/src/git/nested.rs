@@ -43,13 +43,18 @@ pub enum Inner {
     Absent,
 }
 
+/// Whether the project says that it has submodules.
+pub(super) fn has_submodules(repo: &Repo) -> bool {
+    repo.top().join(SUBMODULES_FILE).is_file()
+}
+
 /// The submodules at the time of a checkpoint, but for those that have work of their own. Where
 /// nobody uses submodules this costs one look at a file.
 pub(super) fn at_checkpoint(
     repo: &Repo,
     status: &Status,
 ) -> Result<BTreeMap<String, Inner>, GitError> {
-    if !repo.top().join(SUBMODULES_FILE).is_file() {
+    if !has_submodules(repo) {
         return Ok(BTreeMap::new());
     }
     let listed = repo.git().run(&["ls-files", "--stage", "-z"])?;

@@ -101,7 +101,7 @@ impl Repo {
     /// The commit that is checked out; none in a repository without commits. Where the branch is a
     /// file of its own it is read as such, because to start git takes a hundred times longer.
     pub fn head(&self) -> Result<Option<String>, GitError> {
-        if let Some(commit) = self.head_on_disk() {
+        if let Some((commit, _)) = self.head_on_disk() {
             return Ok(Some(commit));
         }
         match self.git.line(&["rev-parse", "--quiet", "--verify", "HEAD"]) {
@@ -111,19 +111,19 @@ impl Repo {
         }
     }
 
-    /// None wherever anything is out of the ordinary: packed refs, other formats, linked worktrees.
-    fn head_on_disk(&self) -> Option<String> {
+    /// The commit that is checked out, and its branch. None wherever anything is out of the
+    /// ordinary: packed refs, other formats, linked worktrees.
+    pub(super) fn head_on_disk(&self) -> Option<(String, Option<String>)> {
         let read = |name: &str| fs_err::read_to_string(self.git_dir.join(name)).ok();
         let head = read("HEAD")?;
-        let commit = match head.trim_end().strip_prefix("ref: ") {
-            Some(branch) if branch.starts_with("refs/heads/") => read(branch)?,
-            Some(_) => return None,
-            None => head,
+        let (commit, branch) = match head.trim_end().strip_prefix("ref: ") {
+            Some(name) => (read(name)?, Some(name.strip_prefix("refs/heads/")?.to_owned())),
+            None => (head, None),
         };
         let commit = commit.trim_end();
         let is_id =
             matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
-        is_id.then(|| commit.to_owned())
+        is_id.then(|| (commit.to_owned(), branch))
     }
 
     /// The branch, or that HEAD is detached, as the file tells; none where refs are kept otherwise.

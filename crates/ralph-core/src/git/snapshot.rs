@@ -5,7 +5,7 @@
 //! byte as they are on disk (no line-ending or other filter in between), so `git diff` and
 //! `git show` work on it. Its first parent is HEAD, its last one a *record* commit with what a
 //! tree cannot hold: the branch, exact file modes and, if anything was staged, the index file.
-//! All of it is written by one `git fast-import`.
+//! All of it is written by one `git fast-import`. Where nothing is changed, `clean.rs` does without.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::clean;
 use super::command::GitError;
 use super::import::Import;
 use super::index::RawIndex;
@@ -237,15 +238,18 @@ impl Snapshot {
         let foreign = |why: &str| SnapshotError::Foreign { name: name.to_owned(), why: why.into() };
         let git = repo.git();
         let list = || git.line(&["rev-list", "--parents", "--no-walk", name, "--"]);
-        let parents = match list() {
+        let listed = match list() {
             Err(_) if is_gone(repo, name) => {
                 let gone = || SnapshotError::Gone { name: name.to_owned() };
                 ledger::put_back(repo, name).then(list).ok_or_else(gone)??
             }
             other => other?,
         };
-        let mut parents = parents.split(' ');
+        let mut parents = listed.split(' ');
         let commit = parents.next().unwrap_or_default().to_owned();
+        if let Some(snapshot) = clean::parse(name, &commit) {
+            return Ok(snapshot);
+        }
         let record_commit = parents.next_back().ok_or_else(|| foreign("it has no record"))?;
         let record = git.run(&["cat-file", "blob", &format!("{record_commit}:{RECORD_FILE}")])?;
         let record: Record =

@@ -44,7 +44,9 @@ impl Status {
     /// (`submodule.<name>.ignore`).
     pub fn read(repo: &Repo) -> Result<Self, GitError> {
         let args = ["status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all"];
-        let read = |more: &[&str]| repo.git().run(&[&args[..], more].concat());
+        // How far the branch is from its upstream would take a walk through history.
+        let read =
+            |more: &[&str]| repo.git().run(&[&args[..], &["--no-ahead-behind"], more].concat());
         let output = match read(&["--no-renames"]) {
             // A submodule whose git folder was removed; it must not keep us from the rest.
             Err(error) if error.names_no_repository() => {

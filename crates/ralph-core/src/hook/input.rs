@@ -3,73 +3,76 @@
 //! New fields appear with every release of the client, so unknown ones are ignored, and a field of
 //! an unexpected type counts as missing instead of spoiling the rest.
 
+use std::borrow::Cow;
+
 use camino::Utf8PathBuf;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::mend;
+use super::{lenient, mend};
 
 /// One call of a hook.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Input {
     /// The event, such as `PreToolUse`.
-    #[serde(rename = "hook_event_name", deserialize_with = "lenient")]
+    #[serde(rename = "hook_event_name", deserialize_with = "lenient::text")]
     pub event: String,
     /// The client session.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::text")]
     pub session_id: String,
     /// The session's transcript.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub transcript_path: Option<Utf8PathBuf>,
     /// Where the client works.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub cwd: Option<Utf8PathBuf>,
     /// The subagent, inside one.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub agent_id: Option<String>,
     /// The kind of subagent, inside one.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub agent_type: Option<String>,
     /// The tool, for the events around tool calls.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::text")]
     pub tool_name: String,
     /// What a tool that failed reported: `Exit code N`, a newline and the output.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub error: Option<String>,
     /// Whether a tool failed because the user interrupted it.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub is_interrupt: bool,
     /// How long the tool took.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub duration_ms: Option<u64>,
     /// Whether a stop was held back before in this turn.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub stop_hook_active: bool,
     /// The agent's last words.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub last_assistant_message: Option<String>,
     /// Commands that still run in the background.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub background_tasks: Vec<BackgroundTask>,
     /// The prompt, for `UserPromptSubmit`.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub prompt: Option<String>,
     /// The task, for `TaskCompleted`.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub task_id: Option<String>,
     /// What the task is about.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub task_subject: Option<String>,
     /// The teammate, for `TeammateIdle`.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub teammate_name: Option<String>,
     /// Why the session ended, for `SessionEnd`.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub reason: Option<String>,
     tool_input: Option<Box<RawValue>>,
-    tool_response: Option<Box<RawValue>>,
+    #[serde(deserialize_with = "lenient::object")]
+    tool_response: Option<Response>,
 }
 
 /// A command that still runs in the background.
@@ -90,17 +93,17 @@ pub struct BashCall {
     /// The command line.
     pub command: String,
     /// Whether it was started in the background.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     pub run_in_background: bool,
 }
 
 /// How a Bash command ended, as far as the client tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BashResult {
+pub struct BashResult<'a> {
     /// The exit code, where it is known: 0 after success, else what the client printed.
     pub exit_code: Option<i32>,
     /// What the command printed, perhaps only a part of it.
-    pub output: String,
+    pub output: Cow<'a, str>,
     /// A file with all of the output, when it was cut.
     pub output_file: Option<Utf8PathBuf>,
     /// Whether it still runs in the background.
@@ -157,11 +160,11 @@ impl Input {
     }
 
     /// How the Bash command of a `PostToolUse` or `PostToolUseFailure` ended.
-    pub fn bash_result(&self) -> Option<BashResult> {
+    pub fn bash_result(&self) -> Option<BashResult<'_>> {
         if self.tool_name != "Bash" {
             return None;
         }
-        match (&self.error, typed::<Response>(self.tool_response.as_deref())) {
+        match (&self.error, &self.tool_response) {
             (Some(error), _) => Some(BashResult::of_failure(error, self.is_interrupt)),
             (None, Some(response)) => Some(response.into()),
             (None, None) => None,
@@ -169,63 +172,52 @@ impl Input {
     }
 }
 
-/// What the client reports of a command that succeeded.
-#[derive(Default, Deserialize)]
+/// What the client reports of a command that succeeded. Of other tools nothing of it is looked at.
+#[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Response {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::text")]
     stdout: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::text")]
     stderr: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     interrupted: bool,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     background_task_id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "lenient::value")]
     persisted_output_path: Option<Utf8PathBuf>,
 }
 
-impl From<Response> for BashResult {
-    fn from(response: Response) -> Self {
+impl<'a> From<&'a Response> for BashResult<'a> {
+    fn from(response: &'a Response) -> Self {
         let still_running = response.background_task_id.is_some();
-        let mut output = response.stdout;
-        if !response.stderr.is_empty() {
-            output.push('\n');
-            output.push_str(&response.stderr);
-        }
+        let output = match (response.stdout.as_str(), response.stderr.as_str()) {
+            (stdout, "") => Cow::Borrowed(stdout),
+            (stdout, stderr) => Cow::Owned(format!("{stdout}\n{stderr}")),
+        };
         Self {
             exit_code: (!still_running && !response.interrupted).then_some(0),
             output,
-            output_file: response.persisted_output_path,
+            output_file: response.persisted_output_path.clone(),
             still_running,
             interrupted: response.interrupted,
         }
     }
 }
 
-impl BashResult {
+impl<'a> BashResult<'a> {
     /// `Exit code N`, a newline, and the output.
-    fn of_failure(error: &str, interrupted: bool) -> Self {
+    fn of_failure(error: &'a str, interrupted: bool) -> Self {
         let (first, rest) = error.split_once('\n').unwrap_or((error, ""));
         let exit_code = first.strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok());
-        let output = if exit_code.is_some() { rest } else { error };
-        Self { exit_code, output: output.to_owned(), interrupted, ..Self::default() }
+        let output = Cow::Borrowed(if exit_code.is_some() { rest } else { error });
+        Self { exit_code, output, interrupted, ..Self::default() }
     }
 }
 
 fn typed<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
     let text = raw?.get();
     if text.starts_with('{') { serde_json::from_str(text).ok() } else { None }
-}
-
-/// A value of another type than expected counts as missing.
-fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: DeserializeOwned + Default,
-{
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ fn every_recorded_payload_is_read() {
 
 #[test]
 fn a_command_that_succeeded_has_exit_code_zero() {
-    let result = payload("PostToolUse-bash-ok").bash_result().unwrap();
+    let input = payload("PostToolUse-bash-ok");
+    let result = input.bash_result().unwrap();
     let expected =
         BashResult { exit_code: Some(0), output: "out\nerr".into(), ..BashResult::default() };
     assert_eq!(result, expected);
@@ -43,7 +44,8 @@ fn a_command_that_failed_has_its_exit_code_before_the_output() {
 
 #[test]
 fn cut_output_names_its_file() {
-    let result = payload("PostToolUse-bash-ok-large-output").bash_result().unwrap();
+    let input = payload("PostToolUse-bash-ok-large-output");
+    let result = input.bash_result().unwrap();
     let file = result.output_file.unwrap();
     assert!(file.is_absolute() && result.output.len() < 40_000, "{file}");
 }
@@ -51,7 +53,8 @@ fn cut_output_names_its_file() {
 #[test]
 fn a_command_in_the_background_has_not_ended() {
     for name in ["PostToolUse-bash-background", "PostToolUse-bash-timed-out"] {
-        let result = payload(name).bash_result().unwrap();
+        let input = payload(name);
+        let result = input.bash_result().unwrap();
         assert!(result.still_running && result.exit_code.is_none(), "{name}");
     }
     let tasks = payload("Stop-bash-background").background_tasks;
@@ -72,7 +75,8 @@ fn file_tools_name_their_file() {
 #[test]
 fn a_failure_without_an_exit_code_keeps_its_whole_text() {
     let sent = br#"{"tool_name":"Bash","error":"Command timed out\nlater","is_interrupt":true}"#;
-    let result = Input::parse(sent).unwrap().bash_result().unwrap();
+    let input = Input::parse(sent).unwrap();
+    let result = input.bash_result().unwrap();
     assert_eq!(result.exit_code, None);
     assert_eq!(result.output, "Command timed out\nlater");
     assert!(result.interrupted);

@@ -17,6 +17,7 @@
 
 mod decision;
 mod input;
+mod lenient;
 mod mend;
 
 pub use decision::{Decision, Reply};

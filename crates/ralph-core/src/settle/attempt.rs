@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::procedure::{Place, SettleError};
 use crate::config::LoopSettings;
 use crate::fault;
-use crate::git::{Checkpoint, Status};
+use crate::git::Checkpoint;
 use crate::plan::{Plan, Story};
 use crate::state::{self, StateDir};
 
@@ -83,6 +83,10 @@ impl Attempt {
         let mut reader = BufReader::new(file);
         let mut header = Vec::new();
         reader.read_until(b'\n', &mut header)?;
+        // A power cut just after it was written may leave it empty; then the agent had done nothing.
+        if header.is_empty() {
+            return Ok(None);
+        }
         let attempt: Self =
             serde_json::from_slice(&header).map_err(|error| unreadable(&path, &error))?;
         if attempt.version > VERSION {
@@ -91,12 +95,12 @@ impl Attempt {
         Ok(Some((attempt, reader)))
     }
 
-    /// Writes it down.
+    /// Writes it down. It is on the disk long before the agent has done anything.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
         let mut content = serde_json::to_vec(self)?;
         content.push(b'\n');
         content.extend_from_slice(&self.plan_before);
-        state::replace(&state.attempt(), &content)
+        state::replace_soon(&state.attempt(), &content)
     }
 
     /// The plan as it was when the attempt began.
@@ -112,10 +116,9 @@ pub fn begin(
     story: &Story,
     iteration: u64,
 ) -> Result<Attempt, SettleError> {
-    let status = Status::read(place.repo)?;
     let message = format!("before {}", story.id);
-    let checkpoint =
-        Checkpoint::create_for(place.repo, place.state, &message, &status, Some(place.run))?;
+    let (checkpoint, status) =
+        Checkpoint::create_for(place.repo, place.state, &message, Some(place.run))?;
     if iteration.is_multiple_of(PRUNED_EVERY) {
         checkpoint.prune_others(place.repo, CHECKPOINTS_KEPT)?;
     }
@@ -148,7 +151,7 @@ pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<
     let attempt = Attempt { iteration, ..attempt };
     remove_if_there(&state.claim())?;
     attempt.save(state)?;
-    state::replace(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
+    state::replace_unsynced(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
     Ok(attempt)
 }
 

@@ -31,6 +31,11 @@ impl Marker {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        // A power cut may leave it empty. Then the attempt is taken back and made again: what was
+        // committed is kept as any discarded attempt is.
+        if text.is_empty() {
+            return Ok(None);
+        }
         let marker: Self =
             serde_json::from_slice(&text).map_err(|error| unreadable(&state.settling(), &error))?;
         if marker.version > VERSION {
@@ -40,8 +45,9 @@ impl Marker {
         Ok(Some(marker))
     }
 
+    /// Git does not wait for the disk when it commits, so there is no reason to do so here.
     pub(super) fn save(&self, state: &StateDir) -> io::Result<()> {
-        state::replace(&state.settling(), &serde_json::to_vec_pretty(self)?)
+        state::replace_unsynced(&state.settling(), &serde_json::to_vec_pretty(self)?)
     }
 
     pub(super) fn clear(state: &StateDir) -> io::Result<()> {

@@ -245,7 +245,8 @@ fn tick_and_commit(
     let head = place.repo.head()?;
     Marker::new(&attempt.story, head.clone()).save(place.state)?;
     fault::point("settle.marked");
-    state::replace_users(&attempt.plan, &ticked)?;
+    // Whatever a power cut leaves of it is repaired: the attempt knows the plan as it was.
+    state::replace_users_soon(&attempt.plan, &ticked)?;
     fault::point("settle.ticked");
     let subject = own_commit::subject(attempt);
     let wanted = StoryCommit { head: head.as_deref(), subject: &subject, left_out, watch };

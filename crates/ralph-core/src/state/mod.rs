@@ -27,6 +27,7 @@ mod last_verdict;
 mod lock;
 mod masked;
 mod size_limit;
+mod sync;
 mod tail;
 mod write;
 
@@ -42,5 +43,6 @@ pub use lock::{Held, Holder, Lock, LockError};
 pub use tail::last_lines;
 pub use write::{
     Cap, append_capped, append_line, in_the_way, keep_as_found, leads_elsewhere, open_log,
-    remove_stale_temporaries, replace, replace_unsynced, replace_users,
+    remove_stale_temporaries, replace, replace_soon, replace_unsynced, replace_users,
+    replace_users_soon,
 };

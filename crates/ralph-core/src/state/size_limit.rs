@@ -1,13 +1,15 @@
 //! A limit on the size of files (`ulimit -f`): whoever writes beyond it is killed by a signal, and
 //! a hook that is killed guards nothing. So we look before we write, and fail instead.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::LazyLock;
 
 /// Read once, and only by a process that writes.
 static LIMIT: LazyLock<Option<u64>> = LazyLock::new(|| {
-    let limits = fs_err::read_to_string("/proc/self/limits").ok()?;
-    parse(&limits)
+    // The line stands near the beginning, so one look is enough.
+    let mut beginning = [0; 512];
+    let length = fs_err::File::open("/proc/self/limits").ok()?.read(&mut beginning).ok()?;
+    parse(std::str::from_utf8(beginning.get(..length)?).ok()?)
 });
 
 /// Fails if a file of this size is not allowed.

@@ -41,12 +41,22 @@ pub fn replace_unsynced(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, |temporary| write_new(temporary, content).map(drop))
 }
 
-fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) -> io::Result<()> {
+/// The same for what must outlast a power cut, but for the power cuts of the next instant: the disk
+/// is told at once, and nobody waits for it. Whoever reads the file takes an empty one for none.
+pub fn replace_soon(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    let file = replace_by(path, |temporary| write_new(temporary, content))?;
+    super::sync::soon(file);
+    Ok(())
+}
+
+/// What was written, once it has its name.
+fn replace_by<T>(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<T>) -> io::Result<T> {
     prepare_parent(path)?;
     let temporary = temporary_beside(path);
-    let written = write(&temporary).and_then(|()| {
+    let written = write(&temporary).and_then(|written| {
         fault::point("replace.written");
-        fs::rename(&temporary, path)
+        fs::rename(&temporary, path)?;
+        Ok(written)
     });
     if written.is_err() {
         // Best effort: the reason for the failure is worth more than that of the clean-up.
@@ -59,10 +69,23 @@ fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) 
 /// Replaces a file that is the user's or another tool's: where it is a link, what it leads to, and
 /// with the permissions that it has.
 pub fn replace_users(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    replace_users_by(path, |path| replace(path, content))
+}
+
+/// The same, and nobody waits for the disk: for a change that can be made again from what is known
+/// elsewhere.
+pub fn replace_users_soon(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+    replace_users_by(path, |path| replace_soon(path, content))
+}
+
+fn replace_users_by(
+    path: &Utf8Path,
+    replace: impl FnOnce(&Utf8Path) -> io::Result<()>,
+) -> io::Result<()> {
     refuse_symlinks(path)?;
-    let Ok(real) = path.canonicalize_utf8() else { return replace(path, content) };
+    let Ok(real) = path.canonicalize_utf8() else { return replace(path) };
     let mode = fs::metadata(&real)?.permissions();
-    replace(&real, content)?;
+    replace(&real)?;
     fs::set_permissions(&real, mode)
 }
 

@@ -10,6 +10,8 @@ use test_support::TestRepo;
 fn saved(test: &TestRepo) -> (Repo, StateDir, [String; 2]) {
     let repo = Repo::open(test.root()).unwrap();
     let state = StateDir::of_project(test.root());
+    // Without uncommitted work a checkpoint would have no commit of its own.
+    test.write("mine.txt", "mine\n");
     let checkpoint = Checkpoint::create(&repo, &state, "before").unwrap();
     test.write("a.txt", "attempt\n");
     let discarded = rollback(&repo, &state, None, "failed").unwrap().saved.name;

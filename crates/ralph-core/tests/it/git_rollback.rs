@@ -91,6 +91,38 @@ fn an_interrupted_restore_is_finished() {
 }
 
 #[test]
+fn a_clean_tree_is_returned_to_by_its_commit_and_the_name_of_the_ref() {
+    for detached in [false, true] {
+        let test = TestRepo::new();
+        if detached {
+            test.git(["checkout", "-q", "--detach"]);
+        }
+        // The agent's own branch stays.
+        let seen = || {
+            let all = test.fingerprint();
+            (all.files, all.index, all.status, all.head)
+        };
+        let before = seen();
+        let (repo, state) = checkpoint(&test);
+        let name = Checkpoint::load(&state).unwrap().unwrap().snapshot.unwrap();
+        assert_eq!(test.git(["rev-parse", &name]).trim(), test.head());
+        test.git(["checkout", "-q", "-b", "elsewhere"]);
+        test.write("a.txt", "agent");
+        test.write("committed.txt", "agent");
+        test.commit_all("agent");
+        test.write("new.txt", "agent");
+        let attempt = seen();
+        let saved = rollback(&repo, &state, None, "why").unwrap().saved;
+        assert_eq!(seen(), before);
+        undo(&repo, &state, &saved.name).unwrap();
+        assert_eq!(seen(), attempt);
+        fs_err::write(repo.git_dir().join(RESTORE_NOTE), format!("snapshot {name}\n")).unwrap();
+        assert!(finish_interrupted(&repo, &state).unwrap());
+        assert_eq!(seen(), before);
+    }
+}
+
+#[test]
 fn old_checkpoints_are_pruned_and_discarded_attempts_never() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);

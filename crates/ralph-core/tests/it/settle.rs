@@ -189,6 +189,26 @@ fn the_users_hooks_run_and_a_refusal_takes_the_tick_back() {
 }
 
 #[test]
+fn files_that_git_knows_are_committed_and_a_refusal_is_not_taken_for_nothing_to_do() {
+    let stage = Stage::new(&[]);
+    stage.test.commit_all("a plan");
+    let attempt = stage.begin();
+    stage.test.write("a.txt", "better\n");
+    for (name, value) in [("commit.gpgSign", "true"), ("gpg.program", "/bin/false")] {
+        stage.test.git(["config", name, value]);
+    }
+    assert!(matches!(stage.settle(&attempt), Outcome::CommitRefused(_)));
+    assert_eq!((stage.plan().as_str(), stage.subjects().len()), (STORIES, 2));
+    stage.test.git(["config", "commit.gpgSign", "false"]);
+    stage.test.git(["config", "user.useConfigOnly", "true"]);
+    stage.test.git(["config", "--unset", "user.email"]);
+    let Outcome::Done(done) = stage.settle(&attempt) else { panic!("not done") };
+    assert_eq!(done.commit, Some(stage.test.head()));
+    let committed = stage.test.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(committed, ".ralph/PRD-1/plan.md\na.txt\n");
+}
+
+#[test]
 fn the_agents_own_commits_and_branches_are_folded_in() {
     let stage = Stage::new(&[]);
     let attempt = stage.begin();

@@ -11,8 +11,7 @@ const CONTROLS: [char; 3] = ['\u{1b}', '\r', '\u{8}'];
 
 /// Returns `text` without colours, titles and cursor movements; `\r` becomes a line break.
 pub(crate) fn strip(text: Cow<'_, str>) -> Cow<'_, str> {
-    // Most output has none, and to look for each by itself is fastest.
-    if CONTROLS.iter().all(|control| !text.contains(*control)) {
+    if !has_controls(&text) {
         return text;
     }
     let mut plain = String::with_capacity(text.len());
@@ -32,6 +31,15 @@ pub(crate) fn strip(text: Cow<'_, str>) -> Cow<'_, str> {
     }
     plain.push_str(rest);
     Cow::Owned(plain)
+}
+
+/// Most output has none. By blocks in which every byte is looked at, because then many of them are
+/// compared at once.
+fn has_controls(text: &str) -> bool {
+    let is_control = |byte: &u8| matches!(byte, 0x1b | b'\r' | 0x08);
+    text.as_bytes()
+        .chunks(64)
+        .any(|block| block.iter().fold(false, |found, byte| found | is_control(byte)))
 }
 
 /// Skips what follows an escape character and returns the text behind it.

@@ -51,12 +51,17 @@ impl<'a> Evidence<'a> {
         let mut packages = Packages::default();
         let (mut progress, mut not_run, mut skipped) = (None, 0, 0);
         let mut said_to_fail = false;
-        for line in text.lines().filter(|line| !line.is_empty()) {
-            blocks.push(line);
+        for (line, is_plain) in text.lines_by_kind().filter(|(line, _)| !line.is_empty()) {
             tap.push(line);
-            packages.push(line);
             said_to_fail = said_to_fail || says_that_tests_failed(line);
-            let starred = line.contains("***");
+            if is_plain {
+                packages.push_test(line.trim_start());
+                blocks.push_plain(line);
+                continue;
+            }
+            packages.push(line);
+            blocks.push(line);
+            let starred = holds(line, "***");
             not_run += u64::from(starred && holds(line, "***Not Run") || is_unloaded(line));
             skipped += u64::from(starred && holds(line, "***Skipped"));
             if let Some(bad) = progress_line(line) {

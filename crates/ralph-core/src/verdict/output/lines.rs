@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::ansi;
+use super::plain::plain_part;
 
 /// How much of the beginning is looked at.
 const HEAD: usize = 64 * 1024;
@@ -33,6 +34,19 @@ impl<'a> Text<'a> {
         &self.plain
     }
 
+    /// Its lines, trailing blanks removed, each with the word whether it is of the plainest kind.
+    pub(crate) fn lines_by_kind(&self) -> impl Iterator<Item = (&str, bool)> {
+        let mut rest = Some(self.as_str());
+        std::iter::from_fn(move || {
+            let text = rest?;
+            let (length, is_plain) = plain_part(text);
+            let behind = text.get(length..).unwrap_or_default();
+            let end = length + if is_plain { 0 } else { behind.find('\n').unwrap_or(behind.len()) };
+            rest = text.get(end + 1..);
+            Some((text.get(..end).unwrap_or_default().trim_end(), is_plain))
+        })
+    }
+
     /// Its lines, trailing blanks removed.
     pub(crate) fn lines(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.plain.split('\n').map(str::trim_end)
@@ -51,7 +65,21 @@ fn bounded(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn the_lines_are_the_same_by_kind(text in "([ab_ \n\té:.-]|a_b |\n\n){0,24}") {
+            let text = Text::new(&text, None);
+            let by_kind: Vec<&str> = text.lines_by_kind().map(|(line, _)| line).collect();
+            prop_assert_eq!(by_kind, text.lines().collect::<Vec<_>>());
+            for (line, is_plain) in text.lines_by_kind().filter(|(_, is_plain)| *is_plain) {
+                prop_assert_eq!(plain_part(line.trim()), (line.trim().len(), is_plain));
+            }
+        }
+    }
 
     #[test]
     fn the_end_of_the_file_is_read_behind_the_inline_output() {

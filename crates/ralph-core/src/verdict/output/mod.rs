@@ -8,6 +8,7 @@ mod messages;
 mod name_forms;
 mod names;
 mod packages;
+mod plain;
 mod report;
 mod search;
 mod signs;

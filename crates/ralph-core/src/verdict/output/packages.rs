@@ -41,7 +41,8 @@ impl Packages {
         }
     }
 
-    fn push_test(&mut self, text: &str) {
+    /// Looks at the next line, trimmed, which has no columns.
+    pub(crate) fn push_test(&mut self, text: &str) {
         self.ran |= text == "FAIL" || text.starts_with("panic: ");
         let Some(result) = text.strip_prefix("--- ") else { return };
         match result.split_once(": ").map(|(outcome, _)| outcome) {

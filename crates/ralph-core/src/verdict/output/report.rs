@@ -19,10 +19,11 @@ impl Report {
     /// Searches the whole text, each pattern once.
     pub(crate) fn read(text: &str) -> Self {
         let mut report = Self::default();
-        if text.contains("<test") || text.contains("<Overall") || text.contains("<assembl") {
+        let elements = ["<test", "<Overall", "<assembl"];
+        if text.contains('<') && elements.iter().any(|element| text.contains(element)) {
             report.read_xml(text);
         }
-        if text.contains("{\"") || text.contains("{\n") {
+        if text.contains('{') && (text.contains("{\"") || text.contains("{\n")) {
             report.read_json(text);
         }
         report

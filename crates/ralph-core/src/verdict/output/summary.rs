@@ -1,6 +1,7 @@
 //! Puts summary lines together to blocks: what one run of one runner printed at its end.
 
 use super::counts;
+use super::plain::plain_part;
 use super::search::{find, holds, split_once};
 use super::tally::{Numbers, Tally};
 use super::tokens::counted;
@@ -33,12 +34,19 @@ pub(crate) struct Block {
 }
 
 impl Blocks {
+    /// Looks at the next line, which only names a test; below the head of a table it may be a row.
+    pub(crate) fn push_plain(&mut self, line: &str) {
+        match self.header {
+            None => self.lines_since = self.lines_since.saturating_add(1),
+            Some(_) => self.push(line),
+        }
+    }
+
     /// Looks at the next line.
     pub(crate) fn push(&mut self, line: &str) {
         let line = line.trim();
-        if self.header.is_none() && only_names_a_test(line) {
-            self.lines_since = self.lines_since.saturating_add(1);
-            return;
+        if self.header.is_none() && plain_part(line) == (line.len(), true) {
+            return self.push_plain(line);
         }
         // surefire counts each class, and all of them in the end.
         let of_class = holds(line, "Tests run: ") && holds(line, " Time elapsed: ");
@@ -168,24 +176,6 @@ fn behind_name(line: &str) -> Option<&str> {
         let kinds = [tests.passed, tests.failed, tests.errored, tests.skipped];
         (kinds.iter().flatten().count() >= 3).then_some(rest)
     })
-}
-
-/// `test parser::accepts_a_line ... ok`: an identifier, and nothing by which a part of the line
-/// could be told from it. Most lines of a long output are like that, and none of them counts.
-fn only_names_a_test(line: &str) -> bool {
-    let mut before = b' ';
-    let mut names = false;
-    for byte in line.bytes() {
-        match byte {
-            b'_' => names |= before.is_ascii_alphabetic(),
-            b' ' if matches!(before, b' ' | b':' | b'-') => return false,
-            b' ' | b':' | b'-' | b'.' | b'/' => {}
-            _ if byte.is_ascii_alphanumeric() => {}
-            _ => return false,
-        }
-        before = byte;
-    }
-    names
 }
 
 /// Lines of one repeated sign, as in `=====`.
