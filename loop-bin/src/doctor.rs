@@ -17,7 +17,7 @@ use ralph_core::state::Lock;
 use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
 use crate::terminal::{counted, say};
-use crate::{agent, here, install, trust};
+use crate::{agent, here, install, outlook, trust};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
@@ -59,6 +59,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     findings.push(checks(&config));
     findings.extend(hooks(&project, env));
     findings.push(lock(&project));
+    findings.extend(left(&project, &config));
     findings.extend(disk(&project));
     if live {
         findings.push(live::try_hooks(env, &project, &config)?);
@@ -196,6 +197,14 @@ fn lock(project: &Project) -> Finding {
             let pid = held.by.map(|by| by.pid).unwrap_or_default();
             Finding::Worth(format!("a loop runs here already, process {pid}"))
         }
+    }
+}
+
+/// What a run that was interrupted left.
+fn left(project: &Project, config: &Config) -> Vec<Finding> {
+    match outlook::look(project, config) {
+        Ok(outlook) => outlook.lines.into_iter().map(Finding::Worth).collect(),
+        Err(failure) => vec![Finding::Bad(failure.to_string())],
     }
 }
 

@@ -8,9 +8,9 @@ use ralph_core::state::Lock;
 
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
-use crate::here;
 use crate::run::Ground;
 use crate::terminal::{counted, say};
+use crate::{here, outlook};
 
 /// Shows it.
 pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
@@ -47,7 +47,9 @@ pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
         counted(config.limits.attempts_per_story as usize, "attempt", "attempts"),
         config.agent.timeout
     ));
-    if !Status::read(&repo)?.is_clean(&repo) {
+    let outlook = outlook::look(&project, &config)?;
+    outlook.lines.iter().for_each(|line| say(format!("Left      {line}")));
+    if !outlook.is_attempts && !Status::read(&repo)?.is_clean(&repo) {
         let then = if config.run.allow_dirty {
             "it would be kept aside"
         } else {

@@ -8,9 +8,9 @@ use ralph_core::state::{self, Event, Journal, Lock};
 use serde::Serialize;
 
 use crate::exit::{Failure, Success};
-use crate::here;
 use crate::run::Record;
 use crate::terminal::{counted, say};
+use crate::{here, outlook};
 
 /// How far back the journal is looked through.
 const LINES: usize = 2_000;
@@ -67,6 +67,7 @@ pub(crate) fn run(env: &Env, json: bool) -> Result<Success, Failure> {
         Err(error) => report.plan_problem = Some(error.to_string()),
     }
     report.look_around(&project)?;
+    report.waiting.extend(outlook::look(&project, &config)?.lines);
     if json {
         say(serde_json::to_string_pretty(&report)?);
     } else {

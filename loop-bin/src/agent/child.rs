@@ -42,6 +42,8 @@ pub(crate) struct Supervision<'a> {
     pub(crate) interrupts: &'a Interrupts,
     /// Where its output goes.
     pub(crate) log: File,
+    /// Called all the time while it works.
+    pub(crate) beat: &'a dyn Fn(),
 }
 
 /// How the agent's process ended.
@@ -137,6 +139,7 @@ pub(crate) fn supervise(
                 seen.lock().unwrap_or_else(PoisonError::into_inner).heard
             }
         };
+        (watch.beat)();
         if let Some(status) = child.try_wait()? {
             break RunEnd::Exited(status);
         }

@@ -42,6 +42,7 @@ pub(super) fn try_hooks(env: &Env, project: &Project, config: &Config) -> Result
         grace,
         interrupts: &interrupts,
         log,
+        beat: &|| (),
     };
     let begun = state::now();
     let run = supervise(&command, PROMPT, &watch, &mut |_| ())?;

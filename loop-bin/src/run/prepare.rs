@@ -34,6 +34,13 @@ enum NotReady {
     )]
     Dirty { files: String },
     #[error(
+        "there is uncommitted work: {files}; it may be yours or be left by the attempt at {story} \
+         that was interrupted, and the branch moved since, so it was not touched; look at it with \
+         `git diff` and commit it, stash it (`git stash -u`) or remove it (`git restore .` and \
+         `git clean -fd`), or start with --allow-dirty to have it kept aside and restored"
+    )]
+    DirtySince { files: String, story: String },
+    #[error(
         "repositories inside this one hold work that is not recorded here: {paths}; commit it in \
          the submodule and the submodule's new state here, or add the folder to .gitignore \
          (`git config submodule.<name>.ignore dirty` has a submodule's uncommitted work overlooked)"
@@ -159,6 +166,7 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         started_at: state::now(),
         aside: None,
         attempt: None,
+        abandoned: None,
         report: Report::default(),
         is_handed_over: false,
         allowance: Allowance::default(),
@@ -246,7 +254,11 @@ impl Stage {
         }
         let dirty = self.dirty_files()?;
         if !self.config.run.allow_dirty && !interrupted {
-            return Err(NotReady::Dirty { files: named(&dirty) }.into());
+            let files = named(&dirty);
+            return Err(match self.abandoned.clone() {
+                Some(story) => NotReady::DirtySince { files, story }.into(),
+                None => NotReady::Dirty { files }.into(),
+            });
         }
         let name = format!("{}/{}", aside::REFS, self.run);
         let saved = aside::save(&self.repo, &name)?;

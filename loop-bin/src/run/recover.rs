@@ -29,13 +29,19 @@ impl Stage {
             }
             self.view.line(format!("going on with the run that began at {}", before.started_at));
         }
-        let under_way = Attempt::load(self.state())?.is_some();
-        if before.is_some() || under_way {
+        let under_way = Attempt::load(self.state())?;
+        if before.is_some() || under_way.is_some() {
             self.end_orphaned_commit();
             git::remove_dead_locks(&self.repo);
         }
-        if under_way {
-            self.repo.quit_operation()?;
+        let moved = under_way.as_ref().map(|attempt| self.is_moved_since(attempt)).transpose()?;
+        let moved = moved.unwrap_or(false);
+        let under_way = under_way.is_some();
+        match (under_way, moved) {
+            (true, false) => drop(self.repo.quit_operation()?),
+            // A rebase that the user began, for instance.
+            (true, true) => self.repo.refuse_if_busy()?,
+            (false, _) => {}
         }
         refuge::remove(&self.repo)?;
         let is_aside = ended.as_ref().is_some_and(|ended| ended.aside.is_some());
@@ -56,6 +62,9 @@ impl Stage {
             // The run got to its end, but could not put the user's work back; this one will.
             self.aside = Some(aside);
         }
+        if moved {
+            return self.abandon_attempt();
+        }
         let journal = self.journal();
         let recovered = settle::recover(&self.place(&journal))?;
         match &recovered {
@@ -74,6 +83,25 @@ impl Stage {
             Recovered::Undone { .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
         }
+    }
+
+    fn is_moved_since(&self, attempt: &Attempt) -> Result<bool, Failure> {
+        let journal = self.journal();
+        Ok(settle::is_moved_since(&self.place(&journal), attempt)?)
+    }
+
+    /// Somebody committed, reset or checked out something since the run was last alive: that stays,
+    /// and what is in the tree is taken for theirs.
+    fn abandon_attempt(&mut self) -> Result<(), Failure> {
+        let Some(attempt) = Attempt::load(self.state())? else { return Ok(()) };
+        let journal = self.journal();
+        settle::abandon(&self.place(&journal), &attempt)?;
+        let story = attempt.story;
+        self.view.line(format!(
+            "the branch moved since the run was interrupted; kept as it is; {story} begins anew"
+        ));
+        self.abandoned = Some(story);
+        Ok(())
     }
 
     /// Saved states whose refs somebody removed while a run was under way.
@@ -136,7 +164,8 @@ impl Stage {
             return Ok(());
         }
         let changed = settle::changed_files(&self.place(&journal), &attempt)?;
-        if !changed.is_empty() {
+        // Commits that change no file of the user's are no less the attempt's.
+        if !changed.is_empty() || self.repo.head()? != attempt.head {
             let story = Id::parse(&attempt.story).ok();
             let restored = git::rollback(&self.repo, self.state(), story.as_ref(), why)?;
             let id = restored.saved.name.rsplit('/').next().unwrap_or_default().to_owned();

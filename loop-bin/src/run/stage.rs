@@ -43,6 +43,8 @@ pub(crate) struct Stage {
     pub(crate) aside: Option<String>,
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
+    /// The story whose attempt was forgotten, because the branch moved since it was interrupted.
+    pub(crate) abandoned: Option<String>,
     pub(crate) report: Report,
     /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
     pub(crate) is_handed_over: bool,

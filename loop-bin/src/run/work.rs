@@ -1,11 +1,12 @@
 //! The agent at work: its prompt, its run, and what its end is worth.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
 use ralph_core::config::{Config, KEYS, Key, Kind};
 use ralph_core::fault;
-use ralph_core::git;
+use ralph_core::git::{self, HeadWatch, Position};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
@@ -105,12 +106,14 @@ impl Stage {
         };
         let log = self.open_log(story, iteration)?;
         let interrupts = self.interrupts.clone();
+        let head = self.attempt.as_ref().map(|attempt| RefCell::new(self.watch_head(attempt)));
         let watch = Supervision {
             deadline: self.allowance.time.map(|(time, _)| time),
             silence: self.config.agent.silence.limit(),
             grace: Duration::from_secs(self.config.agent.grace.0),
             interrupts: &interrupts,
             log,
+            beat: &|| head.iter().for_each(|head| head.borrow_mut().look()),
         };
         let keepsake = Keepsake::take(self.state());
         let refuge = Refuge::open(&self.repo, self.project.root(), &keepsake);
@@ -121,6 +124,7 @@ impl Stage {
         let run = supervise(&command, prompt, &watch, &mut |seen| {
             self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
         })?;
+        (watch.beat)();
         fault::point("loop.agent-ended");
         for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
@@ -130,6 +134,12 @@ impl Stage {
         refuge::remove(&self.repo)?;
         self.put_back_refs("the agent removed it")?;
         Ok(run)
+    }
+
+    /// What an agent does to HEAD is told from what somebody does after its loop was killed.
+    fn watch_head(&self, attempt: &Attempt) -> HeadWatch {
+        let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
+        HeadWatch::begin(&self.repo, &attempt.run, &began)
     }
 
     /// What the agent's client and its hooks are told. Settings that were given as flags reach the

@@ -15,6 +15,7 @@ mod documents;
 mod explain;
 mod git_hooks;
 mod install;
+mod interrupted;
 mod iterations;
 mod limits;
 mod nested;

@@ -45,6 +45,7 @@ mod nested;
 mod repo;
 mod restore;
 mod rollback;
+mod sighting;
 mod snapshot;
 mod staged;
 mod stamp;
@@ -67,6 +68,7 @@ pub use rollback::{
     Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
     rollback_changes, undo,
 };
+pub use sighting::{HeadWatch, Position, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
 pub use status::Status;

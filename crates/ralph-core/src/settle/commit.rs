@@ -8,7 +8,7 @@ use super::attempt::Attempt;
 use super::own_commit;
 use super::procedure::Place;
 use crate::fault;
-use crate::git::{GitError, Repo, Status, Watch};
+use crate::git::{GitError, Repo, Status, Watch, note_head};
 use crate::state::StateDir;
 
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
@@ -201,6 +201,7 @@ pub(super) fn return_to_branch(
         }
         (None, None) => Ok(Vec::new()),
     }?;
+    note_head(repo, &attempt.run);
     Ok(None)
 }
 

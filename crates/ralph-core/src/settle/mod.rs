@@ -41,6 +41,7 @@
 mod attempt;
 mod check;
 mod commit;
+mod interrupted;
 mod marker;
 mod nested;
 mod own_commit;
@@ -50,6 +51,7 @@ mod repaired_plan;
 
 pub use attempt::{Attempt, begin, end, forget, resume};
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
+pub use interrupted::{abandon, is_moved_since, is_settling};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
     progress_entry, settle,

@@ -38,29 +38,41 @@ pub(super) fn made_since(
     before: Option<&str>,
 ) -> Result<Option<String>, GitError> {
     let head = place.repo.head()?;
-    if head.as_deref() == before {
+    if head.as_deref() == before || !continues(place.repo, before)? {
         return Ok(None);
     }
     let range = before.map_or("HEAD".to_owned(), |before| format!("{before}..HEAD"));
     let made = place.repo.git().line(&["log", "--format=%H %s", &range, "--"])?;
     let wanted = subject(attempt);
-    let own = made.lines().filter_map(|line| line.split_once(' ')).find(|(_, s)| *s == wanted);
+    let find = |is_own: &dyn Fn(&str) -> bool| {
+        made.lines().filter_map(|line| line.split_once(' ')).find(|(_, subject)| is_own(subject))
+    };
+    // Hooks put the number of a ticket before it, for instance.
+    let own = find(&|subject| subject == wanted)
+        .or_else(|| find(&|subject| subject.ends_with(&wanted) || subject.starts_with(&wanted)));
     if let Some((commit, _)) = own {
         return Ok(Some(commit.to_owned()));
     }
     Ok(if is_tick_committed(place, attempt) { head } else { None })
 }
 
-/// True as well where git ignores the plan, so that it cannot tell.
+/// Whether what is checked out comes after `before`; another branch has nothing to do with it.
+fn continues(repo: &Repo, before: Option<&str>) -> Result<bool, GitError> {
+    let Some(before) = before else { return Ok(true) };
+    match repo.git().run(&["merge-base", "--is-ancestor", before, "HEAD"]) {
+        Ok(_) => Ok(true),
+        // A commit that is gone, or a branch without one, is no continuation either.
+        Err(GitError::Failed { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where git ignores the plan it cannot tell; a commit with another subject may be anybody's then.
 fn is_tick_committed(place: &Place<'_>, attempt: &Attempt) -> bool {
     let git = place.repo.git();
-    let Some(path) = below_top(place.repo, &attempt.plan) else { return true };
+    let Some(path) = below_top(place.repo, &attempt.plan) else { return false };
     let object = format!("HEAD:{}", path.display());
-    let Ok(bytes) = git.run(&["cat-file", "blob", &object]) else {
-        let question =
-            ["check-ignore".as_ref(), "--quiet".as_ref(), "--".as_ref(), path.as_os_str()];
-        return git.run(&question).is_ok();
-    };
+    let Ok(bytes) = git.run(&["cat-file", "blob", &object]) else { return false };
     let plan = Plan::parse(&attempt.plan, bytes, &place.plan_options());
     plan.is_ok_and(|plan| {
         plan.story(&attempt.story).is_some_and(|story| story.state == State::Done)

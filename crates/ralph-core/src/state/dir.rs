@@ -26,6 +26,10 @@ pub const SAVED_LEDGER: &str = "ralph-saved";
 
 /// A copy of `.ralph/` in the git folder of a work tree, for as long as an agent is at work.
 pub const REFUGE: &str = "ralph-kept";
+
+/// A note in the git folder of a work tree: where HEAD was while an agent was at work.
+pub const HEAD_SEEN: &str = "ralph-head";
+
 /// Where repositories are kept that were moved out of the tree, in the git folder.
 pub const NESTED_DIR: &str = "ralph-nested";
 

@@ -1,0 +1,73 @@
+//! What a run that was interrupted left, and what the next start will do with it: for `status`,
+//! `doctor` and `--dry-run`. Nothing is changed here.
+
+use ralph_core::config::{Config, RollbackOn};
+use ralph_core::git::Repo;
+use ralph_core::project::Project;
+use ralph_core::settle::{self, Attempt, Place};
+use ralph_core::state::{Journal, Lock};
+
+use crate::exit::Failure;
+use crate::run::Record;
+
+/// What waits for the next start.
+#[derive(Debug, Default)]
+pub(crate) struct Outlook {
+    /// One line for each thing.
+    pub(crate) lines: Vec<String>,
+    /// Whether what is uncommitted in the tree counts as an attempt's.
+    pub(crate) is_attempts: bool,
+}
+
+/// Looks; there is nothing to tell while a loop runs.
+pub(crate) fn look(project: &Project, config: &Config) -> Result<Outlook, Failure> {
+    let state = project.own_state();
+    let mut outlook = Outlook::default();
+    if Lock::holder(&state.lock()).is_some() {
+        return Ok(outlook);
+    }
+    if let Some(attempt) = Attempt::load_without_plan(state)? {
+        outlook.tell_of(project, config, &attempt)?;
+    }
+    if let Some(name) = Record::load(state)?.and_then(|record| record.aside) {
+        outlook.lines.push(format!(
+            "uncommitted work of yours is kept aside as {name}: it comes back when the next run \
+             ends; `git cherry-pick --no-commit -m 1 {name}` brings it back now"
+        ));
+    }
+    Ok(outlook)
+}
+
+impl Outlook {
+    fn tell_of(
+        &mut self,
+        project: &Project,
+        config: &Config,
+        attempt: &Attempt,
+    ) -> Result<(), Failure> {
+        let (root, state) = (project.root(), project.own_state());
+        let (repo, journal) = (Repo::open(root)?, Journal::new(state, "ralph-loop"));
+        let place =
+            Place { root, repo: &repo, state, config, journal: &journal, run: &attempt.run };
+        let story = &attempt.story;
+        let is_moved = settle::is_moved_since(&place, attempt)?;
+        self.is_attempts = !is_moved;
+        self.lines.push(if is_moved {
+            format!(
+                "an attempt at {story} was interrupted, and the branch moved since: the next start \
+                 keeps branch and tree as they are and begins {story} anew"
+            )
+        } else if settle::is_settling(&place, attempt)? {
+            format!("{story} was being committed when its run ended: the next start finishes that")
+        } else if config.rollback.on == RollbackOn::Never {
+            format!("an attempt at {story} was interrupted: the next start goes on with it")
+        } else {
+            format!(
+                "an attempt at {story} was interrupted: the next start takes back what it committed \
+                 and what is uncommitted in the tree, and names the `ralph-loop undo` that brings \
+                 it back"
+            )
+        });
+        Ok(())
+    }
+}

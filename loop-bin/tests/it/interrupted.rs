@@ -1,0 +1,143 @@
+//! A run that was killed, and a person who goes on by hand before the next start.
+
+use crate::stage::{PLAN, Stage, signal, until};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const KEPT: &str =
+    "the branch moved since the run was interrupted; kept as it is; US-001 begins anew";
+
+/// A loop that was killed while its agent was at work, in a project whose plan is committed.
+fn killed(agent: &str, plan: &str, args: &[&str]) -> Stage {
+    let mut stage = Stage::new(agent, plan);
+    stage.repo.commit_all("the plan");
+    kill_at_work(&mut stage, args);
+    stage
+}
+
+fn kill_at_work(stage: &mut Stage, args: &[&str]) {
+    let mut child = stage.start(args);
+    until("the agent works", || stage.exists("half.txt"));
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    stage.agent("works");
+}
+
+fn clean_up(stage: &Stage) {
+    stage.repo.git(["checkout", "-q", "."]);
+    stage.repo.git(["clean", "-qfd"]);
+}
+
+#[test]
+fn what_was_committed_or_checked_out_by_hand_stays() {
+    let moves: [(&str, &[&[&str]], &str); 4] = [
+        ("a commit", &[&["commit", "-q", "--allow-empty", "-m", "mine"]], "main"),
+        (
+            "a commit on another branch",
+            &[&["checkout", "-q", "-b", "other"], &["commit", "-q", "--allow-empty", "-m", "mine"]],
+            "other",
+        ),
+        ("another branch", &[&["checkout", "-q", "-b", "other"]], "other"),
+        ("an amended commit", &[&["commit", "-q", "--amend", "-m", "the plan, amended"]], "main"),
+    ];
+    for (what, commands, branch) in moves {
+        let stage = killed("hangs", ONE, &[]);
+        clean_up(&stage);
+        commands.iter().for_each(|command| drop(stage.repo.git(*command)));
+        let (head, mut subjects) = (stage.repo.head(), stage.subjects());
+        stage.run(&["status"]).ended(0).says("begins US-001 anew");
+        stage.run(&["--dry-run"]).ended(0).says("begins US-001 anew");
+        stage.run(&[]).ended(0).says(KEPT);
+        assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), branch, "{what}");
+        assert_eq!(stage.repo.git(["rev-parse", "HEAD~1"]).trim(), head, "{what}");
+        subjects.insert(0, "feat(US-001): First".to_owned());
+        assert_eq!((stage.subjects(), stage.discarded()), (subjects, 0), "{what}");
+        assert_eq!(stage.plan(), "- [x] US-001: First\n", "{what}");
+    }
+}
+
+#[test]
+fn a_commit_that_was_taken_back_by_hand_stays_away() {
+    let mut stage = Stage::new("hangs", ONE);
+    stage.repo.commit_all("the plan");
+    stage.repo.write("unwanted.txt", "");
+    stage.repo.commit_all("unwanted");
+    kill_at_work(&mut stage, &[]);
+    stage.repo.git(["reset", "-q", "--hard", "HEAD~1"]);
+    stage.repo.remove("half.txt");
+    stage.run(&[]).ended(0).says(KEPT);
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "the plan", "first"]);
+}
+
+#[test]
+fn what_is_in_the_tree_then_counts_as_the_users() {
+    let stage = killed("hangs", ONE, &[]);
+    stage.repo.git(["commit", "-q", "--allow-empty", "-m", "mine"]);
+    stage.run(&[]).ended(1).says(KEPT).says("half.txt; it may be yours or be left by the attempt");
+    assert_eq!((stage.read("half.txt").as_str(), stage.discarded()), ("half\n", 0));
+    stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 1 file");
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "mine", "the plan", "first"]);
+    assert_eq!(stage.read("half.txt"), "half\n");
+}
+
+#[test]
+fn what_the_agent_committed_while_its_loop_lived_is_taken_back() {
+    let mut stage = Stage::new("commits-and-hangs", ONE);
+    stage.repo.commit_all("the plan");
+    let head = stage.repo.head();
+    let mut child = stage.start(&[]);
+    until("the agent has committed", || {
+        stage.exists("half.txt") && stage.read(".git/ralph-head").contains(&stage.repo.head())
+    });
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    assert_ne!(stage.repo.head(), head);
+    for command in ["status", "doctor", "--dry-run"] {
+        stage.run(&[command]).says("takes back what it committed");
+    }
+    stage.agent("works");
+    stage.run(&[]).ended(0).says("took back an attempt at US-001").says("`ralph-loop undo 2");
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "the plan", "first"]);
+    assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), "main");
+    assert_eq!((stage.discarded(), stage.exists("half.txt")), (1, false));
+}
+
+#[test]
+fn without_a_move_the_tree_is_taken_back_and_the_way_back_is_named() {
+    let stage = killed("hangs", ONE, &[]);
+    stage.repo.write("mine.txt", "mine\n");
+    stage.run(&["--dry-run"]).ended(0).says("Left      an attempt at US-001 was interrupted");
+    let ran = stage.run(&[]);
+    ran.ended(0);
+    let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
+    stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+mine").says("+half");
+}
+
+/// Killed while it settled: neither the user's commit nor another branch is the story's.
+#[test]
+fn a_commit_by_hand_after_an_interrupted_commit_is_not_the_storys() {
+    for (is_ignored, branch) in [(false, "main"), (false, "other"), (true, "main"), (true, "other")]
+    {
+        let stage = Stage::new("works", ONE);
+        if is_ignored {
+            stage.repo.write(".gitignore", "*.log\n.ralph/\n");
+        }
+        stage.repo.commit_all("the plan");
+        let mut command = stage.command(&[]);
+        let killed = command.env("RALPH_INTERNAL__FAULT", "settle.ticked").output().unwrap();
+        assert_eq!(killed.status.code(), None);
+        clean_up(&stage);
+        if branch == "other" {
+            stage.repo.git(["checkout", "-q", "-b", "other"]);
+        }
+        stage.repo.write("unrelated.txt", "mine\n");
+        stage.repo.git(["add", "unrelated.txt"]);
+        stage.repo.git(["commit", "-q", "-m", "unrelated"]);
+        let head = stage.repo.head();
+        stage.run(&["--dry-run"]).ended(0).says("begins US-001 anew");
+        stage.run(&[]).ended(0).says(KEPT);
+        assert_eq!(stage.subjects().first().unwrap(), "feat(US-001): First", "{is_ignored}");
+        assert_eq!(stage.repo.git(["rev-parse", "HEAD~1"]).trim(), head);
+        assert!(!stage.progress().contains(&head[..8]), "{}", stage.progress());
+        assert_eq!(stage.plan(), "- [x] US-001: First\n", "{PLAN}");
+    }
+}
