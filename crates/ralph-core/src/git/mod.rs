@@ -41,6 +41,7 @@ mod inventory;
 mod ledger;
 mod moved;
 mod nested;
+mod own_rules;
 mod repo;
 mod restore;
 mod rollback;
@@ -48,6 +49,7 @@ mod snapshot;
 mod staged;
 mod stamp;
 mod status;
+mod uncovered;
 mod worktree;
 
 pub use changed::changed_since;
@@ -69,3 +71,5 @@ pub use rollback::{
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
 pub use status::Status;
+pub use uncovered::uncovered_without;
+pub(crate) use uncovered::{are_rules_changed, cover_again, uncovered_since};

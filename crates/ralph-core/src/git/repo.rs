@@ -98,6 +98,14 @@ impl Repo {
         &self.git_dir
     }
 
+    /// The git folder that all work trees of the repository share.
+    pub(super) fn common_dir(&self) -> PathBuf {
+        match fs_err::read_to_string(self.git_dir.join("commondir")) {
+            Ok(place) => self.git_dir.join(place.trim_end()),
+            Err(_) => self.git_dir.clone(),
+        }
+    }
+
     /// The commit that is checked out; none in a repository without commits. Where the branch is a
     /// file of its own it is read as such, because to start git takes a hundred times longer.
     pub fn head(&self) -> Result<Option<String>, GitError> {

@@ -247,6 +247,14 @@ impl Target {
         }
     }
 
+    /// The repository's own ignore rules as they were, where that is known.
+    pub(super) fn own_rules(&self) -> Option<&str> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.record.own_rules.as_deref(),
+            Self::Commit(_) => None,
+        }
+    }
+
     /// The commit that is to be checked out; none in a repository without commits.
     pub(super) fn head(&self) -> Option<&str> {
         match self {
@@ -322,7 +330,7 @@ pub(super) fn differing(
 /// ignore them, so it would have held them.
 fn hidden(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
     let now = ignore::ignored_now(repo)?;
-    let stay = ignore::Rules::of(repo, target.tree())?.ignored(now.iter())?;
+    let stay = ignore::Rules::of(repo, target.tree(), target.own_rules())?.ignored(now.iter())?;
     Ok(now.into_iter().filter(|path| !stay.contains(path)).collect())
 }
 
@@ -346,7 +354,8 @@ fn changes(
             if in_doubt.is_empty() {
                 BTreeSet::new()
             } else {
-                ignore::Rules::of(repo, target.tree())?.ignored(in_doubt.into_iter())?
+                ignore::Rules::of(repo, target.tree(), target.own_rules())?
+                    .ignored(in_doubt.into_iter())?
             }
         }
         Target::Commit(_) => {

@@ -19,6 +19,7 @@ use super::index::RawIndex;
 use super::inventory::{Inventory, parse_modes, render_modes};
 use super::ledger;
 use super::nested::{self, Inner};
+use super::own_rules;
 use super::repo::{Repo, RepoError};
 use super::status::Status;
 
@@ -83,6 +84,9 @@ pub struct Record {
     /// The commit whose files took the place of these, for showing the difference.
     #[serde(default)]
     pub replaced_by: Option<String>,
+    /// The ignore rules of the repository itself (`info/exclude`), if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_rules: Option<String>,
 }
 
 /// Why a snapshot could not be made or read.
@@ -194,6 +198,7 @@ impl Snapshot {
             run: extra.run.clone(),
             branches: extra.branches.clone(),
             replaced_by: extra.replaced_by.clone(),
+            own_rules: own_rules::read(repo),
         };
         let mut record_files = vec![
             (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),
@@ -228,6 +233,7 @@ impl Snapshot {
             run: None,
             branches: BTreeMap::new(),
             replaced_by: None,
+            own_rules: None,
         };
         Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }
     }

@@ -169,6 +169,19 @@ pub(super) fn files_between(
     Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
 }
 
+/// The files that the second commit has and the first does not.
+pub(super) fn files_added_between(
+    repo: &Repo,
+    from: &str,
+    to: &str,
+) -> Result<Vec<PathBuf>, GitError> {
+    let args =
+        ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", from, to];
+    let output = repo.git().run(&args)?;
+    let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+}
+
 /// Puts HEAD back on the branch of the attempt if the agent left it, without touching a file: the
 /// agent's commits become part of ours and keep their own branch. Tells what is in the way, if
 /// something is: then the work is not a continuation of what was there.
