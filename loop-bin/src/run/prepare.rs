@@ -97,7 +97,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
         Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => None,
         Err(error) => return Err(error.into()),
     };
-    let repo = Repo::open(project.root())?;
+    let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
     // What an attempt of ours left under way is ours to give up.
     if !project.own_state().attempt().exists() {
         repo.refuse_if_busy()?;

@@ -7,8 +7,10 @@
     reason = "tests start programs and fail loudly"
 )]
 
+mod access;
 mod agents;
 mod commands;
+mod converted;
 mod crashes;
 mod dirty;
 mod documents;
@@ -19,6 +21,7 @@ mod install;
 mod iterations;
 mod limits;
 mod nested;
+mod outputs;
 mod passed_hooks;
 mod pre_push;
 mod removed;

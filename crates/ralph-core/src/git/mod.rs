@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod access;
 mod blobs;
 mod changed;
 mod checkpoint;
@@ -41,6 +42,7 @@ mod inventory;
 mod ledger;
 mod moved;
 mod nested;
+mod outputs;
 mod own_rules;
 mod repo;
 mod restore;
@@ -52,6 +54,7 @@ mod status;
 mod uncovered;
 mod worktree;
 
+pub use access::{OpenedFolders, open_to_read};
 pub use changed::changed_since;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use command::{Git, GitError};

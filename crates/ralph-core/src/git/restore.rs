@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::access::OpenedFolders;
 use super::command::GitError;
 use super::diff::{self, Change, Content};
 use super::head;
@@ -138,6 +139,7 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         fault::point("restore.note-left");
         nested.take_away(repo, target, save_as)?;
         let changes = changes(repo, target, &saved, &status)?;
+        let _opened = OpenedFolders::around(repo.top(), changes.iter().map(|change| &change.path));
         let committed = worktree::apply(repo, &changes, &target.modes())?;
         fault::point("restore.files-changed");
         head::move_to(repo, target, &status, &saved.record.branches)?;
@@ -146,6 +148,7 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         put_index(repo, target, &status)?;
         fault::point("restore.index-put");
         worktree::check_out(repo, &committed)?;
+        worktree::make_readable(repo, status.changed.iter(), &target.modes())?;
         fault::point("restore.checked-out");
         nested.bring_back(repo, target, save_as)?;
         refresh_index(repo)?;

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::access::OpenedFolders;
 use super::command::GitError;
 use super::import::Import;
 use super::index::RawIndex;
@@ -186,7 +187,9 @@ impl Snapshot {
     ) -> Result<Self, SnapshotError> {
         let index = if status.staged || extra.with_index { RawIndex::read(repo)? } else { None };
         let changed = status.changed.iter().filter(|path| !repo.is_untouched(path));
-        let files = Inventory::take(repo.top(), changed.chain(extra.files.iter()))?;
+        let paths = changed.chain(extra.files.iter());
+        let _opened = OpenedFolders::around(repo.top(), paths.clone());
+        let files = Inventory::take(repo.top(), paths)?;
         let modes = files.modes();
         let record = Record {
             version: VERSION,
