@@ -8,12 +8,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use globset::Glob;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
+use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Facts};
 use ralph_core::hook::Input;
 use ralph_core::known_files::{KnownFiles, ReadLog, Sight};
 use ralph_core::project::Project;
 use ralph_core::shell::Script;
-use ralph_core::state::{Event, HookFailure, Id, Journal, Marks, SessionDir, StateDir};
+use ralph_core::state::{Event, HookFailure, Id, Journal, Lock, Marks, SessionDir, StateDir};
 
 /// More files than this nobody reads at once.
 const MOST_FITTING: usize = 100;
@@ -40,6 +41,16 @@ impl<'a> Call<'a> {
     /// The project that the client works in.
     pub fn project(&self) -> &Project {
         self.project.get_or_init(|| Project::locate(self.env, &self.cwd()))
+    }
+
+    /// Its repository; what a loop that runs here prints into is none of its files.
+    pub fn repo(&self) -> Result<Repo, RepoError> {
+        let repo = Repo::open(self.project().root())?;
+        let holder = Lock::holder(&self.project().own_state().lock()).and_then(|held| held.by);
+        Ok(match holder {
+            Some(looping) => repo.sparing_outputs_of(looping.pid),
+            None => repo,
+        })
     }
 
     /// The settings. A broken file is recorded and the defaults hold.

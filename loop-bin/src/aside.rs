@@ -11,7 +11,9 @@ mod version;
 use std::path::{Path, PathBuf};
 
 use ralph_core::fault;
-use ralph_core::git::{self, GitError, Repo, SaveAs, Snapshot, SnapshotError, Status, Target};
+use ralph_core::git::{
+    self, GitError, OpenedFolders, Repo, SaveAs, Snapshot, SnapshotError, Status, Target,
+};
 
 use self::stamp::Stamp;
 use self::version::{Version, Workshop};
@@ -49,8 +51,15 @@ pub(crate) fn save(repo: &Repo, name: &str) -> Result<Saved, Failure> {
         let stamp = Stamp::of(&repo.top().join(&path));
         (path, stamp)
     });
-    let saved = Saved(stamped.collect());
+    let mut saved = Saved(stamped.collect());
     Snapshot::take(repo, name, "uncommitted work, kept aside")?;
+    // To read a file that its owner may not read leaves a trace.
+    for (path, stamp) in &mut saved.0 {
+        let full = repo.top().join(path);
+        if stamp.is_some_and(|stamp| stamp.is_closed()) {
+            *stamp = Stamp::of(&full).filter(|now| stamp.is_some_and(|was| was.is_same_file(now)));
+        }
+    }
     Ok(saved)
 }
 
@@ -64,6 +73,7 @@ pub(crate) fn clear(
     git::unstage_all(repo)?;
     fault::point("aside.unstaged");
     let head = repo.head()?;
+    let _opened = OpenedFolders::around(repo.top(), saved.0.iter().map(|(path, _)| path));
     for (path, stamp) in saved.0.iter().filter(|(path, _)| !keep(path)) {
         if Stamp::of(&repo.top().join(path)) != *stamp {
             continue;
@@ -108,6 +118,7 @@ pub(crate) fn restore(
     }
     let workshop = Workshop::open(repo);
     let mut restored = Restored::default();
+    let _opened = OpenedFolders::around(repo.top(), snapshot.modes.keys());
     for (path, mode) in snapshot.modes.iter().filter(|(path, _)| !keep(path)) {
         // One file that cannot be written must not keep the others away.
         match restore_file(&workshop, &snapshot, path, *mode) {
@@ -136,12 +147,14 @@ fn restore_file(
 ) -> Result<bool, Failure> {
     let repo = workshop.repo;
     let base = match &snapshot.record.head {
-        Some(head) => Version::committed(repo, head, path)?,
+        Some(head) => Version::checked_out(repo, head, path)?,
         None => Version::Absent,
     };
     let theirs = Version::committed(repo, &snapshot.commit, path)?;
     let ours = workshop.on_disk(path)?;
-    let wanted = if ours == theirs || ours == base {
+    let head = snapshot.record.head.as_deref();
+    let is_base = ours == base || version::is_as_committed(repo, head, path, &ours)?;
+    let wanted = if ours == theirs || is_base {
         theirs
     } else {
         match merged(workshop, [&ours, &base, &theirs])? {

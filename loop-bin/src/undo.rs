@@ -53,7 +53,7 @@ impl Request {
 /// Does it.
 pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     let project = here::project(env)?;
-    let repo = Repo::open(project.root())?;
+    let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
     match request {
         Request::List => list(&repo),
         Request::Show(id) => show(&repo, id),

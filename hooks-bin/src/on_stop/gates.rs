@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
-use ralph_core::git::{Repo, Status};
+use ralph_core::git::Status;
 use ralph_core::settle::{Bench, run_checks};
 use ralph_core::state::{LastVerdict, SessionDir};
 
@@ -84,7 +84,7 @@ fn verify(session: &Session<'_>) -> Option<Unmet> {
 
 /// Files that are not committed, ours left out; none where there is no repository.
 fn changed(session: &Session<'_>) -> Vec<PathBuf> {
-    let Ok(repo) = Repo::open(session.call.project().root()) else { return Vec::new() };
+    let Ok(repo) = session.call.repo() else { return Vec::new() };
     match Status::read(&repo) {
         Ok(status) => status.changed.into_iter().filter(|path| !repo.is_untouched(path)).collect(),
         Err(error) => {

@@ -7,7 +7,6 @@ use ralph_core::config::{Mode, StoriesPerSession};
 use ralph_core::gate::{
     self, Cause, Course, LetGo, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
 };
-use ralph_core::git::Repo;
 use ralph_core::plan;
 use ralph_core::settle::{self, Attempt, Check, Outcome, Place, Report};
 use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
@@ -55,7 +54,7 @@ pub(super) fn decide(
         Err(LockError::Held(_)) => return Ok(Answer::Decided(Default::default())),
         Err(LockError::Io(error)) => return Err(error.into()),
     };
-    let repo = Repo::open(call.project().root())?;
+    let repo = call.repo()?;
     let run = call.env.run().unwrap_or_default();
     let marks = Marks {
         session: Some(call.input.session_id.clone()),

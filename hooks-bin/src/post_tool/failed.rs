@@ -56,7 +56,7 @@ fn settle_attempt(
 ) -> Result<Option<Done>, Failure> {
     let state = call.project().own_state();
     let Some(checkpoint) = Checkpoint::load(state)? else { return Ok(Some(Done::NoCheckpoint)) };
-    let repo = Repo::open(call.project().root())?;
+    let repo = call.repo()?;
     let target = checkpoint.target(&repo)?;
     if target.run().is_some() && call.env.run().is_none() {
         // The loop's own checkpoint, but not its session: somebody else works here.

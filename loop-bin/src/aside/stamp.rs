@@ -9,6 +9,8 @@ pub(super) struct Stamp {
     inode: u64,
     length: u64,
     changed: (i64, i64),
+    written: (i64, i64),
+    mode: u32,
 }
 
 impl Stamp {
@@ -16,6 +18,19 @@ impl Stamp {
     pub(super) fn of(path: &Path) -> Option<Self> {
         let metadata = fs_err::symlink_metadata(path).ok()?;
         let changed = (metadata.ctime(), metadata.ctime_nsec());
-        Some(Self { inode: metadata.ino(), length: metadata.len(), changed })
+        let written = (metadata.mtime(), metadata.mtime_nsec());
+        let (inode, length, mode) = (metadata.ino(), metadata.len(), metadata.mode());
+        Some(Self { inode, length, changed, written, mode })
+    }
+
+    /// Whether its owner may not read it, so that to save it changes its mode for a moment.
+    pub(super) fn is_closed(&self) -> bool {
+        self.mode & 0o400 == 0
+    }
+
+    /// Whether a later one is of the same content, as far as can be told without the time of its
+    /// last change of any kind.
+    pub(super) fn is_same_file(&self, later: &Self) -> bool {
+        Self { changed: later.changed, ..*self } == *later
     }
 }

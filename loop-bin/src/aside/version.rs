@@ -2,12 +2,12 @@
 //! that a crash leaves the old or the new one.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ralph_core::git::{GitError, Repo};
+use ralph_core::git::{self, GitError, Repo};
 
 /// Files in the git folder that a restore needs for a moment.
 const TEMPORARY: [&str; 4] =
@@ -29,30 +29,33 @@ pub(super) enum Version {
 impl Version {
     /// As a commit has it.
     pub(super) fn committed(repo: &Repo, commit: &str, path: &Path) -> Result<Self, GitError> {
-        let top = OsStr::new("--full-tree");
-        let args = [
-            OsStr::new("ls-tree"),
-            top,
-            OsStr::new("-z"),
-            OsStr::new(commit),
-            OsStr::new("--"),
-            path.as_os_str(),
-        ];
-        let entry = repo.git().run(&args)?;
-        let entry = String::from_utf8_lossy(&entry);
-        // `<mode> <kind> <object>\t<path>`
-        let mut words = entry.split([' ', '\t']);
-        let (Some(mode), Some(kind), Some(object)) = (words.next(), words.next(), words.next())
-        else {
+        Self::read(repo, commit, path, &|object| repo.git().run(&["cat-file", "blob", object]))
+    }
+
+    /// As a checkout of a commit writes it: with line endings, encoding and filters of the user's.
+    pub(super) fn checked_out(repo: &Repo, commit: &str, path: &Path) -> Result<Self, GitError> {
+        let mut named = OsString::from("--path=");
+        named.push(path);
+        Self::read(repo, commit, path, &|object| {
+            let args = ["cat-file".as_ref(), "--filters".as_ref(), &*named, object.as_ref()];
+            // A filter that is not installed has not written the file either.
+            repo.git().run(&args).or_else(|_| repo.git().run(&["cat-file", "blob", object]))
+        })
+    }
+
+    fn read(
+        repo: &Repo,
+        commit: &str,
+        path: &Path,
+        content: &dyn Fn(&str) -> Result<Vec<u8>, GitError>,
+    ) -> Result<Self, GitError> {
+        let Some((mode, kind, object)) = entry(repo, commit, path)? else {
             return Ok(Self::Absent);
         };
-        if kind != "blob" {
-            return Ok(Self::Other);
-        }
-        let content = repo.git().run(&["cat-file", "blob", object])?;
-        Ok(match mode {
-            "120000" => Self::Link(content),
-            mode => Self::File(content, mode == "100755"),
+        Ok(match (kind.as_str(), mode.as_str()) {
+            ("blob", "120000") => Self::Link(repo.git().run(&["cat-file", "blob", &object])?),
+            ("blob", mode) => Self::File(content(&object)?, mode == "100755"),
+            _ => Self::Other,
         })
     }
 
@@ -68,11 +71,42 @@ impl Version {
         Ok(if metadata.is_symlink() {
             Self::Link(fs_err::read_link(path)?.into_os_string().into_vec())
         } else if metadata.is_file() {
-            Self::File(fs_err::read(path)?, metadata.permissions().mode() & 0o100 != 0)
+            let mut content = Vec::new();
+            git::open_to_read(path)?.read_to_end(&mut content)?;
+            Self::File(content, metadata.permissions().mode() & 0o100 != 0)
         } else {
             Self::Other
         })
     }
+}
+
+/// Mode, kind and object of a path in a commit: `<mode> <kind> <object>\t<path>`.
+fn entry(
+    repo: &Repo,
+    commit: &str,
+    path: &Path,
+) -> Result<Option<(String, String, String)>, GitError> {
+    let args = ["ls-tree", "--full-tree", "-z", commit, "--"].map(OsStr::new);
+    let found = repo.git().run(&[&args[..], &[path.as_os_str()]].concat())?;
+    let found = String::from_utf8_lossy(&found);
+    let mut words = found.split([' ', '\t']).map(str::to_owned);
+    Ok(words.next().zip(words.next()).zip(words.next()).map(|((mode, kind), id)| (mode, kind, id)))
+}
+
+/// Whether git would store the file on disk as a commit has it, whatever its filters made of it.
+pub(super) fn is_as_committed(
+    repo: &Repo,
+    commit: Option<&str>,
+    path: &Path,
+    on_disk: &Version,
+) -> Result<bool, GitError> {
+    let (Some(commit), Version::File(_, runs)) = (commit, on_disk) else { return Ok(false) };
+    let Some((mode, kind, object)) = entry(repo, commit, path)? else { return Ok(false) };
+    if kind != "blob" || mode != if *runs { "100755" } else { "100644" } {
+        return Ok(false);
+    }
+    let hashed = repo.git().line(&["hash-object".as_ref(), "--".as_ref(), path.as_os_str()]);
+    Ok(hashed.is_ok_and(|hashed| hashed == object))
 }
 
 /// A repository, and a place for temporary files in it, which are gone again with this.

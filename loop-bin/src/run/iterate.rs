@@ -11,6 +11,7 @@ use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Report};
 use ralph_core::state::{self, Id, StateDir};
 
+use super::prepare::named;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::step::{Choice, Event, Outcome, Settlement, State};
@@ -118,6 +119,14 @@ impl Stage {
                 self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
                 if let Some(what) = done.weakened {
                     self.view.line(format!("{}: look at the tests: {what}", attempt.story));
+                }
+                if !done.kept_out.is_empty() {
+                    self.view.warn(format!(
+                        "{} changed ignore rules; {} were ignored before and stay out of git, by \
+                         .git/info/exclude",
+                        attempt.story,
+                        named(&done.kept_out)
+                    ));
                 }
                 Settlement::Done
             }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use ralph_core::config::{Config, Mode};
 use ralph_core::env::Env;
 use ralph_core::fault;
-use ralph_core::git::{Repo, Status};
+use ralph_core::git::{self, Repo, Status};
 use ralph_core::plan::{FindError, Plan};
 use ralph_core::project::Project;
 use ralph_core::prompt::{self, Template};
@@ -51,6 +51,11 @@ enum NotReady {
          the merge back, then start again"
     )]
     Conflicts { files: String },
+    #[error(
+        "uncommitted ignore rules hide {files}, and to set the rules aside would show them; commit \
+         the rules first (`git add .gitignore && git commit`), then start again"
+    )]
+    Uncovered { files: String },
     #[error(
         "{path} is reached through a symlink below .ralph, and those are never written through; \
          name the file itself with --plan, or put it there"
@@ -99,7 +104,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
         Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => None,
         Err(error) => return Err(error.into()),
     };
-    let repo = Repo::open(project.root())?;
+    let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
     // What an attempt of ours left under way is ours to give up.
     if !project.own_state().attempt().exists() {
         repo.refuse_if_busy()?;
@@ -260,6 +265,10 @@ impl Stage {
                 None => NotReady::Dirty { files }.into(),
             });
         }
+        let uncovered = git::uncovered_without(&self.repo, &dirty)?;
+        if !uncovered.is_empty() {
+            return Err(NotReady::Uncovered { files: named(&uncovered) }.into());
+        }
         let name = format!("{}/{}", aside::REFS, self.run);
         let saved = aside::save(&self.repo, &name)?;
         fault::point("aside.saved");
@@ -299,7 +308,7 @@ fn only_uncommitted(nested: &[std::path::PathBuf], status: &Status) -> bool {
     nested.iter().all(is_uncommitted)
 }
 
-fn named(files: &[std::path::PathBuf]) -> String {
+pub(super) fn named(files: &[std::path::PathBuf]) -> String {
     let names: Vec<String> = files.iter().take(5).map(|path| path.display().to_string()).collect();
     match files.len().saturating_sub(5) {
         0 => names.join(", "),

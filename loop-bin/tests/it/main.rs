@@ -7,18 +7,22 @@
     reason = "tests start programs and fail loudly"
 )]
 
+mod access;
 mod agents;
 mod commands;
+mod converted;
 mod crashes;
 mod dirty;
 mod documents;
 mod explain;
 mod git_hooks;
+mod ignored;
 mod install;
 mod interrupted;
 mod iterations;
 mod limits;
 mod nested;
+mod outputs;
 mod passed_hooks;
 mod pre_push;
 mod removed;

@@ -1,11 +1,12 @@
 //! Which files differ from a saved state? Asked before a rollback, and without writing anything.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::access::open_to_read;
 use super::blobs;
 use super::diff::{self, Change, Content};
 use super::nested::Nested;
@@ -64,7 +65,13 @@ fn is_same(full: &Path, saved: &Content, content: &[u8], mode: u32) -> io::Resul
         Content::File { .. } => Ok(metadata.is_file()
             && metadata.mode() & 0o7777 == mode
             && metadata.len() == content.len() as u64
-            && fs_err::read(full)? == content),
+            && is_read_as(full, content)?),
         Content::Absent | Content::Submodule => Ok(true),
     }
+}
+
+fn is_read_as(full: &Path, content: &[u8]) -> io::Result<bool> {
+    let mut now = Vec::new();
+    open_to_read(full)?.read_to_end(&mut now)?;
+    Ok(now == content)
 }

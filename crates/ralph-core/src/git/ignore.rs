@@ -25,11 +25,18 @@ pub(super) struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    /// Lays out the rules of a commit's tree.
-    pub(super) fn of(repo: &'a Repo, commit: &str) -> Result<Self, SnapshotError> {
+    /// Lays out the rules of a commit's tree. Those that the repository has for itself may have been
+    /// changed since; as they were (`own`), they come first, so that all others prevail over them.
+    pub(super) fn of(
+        repo: &'a Repo,
+        commit: &str,
+        own: Option<&str>,
+    ) -> Result<Self, SnapshotError> {
         let folder = repo.git_dir().join(format!("ralph-rules-{}", std::process::id()));
         fs_err::create_dir_all(&folder)?;
         let rules = Self { repo, folder };
+        let own = own.map(|own| format!("{own}\n")).unwrap_or_default();
+        fs_err::write(rules.folder.join(RULES_FILE), &own)?;
         let files: Vec<Change> = diff::all_of(repo.git(), commit)?
             .into_iter()
             .filter(|file| holds_rules(&file.path) && matches!(file.to, Content::File { .. }))
@@ -38,7 +45,8 @@ impl<'a> Rules<'a> {
         blobs::read(repo, &files, |file, content| {
             let path = rules.folder.join(&file.path);
             path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-            fs_err::write(path, content)
+            let first = if file.path == Path::new(RULES_FILE) { own.as_str() } else { "" };
+            fs_err::write(path, [first.as_bytes(), content].concat())
         })?;
         Ok(rules)
     }
@@ -93,13 +101,14 @@ pub(super) fn ignored_now(repo: &Repo) -> Result<Vec<PathBuf>, GitError> {
 pub(super) fn hidden_repositories(
     repo: &Repo,
     commit: &str,
+    own: Option<&str>,
 ) -> Result<Vec<PathBuf>, SnapshotError> {
     let output = repo.git().run(&IGNORED)?;
     let folders = output.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
     let now: Vec<PathBuf> = folders.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
     // Asked for something in them: where the rules are laid out they are no folders.
     let inside: Vec<PathBuf> = now.iter().map(|path| path.join("x")).collect();
-    let stay = Rules::of(repo, commit)?.ignored(inside.iter())?;
+    let stay = Rules::of(repo, commit, own)?.ignored(inside.iter())?;
     Ok(now.into_iter().filter(|path| !stay.contains(&path.join("x"))).collect())
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::access::open_to_read;
 use super::inventory::{Inventory, Kind};
 
 /// Our commits carry our own name: they are bookkeeping, not the user's work.
@@ -103,7 +104,7 @@ impl Import<'_> {
     fn content(&self, out: &mut impl Write, path: &Path, length: u64) -> io::Result<()> {
         let full = self.top.join(path);
         writeln!(out, "data {length}")?;
-        let copied = io::copy(&mut fs_err::File::open(&full)?.take(length), out)?;
+        let copied = io::copy(&mut open_to_read(&full)?.take(length), out)?;
         if copied != length {
             let message = format!("{} shrank while it was being saved", full.display());
             return Err(io::Error::other(message));

@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::access;
+
 /// The exact mode of each path that a snapshot took from disk; none for a path that was looked at
 /// and was not there.
 pub(super) type Modes = BTreeMap<PathBuf, Option<u32>>;
@@ -76,6 +78,7 @@ fn look(top: &Path, path: &Path) -> io::Result<Entry> {
     };
     let mode = metadata.mode() & 0o7777;
     Ok(if metadata.is_file() {
+        access::check_readable(&top.join(path), mode)?;
         Entry { kind: Kind::File { length: metadata.len() }, mode }
     } else if metadata.is_symlink() {
         Entry { kind: Kind::Link, mode }

@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod access;
 mod blobs;
 mod changed;
 mod checkpoint;
@@ -42,6 +43,8 @@ mod inventory;
 mod ledger;
 mod moved;
 mod nested;
+mod outputs;
+mod own_rules;
 mod repo;
 mod restore;
 mod rollback;
@@ -50,8 +53,10 @@ mod snapshot;
 mod staged;
 mod stamp;
 mod status;
+mod uncovered;
 mod worktree;
 
+pub use access::{OpenedFolders, open_to_read};
 pub use changed::changed_since;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use command::{Git, GitError};
@@ -72,3 +77,5 @@ pub use sighting::{HeadWatch, Position, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
 pub use status::Status;
+pub use uncovered::uncovered_without;
+pub(crate) use uncovered::{are_rules_changed, cover_again, uncovered_since};

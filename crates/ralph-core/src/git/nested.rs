@@ -114,7 +114,11 @@ impl Nested {
         if status.changed.iter().any(|path| ignore::holds_rules(path))
             || committed.iter().any(|change| ignore::holds_rules(&change.path))
         {
-            seen.extend(ignore::hidden_repositories(repo, &snapshot.commit)?);
+            seen.extend(ignore::hidden_repositories(
+                repo,
+                &snapshot.commit,
+                record.own_rules.as_deref(),
+            )?);
         }
         seen.extend(
             record

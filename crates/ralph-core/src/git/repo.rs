@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use camino::Utf8Path;
 
 use super::command::{Git, GitError};
+use super::outputs;
 use crate::state::UNTOUCHED;
 
 /// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.
@@ -16,6 +17,7 @@ pub struct Repo {
     top: PathBuf,
     git_dir: PathBuf,
     untouched: Vec<PathBuf>,
+    outputs: Vec<PathBuf>,
 }
 
 /// Why a repository cannot be used.
@@ -74,13 +76,26 @@ impl Repo {
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
         let (top, git_dir) = (path(), path());
         let untouched = untouched_in(project.as_std_path(), &top);
-        Ok(Self { git: Git::at(&top), top, git_dir, untouched })
+        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs: Vec::new() })
     }
 
     /// The repository that has its top in this folder, if there is one: a submodule, for instance.
     pub(super) fn inside(top: &Path) -> Option<Self> {
         let git_dir = git_dir_of(top).filter(|git_dir| git_dir.join("HEAD").exists())?;
-        Some(Self { git: Git::at(top), top: top.to_owned(), git_dir, untouched: Vec::new() })
+        let (untouched, outputs) = (Vec::new(), Vec::new());
+        Some(Self { git: Git::at(top), top: top.to_owned(), git_dir, untouched, outputs })
+    }
+
+    /// The same; files of the work tree that a process prints into are not touched.
+    #[must_use]
+    pub fn sparing_outputs_of(mut self, process: u32) -> Self {
+        self.outputs = outputs::outputs_in(&self.top, process);
+        self
+    }
+
+    /// Files of the work tree that a process prints into, relative to its top.
+    pub(crate) fn outputs(&self) -> &[PathBuf] {
+        &self.outputs
     }
 
     /// Git at the top of the work tree.
@@ -96,6 +111,14 @@ impl Repo {
     /// The git folder of this work tree.
     pub fn git_dir(&self) -> &Path {
         &self.git_dir
+    }
+
+    /// The git folder that all work trees of the repository share.
+    pub(super) fn common_dir(&self) -> PathBuf {
+        match fs_err::read_to_string(self.git_dir.join("commondir")) {
+            Ok(place) => self.git_dir.join(place.trim_end()),
+            Err(_) => self.git_dir.clone(),
+        }
     }
 
     /// The commit that is checked out; none in a repository without commits. Where the branch is a
@@ -149,9 +172,10 @@ impl Repo {
         Ok(left)
     }
 
-    /// Whether a path, relative to the top, belongs to us or to the client's settings.
+    /// Whether a path, relative to the top, belongs to us or to the client's settings, or is a file
+    /// that we print into.
     pub fn is_untouched(&self, path: &Path) -> bool {
-        self.untouched.iter().any(|folder| path.starts_with(folder))
+        self.untouched.iter().chain(&self.outputs).any(|folder| path.starts_with(folder))
     }
 
     /// Refuses while a rebase, merge or the like is under way.

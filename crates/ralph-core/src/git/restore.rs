@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::access::OpenedFolders;
 use super::command::GitError;
 use super::diff::{self, Change, Content};
 use super::head;
@@ -138,6 +139,7 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         fault::point("restore.note-left");
         nested.take_away(repo, target, save_as)?;
         let changes = changes(repo, target, &saved, &status)?;
+        let _opened = OpenedFolders::around(repo.top(), changes.iter().map(|change| &change.path));
         let committed = worktree::apply(repo, &changes, &target.modes())?;
         fault::point("restore.files-changed");
         head::move_to(repo, target, &status, &saved.record.branches)?;
@@ -146,6 +148,7 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         put_index(repo, target, &status)?;
         fault::point("restore.index-put");
         worktree::check_out(repo, &committed)?;
+        worktree::make_readable(repo, status.changed.iter(), &target.modes())?;
         fault::point("restore.checked-out");
         nested.bring_back(repo, target, save_as)?;
         refresh_index(repo)?;
@@ -247,6 +250,14 @@ impl Target {
         }
     }
 
+    /// The repository's own ignore rules as they were, where that is known.
+    pub(super) fn own_rules(&self) -> Option<&str> {
+        match self {
+            Self::Snapshot(snapshot) => snapshot.record.own_rules.as_deref(),
+            Self::Commit(_) => None,
+        }
+    }
+
     /// The commit that is to be checked out; none in a repository without commits.
     pub(super) fn head(&self) -> Option<&str> {
         match self {
@@ -322,7 +333,7 @@ pub(super) fn differing(
 /// ignore them, so it would have held them.
 fn hidden(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
     let now = ignore::ignored_now(repo)?;
-    let stay = ignore::Rules::of(repo, target.tree())?.ignored(now.iter())?;
+    let stay = ignore::Rules::of(repo, target.tree(), target.own_rules())?.ignored(now.iter())?;
     Ok(now.into_iter().filter(|path| !stay.contains(path)).collect())
 }
 
@@ -346,7 +357,8 @@ fn changes(
             if in_doubt.is_empty() {
                 BTreeSet::new()
             } else {
-                ignore::Rules::of(repo, target.tree())?.ignored(in_doubt.into_iter())?
+                ignore::Rules::of(repo, target.tree(), target.own_rules())?
+                    .ignored(in_doubt.into_iter())?
             }
         }
         Target::Commit(_) => {

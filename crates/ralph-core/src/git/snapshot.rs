@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::access::OpenedFolders;
 use super::clean;
 use super::command::GitError;
 use super::import::Import;
@@ -20,6 +21,7 @@ use super::index::RawIndex;
 use super::inventory::{Inventory, parse_modes, render_modes};
 use super::ledger;
 use super::nested::{self, Inner};
+use super::own_rules;
 use super::repo::{Repo, RepoError};
 use super::status::Status;
 
@@ -84,6 +86,9 @@ pub struct Record {
     /// The commit whose files took the place of these, for showing the difference.
     #[serde(default)]
     pub replaced_by: Option<String>,
+    /// The ignore rules of the repository itself (`info/exclude`), if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_rules: Option<String>,
 }
 
 /// Why a snapshot could not be made or read.
@@ -183,7 +188,9 @@ impl Snapshot {
     ) -> Result<Self, SnapshotError> {
         let index = if status.staged || extra.with_index { RawIndex::read(repo)? } else { None };
         let changed = status.changed.iter().filter(|path| !repo.is_untouched(path));
-        let files = Inventory::take(repo.top(), changed.chain(extra.files.iter()))?;
+        let paths = changed.chain(extra.files.iter());
+        let _opened = OpenedFolders::around(repo.top(), paths.clone());
+        let files = Inventory::take(repo.top(), paths)?;
         let modes = files.modes();
         let record = Record {
             version: VERSION,
@@ -195,6 +202,7 @@ impl Snapshot {
             run: extra.run.clone(),
             branches: extra.branches.clone(),
             replaced_by: extra.replaced_by.clone(),
+            own_rules: own_rules::read(repo),
         };
         let mut record_files = vec![
             (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),
@@ -229,6 +237,7 @@ impl Snapshot {
             run: None,
             branches: BTreeMap::new(),
             replaced_by: None,
+            own_rules: None,
         };
         Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }
     }

@@ -24,6 +24,8 @@ pub struct Status {
     pub branch: Option<String>,
     /// Files that differ between HEAD, index and work tree, and files that git does not know.
     pub changed: Vec<PathBuf>,
+    /// Those of them that HEAD does not have.
+    pub new: Vec<PathBuf>,
     /// Submodules and repositories inside this one: seen, but never touched.
     pub nested: Vec<PathBuf>,
     /// Those of them with work that no commit of this repository can hold: uncommitted work in a
@@ -70,7 +72,12 @@ impl Status {
                 [b'#', ..] => status.header(record),
                 [b'1', ..] => status.ordinary(record),
                 [b'u', ..] => status.conflict(record),
-                [b'?', b' ', path @ ..] => status.note(path, b"N..."),
+                [b'?', b' ', path @ ..] => {
+                    status.note(path, b"N...");
+                    if !path.ends_with(b"/") {
+                        status.new.push(as_path(path));
+                    }
+                }
                 _ => {}
             }
         }
@@ -104,6 +111,9 @@ impl Status {
             }
         }
         self.note(path, kind);
+        if *head_mode == b"000000" && kind.first() != Some(&b'S') {
+            self.new.push(as_path(path));
+        }
         if *states == b".M" && kind.starts_with(b"S.") && *disk_mode == b"160000" {
             self.at_commit.push(as_path(path));
         }
@@ -169,6 +179,7 @@ mod tests {
         let status = Status::parse(output);
         let odd = PathBuf::from(OsStr::from_bytes(b"a b\xff\nc"));
         assert_eq!(status.changed, [odd, PathBuf::from("new file")]);
+        assert_eq!(status.new, [PathBuf::from("new file")]);
         assert_eq!(status.nested, [PathBuf::from("repo/")]);
         assert_eq!(status.unsettled, status.nested);
         assert!(!status.staged);
@@ -179,6 +190,7 @@ mod tests {
         let staged = Status::parse(b"1 A. N... 000000 100644 100644 00 bb x\0");
         assert!(staged.staged);
         assert_eq!(staged.staged_objects, ["bb"]);
+        assert_eq!(staged.new, [PathBuf::from("x")]);
         assert!(Status::parse(b"1 .A N... 000000 000000 100644 00 00 x\0").staged);
         let conflict = Status::parse(b"u UU N... 100644 100644 100644 100644 aa bb 00 x\0");
         assert_eq!(conflict.staged_objects, ["aa", "bb"]);

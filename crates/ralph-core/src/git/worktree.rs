@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::access;
 use super::blobs;
 use super::command::GitError;
 use super::diff::{Change, Content};
@@ -98,6 +99,16 @@ fn set_modes(top: &Path, modes: &Modes) -> io::Result<()> {
     Ok(())
 }
 
+/// Committed files that an attempt made unreadable: their content need not have changed.
+pub(super) fn make_readable<'a>(
+    repo: &Repo,
+    paths: impl Iterator<Item = &'a PathBuf>,
+    modes: &Modes,
+) -> io::Result<()> {
+    let mut committed = paths.filter(|path| !modes.contains_key(*path) && !repo.is_untouched(path));
+    committed.try_for_each(|path| access::make_readable(&repo.top().join(path)))
+}
+
 /// What stands where these paths are to be written: a file or link where a folder is needed, or
 /// the files in a folder where a file is needed.
 pub(super) fn in_the_way<'a>(
@@ -124,6 +135,7 @@ fn collect_files(top: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) -> io
     if top.join(folder).join(".git").exists() {
         return Ok(());
     }
+    access::open_below(&top.join(folder))?;
     for entry in fs_err::read_dir(top.join(folder))? {
         let entry = entry?;
         let path = folder.join(entry.file_name());
@@ -192,7 +204,7 @@ fn temporary_beside(full: &Path) -> PathBuf {
 /// A file that is there keeps its mode, so that a private file does not become readable to all.
 fn kept_mode(full: &Path) -> Option<u32> {
     let metadata = fs_err::symlink_metadata(full).ok().filter(std::fs::Metadata::is_file)?;
-    Some(metadata.mode() & 0o7777)
+    Some(access::readable(metadata.mode() & 0o7777))
 }
 
 /// Whoever may read may execute, as git does it.
@@ -220,6 +232,7 @@ fn clear_the_way(top: &Path, path: &Path) -> io::Result<()> {
                 format!("{} is a repository of its own and stands in the way", full.display());
             return Err(io::Error::other(message));
         }
+        access::open_below(&full)?;
         fs_err::remove_dir_all(&full)?;
     }
     Ok(())

@@ -89,12 +89,18 @@ fn commit_staged(
 
 fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
     let all = ["add", "--all", "--", "."].map(OsString::from);
-    let but = wanted.left_out.iter().map(|path| {
+    let but = wanted.left_out.iter().chain(place.repo.outputs()).map(|path| {
         let mut pathspec = OsString::from(":(top,exclude,literal)");
         pathspec.push(path);
         pathspec
     });
     place.repo.git().run(&all.into_iter().chain(but).collect::<Vec<_>>())?;
+    let outputs = place.repo.outputs().iter().map(|path| {
+        let mut pathspec = OsString::from(":(top,literal)");
+        pathspec.push(path);
+        pathspec
+    });
+    unstage(place.repo, outputs.collect(), wanted.head.is_some())?;
     match place.state.is_hidden() {
         true => Ok(()),
         false => leave_out_state(place, wanted.head.is_some()),
@@ -133,13 +139,22 @@ fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> 
         Some(name) => format!(":(top,glob){folder}/{name}/**"),
         None => format!(":(top,glob){folder}/{name}"),
     };
+    let patterns = StateDir::uncommitted().map(|name| pattern(name).into());
+    unstage(place.repo, patterns.collect(), has_commit)
+}
+
+/// Takes what an agent may have staged out of the index.
+fn unstage(repo: &Repo, what: Vec<OsString>, has_commit: bool) -> Result<(), GitError> {
+    if what.is_empty() {
+        return Ok(());
+    }
     let command: &[&str] = match has_commit {
         true => &["reset", "--quiet", "--"],
         false => &["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"],
     };
-    let mut args: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-    args.extend(StateDir::uncommitted().map(pattern));
-    place.repo.git().run(&args).map(drop)
+    let mut args: Vec<OsString> = command.iter().map(OsString::from).collect();
+    args.extend(what);
+    repo.git().run(&args).map(drop)
 }
 
 fn is_staged(repo: &Repo, head: Option<&str>) -> Result<bool, GitError> {
@@ -165,6 +180,19 @@ pub(super) fn files_between(
         }
         None => repo.git().run(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", to])?,
     };
+    let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+}
+
+/// The files that the second commit has and the first does not.
+pub(super) fn files_added_between(
+    repo: &Repo,
+    from: &str,
+    to: &str,
+) -> Result<Vec<PathBuf>, GitError> {
+    let args =
+        ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", from, to];
+    let output = repo.git().run(&args)?;
     let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
 }

@@ -48,6 +48,7 @@ mod own_commit;
 mod procedure;
 mod recover;
 mod repaired_plan;
+mod uncovered;
 
 pub use attempt::{Attempt, begin, end, forget, resume};
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};

@@ -17,6 +17,7 @@ use super::nested;
 use super::own_commit;
 use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_plan};
+use super::uncovered::{self, Uncovered};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
 use crate::fault;
@@ -106,6 +107,8 @@ pub struct Done {
     pub checks: Vec<Check>,
     /// In what respect the tests are weaker than before, for a person to look at.
     pub weakened: Option<String>,
+    /// Files that were ignored before and stayed out of the commit, though the rules were changed.
+    pub kept_out: Vec<PathBuf>,
 }
 
 /// Why an attempt could not be settled at all.
@@ -153,7 +156,15 @@ pub fn settle(
     }
     let unsettled = nested::since(place, &status.unsettled)?;
     let left_out = nested::untouched(place, &status.unsettled);
-    let files = changed_since(place, attempt, status)?;
+    let mut files = changed_since(place, attempt, status.clone())?;
+    let kept_out = match uncovered::keep_out(place, attempt, &status, &files)? {
+        Uncovered::None => Vec::new(),
+        Uncovered::Exposed(why) => return Ok(Outcome::CommitRefused(why)),
+        Uncovered::Covered(paths, now) => {
+            files = changed_since(place, attempt, *now)?;
+            paths
+        }
+    };
     let has_checks = !place.config.verify.commands.is_empty();
     if files.is_empty() && !(report.claimed && has_checks) {
         return Ok(Outcome::NothingChanged);
@@ -180,7 +191,7 @@ pub fn settle(
         Err(outcome) => return Ok(outcome),
     };
     fault::point("settle.committed");
-    let done = Done { commit, files, checks, weakened };
+    let done = Done { commit, files, checks, weakened, kept_out };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
 }

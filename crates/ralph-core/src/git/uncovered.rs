@@ -1,0 +1,111 @@
+//! Files that ignore rules hid, and that other rules would show: a secret among them must not
+//! become part of a commit because somebody changed a `.gitignore`.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::command::GitError;
+use super::ignore::{self, Rules};
+use super::own_rules;
+use super::repo::Repo;
+use super::restore::Target;
+use super::snapshot::SnapshotError;
+use super::status::Status;
+
+/// Asked for in a folder, to know whether all of the folder is ignored.
+const ANYTHING: &str = "ralph-asks";
+
+/// What is ignored now and would not be with the rules of the commit that is checked out: what the
+/// uncommitted ones among `changed` hide. Costs nothing where no rules are among them.
+pub fn uncovered_without(repo: &Repo, changed: &[PathBuf]) -> Result<Vec<PathBuf>, SnapshotError> {
+    if !changed.iter().any(|path| ignore::holds_rules(path)) {
+        return Ok(Vec::new());
+    }
+    let head = match repo.head()? {
+        Some(head) => head,
+        None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
+    };
+    let now = ignore::ignored_now(repo)?;
+    let stay = Rules::of(repo, &head, None)?.ignored(now.iter())?;
+    let mut found: Vec<PathBuf> = now.into_iter().filter(|path| !stay.contains(path)).collect();
+    found.extend(ignore::hidden_repositories(repo, &head, None)?);
+    found.retain(|path| !repo.is_untouched(path));
+    Ok(found)
+}
+
+/// Whether an attempt that began at an instant and changed these files changed ignore rules.
+pub(crate) fn are_rules_changed(repo: &Repo, files: &[PathBuf], began: (i64, i64)) -> bool {
+    files.iter().any(|path| ignore::holds_rules(path)) || own_rules::changed_since(repo, began)
+}
+
+/// Those of the files that are older than an instant and that the rules of the target ignore. The
+/// time that counts is that of the last change of any kind, which nobody can set by hand.
+pub(crate) fn uncovered_since(
+    repo: &Repo,
+    target: &Target,
+    began: (i64, i64),
+    files: &[PathBuf],
+) -> Result<BTreeSet<PathBuf>, SnapshotError> {
+    let is_older = |path: &&PathBuf| {
+        fs_err::symlink_metadata(repo.top().join(path))
+            .is_ok_and(|found| (found.ctime(), found.ctime_nsec()) < began)
+    };
+    let old: Vec<&PathBuf> = files.iter().filter(is_older).collect();
+    if old.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    Ok(Rules::of(repo, target.tree(), target.own_rules())?.ignored(old.into_iter())?)
+}
+
+/// Has git ignore such files again, by rules of the repository itself, and takes them out of the
+/// index. Returns the state of the tree afterwards: rules of a commit may still show them.
+pub(crate) fn cover_again(
+    repo: &Repo,
+    target: &Target,
+    uncovered: &BTreeSet<PathBuf>,
+    status: &Status,
+    why: &str,
+) -> Result<Status, SnapshotError> {
+    let whole = whole_folders(repo, target, uncovered, status)?;
+    let is_in_one = |path: &&PathBuf| !path.ancestors().any(|folder| whole.contains(folder));
+    let mut paths: Vec<PathBuf> = uncovered.iter().filter(is_in_one).cloned().collect();
+    paths.extend(whole.iter().map(|folder| folder.join("")));
+    own_rules::add(repo, why, &paths)?;
+    if status.staged {
+        let mut names = Vec::new();
+        for path in uncovered {
+            names.extend_from_slice(path.as_os_str().as_bytes());
+            names.push(0);
+        }
+        repo.git().feed(&["update-index", "--force-remove", "-z", "--stdin"], &names)?;
+    }
+    Ok(Status::read(repo)?)
+}
+
+/// Folders that were ignored as a whole and in which nothing is new: one rule stands for thousands
+/// of files then.
+fn whole_folders(
+    repo: &Repo,
+    target: &Target,
+    uncovered: &BTreeSet<PathBuf>,
+    status: &Status,
+) -> Result<BTreeSet<PathBuf>, GitError> {
+    let fresh = status.new.iter().filter(|path| !uncovered.contains(*path));
+    let mixed: BTreeSet<&Path> = fresh.flat_map(|path| path.ancestors().skip(1)).collect();
+    let folders: BTreeSet<&Path> = uncovered
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1))
+        .filter(|folder| folder.parent().is_some() && !mixed.contains(folder))
+        .collect();
+    let inside: Vec<PathBuf> = folders.iter().map(|folder| folder.join(ANYTHING)).collect();
+    let rules = Rules::of(repo, target.tree(), target.own_rules());
+    let Ok(rules) = rules else { return Ok(BTreeSet::new()) };
+    let ignored = rules.ignored(inside.iter())?;
+    let all: BTreeSet<PathBuf> =
+        ignored.iter().filter_map(|p| Some(p.parent()?.to_owned())).collect();
+    let outermost =
+        |folder: &&PathBuf| !folder.ancestors().skip(1).any(|outer| all.contains(outer));
+    Ok(all.iter().filter(outermost).cloned().collect())
+}

@@ -1,0 +1,110 @@
+//! Files that git ignores stay out of every commit, whoever changes the rules.
+
+use test_support::TestRepo;
+
+use crate::stage::Stage;
+
+const ONE: &str = "- [ ] US-001: First\n";
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+fn committed(stage: &Stage) -> String {
+    stage.repo.git(["log", "--format=", "--name-only"])
+}
+
+fn with_secret(agent: &str, plan: &str) -> Stage {
+    let stage = Stage::new(agent, plan);
+    stage.repo.write(".gitignore", ".env\n/cache/\n");
+    stage.repo.commit_all("rules");
+    stage.repo.write(".env", "KEY=1\n");
+    stage.repo.write("cache/a/1", "1\n");
+    stage.repo.write("cache/b/2", "2\n");
+    stage
+}
+
+#[test]
+fn uncommitted_rules_that_hide_files_are_not_set_aside() {
+    let changed = Stage::new("works", ONE);
+    changed.repo.write(".gitignore", "*.log\n.env\n");
+    let untracked = Stage::with(TestRepo::empty(), "works", ONE);
+    untracked.repo.commit_all("first");
+    untracked.repo.write(".gitignore", ".env\n");
+    for stage in [changed, untracked] {
+        stage.repo.write(".env", "KEY=1\n");
+        let ran = stage.run(&["--allow-dirty"]);
+        ran.ended(1).says("hide .env").says("git add .gitignore && git commit");
+        assert_eq!(stage.read(".env"), "KEY=1\n");
+        assert!(stage.read(".gitignore").contains(".env"), "nothing was touched");
+        assert_eq!(stage.subjects(), ["first"]);
+        stage.repo.git(["add", ".gitignore"]);
+        stage.repo.git(["commit", "-qm", "rules"]);
+        stage.run(&["--allow-dirty"]).ended(0);
+        assert!(!committed(&stage).contains(".env"));
+    }
+}
+
+#[test]
+fn uncommitted_rules_that_hide_nothing_are_set_aside_like_any_file() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".gitignore", "*.log\n/build/\n.env\n");
+    stage.repo.write("old.log", "ignored either way\n");
+    stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 1 file");
+    assert!(stage.read(".gitignore").contains(".env"));
+}
+
+#[test]
+fn what_was_ignored_stays_out_of_the_commits_of_an_agent_that_rewrites_the_rules() {
+    for rewrite in ["echo /dist/ >.gitignore", "rm .gitignore", "rm .gitignore; git add -A"] {
+        let stage = with_secret("works", TWO);
+        let agent = format!("[ -e new.txt ] || {{ {rewrite}; }}; echo $$ >>new.txt");
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(0).says("US-001 changed ignore rules").says(".env, cache/a/1, cache/b/2");
+        assert_eq!(stage.subjects()[..2], ["feat(US-002): Second", "feat(US-001): First"]);
+        let files = committed(&stage);
+        assert!(!files.contains(".env") && !files.contains("cache"), "{rewrite}: {files}");
+        assert_eq!((stage.read(".env"), stage.read("cache/a/1")), ("KEY=1\n".into(), "1\n".into()));
+        stage.is_clean();
+        let own = stage.read(".git/info/exclude");
+        assert!(own.ends_with("/.env\n/cache/\n"), "one rule for the whole folder: {own}");
+    }
+}
+
+#[test]
+fn rules_of_the_repository_itself_count_as_well() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".git/info/exclude", ".env\n");
+    stage.repo.write(".env", "KEY=1\n");
+    let agent = "[ -e new.txt ] || : >.git/info/exclude; echo $$ >>new.txt";
+    stage.run(&["--agent", agent]).ended(0).says(".env were ignored before");
+    assert!(!committed(&stage).contains(".env"));
+    // A failed attempt that did the same leaves the file where it is.
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".git/info/exclude", ".env\n");
+    stage.repo.write(".env", "KEY=1\n");
+    stage.run(&["--agent", "rm .git/info/exclude; echo x >new.txt; exit 1"]).says("rolled back");
+    assert_eq!((stage.read(".env").as_str(), stage.exists("new.txt")), ("KEY=1\n", false));
+}
+
+#[test]
+fn what_the_attempt_made_and_showed_is_its_work() {
+    let stage = with_secret("works", ONE);
+    let agent = "mkdir -p dist; echo built >cache/new; sed -i /cache/d .gitignore";
+    stage.run(&["--agent", agent]).ended(0).says("cache/a/1, cache/b/2 were ignored");
+    let files = committed(&stage);
+    assert!(files.contains("cache/new") && !files.contains("cache/a"), "{files}");
+    stage.is_clean();
+}
+
+#[test]
+fn a_secret_that_cannot_be_kept_out_is_not_committed_at_all() {
+    for exposes in [
+        "echo '!.env' >.gitignore; echo x >new.txt",
+        "rm .gitignore; echo x >new.txt; git add -A; git commit -qm mine",
+    ] {
+        let stage = with_secret("works", ONE);
+        let ran = stage.run(&["--agent", exposes]);
+        ran.says("that were there and ignored before: .env").says("is set aside");
+        assert!(!committed(&stage).contains(".env"), "{exposes}");
+        assert_eq!(stage.read(".env"), "KEY=1\n");
+        assert_eq!(stage.read(".gitignore"), ".env\n/cache/\n");
+    }
+}
