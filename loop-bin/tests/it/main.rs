@@ -14,6 +14,7 @@ mod dirty;
 mod documents;
 mod explain;
 mod git_hooks;
+mod honesty;
 mod install;
 mod iterations;
 mod limits;

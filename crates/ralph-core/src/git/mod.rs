@@ -63,7 +63,7 @@ pub use nested::Inner;
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{
-    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
+    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
     rollback_changes, undo,
 };
 pub use snapshot::{Record, Snapshot, SnapshotError};

@@ -57,7 +57,8 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     let files = commit::files_between(place.repo, attempt.head.as_deref(), &commit)?;
     let weakened = weakened(place, &attempt, &files)?;
     let commit = Some(commit);
-    let done = Done { commit: commit.clone(), files, checks: Vec::new(), weakened };
+    let done =
+        Done { commit: commit.clone(), files, checks: Vec::new(), weakened, ..Done::default() };
     record_done(place, &attempt, &Report::default(), &done)?;
     Ok(Recovered::Finished { story: attempt.story, commit })
 }
