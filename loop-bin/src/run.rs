@@ -3,6 +3,7 @@
 mod allowance;
 mod finish;
 mod handover;
+mod heard;
 mod iterate;
 mod judge;
 mod keepsake;

@@ -9,7 +9,8 @@ use crate::terminal::counted;
 use ralph_core::config::{self, Config};
 
 pub(crate) use words::{
-    Action, Choice, Counters, Event, Finish, Outcome, Settlement, Signal, Spent, Wish, WorkEnd,
+    Action, Choice, Counters, Event, Finish, Outcome, SentOnTo, Settlement, Signal, Spent, Wish,
+    WorkEnd,
 };
 
 /// Where a run stands, and what it may still do.
@@ -155,11 +156,12 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
             state.count_failures(failures);
             worked(&mut state, end)
         }
-        Event::SettledInSession { stories, spent, iteration } => {
+        Event::SettledInSession { stories, spent, iteration, next } => {
             state.book(spent, Some(0));
             state.counters.commits += stories;
             state.counters.iteration = state.counters.iteration.max(iteration);
-            succeeded(&mut state)
+            let done = succeeded(&mut state);
+            next.map_or(done, |next| sent_on(&mut state, next))
         }
         Event::Settled(settlement) => settled(&mut state, settlement),
         Event::RolledBack { changed } => rolled_back(&mut state, changed),
@@ -264,6 +266,18 @@ fn worked(state: &mut State, end: WorkEnd) -> Action {
     }
 }
 
+/// The session was sent on to another story, and its end is that of an attempt at that one. What
+/// the time or the money of the first story ended is told as what it is to the other: cut short.
+fn sent_on(state: &mut State, next: SentOnTo) -> Action {
+    state.story = Some(next.story);
+    state.counters.last_exit_code = next.exit_code;
+    state.count_failures(next.failures);
+    match next.end {
+        WorkEnd::StorySpent(why) => worked(state, WorkEnd::TimedOut(why)),
+        end => worked(state, end),
+    }
+}
+
 fn settled(state: &mut State, settlement: Settlement) -> Action {
     match settlement {
         Settlement::Done => {
@@ -275,6 +289,10 @@ fn settled(state: &mut State, settlement: Settlement) -> Action {
             state.hand_over_or_in_vain(Outcome::NoChanges, why)
         }
         Settlement::Failed(why) => state.hand_over_or_in_vain(Outcome::Failed, why),
+        Settlement::Impossible(why) => {
+            let then = Pending::End(Finish::Error(why.clone()));
+            state.roll_back_then(then, Outcome::Interrupted, &why)
+        }
         Settlement::Signalled(signal) => interrupted(state, signal),
     }
 }
@@ -296,13 +314,8 @@ fn interrupted(state: &mut State, signal: Signal) -> Action {
 fn rolled_back(state: &mut State, changed: bool) -> Action {
     match std::mem::replace(&mut state.pending, Pending::Nothing) {
         Pending::Vain(outcome, why) => {
-            // Only an agent that thinks it is finished and did nothing is stalled; one that fails
-            // is bounded by its attempts.
-            match outcome {
-                Outcome::NoChanges => state.counters.idle += 1,
-                _ if changed => state.counters.idle = 0,
-                _ => {}
-            }
+            // Whatever it says and however it ends, an agent that changes nothing gets nowhere.
+            state.counters.idle = if changed { 0 } else { state.counters.idle + 1 };
             match state.given_up() {
                 Some(reason) if !state.is_stalled() => {
                     Action::SetAside(format!("{reason}; the last one: {why}"))

@@ -113,6 +113,10 @@ fn settled(
         Outcome::CommitRefused(text) => {
             Settled::Failed(format!("The commit was refused:\n{}", gate::last_lines(&text)))
         }
+        Outcome::CommitImpossible(text) => Settled::ForTheLoop(format!(
+            "no commit can be written here: {}",
+            gate::last_lines(&text)
+        )),
         Outcome::Displaced(why) => Settled::ForTheLoop(why),
         Outcome::Stopped => Settled::ForTheLoop("the checks were stopped".to_owned()),
     })

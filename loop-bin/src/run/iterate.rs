@@ -117,6 +117,9 @@ impl Stage {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
                 let files = counted(done.files.len(), "file", "files");
                 self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
+                for finding in &done.findings {
+                    self.view.warn(format!("a check or a git hook {finding}"));
+                }
                 if let Some(what) = done.weakened {
                     self.view.line(format!("{}: look at the tests: {what}", attempt.story));
                 }
@@ -131,6 +134,7 @@ impl Stage {
                 Settlement::Done
             }
             settle::Outcome::NothingChanged => Settlement::NothingChanged,
+            settle::Outcome::CommitImpossible(_) => Settlement::Impossible(why_not(&outcome)),
             other => match (&other, self.interrupts.signal()) {
                 (settle::Outcome::Stopped, Some(signal)) => Settlement::Signalled(signal),
                 _ => Settlement::Failed(why_not(&other)),
@@ -155,6 +159,7 @@ impl Stage {
         }
         // Commits that change no file of the user's are no less the attempt's.
         let committed = self.repo.head()? != attempt.head;
+        let tried = changed || committed || self.was_rolled_back(&attempt.story);
         if (changed || committed) && self.config.rollback.on != RollbackOn::Never {
             let story = Id::parse(&attempt.story).ok();
             let restored = git::rollback(&self.repo, self.state(), story.as_ref(), &headline)?;
@@ -174,7 +179,7 @@ impl Stage {
         self.learn(&attempt, outcome, why)?;
         self.unlogged = logged_as(outcome).map(|status| (status, headline));
         self.outcome = Some(outcome);
-        Ok(Event::RolledBack { changed })
+        Ok(Event::RolledBack { changed: tried })
     }
 
     fn learn(&self, attempt: &Attempt, outcome: Outcome, why: &str) -> Result<(), Failure> {
@@ -273,6 +278,10 @@ pub(super) fn why_not(outcome: &settle::Outcome) -> String {
         },
         settle::Outcome::TestsWeakened(what) => format!("the tests were weakened: {what}"),
         settle::Outcome::CommitRefused(said) => format!("the commit was refused: {said}"),
+        settle::Outcome::CommitImpossible(said) => format!(
+            "git cannot write the commit; if it is to be signed, see to user.signingkey and the \
+             key, or set commit.gpgsign to false here; then start again\n{said}"
+        ),
         settle::Outcome::Displaced(why) => why.clone(),
         settle::Outcome::Stopped => "the checks or the commit were stopped".to_owned(),
     }

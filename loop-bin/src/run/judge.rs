@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ralph_core::state::{Id, LastVerdict};
 
 use super::allowance::Owner;
+use super::heard::FailedRun;
 use super::stage::Stage;
 use crate::agent::{Run, RunEnd};
 use crate::complete::{Claim, ClaimStatus};
@@ -70,12 +70,12 @@ impl Stage {
             _ if !status.success() => return WorkEnd::Failed(bad_exit(run)),
             _ => {}
         }
-        match self.last_verdict(run) {
-            Some(verdict) if verdict.verdict == "failed" => {
-                let tests = verdict.tests.join(", ");
-                WorkEnd::Failed(format!("the last test run failed: `{}` {tests}", verdict.command))
+        match self.failed_run(run) {
+            Some(FailedRun { command, tests }) => {
+                let command = if command.is_empty() { command } else { format!("`{command}` ") };
+                WorkEnd::Failed(format!("the last test run failed: {command}{}", tests.join(", ")))
             }
-            _ => WorkEnd::Well,
+            None => WorkEnd::Well,
         }
     }
 
@@ -95,11 +95,6 @@ impl Stage {
         }
         let days = LONGEST_WAIT.as_secs() / (24 * 3600);
         (left > LONGEST_WAIT).then(|| format!("{when}, in more than {days} days; start again then"))
-    }
-
-    fn last_verdict(&self, run: &Run) -> Option<LastVerdict> {
-        let id = Id::parse(run.seen.session.as_deref()?).ok()?;
-        LastVerdict::load(&self.state().session(&id))
     }
 }
 

@@ -2,92 +2,126 @@
 
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
-use ralph_core::settle::{self, Attempt, Outcome, Recovered};
-use ralph_core::state::{self, Id, Journal};
+use ralph_core::plan::Plan;
+use ralph_core::project_plan;
+use ralph_core::settle::{self, Attempt, Recovered};
+use ralph_core::state::{self, Record, StateDir};
 
-use super::iterate::why_not;
 use super::stage::Stage;
-use super::work::{report_of, spent_by};
-use crate::agent::Run;
+use crate::complete::Claim;
 use crate::exit::Failure;
-use crate::step::{Event, WorkEnd};
+use crate::step::WorkEnd;
 use crate::terminal::counted;
 
-/// How far back the journal is looked through for what happened in one session.
-const LINES: usize = 5_000;
+/// What the stop hook settled in a session.
+pub(super) struct SettledThere {
+    pub(super) stories: u64,
+    /// The number of the session's last iteration: each story that the hook gave out was one.
+    pub(super) iteration: u64,
+    /// The attempt that the hook began last, if it is still under way.
+    pub(super) next: Option<Attempt>,
+}
 
 impl Stage {
-    /// The event, if the story of `attempt` is settled already. The hook may have begun another
-    /// one: its work is settled, left for a fresh session or taken back here, and an attempt that
-    /// the agent had no room for is not held against its story.
+    /// What was settled in the session, if the story of `attempt` was. The hook may have begun
+    /// another one, and what the agent did since is to be judged as an attempt at that.
     pub(super) fn settled_in_session(
         &mut self,
         attempt: &Attempt,
-        run: &Run,
         recovered: &Recovered,
-    ) -> Result<Option<Event>, Failure> {
+    ) -> Result<Option<SettledThere>, Failure> {
         let on_disk = Attempt::load(self.state())?;
         if on_disk.as_ref().is_some_and(|now| now.story == attempt.story) {
             return Ok(None);
         }
         // A hook that could not finish its bookkeeping may not have told the journal.
         let finished = u64::from(matches!(recovered, Recovered::Finished { .. }));
-        let mut stories = self.settled_since_the_iteration_began().max(finished);
+        let stories = self.settled_in_iteration().max(finished);
         if stories == 0 {
             return Ok(None);
         }
         let settled = counted(stories as usize, "story", "stories");
         self.view.line(format!("settled in the session: {settled}"));
         let next = on_disk.filter(|next| next.run == self.run);
-        // Each story that the hook gave out was an iteration.
         let last = attempt.iteration.saturating_add(stories.saturating_sub(1));
         let iteration = next.as_ref().map_or(last, |next| next.iteration);
-        if let Some(next) = next {
-            self.attempt = Some(next.clone());
-            stories += self.settle_the_rest(&next, run)?;
-        }
-        self.report = report_of(run, None);
-        Ok(Some(Event::SettledInSession { stories, spent: spent_by(run), iteration }))
+        Ok(Some(SettledThere { stories, iteration, next }))
     }
 
-    fn settle_the_rest(&mut self, next: &Attempt, run: &Run) -> Result<u64, Failure> {
+    /// The story that the session was sent on to and did not get to: not held against it.
+    pub(super) fn drop_untouched(&self, next: &Attempt, end: &WorkEnd) -> Result<bool, Failure> {
         let journal = self.journal();
-        let place = self.place(&journal);
-        settle::repair_plan(&place, next)?;
-        let why = match self.judge(run, None, false) {
-            WorkEnd::Well => {
-                let stop = || self.interrupts.signal().is_some();
-                let report = settle::Report::default();
-                let outcome = settle::settle(&place, next, &report, &stop)?;
-                if let Outcome::Done(_) = outcome {
-                    return Ok(1);
-                }
-                Some(why_not(&outcome))
-            }
-            WorkEnd::Failed(why) => Some(why),
-            _ => None,
-        };
-        if let Some(why) = why.filter(|_| self.is_handoff(run)) {
-            self.hand_over(&why)?;
-            return Ok(0);
+        let is_untouched = *end == WorkEnd::Well
+            && Claim::load(self.state()).is_none_or(|claim| claim.story != next.story)
+            && settle::changed_files(&self.place(&journal), next)?.is_empty();
+        if is_untouched {
+            settle::end(self.state())?;
         }
-        let changed = !settle::changed_files(&place, next)?.is_empty();
-        if changed && self.config.rollback.on != RollbackOn::Never {
-            let story = Id::parse(&next.story).ok();
-            git::rollback(&self.repo, self.state(), story.as_ref(), "the session ended before it")?;
-            settle::repair_plan(&place, next)?;
-        }
-        settle::end(self.state())?;
-        Ok(0)
+        Ok(is_untouched)
     }
 
-    fn settled_since_the_iteration_began(&self) -> u64 {
-        let journal = Journal::new(self.state(), "ralph-loop").tail(LINES).unwrap_or_default();
-        let ours = journal.iter().rev().filter(|record| record.run.as_ref() == Some(&self.run));
-        let session = ours
-            .take_while(|record| !matches!(record.event, state::Event::IterationStarted { .. }));
-        let done = session.filter(|record| record.event == state::Event::StoryDone);
-        done.count() as u64
+    /// What the agent did after the last story was settled, with none under way that it could
+    /// belong to: nobody checked it, so it goes the way of an attempt in vain.
+    pub(super) fn take_back_afterthoughts(&self, attempt: &Attempt) -> Result<(), Failure> {
+        let heard = self.heard();
+        self.keep_plan_as_settled(attempt, &heard)?;
+        let settled = heard.into_iter().find_map(|record| match record.event {
+            state::Event::Committed { commit } => Some(commit),
+            _ => None,
+        });
+        let changed = self.dirty_files()?;
+        let head = self.repo.head()?;
+        let Some(commit) = settled.or_else(|| head.clone()) else { return Ok(()) };
+        let what = match changed.len() {
+            0 if head.as_ref() == Some(&commit) => return Ok(()),
+            0 => "the agent committed after the last story was settled".to_owned(),
+            files => format!(
+                "the agent changed {} after the last story was settled",
+                counted(files, "file", "files")
+            ),
+        };
+        if self.config.rollback.on == RollbackOn::Never {
+            self.view.warn(format!("{what}; left as it is, and checked by nobody"));
+            return Ok(());
+        }
+        // The progress is written after the commit, so the commit does not have all of it.
+        let ours =
+            [&attempt.plan, &attempt.progress, &StateDir::loop_progress_beside(&attempt.plan)]
+                .map(|path| (path.clone(), fs_err::read(path).ok()));
+        let restored = git::return_to(&self.repo, self.state(), &commit, &what)?;
+        for (path, content) in ours {
+            if let Some(content) =
+                content.filter(|old| fs_err::read(&path).ok().as_ref() != Some(old))
+            {
+                state::replace_users(&path, &content)?;
+            }
+        }
+        let saved_as = restored.saved.name.clone();
+        let id = saved_as.rsplit('/').next().unwrap_or_default().to_owned();
+        self.view.warn(format!("{what}; taken back, `ralph-loop undo {id}` brings it back"));
+        self.tell_left_alone(&restored.left_alone);
+        self.note(&state::Event::RolledBack { to: commit, saved_as, why: what });
+        Ok(())
+    }
+
+    /// The plan is the one that the session began with, and the stories that were settled in it
+    /// are ticked; what the agent did to it afterwards is undone.
+    fn keep_plan_as_settled(&self, attempt: &Attempt, heard: &[Record]) -> Result<(), Failure> {
+        let options = project_plan::options(&self.config);
+        let done = heard.iter().filter(|record| record.event == state::Event::StoryDone);
+        let mut known = attempt.plan_before.clone();
+        for story in done.filter_map(|record| record.story.as_ref()).chain([&attempt.story]) {
+            let plan = Plan::parse(&attempt.plan, known.clone(), &options)?;
+            // A story that was added in the session is not in the plan as it was.
+            known = plan.tick(story).unwrap_or(known);
+        }
+        let journal = self.journal();
+        let settled = Attempt { plan_before: known, ..attempt.clone() };
+        let repaired = settle::repair_plan(&self.place(&journal), &settled)?;
+        for finding in &repaired.findings {
+            self.view.warn(format!("the agent {finding}"));
+        }
+        Ok(())
     }
 
     /// A hook that failed guards nothing, silently; so the user is told.

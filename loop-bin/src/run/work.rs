@@ -16,11 +16,12 @@ use super::allowance::Allowance;
 use super::keepsake::Keepsake;
 use super::prepare::template;
 use super::refuge::{self, Refuge};
+use super::session::SettledThere;
 use super::stage::Stage;
 use crate::agent::{AgentCommand, Run, RunEnd, Supervision, supervise};
 use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
-use crate::step::{Event, Spent, State, WorkEnd};
+use crate::step::{Event, SentOnTo, Spent, State, WorkEnd};
 use crate::terminal::Glimpse;
 
 /// How much of earlier entries, lessons and failures a prompt holds.
@@ -42,34 +43,76 @@ impl Stage {
             self.view.warn("finished a rollback that a hook had begun");
         }
         self.show_hook_error(&attempt);
-        let journal = self.journal();
         // A hook that was killed, or that found the disk full, may have left half of a settling.
-        let recovered = settle::recover(&self.place(&journal))?;
-        if let Some(event) = self.settled_in_session(&attempt, &run, &recovered)? {
-            return Ok(event);
+        let recovered = {
+            let journal = self.journal();
+            settle::recover(&self.place(&journal))?
+        };
+        let settled = self.settled_in_session(&attempt, &recovered)?;
+        match settled {
+            None => self.worked(&attempt, &run, left),
+            Some(SettledThere { next: None, stories, iteration }) => {
+                self.take_back_afterthoughts(&attempt)?;
+                self.report = report_of(&run, None);
+                Ok(Event::SettledInSession {
+                    stories,
+                    spent: spent_by(&run),
+                    iteration,
+                    next: None,
+                })
+            }
+            Some(SettledThere { next: Some(next), stories, iteration }) => {
+                self.attempt = Some(next.clone());
+                let spent = spent_by(&run);
+                let next = match self.worked(&next, &run, left)? {
+                    Event::Worked { end, exit_code, failures, .. }
+                        if !self.drop_untouched(&next, &end)? =>
+                    {
+                        Some(SentOnTo { story: next.story, end, exit_code, failures })
+                    }
+                    _ => {
+                        self.attempt = Some(attempt);
+                        None
+                    }
+                };
+                Ok(Event::SettledInSession { stories, spent, iteration, next })
+            }
         }
+    }
+
+    /// What the agent's run is worth as an attempt at a story.
+    fn worked(
+        &mut self,
+        attempt: &Attempt,
+        run: &Run,
+        left: Option<&'static str>,
+    ) -> Result<Event, Failure> {
         let failed = Attempt::load(self.state())?.map_or(0, |now| now.failures);
-        let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;
+        let repaired = {
+            let journal = self.journal();
+            settle::repair_plan(&self.place(&journal), attempt)?
+        };
         for finding in &repaired.findings {
             self.view.warn(format!("the agent {finding}"));
         }
         let claim = Claim::load(self.state()).filter(|claim| claim.story == attempt.story);
         let marked = repaired.claimed == Some(ralph_core::plan::State::Blocked);
-        let end = match (self.judge(&run, claim.as_ref(), marked), left) {
+        let end = match (self.judge(run, claim.as_ref(), marked), left) {
             (WorkEnd::Well, Some(left)) => {
                 WorkEnd::Failed(format!("the agent left a {left} under way"))
             }
-            (WorkEnd::Well, None) if self.is_handoff(&run) => WorkEnd::HandedOver(None),
-            (WorkEnd::Failed(why), None) if self.is_handoff(&run) => WorkEnd::HandedOver(Some(why)),
+            (WorkEnd::Well, None) if self.is_handoff(run) => WorkEnd::HandedOver(None),
+            (WorkEnd::Failed(why), None) if self.is_handoff(run) => WorkEnd::HandedOver(Some(why)),
             (end, _) => end,
         };
-        self.report = report_of(&run, claim.as_ref());
-        self.quota_streak = match end {
-            WorkEnd::Quota(_) => self.quota_streak + 1,
-            _ => 0,
-        };
+        self.report = report_of(run, claim.as_ref());
+        if run.usage_limit().is_none() {
+            self.quota_streak = 0;
+        } else if let WorkEnd::Quota(_) = end {
+            self.quota_streak += 1;
+        }
         let failures = failed.saturating_sub(attempt.failures);
-        Ok(Event::Worked { end, spent: spent_by(&run), exit_code: run.exit_code(), failures })
+        Ok(Event::Worked { end, spent: spent_by(run), exit_code: run.exit_code(), failures })
     }
 
     /// The next session that speaks is that of the agent about to be started.

@@ -73,12 +73,42 @@ fn a_story_is_done_and_the_plan_complete() {
 #[test]
 fn stories_that_were_settled_in_the_session_count() {
     let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 7 };
-    let settled = Event::SettledInSession { stories: 3, spent, iteration: 4 };
+    let settled = Event::SettledInSession { stories: 3, spent, iteration: 4, next: None };
     let mut now = state(|_| ());
     now.counters.idle = 2;
     let now = check(now, vec![(settled, Action::RunPostIteration(Outcome::Success)), again()]);
     assert_eq!((now.counters.commits, now.counters.iteration, now.counters.idle), (3, 4, 0));
     assert_eq!(now.counters.spent, spent);
+}
+
+#[test]
+fn the_last_story_of_a_session_is_an_attempt_like_others() {
+    let next = |end| SentOnTo { story: "US-002".into(), end, exit_code: Some(3), failures: 0 };
+    let settled = |end| Event::SettledInSession {
+        stories: 1,
+        spent: Spent::default(),
+        iteration: 2,
+        next: Some(next(end)),
+    };
+    let why = || "exit code 3".to_owned();
+    let vain = Action::RollBack(Outcome::Failed, why());
+    let now = check(state(|_| ()), vec![(settled(WorkEnd::Failed(why())), vain)]);
+    assert_eq!((now.counters.commits, now.counters.attempts["US-002"]), (1, 1));
+    assert_eq!(now.counters.last_exit_code, Some(3));
+    check(state(|_| ()), vec![(settled(WorkEnd::Well), Action::Settle)]);
+    let cut_short = Action::RollBack(Outcome::Timeout, why());
+    check(state(|_| ()), vec![(settled(WorkEnd::StorySpent(why())), cut_short)]);
+}
+
+#[test]
+fn a_commit_that_cannot_be_written_ends_the_run_without_blame() {
+    let why = || "no key".to_owned();
+    let end = Action::RunFinished(Finish::Error(why()));
+    let mut path = one_iteration(WorkEnd::Well, Action::Settle);
+    let kept = Action::RollBack(Outcome::Interrupted, why());
+    path.push((Event::Settled(Settlement::Impossible(why())), kept));
+    path.push((Event::RolledBack { changed: true }, end));
+    assert!(check(state(|_| ()), path).counters.attempts.is_empty());
 }
 
 #[test]

@@ -65,8 +65,9 @@ pub(crate) enum Event {
     Begun,
     /// The agent ended; its story failed so often in this session.
     Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32>, failures: u64 },
-    /// The stop hook settled stories in the agent's session, and the session left nothing undone.
-    SettledInSession { stories: u64, spent: Spent, iteration: u64 },
+    /// The stop hook settled stories in the agent's session; `next` is what it was sent on to and
+    /// did not get settled there.
+    SettledInSession { stories: u64, spent: Spent, iteration: u64, next: Option<SentOnTo> },
     /// The attempt was settled, or could not be.
     Settled(Settlement),
     /// The tree is as it was before the attempt; `changed` tells whether the attempt had done
@@ -86,6 +87,15 @@ pub(crate) enum Event {
     Broke(String),
     /// The script `finished` ran.
     Finished,
+}
+
+/// The last story of a session that had settled others before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SentOnTo {
+    pub(crate) story: String,
+    pub(crate) end: WorkEnd,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) failures: u64,
 }
 
 /// What the plan offers.
@@ -123,6 +133,8 @@ pub(crate) enum Settlement {
     Done,
     NothingChanged,
     Failed(String),
+    /// No commit can be written here, whatever the agent does.
+    Impossible(String),
     Signalled(Signal),
 }
 

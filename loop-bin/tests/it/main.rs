@@ -16,6 +16,7 @@ mod dirty;
 mod documents;
 mod explain;
 mod git_hooks;
+mod honesty;
 mod ignored;
 mod install;
 mod interrupted;

@@ -1,24 +1,22 @@
 //! Several stories in one session, and sessions that hand over: the loop and the real stop hook.
 
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::Once;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::stage::{LOOP, Ran, Stage};
 
-/// The real hook, which is another package's program: built where that was not done yet.
-fn stop_hook() -> Utf8PathBuf {
-    static BUILT: OnceLock<Utf8PathBuf> = OnceLock::new();
-    BUILT
-        .get_or_init(|| {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["build", "--quiet", "--offline", "--package", "ralph-hooks"]);
-            let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status();
-            assert!(built.expect("cargo runs").success());
-            Utf8Path::new(LOOP).with_file_name("ralph-on-stop")
-        })
-        .clone()
+/// A real hook, which is another package's program: built where that was not done yet.
+pub(crate) fn hook(name: &str) -> Utf8PathBuf {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--offline", "--package", "ralph-hooks"]);
+        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status();
+        assert!(built.expect("cargo runs").success());
+    });
+    Utf8Path::new(LOOP).with_file_name(name)
 }
 
 fn plan(stories: usize) -> String {
@@ -29,7 +27,7 @@ fn plan(stories: usize) -> String {
 fn run(stage: &Stage, args: &[&str], tokens: u64, window: u64, half: &str) -> Ran {
     let mut command = stage.command(args);
     command
-        .env("STOP_HOOK", stop_hook())
+        .env("STOP_HOOK", hook("ralph-on-stop"))
         .env("STORY_TOKENS", tokens.to_string())
         .env("WINDOW", window.to_string())
         .env("HALF", half);
@@ -100,6 +98,94 @@ fn work_that_is_half_done_when_the_context_is_full_is_handed_over() {
         );
         stage.is_clean();
     }
+}
+
+/// Settles US-001 in its session, is sent on to US-002 and ends there as `end` says.
+fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
+    let stop = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
+                \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
+    let first = "[ $(cat .ralph/current-story) = US-001 ]";
+    let agent = format!(
+        "cat >/dev/null; {first} || {{ echo done >$(cat .ralph/current-story).txt; exit 0; }}; \
+         echo done >US-001.txt; {stop}; {end}"
+    );
+    run(stage, &[&["--stories-per-session", "3", "--agent", &agent], args].concat(), 0, 0, "")
+}
+
+#[test]
+fn a_session_that_breaks_after_a_settled_story_is_a_failed_attempt_at_the_next() {
+    let half = "echo half >half.txt; echo 'it broke' >&2";
+    for (end, outcome, code, told) in [
+        (format!("{half}; exit 3"), "failed", "3", "US-002: the agent ended with exit code 3"),
+        (format!("{half}; kill -9 $$"), "failed", "-1", "US-002: the agent was ended by a signal"),
+        (format!("{half}; sleep 600"), "timeout", "-1", "US-002: the agent did not end within 2"),
+    ] {
+        let stage = Stage::new("works", &plan(2));
+        let script =
+            "echo $RALPH_STORY $RALPH_OUTCOME $RALPH_EXIT_CODE >>\"$AGENT_NOTES/outcomes\"";
+        stage.script("post_iteration", script);
+        let ran = sent_on_and(&stage, &end, &["--timeout", "2", "--grace", "1"]);
+        ran.ended(0).says("settled in the session: 1 story").says(told);
+        ran.says("US-002: rolled back 1 file; `ralph-loop undo");
+        let outcomes = format!("US-002 {outcome} {code}\nUS-002 success 0\n");
+        assert_eq!(stage.note("outcomes"), outcomes, "{end}");
+        let journal = stage.read(".ralph/events.jsonl");
+        let failed = format!(
+            "\"story\":\"US-002\",\"event\":\"iteration_finished\",\"outcome\":\"{outcome}\""
+        );
+        assert_eq!(journal.matches(&failed).count(), 1, "{journal}");
+        let entry = format!("## Iteration 2 - US-002\n- Status: {}", outcome.to_uppercase());
+        assert!(stage.progress().contains(&entry), "{}", stage.progress());
+        assert!(stage.read(".ralph/guardrails.md").contains("- US-002: the agent"));
+        assert_eq!((stage.discarded(), stage.plan()), (1, plan(2).replace("[ ]", "[x]")));
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn such_attempts_are_counted() {
+    let stage = Stage::new("works", &plan(2));
+    let ran = sent_on_and(&stage, "echo half >half.txt; exit 1", &["--attempts", "1"]);
+    ran.ended(1).says("US-002 is set aside: 1 attempt was in vain");
+    assert_eq!(stage.plan(), "- [x] US-001: Story 1\n- [!] US-002: Story 2\n");
+}
+
+#[test]
+fn a_story_that_the_session_was_sent_on_to_and_did_not_begin_is_not_held_against_it() {
+    let stage = Stage::new("works", &plan(2));
+    sent_on_and(&stage, "true", &["--attempts", "1"]).ended(0).says("2 stories committed");
+    let journal = stage.read(".ralph/events.jsonl");
+    assert!(!journal.contains("\"outcome\":\"no_changes\""), "{journal}");
+}
+
+#[test]
+fn what_is_done_after_the_last_story_was_settled_is_taken_back_and_kept() {
+    let stage = Stage::new("works", &plan(1));
+    let late = "echo late >late.txt; echo more >>US-001.txt; sed -i 's/Story 1/Another/' .ralph/PRD-1/plan.md";
+    let ran = sent_on_and(&stage, late, &[]);
+    ran.ended(0).says("the agent changed 2 files after the last story was settled; taken back");
+    ran.says("`ralph-loop undo").says("finished (complete)");
+    assert_eq!((stage.exists("late.txt"), stage.read("US-001.txt").as_str()), (false, "done\n"));
+    assert_eq!(stage.plan(), plan(1).replace("[ ]", "[x]"));
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 1);
+    stage.is_clean();
+    let id =
+        stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
+    stage.run(&["undo", id.trim()]).ended(0);
+    assert_eq!(stage.read("late.txt"), "late\n");
+}
+
+#[test]
+fn so_are_ticks_and_commits_after_it() {
+    let stage = Stage::new("works", &plan(3));
+    let late = "echo late >late.txt; git add -A; git commit -qm late; \
+                sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
+    let ran = sent_on_and(&stage, late, &["--max-iterations", "1"]);
+    ran.ended(0).says("finished (max_iterations)").says("ticked US-002");
+    ran.says("the agent committed after the last story was settled; taken back");
+    assert_eq!(stage.plan(), plan(3).replacen("[ ]", "[x]", 1));
+    assert_eq!(stage.subjects(), ["feat(US-001): Story 1", "first"]);
+    stage.is_clean();
 }
 
 #[test]

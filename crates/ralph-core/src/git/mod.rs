@@ -70,7 +70,7 @@ pub use nested::Inner;
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{
-    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
+    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
     rollback_changes, undo,
 };
 pub use sighting::{HeadWatch, Position, last_sighting, note_head};

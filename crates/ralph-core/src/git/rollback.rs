@@ -10,6 +10,7 @@ use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 use super::snapshot::Snapshot;
 use super::stamp::stamp;
+use super::status::Status;
 use crate::secrets::mask;
 use crate::state::{Id, Lock, LockError, StateDir};
 
@@ -79,7 +80,21 @@ pub fn rollback(
     Ok(discard(repo, &target, story, why)?)
 }
 
-/// The same, unless there is nothing to take back: then two hooks that see the same failing run
+/// Returns the tree to a commit of the branch that is checked out, with nothing uncommitted in it.
+/// What was there is kept as by [`rollback`], files that nobody ever added to git included.
+pub fn return_to(
+    repo: &Repo,
+    state: &StateDir,
+    commit: &str,
+    why: &str,
+) -> Result<Restored, RollbackError> {
+    let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
+    let branch = Status::read(repo)?.branch;
+    let target = Target::Snapshot(Box::new(Snapshot::of_commit(commit, branch)));
+    Ok(discard(repo, &target, None, why)?)
+}
+
+/// The same as [`rollback`], unless there is nothing to take back: then two hooks that see the same failing run
 /// make one rollback.
 pub fn rollback_changes(
     repo: &Repo,

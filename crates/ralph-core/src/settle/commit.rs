@@ -107,6 +107,17 @@ fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
     }
 }
 
+/// Whether git said that it cannot write a commit at all: a signature that cannot be made, a disk
+/// that is full. What the user's hooks refuse reads otherwise, and is for the agent to mend.
+pub(super) fn is_impossible(said: &str) -> bool {
+    said.lines().any(|line| {
+        let line = line.trim();
+        line == "fatal: failed to write commit object"
+            || line.starts_with("error: gpg failed to sign")
+            || line.starts_with("fatal: ") && line.contains("user.signingkey")
+    })
+}
+
 fn knows_the_author(repo: &Repo) -> bool {
     repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_ok()
 }

@@ -14,7 +14,9 @@ const LOG_BYTES: u64 = 64 * 1024;
 
 /// The first line of the story's commit.
 pub(super) fn subject(attempt: &Attempt) -> String {
-    let title: Vec<&str> = attempt.title.split_whitespace().collect();
+    // Git takes no message with a NUL, and nobody wants to read the others.
+    let title = attempt.title.replace(|c: char| c.is_control(), " ");
+    let title: Vec<&str> = title.split_whitespace().collect();
     format!("feat({}): {}", attempt.story, title.join(" "))
 }
 

@@ -16,7 +16,7 @@ use super::marker::Marker;
 use super::nested;
 use super::own_commit;
 use super::recover::{Recovered, recover};
-use super::repaired_plan::{plan_now, repair_plan};
+use super::repaired_plan::{plan_now, repair_after, repair_plan, repair_ticked};
 use super::uncovered::{self, Uncovered};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
@@ -26,7 +26,7 @@ use crate::git::{
     remove_dead_locks, unstage_all,
 };
 use crate::plan::progress::{self, Entry};
-use crate::plan::{self, Options, UnknownStory};
+use crate::plan::{self, Finding, Options, UnknownStory};
 use crate::project_plan;
 use crate::secrets::mask;
 use crate::state::{self, Cap, Event, Journal, StateDir};
@@ -90,6 +90,8 @@ pub enum Outcome {
     CheckFailed(Vec<Check>),
     /// Git or one of the user's git hooks refused the commit.
     CommitRefused(String),
+    /// Git cannot write any commit here, whatever the agent does: it cannot sign it, for instance.
+    CommitImpossible(String),
     /// The work does not continue what was there.
     Displaced(String),
     /// We were asked to stop.
@@ -109,6 +111,8 @@ pub struct Done {
     pub weakened: Option<String>,
     /// Files that were ignored before and stayed out of the commit, though the rules were changed.
     pub kept_out: Vec<PathBuf>,
+    /// What the checks or the user's git hooks did to the plan, and what became of it.
+    pub findings: Vec<Finding>,
 }
 
 /// Why an attempt could not be settled at all.
@@ -149,7 +153,7 @@ pub fn settle(
         return Ok(Outcome::Done(Done { commit, ..Done::default() }));
     }
     attempt.plan.parent().map_or(Ok(()), state::remove_stale_temporaries)?;
-    repair_plan(place, attempt)?;
+    let known = repair_plan(place, attempt)?;
     let status = Status::read(place.repo)?;
     if let Some(why) = commit::return_to_branch(place.repo, attempt, &status)? {
         return Ok(Outcome::Displaced(why));
@@ -175,6 +179,8 @@ pub fn settle(
     let verify = &place.config.verify;
     let bench = Bench { dir: place.root, run: place.run };
     let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), stop)?;
+    // A check runs what the agent wrote, so it has the agent's hands.
+    let mut findings = repair_after(place, attempt, &known)?;
     match checks.last() {
         Some(Check { end: CheckEnd::Stopped, .. }) => return Ok(Outcome::Stopped),
         Some(check) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
@@ -186,12 +192,14 @@ pub fn settle(
     }
     fault::point("settle.checked");
     let limit = commit_limit(verify.timeout.limit(), report.time_left);
-    let commit = match tick_and_commit(place, attempt, &left_out, Watch { limit, stop })? {
-        Ok(commit) => commit,
+    let made = match tick_and_commit(place, attempt, &left_out, Watch { limit, stop })? {
+        Ok(made) => made,
         Err(outcome) => return Ok(outcome),
     };
     fault::point("settle.committed");
-    let done = Done { commit, files, checks, weakened, kept_out };
+    findings.extend(repair_ticked(place, attempt, made.plan)?);
+    let commit = made.commit;
+    let done = Done { commit, files, checks, weakened, kept_out, findings };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
 }
@@ -243,6 +251,12 @@ pub(super) fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
     real.strip_prefix(repo.top()).ok().map(Path::to_owned)
 }
 
+/// A commit that was made, and the plan with the tick that belongs to it.
+struct Ticked {
+    commit: Option<String>,
+    plan: Vec<u8>,
+}
+
 /// The tick is written first, so that it is part of the commit; until the commit is there, the
 /// marker says that the tick is not to be believed. The inner error is a commit that was not made.
 fn tick_and_commit(
@@ -250,7 +264,7 @@ fn tick_and_commit(
     attempt: &Attempt,
     left_out: &[PathBuf],
     watch: Watch<'_>,
-) -> Result<Result<Option<String>, Outcome>, SettleError> {
+) -> Result<Result<Ticked, Outcome>, SettleError> {
     let open = plan_now(place, attempt)?;
     let ticked = open.tick(&attempt.story)?;
     let head = place.repo.head()?;
@@ -262,7 +276,7 @@ fn tick_and_commit(
     let subject = own_commit::subject(attempt);
     let wanted = StoryCommit { head: head.as_deref(), subject: &subject, left_out, watch };
     let refusal = match commit::commit_all(place, wanted) {
-        Ok(commit) => return Ok(Ok(commit)),
+        Ok(commit) => return Ok(Ok(Ticked { commit, plan: ticked })),
         Err(refusal) => refusal,
     };
     if let GitError::Deadline { .. } | GitError::Stopped { .. } = refusal {
@@ -270,13 +284,16 @@ fn tick_and_commit(
         // What hung came after the commit, a `post-commit` for instance.
         let made = own_commit::made_since(place, attempt, head.as_deref())?;
         if made.is_some() {
-            return Ok(Ok(made));
+            return Ok(Ok(Ticked { commit: made, plan: ticked }));
         }
     }
     state::replace_users(&attempt.plan, open.bytes())?;
     unstage_all(place.repo)?;
     Marker::clear(place.state)?;
     match refusal {
+        GitError::Failed { stderr, .. } if commit::is_impossible(&stderr) => {
+            Ok(Err(Outcome::CommitImpossible(stderr)))
+        }
         GitError::Failed { stderr, .. } => Ok(Err(Outcome::CommitRefused(stderr))),
         GitError::Deadline { seconds, command, .. } if command.contains(commit::COMMAND) => {
             let text = format!(

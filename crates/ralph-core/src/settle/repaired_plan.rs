@@ -33,6 +33,41 @@ pub fn repair_plan(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, Set
     Ok(repaired)
 }
 
+/// Repairs the plan once more, after something ran that the agent may have written; tells what is
+/// new since it was repaired before.
+pub(super) fn repair_after(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    known: &Repaired,
+) -> Result<Vec<Finding>, SettleError> {
+    if is_still(attempt, &known.bytes) {
+        return Ok(Vec::new());
+    }
+    let mut repaired = repair_plan(place, attempt)?;
+    repaired.findings.retain(|finding| !known.findings.contains(finding));
+    Ok(repaired.findings)
+}
+
+/// The same after the commit, for what git hooks did to the plan with its tick. What they put into
+/// the commit itself goes out of it with the next one.
+pub(super) fn repair_ticked(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    ticked: Vec<u8>,
+) -> Result<Vec<Finding>, SettleError> {
+    if is_still(attempt, &ticked) {
+        return Ok(Vec::new());
+    }
+    let ticked = Attempt { plan_before: ticked, ..attempt.clone() };
+    Ok(repair_plan(place, &ticked)?.findings)
+}
+
+fn is_still(attempt: &Attempt, bytes: &[u8]) -> bool {
+    let now = plan::read_file(&attempt.plan).ok().flatten();
+    now.as_deref() == Some(bytes)
+        && state::in_the_way(&attempt.plan, attempt.plan_is_link).is_none()
+}
+
 /// Puts the plan of an attempt that a crash interrupted back where nobody can read it any more: the
 /// loop begins with its plan. Tells whether it had to.
 pub fn put_plan_in_place(state: &StateDir, attempt: &Attempt) -> io::Result<bool> {

@@ -1,0 +1,117 @@
+//! Never done without proof: failed verdicts, ticks that nobody checked, agents that get nowhere.
+
+use crate::sessions::hook;
+use crate::stage::{PLAN, Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+
+/// What the client tells the hook after a test run in one of its sessions.
+fn test_run(session: &str, passed: bool) -> String {
+    let (event, result) = match passed {
+        true => ("PostToolUse", r#""tool_response":{"stdout":"1 passed in 0.1s"}"#),
+        false => (
+            "PostToolUseFailure",
+            r#""error":"Exit code 1\nFAILED test_a.py::test_b - assert\n1 failed in 0.1s""#,
+        ),
+    };
+    format!(
+        "{{\"session_id\":\"{session}\",\"cwd\":\"CWD\",\"hook_event_name\":\"{event}\",\
+         \"tool_name\":\"Bash\",\"tool_input\":{{\"command\":\"pytest\"}},{result}}}\n"
+    )
+}
+
+/// An agent that prints plain text, as `claude -p` does by itself, with hooks at work.
+fn run_plain(stage: &Stage, runs: &[String], args: &[&str]) -> Ran {
+    fs_err::write(stage.note_path("runs"), runs.concat()).unwrap();
+    let agent = "cat >/dev/null; echo work >work.txt; \
+                 sed \"s|CWD|$PWD|\" \"$AGENT_NOTES/runs\" | while read -r run; do \
+                 printf '%s' \"$run\" | \"$POST_TOOL\" >/dev/null; done; echo 'All done.'";
+    let mut command = stage.command(&[&["--agent", agent][..], args].concat());
+    command.env("POST_TOOL", hook("ralph-post-tool")).output().unwrap().into()
+}
+
+#[test]
+fn a_failed_verdict_counts_although_the_agent_names_no_session() {
+    let stage = Stage::new("works", ONE);
+    let ran = run_plain(&stage, &[test_run("s-1", false)], &["--attempts", "1"]);
+    ran.ended(1).says("US-001: the last test run failed: `pytest` test_a.py::test_b");
+    assert_eq!((stage.plan().as_str(), stage.subjects().len()), ("- [!] US-001: First\n", 1));
+}
+
+#[test]
+fn the_last_verdict_counts_whichever_session_gave_it() {
+    let stage = Stage::new("works", ONE);
+    let runs = [test_run("s-1", false), test_run("s-2", true)];
+    run_plain(&stage, &runs, &["--attempts", "1"]).ended(0).says("US-001 done");
+    let other = Stage::new("works", ONE);
+    let runs = [test_run("s-1", true), test_run("s-2", false)];
+    run_plain(&other, &runs, &["--attempts", "1"]).ended(1).says("the last test run failed");
+}
+
+#[test]
+fn a_check_that_ticks_stories_ticks_none() {
+    let stage = Stage::new("works", THREE);
+    let agent =
+        format!("cat >/dev/null; echo x >x.txt; echo \"sed -i 's/\\[ \\]/[x]/' {PLAN}\" >test.sh");
+    let args = ["--agent", &agent, "--verify", "sh test.sh", "--max-iterations", "1"];
+    let ran = stage.run(&args);
+    ran.ended(0).says("US-001 done").says("finished (max_iterations): 1 story committed");
+    ran.says("a check or a git hook ticked US-002, which was not its story; undone");
+    let ticked = THREE.replacen("[ ]", "[x]", 1);
+    assert_eq!(stage.plan(), ticked);
+    assert_eq!(stage.repo.git(["show", &format!("HEAD:{PLAN}")]), ticked);
+    assert!(stage.events().contains(&"plan_repaired".to_owned()));
+}
+
+#[test]
+fn nor_does_a_git_hook_that_runs_what_the_agent_wrote() {
+    let stage = Stage::new("works", THREE);
+    let hook = ".git/hooks/pre-commit";
+    stage.repo.write(hook, format!("#!/bin/sh\nsed -i 's/\\[ \\]/[x]/' {PLAN}\n"));
+    stage.repo.chmod(hook, 0o755);
+    stage.run(&["--max-iterations", "1"]).ended(0).says("ticked US-002");
+    assert_eq!(stage.plan(), THREE.replacen("[ ]", "[x]", 1));
+    stage.run(&[]).ended(0).says("2 stories committed");
+}
+
+#[test]
+fn an_agent_that_fails_and_changes_nothing_ends_the_run_and_leaves_its_story_open() {
+    let stage = Stage::new("works", THREE);
+    let agent = "cat >/dev/null; echo 'Invalid API key'; exit 1";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(4).says("finished (no_changes): 0 stories committed in 3 iterations");
+    assert_eq!(stage.plan(), THREE);
+    // Where a story may be tried once, it is set aside for that; but not the whole plan.
+    let hasty = Stage::new("works", &format!("{THREE}- [ ] US-004: Fourth\n"));
+    hasty.run(&["--agent", agent, "--attempts", "1"]).ended(4);
+    assert_eq!((hasty.plan().matches("[!]").count(), hasty.plan().matches("[ ]").count()), (2, 2));
+    // One that changes something and fails is bounded by its attempts.
+    let busy = Stage::new("fails", ONE);
+    busy.run(&[]).ended(1).says("3 attempts were in vain");
+}
+
+#[test]
+fn a_signature_that_cannot_be_made_ends_the_run_and_keeps_the_work() {
+    let stage = Stage::new("works", THREE);
+    stage.repo.git(["config", "commit.gpgsign", "true"]);
+    stage.repo.git(["config", "gpg.program", "false"]);
+    let ran = stage.run(&[]);
+    ran.ended(1).says("git cannot write the commit").says("user.signingkey").says("undo");
+    ran.says("0 stories committed in 1 iteration");
+    assert_eq!((stage.plan().as_str(), stage.discarded()), (THREE, 1));
+    assert!(!stage.exists(".ralph/guardrails.md"), "the story is not to blame");
+    stage.is_clean();
+    stage.repo.git(["config", "commit.gpgsign", "false"]);
+    stage.run(&[]).ended(0);
+}
+
+#[test]
+fn a_git_hook_that_refuses_is_for_the_agent_to_satisfy() {
+    let stage = Stage::new("works", ONE);
+    let hook = ".git/hooks/commit-msg";
+    stage.repo.write(hook, "#!/bin/sh\necho 'no good' >&2; exit 1\n");
+    stage.repo.chmod(hook, 0o755);
+    stage.run(&["--attempts", "2"]).ended(1).says("the commit was refused: no good");
+    assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 2));
+}
