@@ -8,6 +8,7 @@
 mod stamp;
 mod version;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ralph_core::fault;
@@ -73,26 +74,25 @@ pub(crate) fn clear(
     git::unstage_all(repo)?;
     fault::point("aside.unstaged");
     let head = repo.head()?;
+    let workshop = Workshop::open(repo);
     let _opened = OpenedFolders::around(repo.top(), saved.0.iter().map(|(path, _)| path));
     for (path, stamp) in saved.0.iter().filter(|(path, _)| !keep(path)) {
         if Stamp::of(&repo.top().join(path)) != *stamp {
             continue;
         }
         let committed = match &head {
-            Some(head) => Version::committed(repo, head, path)?,
+            Some(head) => Version::checked_out(repo, head, path)?,
             None => Version::Absent,
         };
-        match committed {
-            Version::Absent => version::remove(&repo.top().join(path))?,
-            _ => {
-                let name = path.as_os_str();
-                repo.git().run(&[
-                    "checkout-index".as_ref(),
-                    "--force".as_ref(),
-                    "--".as_ref(),
-                    name,
-                ])?;
+        match workshop.on_disk(path)? {
+            // Only git knows how to make way for a file where a folder is now.
+            Version::Other if committed != Version::Absent => {
+                let args = ["checkout-index", "--force", "--"].map(OsStr::new);
+                repo.git().run(&[&args[..], &[path.as_os_str()]].concat())?;
             }
+            // Not by git, which removes a file and then writes it: if it is killed in between, nobody
+            // can tell that the user did not remove it.
+            _ => workshop.put(path, &committed, None)?,
         }
         fault::point("aside.cleared-file");
     }
@@ -192,6 +192,9 @@ fn merged(workshop: &Workshop<'_>, versions: [&Version; 3]) -> Result<Option<Ver
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use test_support::TestRepo;
 
     use super::*;
@@ -211,5 +214,29 @@ mod tests {
         assert_eq!((read("a.txt").as_deref(), read("new.txt")), (Some("a\n"), None));
         assert_eq!(read("grows.txt").as_deref(), Some("saved\nwritten since\n"));
         assert_eq!(read("later.txt").as_deref(), Some("written since\n"));
+    }
+
+    #[test]
+    fn what_is_cleared_is_as_a_checkout_writes_it() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        test.write(".gitattributes", "*.bat text eol=crlf\n");
+        test.write("w.bat", "one\r\n");
+        test.write("run.sh", "#!/bin/sh\n");
+        test.write("is-folder-now", "a file\n");
+        let run = test.root().join("run.sh");
+        fs_err::set_permissions(&run, Permissions::from_mode(0o755)).unwrap();
+        test.commit_all("files of all kinds");
+        test.write("w.bat", "two\r\n");
+        test.write("run.sh", "#!/bin/sh\nexit 1\n");
+        fs_err::remove_file(test.root().join("a.txt")).unwrap();
+        fs_err::remove_file(test.root().join("is-folder-now")).unwrap();
+        test.write("is-folder-now/file", "new\n");
+        let saved = save(&repo, "refs/ralph/aside/test").unwrap();
+        clear(&repo, &saved, &|_| false).unwrap();
+        assert_eq!(test.git(["status", "--porcelain"]), "");
+        let read = |name: &str| fs_err::read_to_string(test.root().join(name)).unwrap();
+        assert_eq!(read("w.bat"), "one\r\n");
+        assert_eq!(fs_err::metadata(run).unwrap().permissions().mode() & 0o111, 0o111);
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use fs_err::os::unix::fs::OpenOptionsExt;
 use ralph_core::git::{self, GitError, Repo};
 
 /// Files in the git folder that a restore needs for a moment.
@@ -138,7 +139,7 @@ impl<'a> Workshop<'a> {
         names.into_iter().zip(texts).map(write).collect()
     }
 
-    /// Puts a version in its place, unless it is there, with its exact mode.
+    /// Puts a version in its place, unless it is there, with its exact mode or that of new files.
     pub(super) fn put(&self, path: &Path, version: &Version, mode: Option<u32>) -> io::Result<()> {
         let full = self.repo.top().join(path);
         let temporary = self.repo.git_dir().join(TEMPORARY.first().copied().unwrap_or_default());
@@ -152,10 +153,11 @@ impl<'a> Workshop<'a> {
                 fs_err::os::unix::fs::symlink(OsString::from_vec(target.clone()), &temporary)?;
                 move_to(&temporary, &full)?;
             }
-            Version::File(content, _) => {
+            Version::File(content, runs) => {
                 remove(&temporary)?;
-                let mut file =
-                    fs_err::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+                let mut options = fs_err::OpenOptions::new();
+                options.write(true).create_new(true).mode(if *runs { 0o777 } else { 0o666 });
+                let mut file = options.open(&temporary)?;
                 file.write_all(content)?;
                 move_to(&temporary, &full)?;
             }
