@@ -7,7 +7,8 @@ use ralph_core::project::Project;
 
 use crate::exit::{Failure, Success};
 use crate::here;
-use crate::terminal::say;
+use crate::locks::Locks;
+use crate::terminal::{counted, say};
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,11 @@ pub(crate) fn command() -> Command {
         .long_about(
             "Without an ID: lists what rollbacks discarded, newest first.\n\
              With an ID (or the beginning of one): brings that attempt back; what is in the tree \
-             now is kept in turn, so an undo can be undone.",
+             now is kept in turn, so an undo can be undone.\n\
+             If work went on since, the branch stays as it is, and only the files come back that \
+             the attempt had changed; one that is not as it was then is named, and nothing is \
+             changed.\n\
+             Not while a loop runs.",
         )
         .arg(Arg::new("id").value_name("ID").help("Which attempt"))
         .arg(
@@ -83,8 +88,16 @@ fn show(repo: &Repo, id: &str) -> Result<(), Failure> {
 }
 
 fn restore(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
+    // A loop would take what comes back for its agent's work.
+    let _locks = Locks::take(project, repo, "ralph-loop undo")?;
     let restored = git::undo(repo, project.own_state(), id)?;
-    say(format!("Brought back; {} files changed.", restored.touched.len()));
+    let files = counted(restored.touched.len(), "file", "files");
+    say(match restored.as_files {
+        false => format!("Brought back; {files} changed."),
+        true => format!(
+            "Work went on since, so the branch stays as it is: {files} brought back on top of it."
+        ),
+    });
     for path in &restored.left_alone {
         say(format!(
             "{path} is a repository of its own and was left alone: it had work of its own, or is gone."

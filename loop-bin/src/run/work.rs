@@ -129,7 +129,8 @@ impl Stage {
         for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
-        self.take_lock_again()?;
+        settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
+        self.locks.take_again(&self.project, &self.repo)?;
         drop(refuge);
         refuge::remove(&self.repo)?;
         self.put_back_refs("the agent removed it")?;

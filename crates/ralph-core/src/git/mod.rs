@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod as_they_were;
 mod blobs;
 mod changed;
 mod checkpoint;
@@ -49,6 +50,7 @@ mod snapshot;
 mod staged;
 mod stamp;
 mod status;
+mod undo;
 mod worktree;
 
 pub use changed::changed_since;
@@ -65,9 +67,10 @@ pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{
     Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
-    rollback_changes, undo,
+    rollback_changes,
 };
 pub use sighting::{HeadWatch, Position, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
 pub use status::Status;
+pub use undo::undo;

@@ -48,6 +48,7 @@ mod own_commit;
 mod procedure;
 mod recover;
 mod repaired_plan;
+mod repository;
 
 pub use attempt::{Attempt, begin, end, forget, resume};
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
@@ -58,3 +59,4 @@ pub use procedure::{
 };
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_plan};
+pub use repository::refuse_replaced;
