@@ -136,10 +136,17 @@ pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
 
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
 pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
-    let Ground { project, config, repo, plan, missing_agent } = ground;
-    if let Some(program) = missing_agent {
+    if let Some(program) = ground.missing_agent.clone() {
         return Err(NotReady::NoAgent { program }.into());
     }
+    let mut stage = enter(env, request, ground)?;
+    stage.refuse_or_keep_aside()?;
+    Ok(stage)
+}
+
+/// Takes the locks, and takes over from a run that never got to its end.
+pub(super) fn enter(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
+    let Ground { project, config, repo, plan, missing_agent: _ } = ground;
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
         None => project.own_state().plan(1),
@@ -187,7 +194,6 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
     };
     stage.take_over(before)?;
     fault::point("loop.taken-over");
-    stage.refuse_or_keep_aside()?;
     Ok(stage)
 }
 

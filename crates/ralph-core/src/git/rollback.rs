@@ -20,7 +20,7 @@ const REFS: &str = "refs/ralph/discarded";
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attempt that a rollback or an undo took out of the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discarded {
     /// What the user types to get it back.
     pub id: String,
