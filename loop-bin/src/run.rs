@@ -14,6 +14,7 @@ mod refuge;
 mod scripts;
 mod session;
 mod stage;
+mod stash;
 mod work;
 
 use ralph_core::config::{Flag, Mode};

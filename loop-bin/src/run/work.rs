@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::config::{Config, KEYS, Key, Kind};
 use ralph_core::fault;
-use ralph_core::git::{self, HeadWatch, Position};
+use ralph_core::git::{self, HeadWatch, Position, Stash};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
@@ -120,6 +120,7 @@ impl Stage {
         if let Err(error) = &refuge {
             self.view.warn(format!("no copy of the state could be made: {error}"));
         }
+        let stash = Stash::remember(&self.repo);
         let begun = Instant::now();
         let run = supervise(&command, prompt, &watch, &mut |seen| {
             self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
@@ -134,6 +135,7 @@ impl Stage {
         drop(refuge);
         refuge::remove(&self.repo)?;
         self.put_back_refs("the agent removed it")?;
+        self.put_back_stash(&stash);
         Ok(run)
     }
 

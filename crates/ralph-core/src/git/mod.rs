@@ -49,6 +49,7 @@ mod sighting;
 mod snapshot;
 mod staged;
 mod stamp;
+mod stash;
 mod status;
 mod undo;
 mod worktree;
@@ -72,5 +73,6 @@ pub use rollback::{
 pub use sighting::{HeadWatch, Position, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
+pub use stash::{Stash, StashEntry};
 pub use status::Status;
 pub use undo::undo;
