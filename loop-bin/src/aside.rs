@@ -31,6 +31,11 @@ pub(crate) fn is_safety_copy(name: &str) -> bool {
     name.contains(BEFORE)
 }
 
+/// What a person types to get the work of a ref back.
+pub(crate) fn id_of(name: &str) -> &str {
+    name.strip_prefix("refs/ralph/").unwrap_or(name)
+}
+
 /// What became of the user's files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Restored {

@@ -12,12 +12,11 @@ use ralph_core::env::Env;
 use ralph_core::git::{Git, Repo, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
-use ralph_core::state::Lock;
 
 use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
 use crate::terminal::{counted, say};
-use crate::{agent, here, install, outlook, trust};
+use crate::{agent, here, install, locks, outlook, trust};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
@@ -191,7 +190,8 @@ fn is_executable(path: &Utf8Path) -> bool {
 }
 
 fn lock(project: &Project) -> Finding {
-    match Lock::holder(&project.own_state().lock()) {
+    let held = Repo::open(project.root()).ok().and_then(|repo| locks::holder(project, &repo));
+    match held {
         None => Finding::Good("no other loop runs here".to_owned()),
         Some(held) => {
             let pid = held.by.map(|by| by.pid).unwrap_or_default();

@@ -4,13 +4,13 @@ use ralph_core::config::{Mode, RollbackOn};
 use ralph_core::env::Env;
 use ralph_core::git::Status;
 use ralph_core::plan::{Next, Plan};
-use ralph_core::state::Lock;
+use ralph_core::state::LockError;
 
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
 use crate::run::Ground;
 use crate::terminal::{counted, say};
-use crate::{here, outlook};
+use crate::{here, locks, outlook};
 
 /// Shows it.
 pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
@@ -57,8 +57,9 @@ pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
         };
         say(format!("Warning   there is uncommitted work: {then}"));
     }
-    if Lock::holder(&project.own_state().lock()).is_some() {
-        say("Warning   another loop holds the project: the run would be refused");
+    if let Some(held) = locks::holder(&project, &repo) {
+        let held = LockError::Held(held);
+        say(format!("Warning   {held}: the run would be refused"));
     }
     Ok(Success::Done)
 }

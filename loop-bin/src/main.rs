@@ -13,6 +13,7 @@ mod here;
 mod init;
 mod install;
 mod lifecycle;
+mod locks;
 mod outlook;
 mod planning;
 mod request_merge;

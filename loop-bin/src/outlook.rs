@@ -7,6 +7,7 @@ use ralph_core::project::Project;
 use ralph_core::settle::{self, Attempt, Place};
 use ralph_core::state::{Journal, Lock};
 
+use crate::aside;
 use crate::exit::Failure;
 use crate::run::Record;
 
@@ -29,13 +30,23 @@ pub(crate) fn look(project: &Project, config: &Config) -> Result<Outlook, Failur
     if let Some(attempt) = Attempt::load_without_plan(state)? {
         outlook.tell_of(project, config, &attempt)?;
     }
-    if let Some(name) = Record::load(state)?.and_then(|record| record.aside) {
+    if let Some(name) = work_aside(project)? {
+        let id = aside::id_of(&name);
         outlook.lines.push(format!(
-            "uncommitted work of yours is kept aside as {name}: it comes back when the next run \
-             ends; `git cherry-pick --no-commit -m 1 {name}` brings it back now"
+            "uncommitted work of yours is kept aside as {name}: `ralph-loop undo {id}` brings it \
+             back now, and the next run when it ends"
         ));
     }
     Ok(outlook)
+}
+
+/// The ref with uncommitted work of the user's that a run kept aside and never put back.
+pub(crate) fn work_aside(project: &Project) -> Result<Option<String>, Failure> {
+    let state = project.own_state();
+    if Lock::holder(&state.lock()).is_some() {
+        return Ok(None);
+    }
+    Ok(Record::load(state)?.and_then(|record| record.aside))
 }
 
 impl Outlook {

@@ -8,12 +8,14 @@ mod iterate;
 mod judge;
 mod keepsake;
 mod prepare;
+mod put_back;
 mod record;
 mod recover;
 mod refuge;
 mod scripts;
 mod session;
 mod stage;
+mod stash;
 mod work;
 
 use ralph_core::config::{Flag, Mode};
@@ -24,6 +26,7 @@ use crate::step::{Action, Event, Finish, State, step};
 use crate::{dry_run, planning};
 
 pub(crate) use prepare::Ground;
+pub(crate) use put_back::put_back_aside;
 pub(crate) use record::Record;
 pub(crate) use stage::Stage;
 

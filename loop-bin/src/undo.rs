@@ -2,12 +2,14 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::env::Env;
-use ralph_core::git::{self, Repo};
+use ralph_core::git::{self, Discarded, Repo};
 use ralph_core::project::Project;
 
 use crate::exit::{Failure, Success};
-use crate::here;
-use crate::terminal::say;
+use crate::locks::Locks;
+use crate::run::put_back_aside;
+use crate::terminal::{counted, say};
+use crate::{aside, here, outlook};
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +29,13 @@ pub(crate) fn command() -> Command {
         .long_about(
             "Without an ID: lists what rollbacks discarded, newest first.\n\
              With an ID (or the beginning of one): brings that attempt back; what is in the tree \
-             now is kept in turn, so an undo can be undone.",
+             now is kept in turn, so an undo can be undone.\n\
+             If work went on since, the branch stays as it is, and only the files come back that \
+             the attempt had changed; one that is not as it was then is named, and nothing is \
+             changed.\n\
+             Uncommitted work that --allow-dirty kept aside is listed as well if a run never got to \
+             put it back.\n\
+             Not while a loop runs.",
         )
         .arg(Arg::new("id").value_name("ID").help("Which attempt"))
         .arg(
@@ -55,36 +63,60 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     let project = here::project(env)?;
     let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
     match request {
-        Request::List => list(&repo),
-        Request::Show(id) => show(&repo, id),
+        Request::List => list(&project, &repo),
+        Request::Show(id) => show(&project, &repo, id),
+        Request::Restore(id) if is_aside(&project, id)?.is_some() => put_back_aside(env),
         Request::Restore(id) => restore(&project, &repo, id),
     }?;
     Ok(Success::Done)
 }
 
-fn list(repo: &Repo) -> Result<(), Failure> {
+/// The ref of uncommitted work that is kept aside, if that is what was asked for.
+fn is_aside(project: &Project, id: &str) -> Result<Option<String>, Failure> {
+    let name = outlook::work_aside(project)?;
+    Ok(name.filter(|name| name == id || aside::id_of(name) == id))
+}
+
+fn list(project: &Project, repo: &Repo) -> Result<(), Failure> {
     let attempts = git::discarded(repo)?;
-    if attempts.is_empty() {
+    let aside = outlook::work_aside(project)?;
+    if let Some(name) = &aside {
+        let id = aside::id_of(name);
+        say(format!("{id}  uncommitted work of yours, which a run kept aside"));
+    }
+    if attempts.is_empty() && aside.is_none() {
         say("Nothing was discarded.");
     }
     for attempt in &attempts {
         say(format!("{}  {}  {}", attempt.id, attempt.at, attempt.why));
     }
-    if let Some(newest) = attempts.first() {
-        say(format!("\nBring one back with: ralph-loop undo {}", newest.id));
+    let first = aside.as_deref().map(aside::id_of);
+    if let Some(id) = first.or(attempts.first().map(|newest| newest.id.as_str())) {
+        say(format!("\nBring one back with: ralph-loop undo {id}"));
     }
     Ok(())
 }
 
-fn show(repo: &Repo, id: &str) -> Result<(), Failure> {
-    let attempt = git::find(repo, id)?;
+fn show(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
+    let attempt = match is_aside(project, id)? {
+        Some(name) => Discarded { name, ..Discarded::default() },
+        None => git::find(repo, id)?,
+    };
     say(git::changes_of(repo, &attempt)?);
     Ok(())
 }
 
 fn restore(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
+    // A loop would take what comes back for its agent's work.
+    let _locks = Locks::take(project, repo, "ralph-loop undo")?;
     let restored = git::undo(repo, project.own_state(), id)?;
-    say(format!("Brought back; {} files changed.", restored.touched.len()));
+    let files = counted(restored.touched.len(), "file", "files");
+    say(match restored.as_files {
+        false => format!("Brought back; {files} changed."),
+        true => format!(
+            "Work went on since, so the branch stays as it is: {files} brought back on top of it."
+        ),
+    });
     for path in &restored.left_alone {
         say(format!(
             "{path} is a repository of its own and was left alone: it had work of its own, or is gone."

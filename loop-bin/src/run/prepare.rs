@@ -12,7 +12,7 @@ use ralph_core::plan::{FindError, Plan};
 use ralph_core::project::Project;
 use ralph_core::prompt::{self, Template};
 use ralph_core::settle::Report;
-use ralph_core::state::{self, Lock, LockError, StateDir};
+use ralph_core::state::{self, StateDir};
 
 use super::Request;
 use super::allowance::Allowance;
@@ -20,6 +20,7 @@ use super::record::Record;
 use super::stage::Stage;
 use crate::agent::ClientOptions;
 use crate::exit::Failure;
+use crate::locks::{self, Locks};
 use crate::signals::Interrupts;
 use crate::step::Counters;
 use crate::terminal::{View, counted};
@@ -140,10 +141,17 @@ pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
 
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
 pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
-    let Ground { project, config, repo, plan, missing_agent } = ground;
-    if let Some(program) = missing_agent {
+    if let Some(program) = ground.missing_agent.clone() {
         return Err(NotReady::NoAgent { program }.into());
     }
+    let mut stage = enter(env, request, ground)?;
+    stage.refuse_or_keep_aside()?;
+    Ok(stage)
+}
+
+/// Takes the locks, and takes over from a run that never got to its end.
+pub(super) fn enter(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
+    let Ground { project, config, repo, plan, missing_agent: _ } = ground;
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
         None => project.own_state().plan(1),
@@ -158,7 +166,7 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         view.warn(doubt);
     }
     project.own_state().prepare()?;
-    let lock = take_lock(&project)?;
+    let locks = Locks::take(&project, &repo, locks::LOOP)?;
     agent::adopt_orphans();
     let before = Record::load(project.own_state())?;
     let mut stage = Stage {
@@ -187,21 +195,11 @@ pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<St
         plan,
         view,
         saved: RefCell::new(None),
-        _lock: lock,
+        locks,
     };
     stage.take_over(before)?;
     fault::point("loop.taken-over");
-    stage.refuse_or_keep_aside()?;
     Ok(stage)
-}
-
-fn take_lock(project: &Project) -> Result<Lock, Failure> {
-    let state = project.own_state();
-    match Lock::take(&state.lock(), "ralph-loop") {
-        Ok(lock) => Ok(lock),
-        Err(error @ LockError::Held(_)) => Err(Failure::Locked(Box::new(error))),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Sorts by time, and is different for every run of a machine.
@@ -210,15 +208,6 @@ fn run_name() -> String {
 }
 
 impl Stage {
-    /// An agent that removed `.ralph/` removed the lock's file as well; what we hold is a file that
-    /// nobody finds any more.
-    pub(super) fn take_lock_again(&mut self) -> Result<(), Failure> {
-        if !self.state().lock().exists() {
-            self._lock = take_lock(&self.project)?;
-        }
-        Ok(())
-    }
-
     /// Conflicts, and work in repositories inside this one. What is uncommitted in a submodule
     /// stays where it is if the user says so; everything else would become part of a commit.
     fn refuse_what_cannot_be_kept_aside(&self, status: &Status) -> Result<(), Failure> {

@@ -44,6 +44,7 @@ impl Stage {
             (false, _) => {}
         }
         refuge::remove(&self.repo)?;
+        self.tell_of_stash();
         let is_aside = ended.as_ref().is_some_and(|ended| ended.aside.is_some());
         if before.is_some() || under_way || is_aside {
             self.put_back_refs("it was removed")?;

@@ -155,13 +155,19 @@ fn find(repo: &Repo, project: &Project) -> Result<Option<(Utf8PathBuf, Keepsake)
         remove(repo)?;
         return Ok(None);
     };
-    if project.root() != root && !here::folder()?.starts_with(&root) {
+    // A project of its own inside that one lost nothing.
+    let is_apart = || Ok::<_, Failure>(has_state(project) || !here::folder()?.starts_with(&root));
+    if project.root() != root && is_apart()? {
         return Ok(None);
     }
     match file.into_parts().0.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Err(Failure::Locked(Box::new(StillAtWork { root }))),
         _ => Ok(Some((root, keepsake))),
     }
+}
+
+fn has_state(project: &Project) -> bool {
+    project.own_state().root().is_dir()
 }
 
 fn parse(text: &[u8]) -> Option<(Utf8PathBuf, Keepsake)> {

@@ -10,12 +10,13 @@ use ralph_core::git::{Repo, Status};
 use ralph_core::plan::progress;
 use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report};
-use ralph_core::state::{Event, Journal, Lock, Marks, StateDir};
+use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
 use super::record::Record;
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
+use crate::locks::Locks;
 use crate::signals::Interrupts;
 use crate::step::{Action, Counters, Finish, Outcome, State};
 use crate::terminal::{self, View};
@@ -61,7 +62,7 @@ pub(crate) struct Stage {
     /// What was written down last about the run, its time aside.
     pub(crate) saved: RefCell<Option<Record>>,
     /// Held for as long as we live.
-    pub(crate) _lock: Lock,
+    pub(crate) locks: Locks,
 }
 
 impl Stage {

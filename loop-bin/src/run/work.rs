@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::config::{Config, KEYS, Key, Kind};
 use ralph_core::fault;
-use ralph_core::git::{self, HeadWatch, Position};
+use ralph_core::git::{self, HeadWatch, Position, Stash};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
 use ralph_core::settle::{self, Attempt, Report};
@@ -163,6 +163,7 @@ impl Stage {
         if let Err(error) = &refuge {
             self.view.warn(format!("no copy of the state could be made: {error}"));
         }
+        let stash = Stash::remember(&self.repo);
         let begun = Instant::now();
         let run = supervise(&command, prompt, &watch, &mut |seen| {
             self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
@@ -172,10 +173,12 @@ impl Stage {
         for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
-        self.take_lock_again()?;
+        settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
+        self.locks.take_again(&self.project, &self.repo)?;
         drop(refuge);
         refuge::remove(&self.repo)?;
         self.put_back_refs("the agent removed it")?;
+        self.put_back_stash(&stash);
         Ok(run)
     }
 

@@ -141,3 +141,29 @@ fn a_commit_by_hand_after_an_interrupted_commit_is_not_the_storys() {
         assert_eq!(stage.plan(), "- [x] US-001: First\n", "{PLAN}");
     }
 }
+
+#[test]
+fn work_that_was_kept_aside_is_told_of_and_comes_back_without_another_run() {
+    let mut stage = Stage::new("hangs", ONE);
+    stage.repo.commit_all("the plan");
+    stage.repo.write("a.txt", "staged\n");
+    stage.repo.git(["add", "a.txt"]);
+    stage.repo.write("a.txt", "mine\n");
+    let before = stage.repo.git(["status", "--porcelain", "--", ":!.ralph"]);
+    kill_at_work(&mut stage, &["--allow-dirty"]);
+    assert_eq!(stage.read("a.txt"), "a\n");
+    for command in ["status", "doctor", "--dry-run"] {
+        stage.run(&[command]).says("is kept aside as refs/ralph/aside/");
+    }
+    let listed = stage.run(&["undo"]).out;
+    let id = listed.split_whitespace().next().unwrap();
+    assert!(id.starts_with("aside/"), "{listed}");
+    stage.run(&["undo", id, "--show"]).ended(0).says("+mine");
+    stage.run(&["undo", id]).ended(0).says("took back an attempt").says("work is back: 1 file");
+    assert_eq!(stage.repo.git(["status", "--porcelain", "--", ":!.ralph"]), before);
+    assert_eq!(stage.read("a.txt"), "mine\n");
+    stage.run(&["undo", id]).ended(1).says("no discarded attempt is called");
+    stage.run(&["status"]).ended(0);
+    stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 1 file");
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "the plan", "first"]);
+}

@@ -203,3 +203,47 @@ fn a_plan_that_is_no_file_any_more_after_a_crash_is_put_back_by_the_next_start()
         complete(&mut stage);
     }
 }
+
+fn with_stash() -> Stage {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.commit_all("the plan");
+    for text in ["one", "two"] {
+        stage.repo.write("a.txt", text);
+        stage.repo.git(["stash", "push", "-q", "-m", text]);
+    }
+    stage
+}
+
+#[test]
+fn the_stash_is_as_it_was_whatever_an_agent_does_to_it() {
+    for act in ["stash clear", "stash drop -q", "stash pop -q", "stash drop -q stash@{1}"] {
+        let stage = with_stash();
+        let before = stage.repo.fingerprint().stash;
+        let agent = format!("cat >/dev/null; echo new >new.txt; git {act}");
+        let ran = stage.command(&[]).env("RALPH_AGENT", agent).output().unwrap();
+        crate::stage::Ran::from(ran).ended(0).says("from the stash; it is there again");
+        let mut after: Vec<String> = lines(&stage.repo.fingerprint().stash);
+        let mut wanted = lines(&before);
+        (after.sort(), wanted.sort());
+        assert_eq!(after, wanted, "{act}");
+        assert!(!stage.exists(".git/ralph-stash"));
+    }
+}
+
+#[test]
+fn a_stash_entry_that_is_gone_after_a_crash_is_named_with_the_way_back() {
+    let stage = with_stash();
+    let agent = "cat >/dev/null; git stash drop -q; kill -9 $PPID";
+    stage.command(&[]).env("RALPH_AGENT", agent).output().unwrap();
+    let ran = stage.run(&[]);
+    ran.ended(0).says("`On main: two` was in the stash when the run was interrupted");
+    let said = format!("{}{}", ran.out, ran.err);
+    let command = said.split("`git stash store ").nth(1).unwrap().split('`').next().unwrap();
+    let commit = command.rsplit(' ').next().unwrap();
+    stage.repo.git(["stash", "store", "--message", "On main: two", commit]);
+    assert_eq!(lines(&stage.repo.fingerprint().stash).len(), 2);
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}

@@ -30,7 +30,7 @@ fn what_was_discarded_is_listed_shown_and_brought_back_and_that_can_be_undone() 
     assert_eq!(text(), "a\n");
 
     let (code, out, _) = ralph_loop(test.root(), &["undo", &id]);
-    assert!(code == 0 && out.contains("1 files changed"), "{out}");
+    assert!(code == 0 && out.contains("1 file changed"), "{out}");
     assert_eq!(text(), "an attempt\n");
     let back = out.rsplit(' ').next().unwrap().trim();
     let (code, _, _) = ralph_loop(test.root(), &["undo", back]);

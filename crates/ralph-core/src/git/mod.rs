@@ -26,6 +26,7 @@
 //! ```
 
 mod access;
+mod as_they_were;
 mod blobs;
 mod changed;
 mod checkpoint;
@@ -52,8 +53,10 @@ mod sighting;
 mod snapshot;
 mod staged;
 mod stamp;
+mod stash;
 mod status;
 mod uncovered;
+mod undo;
 mod worktree;
 
 pub use access::{OpenedFolders, open_to_read};
@@ -71,11 +74,13 @@ pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{
     Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
-    rollback_changes, undo,
+    rollback_changes,
 };
 pub use sighting::{HeadWatch, Position, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
+pub use stash::{Stash, StashEntry};
 pub use status::Status;
 pub use uncovered::uncovered_without;
 pub(crate) use uncovered::{are_rules_changed, cover_again, uncovered_since};
+pub use undo::undo;

@@ -45,6 +45,8 @@ pub struct Restored {
     pub touched: Vec<PathBuf>,
     /// Submodules and repositories inside this one, which were left alone.
     pub left_alone: Vec<String>,
+    /// Whether only files were laid over what is checked out; HEAD and index were not touched.
+    pub as_files: bool,
 }
 
 /// How a restore is recorded.
@@ -157,7 +159,9 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         Ok(changes.into_iter().map(|change| change.path).collect())
     };
     match act() {
-        Ok(touched) => Ok(Restored { saved, touched, left_alone: nested.left_alone }),
+        Ok(touched) => {
+            Ok(Restored { saved, touched, left_alone: nested.left_alone, as_files: false })
+        }
         Err(SnapshotError::Git(source)) if source.is_overtaken() => {
             Err(Overtaken::Yes(Box::new(saved)))
         }

@@ -1,4 +1,4 @@
-//! Rollback and undo: the two ways in which people and hooks return to a saved state.
+//! Rollback: how people and hooks return to a checkpoint, and what that discarded.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::state::{Id, Lock, LockError, StateDir};
 const REFS: &str = "refs/ralph/discarded";
 
 /// How long one rollback waits for another.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attempt that a rollback or an undo took out of the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discarded {
     /// What the user types to get it back.
     pub id: String,
@@ -53,6 +53,24 @@ pub enum RollbackError {
         /// How many match.
         count: usize,
     },
+    /// Files are not as they were, so nothing was brought back.
+    #[error(
+        "work went on since that attempt was taken back, and these files are not as they were: \
+         {files}; nothing was changed; `git diff HEAD {name} -- <file>` compares one, and \
+         `git checkout {name} -- <file>` takes the attempt's"
+    )]
+    Conflicts {
+        /// The ref that keeps the attempt.
+        name: String,
+        /// The files.
+        files: String,
+    },
+    /// All that the attempt had changed is in the tree.
+    #[error("what `{id}` had changed is in the tree already; nothing was changed")]
+    NothingMissing {
+        /// The attempt.
+        id: String,
+    },
     /// The checkpoint cannot be used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -67,7 +85,7 @@ pub enum RollbackError {
     Lock(#[from] LockError),
 }
 
-/// Returns the tree to the checkpoint. What was there is kept and can be brought back by [`undo`].
+/// Returns the tree to the checkpoint. What was there is kept and can be brought back by [`undo`](super::undo).
 pub fn rollback(
     repo: &Repo,
     state: &StateDir,
@@ -109,14 +127,6 @@ pub fn rollback_changes(
         return Ok(None);
     }
     Ok(Some(discard(repo, &target, story, why)?))
-}
-
-/// Brings back a discarded attempt. What was there is discarded in turn, so undo can be undone.
-pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, RollbackError> {
-    let _lock = Lock::take_within(&state.rollback_lock(), "undoing a rollback", PATIENCE)?;
-    let found = find(repo, id)?;
-    let target = Target::load(repo, &found.name).map_err(RestoreError::from)?;
-    Ok(discard(repo, &target, None, &format!("undo of {}", found.id))?)
 }
 
 /// Finishes a restore that a crash or a power cut interrupted; tells whether there was one.
@@ -181,16 +191,21 @@ pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackEr
     Ok(text)
 }
 
-fn discard(
+pub(super) fn discard(
     repo: &Repo,
     target: &Target,
     story: Option<&Id>,
     why: &str,
 ) -> Result<Restored, RestoreError> {
-    let story = story.map(|id| format!("-{id}")).unwrap_or_default();
-    let name = format!("{REFS}/{}{story}", stamp());
+    let name = new_name(story);
     // The subject is one line, and lists show it.
     let subject = mask(why.lines().next().unwrap_or_default());
     let message: String = subject.chars().take(200).collect();
     restore(repo, target, SaveAs { name: &name, message: &message })
+}
+
+/// The ref for what is about to be discarded.
+pub(super) fn new_name(story: Option<&Id>) -> String {
+    let story = story.map(|id| format!("-{id}")).unwrap_or_default();
+    format!("{REFS}/{}{story}", stamp())
 }

@@ -196,6 +196,19 @@ fn write(top: &Path, change: &Change, content: &[u8], mode: Option<u32>) -> io::
     fs_err::rename(&temporary, &full)
 }
 
+/// Writes one file with these bytes; one that is there keeps its mode as far as the change lets it.
+pub(super) fn put(top: &Path, change: &Change, content: &[u8]) -> io::Result<()> {
+    let full = top.join(&change.path);
+    let kept = kept_mode(&full);
+    write(top, change, content, None)?;
+    if let Content::File { executable, .. } = &change.to {
+        let mode = kept.or_else(|| kept_mode(&full)).unwrap_or(0o644);
+        let permissions = std::fs::Permissions::from_mode(with_execution(mode, *executable));
+        fs_err::set_permissions(full, permissions)?;
+    }
+    Ok(())
+}
+
 /// A name of our own, which no long name can make too long.
 fn temporary_beside(full: &Path) -> PathBuf {
     full.with_file_name(format!(".ralph-restore-{}", std::process::id()))

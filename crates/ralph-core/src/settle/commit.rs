@@ -216,6 +216,11 @@ pub(super) fn return_to_branch(
     attempt: &Attempt,
     now: &Status,
 ) -> Result<Option<String>, GitError> {
+    if let (Some(old), None) = (&attempt.head, &now.head) {
+        return Ok(Some(format!(
+            "the agent left a branch without commits in the place of {old:.8}"
+        )));
+    }
     if let (Some(old), Some(new)) = (&attempt.head, &now.head)
         && old != new
     {

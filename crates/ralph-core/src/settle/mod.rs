@@ -48,6 +48,7 @@ mod own_commit;
 mod procedure;
 mod recover;
 mod repaired_plan;
+mod repository;
 mod uncovered;
 
 pub use attempt::{Attempt, begin, end, forget, resume};
@@ -59,3 +60,4 @@ pub use procedure::{
 };
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_plan};
+pub use repository::refuse_replaced;

@@ -17,6 +17,7 @@ use super::nested;
 use super::own_commit;
 use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_after, repair_plan, repair_ticked};
+use super::repository::refuse_replaced;
 use super::uncovered::{self, Uncovered};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
@@ -130,6 +131,18 @@ pub enum SettleError {
     /// A file could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The repository is not the one any more in which the attempt began.
+    #[error(
+        "the agent removed or replaced the repository: {git_dir} does not have the commit {commit} \
+         any more; nothing was touched; put the folder back from a copy or clone it again, or start \
+         again to go on with what is there"
+    )]
+    Replaced {
+        /// The git folder.
+        git_dir: String,
+        /// The commit at which the attempt began.
+        commit: String,
+    },
     /// The plan cannot be read.
     #[error(transparent)]
     Plan(#[from] plan::Error),
@@ -145,6 +158,7 @@ pub fn settle(
     report: &Report,
     stop: &dyn Fn() -> bool,
 ) -> Result<Outcome, SettleError> {
+    refuse_replaced(place.repo, Some(attempt))?;
     // A hook that was killed in the middle of a rollback left a tree that is nobody's work, and one
     // that was killed while it wrote the plan a file that is not the agent's.
     finish_interrupted(place.repo, place.state)?;

@@ -27,6 +27,13 @@ pub const SAVED_LEDGER: &str = "ralph-saved";
 /// A copy of `.ralph/` in the git folder of a work tree, for as long as an agent is at work.
 pub const REFUGE: &str = "ralph-kept";
 
+/// A copy of the stash's list in the git folder of a work tree, for as long as an agent is at work.
+pub const STASH_SEEN: &str = "ralph-stash";
+
+/// Held in the git folder of a work tree by the loop or the undo that works in it: several projects
+/// may share one work tree.
+pub const TREE_LOCK: &str = "ralph-lock";
+
 /// A note in the git folder of a work tree: where HEAD was while an agent was at work.
 pub const HEAD_SEEN: &str = "ralph-head";
 

@@ -33,7 +33,8 @@ mod write;
 
 pub use dir::{
     CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, HEAD_SEEN, LoopDir, NESTED_DIR, PROJECT_MARKER, REFUGE,
-    RESTORE_NOTE, SAVED_LEDGER, SessionDir, StateDir, UNTOUCHED, belongs_to_a_plan,
+    RESTORE_NOTE, SAVED_LEDGER, STASH_SEEN, SessionDir, StateDir, TREE_LOCK, UNTOUCHED,
+    belongs_to_a_plan,
 };
 pub use event::{Event, HookFailure, Record};
 pub use id::{BadId, Id};

@@ -14,6 +14,7 @@ mod git_nested;
 mod git_restore;
 mod git_restore_properties;
 mod git_rollback;
+mod git_undo;
 mod guard;
 mod settle;
 mod shell;

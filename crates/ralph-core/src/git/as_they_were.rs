@@ -1,0 +1,110 @@
+//! Which files are on disk as a tree has them? Asked before something is laid over them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::blobs;
+use super::diff::{self, Change, Content};
+use super::repo::Repo;
+use super::snapshot::SnapshotError;
+use super::status::Status;
+use super::worktree;
+
+/// The work tree as it is, and the tree that it is compared with.
+pub(super) struct Present<'a> {
+    pub(super) repo: &'a Repo,
+    pub(super) now: &'a Status,
+    pub(super) base: &'a str,
+}
+
+impl Present<'_> {
+    /// The files that are on disk, byte for byte, what the changes would make of them.
+    pub(super) fn those_like(
+        &self,
+        changes: &[Change],
+    ) -> Result<BTreeSet<PathBuf>, SnapshotError> {
+        let top = self.repo.top();
+        let (absent, others): (Vec<&Change>, Vec<&Change>) =
+            changes.iter().partition(|change| change.to == Content::Absent);
+        let is_gone = |change: &&&Change| fs_err::symlink_metadata(top.join(&change.path)).is_err();
+        let mut like: BTreeSet<PathBuf> =
+            absent.iter().filter(is_gone).map(|change| change.path.clone()).collect();
+        let files: Vec<&Change> =
+            others.into_iter().filter(|change| change.to != Content::Submodule).collect();
+        blobs::read(self.repo, &files, |change, content| {
+            if is_like(&top.join(&change.path), &change.to, content)? {
+                like.insert(change.path.clone());
+            }
+            Ok(())
+        })?;
+        Ok(like)
+    }
+
+    /// The files that are not as they were `before`, and whatever stands where files are to be
+    /// written.
+    pub(super) fn conflicts(
+        &self,
+        wanted: &[Change],
+        before: &BTreeMap<PathBuf, Content>,
+    ) -> Result<BTreeSet<PathBuf>, SnapshotError> {
+        let as_before: Vec<Change> = wanted
+            .iter()
+            .map(|change| Change {
+                path: change.path.clone(),
+                to: before.get(&change.path).cloned().unwrap_or(Content::Absent),
+            })
+            .collect();
+        let same = self.those_like(&as_before)?;
+        let unchanged = self.unchanged_since_base()?;
+        let is_as_before = |change: &&Change| {
+            same.contains(&change.path) || (change.to != Content::Absent && unchanged(&change.path))
+        };
+        let mut conflicts: BTreeSet<PathBuf> = as_before
+            .iter()
+            .filter(|change| !is_as_before(change))
+            .map(|change| change.path.clone())
+            .collect();
+        let is_written = |change: &&Change| change.to != Content::Absent;
+        let written = wanted.iter().filter(is_written).map(|change| &change.path);
+        let mut in_the_way = worktree::in_the_way(self.repo.top(), written)?;
+        for change in wanted.iter().filter(|change| change.to == Content::Absent) {
+            in_the_way.remove(&change.path);
+        }
+        conflicts.extend(in_the_way);
+        Ok(conflicts)
+    }
+
+    /// Whether git calls a file the same as in the base, whatever its filters make of the bytes.
+    fn unchanged_since_base(&self) -> Result<impl Fn(&Path) -> bool, SnapshotError> {
+        let changed: BTreeSet<&PathBuf> = self.now.changed.iter().collect();
+        let committed: Option<BTreeSet<PathBuf>> = match &self.now.head {
+            Some(head) => {
+                let changes = diff::between(self.repo.git(), head, self.base)?;
+                Some(changes.into_iter().map(|change| change.path).collect())
+            }
+            None => None,
+        };
+        Ok(move |path: &Path| {
+            let is_in = |set: &BTreeSet<PathBuf>| set.contains(path);
+            committed.as_ref().is_some_and(|set| !is_in(set))
+                && !changed.iter().any(|changed| *changed == path)
+        })
+    }
+}
+
+fn is_like(full: &Path, wanted: &Content, content: &[u8]) -> io::Result<bool> {
+    let Ok(metadata) = fs_err::symlink_metadata(full) else { return Ok(false) };
+    match wanted {
+        Content::Link { .. } => {
+            Ok(metadata.is_symlink() && fs_err::read_link(full)?.as_os_str().as_bytes() == content)
+        }
+        Content::File { executable, .. } => Ok(metadata.is_file()
+            && (metadata.mode() & 0o100 != 0) == *executable
+            && metadata.len() == content.len() as u64
+            && fs_err::read(full)? == content),
+        Content::Absent | Content::Submodule => Ok(false),
+    }
+}

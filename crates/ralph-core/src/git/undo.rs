@@ -1,0 +1,166 @@
+//! Undo: brings back an attempt that a rollback took out of the tree.
+//!
+//! Where HEAD is as the rollback left it, everything comes back exactly, commits of the agent's
+//! included. Elsewhere work went on since, so only the files come back that the attempt had changed,
+//! on top of what is checked out; HEAD, branches, index and all other files stay as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::as_they_were::Present;
+use super::command::GitError;
+use super::diff::{self, Change, Content};
+use super::inventory::Modes;
+use super::nested;
+use super::repo::Repo;
+use super::restore::{RestoreError, Restored, Target};
+use super::rollback::{Discarded, PATIENCE, RollbackError, discard, find, new_name};
+use super::sighting::Position;
+use super::snapshot::{Extra, Snapshot, SnapshotError};
+use super::status::Status;
+use super::worktree;
+use crate::state::{Lock, StateDir};
+
+/// Brings back a discarded attempt. What was there is discarded in turn, so undo can be undone.
+pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, RollbackError> {
+    let _lock = Lock::take_within(&state.rollback_lock(), "undoing a rollback", PATIENCE)?;
+    let found = find(repo, id)?;
+    let attempt = Snapshot::load(repo, &found.name).map_err(RestoreError::from)?;
+    let now = Status::read(repo)?;
+    let left = left_at(repo, &attempt)?;
+    let is_there = now.head == left.commit && now.branch == left.branch;
+    if is_there && !moves_branches_elsewhere(repo, &attempt, &now)? {
+        let target = Target::Snapshot(Box::new(attempt));
+        return Ok(discard(repo, &target, None, &format!("undo of {}", found.id))?);
+    }
+    bring_files(repo, &found, &attempt, &now)
+}
+
+/// Where HEAD was when the attempt had been taken out of the tree.
+fn left_at(repo: &Repo, attempt: &Snapshot) -> Result<Position, RollbackError> {
+    let record = &attempt.record;
+    let Some(commit) = &record.replaced_by else {
+        return Ok(Position { branch: record.branch.clone(), commit: record.head.clone() });
+    };
+    match Snapshot::load(repo, commit) {
+        Ok(target) => Ok(Position { branch: target.record.branch, commit: target.record.head }),
+        // A bare commit, to which the branch was moved that was checked out.
+        Err(SnapshotError::Git(GitError::Failed { .. }) | SnapshotError::Foreign { .. }) => {
+            Ok(Position { branch: record.branch.clone(), commit: Some(commit.clone()) })
+        }
+        Err(error) => Err(RestoreError::from(error).into()),
+    }
+}
+
+/// Whether an exact return would move a branch that another work tree has checked out.
+fn moves_branches_elsewhere(
+    repo: &Repo,
+    attempt: &Snapshot,
+    now: &Status,
+) -> Result<bool, GitError> {
+    let record = &attempt.record;
+    let own = record.branch.iter().filter(|branch| Some(*branch) != now.branch.as_ref());
+    let moved: BTreeSet<&String> = own.chain(record.branches.keys()).collect();
+    if moved.is_empty() {
+        return Ok(false);
+    }
+    let listed = repo.git().line(&["worktree", "list", "--porcelain"])?;
+    let mut is_elsewhere = false;
+    for line in listed.lines() {
+        if let Some(path) = line.strip_prefix("worktree ") {
+            is_elsewhere = Path::new(path) != repo.top();
+        } else if let Some(branch) = line.strip_prefix("branch refs/heads/")
+            && is_elsewhere
+            && moved.iter().any(|moved| *moved == branch)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// All of the attempt's files or, if one of them would overwrite something, none.
+fn bring_files(
+    repo: &Repo,
+    found: &Discarded,
+    attempt: &Snapshot,
+    now: &Status,
+) -> Result<Restored, RollbackError> {
+    repo.refuse_if_busy().map_err(SnapshotError::from).map_err(RestoreError::from)?;
+    let base = base_of(repo, attempt)?;
+    let mut wanted = diff::between(repo.git(), &base, &attempt.commit)?;
+    wanted.retain(|change| !repo.is_untouched(&change.path));
+    let (inner, mut wanted): (Vec<Change>, Vec<Change>) =
+        wanted.into_iter().partition(|change| change.to == Content::Submodule);
+    let before: BTreeMap<PathBuf, Content> = diff::between(repo.git(), &attempt.commit, &base)?
+        .into_iter()
+        .map(|change| (change.path, change.to))
+        .collect();
+    let present = Present { repo, now, base: &base };
+    let there = present.those_like(&wanted).map_err(RestoreError::from)?;
+    wanted.retain(|change| !there.contains(&change.path));
+    let conflicts = present.conflicts(&wanted, &before).map_err(RestoreError::from)?;
+    if !conflicts.is_empty() {
+        let files = conflicts.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+        return Err(RollbackError::Conflicts { name: found.name.clone(), files: files.join(", ") });
+    }
+    if wanted.is_empty() {
+        return Err(RollbackError::NothingMissing { id: found.id.clone() });
+    }
+    let saved = save(repo, found, &wanted, now)?;
+    let failed = |error: SnapshotError| match error {
+        SnapshotError::Io(source) => RestoreError::Io { source, saved_as: saved.name.clone() },
+        other => other.into(),
+    };
+    write(repo, attempt, &wanted).map_err(failed)?;
+    let left_alone = inner.iter().map(|change| change.path.display().to_string());
+    let left_alone = left_alone.chain(attempt.record.inner.keys().cloned()).collect();
+    let touched = wanted.into_iter().map(|change| change.path).collect();
+    Ok(Restored { saved, touched, left_alone, as_files: true })
+}
+
+/// The tree against which the attempt's changes are counted.
+fn base_of(repo: &Repo, attempt: &Snapshot) -> Result<String, GitError> {
+    let record = &attempt.record;
+    match record.replaced_by.as_ref().or(record.head.as_ref()) {
+        Some(base) => Ok(base.clone()),
+        None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"]),
+    }
+}
+
+fn save(
+    repo: &Repo,
+    found: &Discarded,
+    wanted: &[Change],
+    now: &Status,
+) -> Result<Snapshot, RestoreError> {
+    let extra = Extra {
+        files: wanted.iter().map(|change| change.path.clone()).collect(),
+        replaced_by: now.head.clone(),
+        inner: nested::at_checkpoint(repo, now).map_err(SnapshotError::from)?,
+        left_alone: nested::names(&now.nested),
+        ..Extra::default()
+    };
+    let message = format!("undo of {}, files only", found.id);
+    Ok(Snapshot::take_with(repo, &new_name(None), &message, now, &extra)?)
+}
+
+/// What the agent had committed comes as git would check it out; the index is not touched.
+fn write(repo: &Repo, attempt: &Snapshot, wanted: &[Change]) -> Result<(), SnapshotError> {
+    let is_wanted: BTreeSet<&PathBuf> = wanted.iter().map(|change| &change.path).collect();
+    let modes: Modes = attempt
+        .modes
+        .iter()
+        .filter(|(path, _)| is_wanted.contains(path))
+        .map(|(path, mode)| (path.clone(), *mode))
+        .collect();
+    for change in worktree::apply(repo, wanted, &modes)? {
+        let mut object = OsString::from(format!("{}:", attempt.commit));
+        object.push(&change.path);
+        let content =
+            repo.git().run(&["cat-file".as_ref(), "--filters".as_ref(), object.as_os_str()])?;
+        worktree::put(repo.top(), change, &content)?;
+    }
+    Ok(())
+}
