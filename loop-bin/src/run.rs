@@ -22,7 +22,7 @@ use crate::exit::{Failure, Success};
 use crate::step::{Action, Event, Finish, State, step};
 use crate::{dry_run, planning};
 
-pub(crate) use prepare::Ground;
+pub(crate) use prepare::{Ground, template};
 pub(crate) use record::Record;
 pub(crate) use stage::Stage;
 

@@ -119,7 +119,7 @@ fn refuse_links(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// The prompt's template: the user's beside the plan, or our own.
-pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
+pub(crate) fn template(plan: &Plan) -> Result<Template, Failure> {
     let path = StateDir::prompt_beside(plan.path());
     let parsed = match fs_err::read_to_string(&path) {
         Ok(text) => Template::parse(&text),

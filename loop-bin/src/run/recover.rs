@@ -32,7 +32,7 @@ impl Stage {
         let under_way = Attempt::load(self.state())?.is_some();
         if before.is_some() || under_way {
             self.end_orphaned_commit();
-            git::remove_dead_locks(&self.repo);
+            git::remove_dead_locks(&self.repo, &[]);
         }
         if under_way {
             self.repo.quit_operation()?;

@@ -23,7 +23,16 @@ pub struct Repo {
 /// Why a repository cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
-    /// There is none, it is bare, or it belongs to somebody else; git's message tells which.
+    /// It says of itself that it has no work tree.
+    #[error(
+        "the repository of {dir} is bare, so git sees no files in it; run `git config core.bare \
+         false` there if it does have a work tree, or start in a clone that has one"
+    )]
+    Bare {
+        /// Where it was looked for.
+        dir: String,
+    },
+    /// There is none, or it belongs to somebody else; git's message tells which.
     #[error("{dir} is not in a git work tree that can be used: {source}")]
     NotARepository {
         /// Where it was looked for.
@@ -69,9 +78,11 @@ impl Repo {
     pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
         let git = Git::at(project.as_std_path());
         let where_is = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
-        let output = git
-            .run(&where_is)
-            .map_err(|source| RepoError::NotARepository { dir: project.to_string(), source })?;
+        let dir = || project.to_string();
+        let output = git.run(&where_is).map_err(|source| match source.needs_a_work_tree() {
+            true => RepoError::Bare { dir: dir() },
+            false => RepoError::NotARepository { dir: dir(), source },
+        })?;
         let mut lines = output.split(|byte| *byte == b'\n');
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
         let (top, git_dir) = (path(), path());
