@@ -98,6 +98,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
         Err(error) => return Err(error.into()),
     };
     let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
+    let repo = repo.minding_overlooked()?;
     // What an attempt of ours left under way is ours to give up.
     if !project.own_state().attempt().exists() {
         repo.refuse_if_busy()?;

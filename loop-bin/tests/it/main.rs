@@ -24,6 +24,7 @@ mod limits;
 mod locks;
 mod nested;
 mod outputs;
+mod overlooked;
 mod passed_hooks;
 mod pre_push;
 mod removed;

@@ -34,6 +34,7 @@ mod commit;
 mod contents;
 mod dead_locks;
 mod diff;
+mod flags;
 mod head;
 mod ignore;
 mod import;

@@ -1,5 +1,6 @@
 //! A repository's work tree: where it is, and whether it may be touched now.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use camino::Utf8Path;
 
 use super::command::{Git, GitError};
+use super::flags::Flags;
 use super::outputs;
 use crate::state::UNTOUCHED;
 
@@ -18,6 +20,7 @@ pub struct Repo {
     git_dir: PathBuf,
     untouched: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
+    overlooked: BTreeSet<PathBuf>,
 }
 
 /// Why a repository cannot be used.
@@ -87,14 +90,21 @@ impl Repo {
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
         let (top, git_dir) = (path(), path());
         let untouched = untouched_in(project.as_std_path(), &top);
-        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs: Vec::new() })
+        let (outputs, overlooked) = (Vec::new(), BTreeSet::new());
+        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked })
     }
 
     /// The repository that has its top in this folder, if there is one: a submodule, for instance.
     pub(super) fn inside(top: &Path) -> Option<Self> {
         let git_dir = git_dir_of(top).filter(|git_dir| git_dir.join("HEAD").exists())?;
-        let (untouched, outputs) = (Vec::new(), Vec::new());
-        Some(Self { git: Git::at(top), top: top.to_owned(), git_dir, untouched, outputs })
+        Some(Self {
+            git: Git::at(top),
+            top: top.to_owned(),
+            git_dir,
+            untouched: Vec::new(),
+            outputs: Vec::new(),
+            overlooked: BTreeSet::new(),
+        })
     }
 
     /// The same; files of the work tree that a process prints into are not touched.
@@ -107,6 +117,18 @@ impl Repo {
     /// Files of the work tree that a process prints into, relative to its top.
     pub(crate) fn outputs(&self) -> &[PathBuf] {
         &self.outputs
+    }
+
+    /// The same; files that git was told to overlook (`--skip-worktree`, `--assume-unchanged`) are
+    /// saved with every checkpoint, because no status tells of their changes.
+    pub fn minding_overlooked(mut self) -> Result<Self, GitError> {
+        self.overlooked = Flags::read(&self)?.files(&self);
+        Ok(self)
+    }
+
+    /// Files that git was told to overlook, if somebody minds them.
+    pub fn overlooked(&self) -> &BTreeSet<PathBuf> {
+        &self.overlooked
     }
 
     /// Git at the top of the work tree.
