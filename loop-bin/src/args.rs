@@ -45,6 +45,7 @@ Exit codes:
   6    the budget is used up
   7    stories remain, and --fail-if-incomplete was given
   130  interrupted (Ctrl-C)
+  131  quit (Ctrl-\\)
   143  terminated
 
 Examples:

@@ -1,6 +1,7 @@
 //! `ralph-loop doctor`: looks for what could go wrong overnight, and says how to mend it.
 
 mod live;
+mod traps;
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -9,7 +10,7 @@ use clap::{Arg, ArgAction, Command};
 use nix::unistd::geteuid;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
-use ralph_core::git::{Git, Repo, Status};
+use ralph_core::git::{Git, Repo, RepoError, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
 
@@ -53,9 +54,12 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
         None => Finding::Good("the configuration can be read".to_owned()),
     });
     findings.push(plan(&project, env, &config));
+    findings.extend(traps::prompt(&project, env, &config));
+    findings.extend(traps::scripts(&project));
     findings.extend(hands(&project, env, &config));
     findings.extend(the_agent(env, &project, &config));
     findings.push(checks(&config));
+    findings.extend(traps::programs(&project, env, &config));
     findings.extend(hooks(&project, env));
     findings.push(lock(&project));
     findings.extend(left(&project, &config));
@@ -90,7 +94,10 @@ fn git(project: &Project) -> Vec<Finding> {
     };
     let repo = match Repo::open(project.root()) {
         Ok(repo) => repo,
-        Err(error) => return vec![version, Finding::Bad(format!("{error}; run `git init`"))],
+        Err(error @ RepoError::NotARepository { .. }) => {
+            return vec![version, Finding::Bad(format!("{error}; run `git init`"))];
+        }
+        Err(error) => return vec![version, Finding::Bad(error.to_string())],
     };
     let tree = match (repo.refuse_if_busy(), Status::read(&repo)) {
         (Err(error), _) => Finding::Bad(error.to_string()),
@@ -100,7 +107,10 @@ fn git(project: &Project) -> Vec<Finding> {
         }
         _ => Finding::Good("the work tree is clean".to_owned()),
     };
-    vec![version, tree]
+    let mut findings = vec![version, tree];
+    findings.extend(traps::locks(&repo));
+    findings.extend(traps::signing(&repo));
+    findings
 }
 
 fn plan(project: &Project, env: &Env, config: &Config) -> Finding {
@@ -122,6 +132,12 @@ fn the_agent(env: &Env, project: &Project, config: &Config) -> Vec<Finding> {
     if !agent::is_found(program, &path, project.root()) {
         let advice = "install it, or set [agent] command";
         return vec![Finding::Bad(format!("the agent `{program}` was not found; {advice}"))];
+    }
+    if let Some(script) = traps::missing_script(command, project.root()) {
+        let advice = "put it there, or set [agent] command";
+        return vec![Finding::Bad(format!(
+            "the agent's script `{script}` was not found; {advice}"
+        ))];
     }
     // Other agents are not asked, because they may take it for work.
     let client = Client::find(command);

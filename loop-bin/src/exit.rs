@@ -71,6 +71,7 @@ fn of_finish(finish: &Finish, incomplete: bool) -> u8 {
         Finish::NoChanges => 4,
         Finish::Budget(_) => 6,
         Finish::Manual(Signal::Interrupt) => 130,
+        Finish::Manual(Signal::Quit) => 131,
         Finish::Manual(Signal::Terminate) => 143,
     }
 }

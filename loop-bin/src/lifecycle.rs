@@ -3,6 +3,8 @@
 //! What their exit codes mean is here; what the loop does about it is `step.rs`. Programs in the
 //! folder `custom` beside them are the user's own: a script calls them by name, the loop never does.
 
+mod flaw;
+
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -15,6 +17,7 @@ use ralph_core::config::{FailBehavior, Hooks};
 use ralph_core::settle::RUN_MARK;
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
+pub(crate) use self::flaw::in_scripts;
 use crate::agent::Descendants;
 use crate::signals::Interrupts;
 use crate::step::Wish;
@@ -32,6 +35,8 @@ pub(crate) enum Ran {
     No,
     /// It is there and cannot be run.
     NotExecutable(Utf8PathBuf),
+    /// The system cannot start it; told in one line.
+    NotStarted(String),
     /// It ended by itself.
     Exited(Option<i32>),
     /// It took too long and was ended.
@@ -68,7 +73,13 @@ impl Scripts<'_> {
             return Ok(Ran::NotExecutable(path));
         }
         let descendants = Descendants::from_now_on();
-        let mut child = self.command(&path, vars).spawn()?;
+        let mut child = match self.command(&path, vars).spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                let why = flaw::of_script(&path).unwrap_or_else(|| error.to_string());
+                return Ok(Ran::NotStarted(format!("{path} cannot be started: {why}")));
+            }
+        };
         let descendants = descendants.led_by(child.id());
         let lines = lines_of(child.stdout.take(), child.stderr.take());
         let (begun, signals) = (Instant::now(), self.interrupts.count());
@@ -122,8 +133,7 @@ impl Scripts<'_> {
     }
 
     fn folder(&self) -> Utf8PathBuf {
-        let (own, foreign) = (self.state.lifecycle(), self.root.join(FOREIGN_LIFECYCLE_DIR));
-        if !own.is_dir() && foreign.is_dir() { foreign } else { own }
+        folder(self.state, self.root)
     }
 
     fn is_enabled(&self, name: &str) -> bool {
@@ -149,6 +159,7 @@ impl Scripts<'_> {
                 let advice = format!("{path} is not executable; run `chmod +x {path}`");
                 (Wish::GoOn, Some(advice))
             }
+            Ran::NotStarted(why) => (broken, Some(why.clone())),
             Ran::Exited(Some(1)) if name == "next_iteration" => {
                 (Wish::Skip, Some(format!("{name} skips this iteration")))
             }
@@ -159,6 +170,12 @@ impl Scripts<'_> {
             Ran::TimedOut => (broken, Some(format!("{name} took too long and was ended"))),
         }
     }
+}
+
+/// Where the scripts are.
+fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
+    let (own, foreign) = (state.lifecycle(), root.join(FOREIGN_LIFECYCLE_DIR));
+    if !own.is_dir() && foreign.is_dir() { foreign } else { own }
 }
 
 /// Both outputs as lines; closed when both are.
@@ -226,6 +243,8 @@ mod tests {
             ("next_iteration", Ran::TimedOut, Abort, Wish::Stop),
             ("next_iteration", Ran::Interrupted, Abort, Wish::GoOn),
             ("post_iteration", Ran::NotExecutable("x".into()), Abort, Wish::GoOn),
+            ("post_iteration", Ran::NotStarted("x".into()), Abort, Wish::Stop),
+            ("post_iteration", Ran::NotStarted("x".into()), Continue, Wish::GoOn),
             ("finished", Ran::No, Abort, Wish::GoOn),
         ] {
             assert_eq!(wish(name, ran.clone(), behavior), expected, "{name} {ran:?}");

@@ -4,10 +4,16 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
+};
 use signal_hook::iterator::Signals;
 
 use crate::step::Signal;
+
+/// Signals that mean nothing to us, and would end us if nobody listened to them. Not set to be
+/// ignored: then the agent would have to ignore them as well.
+const MEANINGLESS: [i32; 6] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO];
 
 /// What came so far.
 #[derive(Debug, Clone, Default)]
@@ -20,14 +26,15 @@ impl Interrupts {
     /// Begins to listen.
     pub(crate) fn listen() -> io::Result<Self> {
         let interrupts = Self::default();
-        let mut wanted = vec![SIGINT, SIGTERM];
+        let mut wanted = vec![SIGINT, SIGTERM, SIGQUIT];
+        wanted.extend(MEANINGLESS);
         if !is_ignored(SIGHUP) {
             wanted.push(SIGHUP);
         }
         let mut signals = Signals::new(wanted)?;
         let heard = interrupts.clone();
         std::thread::spawn(move || {
-            for signal in signals.forever() {
+            for signal in signals.forever().filter(|signal| !MEANINGLESS.contains(signal)) {
                 let none = 0;
                 let _ =
                     heard.first.compare_exchange(none, signal, Ordering::SeqCst, Ordering::SeqCst);
@@ -42,6 +49,7 @@ impl Interrupts {
         match self.first.load(Ordering::SeqCst) {
             0 => None,
             SIGINT => Some(Signal::Interrupt),
+            SIGQUIT => Some(Signal::Quit),
             _ => Some(Signal::Terminate),
         }
     }

@@ -9,7 +9,7 @@ use ralph_core::project::Project;
 use ralph_core::state::{self, Event, Journal};
 
 use super::Finding;
-use crate::agent::{AgentCommand, ClientOptions, Supervision, supervise};
+use crate::agent::{AgentCommand, Client, ClientOptions, Supervision, supervise};
 use crate::exit::Failure;
 use crate::signals::Interrupts;
 use crate::terminal::say;
@@ -51,7 +51,13 @@ pub(super) fn try_hooks(env: &Env, project: &Project, config: &Config) -> Result
         .iter()
         .any(|record| record.at >= begun && matches!(record.event, Event::Prompt { .. }));
     let said = run.seen.complaints.lines().last().unwrap_or_default().to_owned();
+    let is_client = Client::find(&config.agent.command).is_some();
     Ok(match (fired, run.exit_code()) {
+        (false, Some(0)) if !is_client => Finding::Worth(
+            "the agent runs; it is not Claude Code, so hooks do not apply to it: the guard and the \
+             gates watch no other agent"
+                .to_owned(),
+        ),
         (true, _) => Finding::Good("the hooks fire under the installed client".to_owned()),
         (false, Some(0)) => Finding::Bad(
             "the agent ran, but no hook fired; `ralph-loop install` registers them".to_owned(),

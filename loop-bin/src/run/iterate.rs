@@ -160,9 +160,9 @@ impl Stage {
         // Commits that change no file of the user's are no less the attempt's.
         let committed = self.repo.head()? != attempt.head;
         let tried = changed || committed || self.was_rolled_back(&attempt.story);
-        if (changed || committed) && self.config.rollback.on != RollbackOn::Never {
-            let story = Id::parse(&attempt.story).ok();
-            let restored = git::rollback(&self.repo, self.state(), story.as_ref(), &headline)?;
+        if self.config.rollback.on != RollbackOn::Never
+            && let Some(restored) = self.take_back(&attempt, changed || committed, &headline)?
+        {
             let saved_as = restored.saved.name.clone();
             let id = saved_as.rsplit('/').next().unwrap_or_default().to_owned();
             self.view.line(format!(
@@ -180,6 +180,23 @@ impl Stage {
         self.unlogged = logged_as(outcome).map(|status| (status, headline));
         self.outcome = Some(outcome);
         Ok(Event::RolledBack { changed: tried })
+    }
+
+    /// What git was told to overlook may have changed though nothing else has.
+    fn take_back(
+        &self,
+        attempt: &Attempt,
+        is_changed: bool,
+        why: &str,
+    ) -> Result<Option<git::Restored>, Failure> {
+        let story = Id::parse(&attempt.story).ok();
+        if is_changed {
+            return Ok(Some(git::rollback(&self.repo, self.state(), story.as_ref(), why)?));
+        }
+        if self.repo.overlooked().is_empty() {
+            return Ok(None);
+        }
+        Ok(git::rollback_changes(&self.repo, self.state(), story.as_ref(), why)?)
     }
 
     fn learn(&self, attempt: &Attempt, outcome: Outcome, why: &str) -> Result<(), Failure> {

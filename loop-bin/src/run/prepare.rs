@@ -106,6 +106,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
         Err(error) => return Err(error.into()),
     };
     let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
+    let repo = repo.minding_overlooked()?;
     // What an attempt of ours left under way is ours to give up.
     if !project.own_state().attempt().exists() {
         repo.refuse_if_busy()?;
@@ -127,7 +128,7 @@ fn refuse_links(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// The prompt's template: the user's beside the plan, or our own.
-pub(super) fn template(plan: &Plan) -> Result<Template, Failure> {
+pub(crate) fn template(plan: &Plan) -> Result<Template, Failure> {
     let path = StateDir::prompt_beside(plan.path());
     let parsed = match fs_err::read_to_string(&path) {
         Ok(text) => Template::parse(&text),

@@ -32,7 +32,7 @@ impl Stage {
         let under_way = Attempt::load(self.state())?;
         if before.is_some() || under_way.is_some() {
             self.end_orphaned_commit();
-            git::remove_dead_locks(&self.repo);
+            git::remove_dead_locks(&self.repo, &[]);
         }
         let moved = under_way.as_ref().map(|attempt| self.is_moved_since(attempt)).transpose()?;
         let moved = moved.unwrap_or(false);

@@ -40,7 +40,7 @@ impl Stage {
                 let (name, exit_code) = (name.to_owned(), *exit_code);
                 self.note(&state::Event::Lifecycle { name, exit_code });
             }
-            Ran::TimedOut | Ran::Interrupted => {
+            Ran::TimedOut | Ran::Interrupted | Ran::NotStarted(_) => {
                 self.note(&state::Event::Lifecycle { name: name.to_owned(), exit_code: None });
             }
             Ran::No | Ran::NotExecutable(_) => {}

@@ -18,7 +18,7 @@ use super::prepare::template;
 use super::refuge::{self, Refuge};
 use super::session::SettledThere;
 use super::stage::Stage;
-use crate::agent::{AgentCommand, Run, RunEnd, Supervision, supervise};
+use crate::agent::{AgentCommand, Run, Supervision, supervise};
 use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
 use crate::step::{Event, SentOnTo, Spent, State, WorkEnd};
@@ -38,7 +38,7 @@ impl Stage {
         self.forget_session()?;
         let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt)?;
         self.note_window(&run);
-        let left = self.clean_up_git(&run)?;
+        let left = self.repo.quit_operation()?;
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.warn("finished a rollback that a hook had begun");
         }
@@ -123,16 +123,6 @@ impl Stage {
         }
     }
 
-    /// Names an operation of git's that the agent left under way.
-    fn clean_up_git(&self, run: &Run) -> Result<Option<&'static str>, Failure> {
-        if !matches!(run.end, RunEnd::Exited(_)) {
-            for lock in git::remove_dead_locks(&self.repo) {
-                self.view.warn(format!("removed {}, whose holder was ended", lock.display()));
-            }
-        }
-        Ok(self.repo.quit_operation()?)
-    }
-
     /// Runs the agent with a prompt; what it prints goes to a log of its own. What it took from us
     /// is put back.
     pub(crate) fn watch_agent(
@@ -164,12 +154,17 @@ impl Stage {
             self.view.warn(format!("no copy of the state could be made: {error}"));
         }
         let stash = Stash::remember(&self.repo);
+        let locks = git::locks(&self.repo);
         let begun = Instant::now();
         let run = supervise(&command, prompt, &watch, &mut |seen| {
             self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
         })?;
         (watch.beat)();
         fault::point("loop.agent-ended");
+        for lock in git::remove_dead_locks(&self.repo, &locks) {
+            let lock = lock.display();
+            self.view.warn(format!("removed {lock}, which the agent left and nobody holds"));
+        }
         for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }

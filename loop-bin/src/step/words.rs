@@ -49,6 +49,7 @@ pub(crate) enum Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Interrupt,
+    Quit,
     Terminate,
 }
 

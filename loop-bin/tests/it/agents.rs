@@ -240,7 +240,9 @@ fn a_merge_that_the_agent_leaves_is_taken_back() {
 fn a_lock_of_a_git_that_was_killed_does_not_end_the_run() {
     let stage = Stage::new("leaves-lock", ONE);
     let ran = stage.run(&["--timeout", "1", "--attempts", "1"]);
-    ran.ended(1).says("index.lock, whose holder was ended").says("US-001 is set aside");
+    ran.ended(1)
+        .says("index.lock, which the agent left and nobody holds")
+        .says("US-001 is set aside");
     stage.is_clean();
 }
 

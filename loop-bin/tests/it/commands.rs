@@ -94,7 +94,11 @@ fn the_doctor_sees_whether_hooks_fire() {
         let mut command = stage.command(&["doctor", "--live"]);
         crate::stage::Ran::from(command.env("RALPH_AGENT", agent).output().unwrap())
     };
-    with("cat >/dev/null; echo ok").ended(1).says("no hook fired");
+    let ran = with("cat >/dev/null; echo ok");
+    ran.ended(0).says("hooks do not apply to it");
+    assert!(!ran.out.contains("install"), "{}", ran.out);
+    let client = stage.repo.scratch().script("claude", "#!/bin/sh\ncat >/dev/null\n");
+    with(&format!("{client} -p")).ended(1).says("no hook fired");
     let hook = r#"{"v":1,"at":"2999-01-01T00:00:00.000Z","source":"ralph-pre-prompt","event":"prompt","prompt":"x"}"#;
     with(&format!("cat >/dev/null; echo '{hook}' >>.ralph/events.jsonl"))
         .ended(0)

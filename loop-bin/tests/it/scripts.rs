@@ -187,3 +187,21 @@ fn scripts_know_the_mode() {
     let ran = stage.run(&["--mode", "planning", "--max-iterations", "0", "--agent", "true"]);
     ran.ended(4).says("[started] in planning, 0 at most");
 }
+
+#[test]
+fn a_script_that_cannot_be_started_is_named_and_does_as_told() {
+    for (content, why) in [
+        ("#!/bin/sh\r\nexit 0\r\n", "`#!/bin/sh` ends with a carriage return"),
+        ("#!/no/such/shell\nexit 0\n", "its interpreter `/no/such/shell` was not found"),
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write(".ralph/hooks/started", content);
+        stage.repo.chmod(".ralph/hooks/started", 0o755);
+        let with = |behavior: &str| -> Ran {
+            let mut command = stage.command(&[]);
+            command.env("HOOK_FAIL_BEHAVIOR", behavior).output().unwrap().into()
+        };
+        with("abort").ended(3).says(".ralph/hooks/started cannot be started").says(why);
+        with("continue").ended(0).says(".ralph/hooks/started cannot be started").says(why);
+    }
+}

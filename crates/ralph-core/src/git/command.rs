@@ -83,14 +83,14 @@ pub enum GitError {
     },
     /// Somebody else holds a lock in the repository, and kept it.
     #[error(
-        "another process holds a lock in the repository, and kept it for {seconds} seconds: {stderr}; \
-         if no git is running, remove that file"
+        "another process holds {lock} and kept it for {seconds} seconds; wait for that git to end, \
+         or remove the file if none is running"
     )]
     Locked {
         /// How long we waited.
         seconds: u64,
-        /// Git's own message, which names the file.
-        stderr: String,
+        /// The file.
+        lock: String,
     },
     /// Git did not end in time and was killed.
     #[error("`git {command}` in {dir} did not end within {seconds} seconds and was killed")]
@@ -124,6 +124,11 @@ impl GitError {
     /// Whether git found no repository where it looked for one.
     pub(super) fn names_no_repository(&self) -> bool {
         matches!(self, Self::Failed { stderr, .. } if stderr.contains("not a git repository"))
+    }
+
+    /// Whether git found a repository that is set to have no work tree.
+    pub(super) fn needs_a_work_tree(&self) -> bool {
+        matches!(self, Self::Failed { stderr, .. } if stderr.contains("must be run in a work tree"))
     }
 
     /// Whether somebody else moved a branch while git was about to: a matter of trying again.
@@ -197,7 +202,8 @@ impl Git {
             match run() {
                 Err(GitError::Failed { stderr, .. }) if names_a_lock(&stderr) => {
                     if begun.elapsed() >= LOCK_PATIENCE {
-                        return Err(GitError::Locked { seconds: LOCK_PATIENCE.as_secs(), stderr });
+                        let (seconds, lock) = (begun.elapsed().as_secs(), lock_in(&stderr));
+                        return Err(GitError::Locked { seconds, lock });
                     }
                     std::thread::sleep(Duration::from_millis(50));
                 }
@@ -373,8 +379,18 @@ fn with_cause(said: String, cause: Option<io::Error>) -> String {
     }
 }
 
+/// What git says behind the name of a lock that is there.
+const LOCK_EXISTS: &str = "': File exists";
+
 fn names_a_lock(stderr: &str) -> bool {
-    stderr.contains(".lock': File exists")
+    stderr.contains(&format!(".lock{LOCK_EXISTS}"))
+}
+
+/// The lock that git names; all that it says where it names none.
+fn lock_in(stderr: &str) -> String {
+    let before = stderr.split_once(LOCK_EXISTS).map(|(before, _)| before);
+    let path = before.and_then(|before| before.rsplit_once('\'')).map(|(_, path)| path);
+    path.unwrap_or(stderr).to_owned()
 }
 
 /// The command for messages: without options before it, and short.

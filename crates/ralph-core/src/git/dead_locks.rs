@@ -14,19 +14,30 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Removes locks whose holder was killed, those of submodules included; returns them. Only for when
 /// everything that could hold one for us has ended; a lock of somebody else, whose git is still at
-/// work here, is left.
-pub fn remove_dead_locks(repo: &Repo) -> Vec<PathBuf> {
+/// work here, is left, and so are those that were there `before`.
+pub fn remove_dead_locks(repo: &Repo, before: &[PathBuf]) -> Vec<PathBuf> {
+    let new = || locks(repo).into_iter().filter(|lock| !before.contains(lock)).collect::<Vec<_>>();
     let begun = Instant::now();
-    while !locks(repo).is_empty() && begun.elapsed() < PATIENCE {
+    while !new().is_empty() && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(20));
     }
-    if locks(repo).is_empty() || is_git_at_work(repo.top()) {
+    let left = new();
+    if left.is_empty() || is_held(repo, &left) {
         return Vec::new();
     }
-    locks(repo).into_iter().filter(|lock| fs_err::remove_file(lock).is_ok()).collect()
+    left.into_iter().filter(|lock| fs_err::remove_file(lock).is_ok()).collect()
 }
 
-fn locks(repo: &Repo) -> Vec<PathBuf> {
+/// Whether any git is at work here, or any program has one of these files open.
+pub fn is_held(repo: &Repo, locks: &[PathBuf]) -> bool {
+    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .map(|entry| entry.path())
+        .any(|process| is_git_at_work(&process, repo.top()) || has_open(&process, locks))
+}
+
+/// The locks that are there now, of submodules as well.
+pub fn locks(repo: &Repo) -> Vec<PathBuf> {
     let mut git_dirs = vec![repo.git_dir().to_owned()];
     collect_modules(&repo.git_dir().join("modules"), &mut git_dirs);
     let mut found = Vec::new();
@@ -61,12 +72,16 @@ fn collect_locks(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a git of anybody's runs in this folder or below it.
-fn is_git_at_work(top: &Path) -> bool {
-    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
-    processes.map(|entry| entry.path()).any(|process| {
-        let name = fs_err::read_to_string(process.join("comm")).unwrap_or_default();
-        name.starts_with("git")
-            && fs_err::read_link(process.join("cwd")).is_ok_and(|folder| folder.starts_with(top))
-    })
+/// Whether a process is a git of anybody's in this folder or below it.
+fn is_git_at_work(process: &Path, top: &Path) -> bool {
+    let name = fs_err::read_to_string(process.join("comm")).unwrap_or_default();
+    name.starts_with("git")
+        && fs_err::read_link(process.join("cwd")).is_ok_and(|folder| folder.starts_with(top))
+}
+
+fn has_open(process: &Path, files: &[PathBuf]) -> bool {
+    let opened = fs_err::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    opened
+        .filter_map(|entry| fs_err::read_link(entry.path()).ok())
+        .any(|path| files.contains(&path))
 }

@@ -74,8 +74,8 @@ pub(super) fn wait_until_free(repo: &Repo) -> Result<(), GitError> {
     let deadline = Instant::now() + PATIENCE;
     while lock.exists() {
         if Instant::now() >= deadline {
-            let stderr = format!("{} is there", lock.display());
-            return Err(GitError::Locked { seconds: PATIENCE.as_secs(), stderr });
+            let lock = lock.display().to_string();
+            return Err(GitError::Locked { seconds: PATIENCE.as_secs(), lock });
         }
         std::thread::sleep(Duration::from_millis(50));
     }

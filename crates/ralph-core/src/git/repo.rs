@@ -1,5 +1,6 @@
 //! A repository's work tree: where it is, and whether it may be touched now.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use camino::Utf8Path;
 
 use super::command::{Git, GitError};
+use super::flags::Flags;
 use super::outputs;
 use crate::state::UNTOUCHED;
 
@@ -18,12 +20,22 @@ pub struct Repo {
     git_dir: PathBuf,
     untouched: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
+    overlooked: BTreeSet<PathBuf>,
 }
 
 /// Why a repository cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
-    /// There is none, it is bare, or it belongs to somebody else; git's message tells which.
+    /// It says of itself that it has no work tree.
+    #[error(
+        "the repository of {dir} is bare, so git sees no files in it; run `git config core.bare \
+         false` there if it does have a work tree, or start in a clone that has one"
+    )]
+    Bare {
+        /// Where it was looked for.
+        dir: String,
+    },
+    /// There is none, or it belongs to somebody else; git's message tells which.
     #[error("{dir} is not in a git work tree that can be used: {source}")]
     NotARepository {
         /// Where it was looked for.
@@ -69,21 +81,30 @@ impl Repo {
     pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
         let git = Git::at(project.as_std_path());
         let where_is = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
-        let output = git
-            .run(&where_is)
-            .map_err(|source| RepoError::NotARepository { dir: project.to_string(), source })?;
+        let dir = || project.to_string();
+        let output = git.run(&where_is).map_err(|source| match source.needs_a_work_tree() {
+            true => RepoError::Bare { dir: dir() },
+            false => RepoError::NotARepository { dir: dir(), source },
+        })?;
         let mut lines = output.split(|byte| *byte == b'\n');
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
         let (top, git_dir) = (path(), path());
         let untouched = untouched_in(project.as_std_path(), &top);
-        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs: Vec::new() })
+        let (outputs, overlooked) = (Vec::new(), BTreeSet::new());
+        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked })
     }
 
     /// The repository that has its top in this folder, if there is one: a submodule, for instance.
     pub(super) fn inside(top: &Path) -> Option<Self> {
         let git_dir = git_dir_of(top).filter(|git_dir| git_dir.join("HEAD").exists())?;
-        let (untouched, outputs) = (Vec::new(), Vec::new());
-        Some(Self { git: Git::at(top), top: top.to_owned(), git_dir, untouched, outputs })
+        Some(Self {
+            git: Git::at(top),
+            top: top.to_owned(),
+            git_dir,
+            untouched: Vec::new(),
+            outputs: Vec::new(),
+            overlooked: BTreeSet::new(),
+        })
     }
 
     /// The same; files of the work tree that a process prints into are not touched.
@@ -96,6 +117,18 @@ impl Repo {
     /// Files of the work tree that a process prints into, relative to its top.
     pub(crate) fn outputs(&self) -> &[PathBuf] {
         &self.outputs
+    }
+
+    /// The same; files that git was told to overlook (`--skip-worktree`, `--assume-unchanged`) are
+    /// saved with every checkpoint, because no status tells of their changes.
+    pub fn minding_overlooked(mut self) -> Result<Self, GitError> {
+        self.overlooked = Flags::read(&self)?.files(&self);
+        Ok(self)
+    }
+
+    /// Files that git was told to overlook, if somebody minds them.
+    pub fn overlooked(&self) -> &BTreeSet<PathBuf> {
+        &self.overlooked
     }
 
     /// Git at the top of the work tree.

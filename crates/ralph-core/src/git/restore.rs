@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::access::OpenedFolders;
 use super::command::GitError;
 use super::diff::{self, Change, Content};
+use super::flags::Flags;
 use super::head;
 use super::ignore;
 use super::index;
@@ -395,7 +396,11 @@ fn put_index(repo: &Repo, target: &Target, now: &Status) -> Result<(), SnapshotE
         (Some(index), _) => index.put_back(repo)?,
         // A special index is forgotten as a whole: an entry that was only intended would outlive
         // a reset if the file is empty.
-        (None, Some(head)) if now.staged => drop(repo.git().run(&["read-tree", head])?),
+        (None, Some(head)) if now.staged => {
+            let flags = Flags::read(repo)?;
+            repo.git().run(&["read-tree", head])?;
+            flags.set_again(repo)?;
+        }
         (None, Some(head)) => drop(repo.git().run(&["read-tree", "--reset", head])?),
         (None, None) => drop(repo.git().run(&["read-tree", "--empty"])?),
     }

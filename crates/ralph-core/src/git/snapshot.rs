@@ -173,6 +173,7 @@ impl Snapshot {
             run: run.map(str::to_owned),
             inner: nested::at_checkpoint(repo, status)?,
             left_alone: nested::names(&status.nested),
+            files: repo.overlooked().clone(),
             ..Extra::default()
         };
         Self::take_with(repo, name, message, status, &extra)

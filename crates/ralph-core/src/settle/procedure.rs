@@ -294,7 +294,7 @@ fn tick_and_commit(
         Err(refusal) => refusal,
     };
     if let GitError::Deadline { .. } | GitError::Stopped { .. } = refusal {
-        remove_dead_locks(place.repo);
+        remove_dead_locks(place.repo, &[]);
         // What hung came after the commit, a `post-commit` for instance.
         let made = own_commit::made_since(place, attempt, head.as_deref())?;
         if made.is_some() {
@@ -302,7 +302,10 @@ fn tick_and_commit(
         }
     }
     state::replace_users(&attempt.plan, open.bytes())?;
-    unstage_all(place.repo)?;
+    // Whoever holds the index kept us from staging as well, and to wait once more is no use.
+    if !matches!(refusal, GitError::Locked { .. }) || !is_index_locked(place.repo) {
+        unstage_all(place.repo)?;
+    }
     Marker::clear(place.state)?;
     match refusal {
         GitError::Failed { stderr, .. } if commit::is_impossible(&stderr) => {
@@ -319,6 +322,10 @@ fn tick_and_commit(
         GitError::Stopped { .. } => Ok(Err(Outcome::Stopped)),
         other => Err(other.into()),
     }
+}
+
+fn is_index_locked(repo: &Repo) -> bool {
+    repo.git_dir().join("index.lock").exists()
 }
 
 /// A commit may take as long as a check, and no longer than the run may; but a budget that the
