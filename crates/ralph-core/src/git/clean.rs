@@ -26,10 +26,12 @@ pub(super) fn guess(repo: &Repo, name: &str, run: Option<&str>) -> Option<Snapsh
     parse(&name, &head)
 }
 
-/// Whether the guess was right. The name has no room for what is noted about submodules.
+/// Whether the guess was right. The name has no room for what is noted about submodules, nor for
+/// files that git is told to overlook.
 pub(super) fn is_right(guess: &Snapshot, repo: &Repo, status: &Status) -> bool {
     let is_there = guess.record.head == status.head && guess.record.branch == status.branch;
-    let is_plain = status.nested.is_empty() && !nested::has_submodules(repo);
+    let has_inner = !status.nested.is_empty() || nested::has_submodules(repo);
+    let is_plain = !has_inner && repo.overlooked().is_empty();
     is_there && is_plain && !status.staged && status.is_clean(repo)
 }
 
