@@ -14,6 +14,7 @@ mod refuge;
 mod scripts;
 mod session;
 mod stage;
+mod strangers;
 mod work;
 
 use ralph_core::config::{Flag, Mode};
@@ -39,9 +40,9 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     refuge::bring_back(env, request)?;
     let ground = prepare::ground(env, request)?;
     if ground.config.run.dry_run {
-        return dry_run::show(env, ground);
+        return dry_run::show(env, &ground);
     }
-    let mut stage = prepare::prepare(env, request, ground)?;
+    let mut stage = prepare::prepare(env, ground)?;
     if stage.config.run.mode == Mode::Planning {
         return planning::run(&mut stage);
     }

@@ -168,6 +168,11 @@ impl Stage {
         for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
+        for (path, kept) in keepsake.take_away_new(self.state())? {
+            self.view.warn(format!(
+                "the agent made {path}, which is yours to make; it has no effect, and is kept as {kept}"
+            ));
+        }
         self.take_lock_again()?;
         drop(refuge);
         refuge::remove(&self.repo)?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ralph_core::state;
 use serde::{Deserialize, Serialize};
 
 /// What a run has done so far; kept on disk, so that a run goes on after a crash.
@@ -199,6 +200,15 @@ pub(crate) enum Finish {
 }
 
 impl Finish {
+    /// What the journal says of it.
+    pub(crate) fn told(&self) -> state::Event {
+        let reason = match self {
+            Self::Error(why) | Self::Budget(why) => Some(why.clone()),
+            _ => None,
+        };
+        state::Event::LoopFinished { finish_type: self.word().to_owned(), reason }
+    }
+
     /// The documented finish type.
     pub(crate) fn word(&self) -> &'static str {
         match self {

@@ -26,6 +26,7 @@ mod scripts;
 mod sessions;
 mod signals;
 mod stage;
+mod steering;
 mod undo;
 mod view;
 

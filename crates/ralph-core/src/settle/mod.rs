@@ -48,7 +48,7 @@ mod procedure;
 mod recover;
 mod repaired_plan;
 
-pub use attempt::{Attempt, begin, end, forget, resume};
+pub use attempt::{Attempt, begin, end, forget, progress_path, resume};
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
