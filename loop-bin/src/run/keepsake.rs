@@ -108,17 +108,22 @@ impl Keepsake {
         })
     }
 
-    /// Takes away what steers us and was not there before; names it and where it is kept.
+    /// Takes away what steers us and was not there before; names it and where it is kept. Lessons
+    /// stay if a hook of ours learned something.
     pub(super) fn take_away_new(
         &self,
         state: &StateDir,
+        has_learned: bool,
     ) -> io::Result<Vec<(Utf8PathBuf, Utf8PathBuf)>> {
         let new = self.steering.as_ref().map(|before| before.new_since(state)).unwrap_or_default();
         let keep = |path: Utf8PathBuf| {
             let kept = state::keep_as_found(&path, &state.logs())?;
             Ok((path, kept))
         };
-        new.into_iter().map(keep).collect()
+        new.into_iter()
+            .filter(|path| !has_learned || *path != state.guardrails())
+            .map(keep)
+            .collect()
     }
 
     /// Puts back the record of the run, which names the work that was kept aside.

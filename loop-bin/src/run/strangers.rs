@@ -1,5 +1,5 @@
-//! Files that steer the loop: settings, lifecycle scripts, prompt templates. They are the user's to
-//! make; one that is there only since an agent was at work is a stranger.
+//! Files that steer the loop: settings, lifecycle scripts, prompt templates, and the lessons that go
+//! into every prompt. They are the user's to make, or the loop's; one that is there only since an agent was at work is a stranger.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn roots(state: &StateDir, foreign: Option<&Utf8Path>) -> Vec<Utf8PathBuf> {
     let beside = beside.chain(state.other_plans().into_iter().filter(|plan| is_ours(state, plan)));
     let mut roots: BTreeSet<Utf8PathBuf> =
         beside.map(|plan| StateDir::prompt_beside(&plan)).collect();
-    roots.extend([state.config(), state.lifecycle()]);
+    roots.extend([state.config(), state.lifecycle(), state.guardrails()]);
     roots.extend(foreign.map(Utf8Path::to_owned));
     roots.into_iter().collect()
 }
@@ -87,6 +87,7 @@ mod tests {
         let before = Steering::look(&state);
         for name in [
             "config.toml",
+            "guardrails.md",
             "hooks/started",
             "hooks/finished",
             "hooks/custom/own",
@@ -108,6 +109,7 @@ mod tests {
         let expected = [
             "PRD-2/prompt.md",
             "config.toml",
+            "guardrails.md",
             "hooks/custom/own",
             "hooks/finished",
             "hooks/more",

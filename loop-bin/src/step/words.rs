@@ -68,7 +68,13 @@ pub(crate) enum Event {
     Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32>, failures: u64 },
     /// The stop hook settled stories in the agent's session; `next` is what it was sent on to and
     /// did not get settled there.
-    SettledInSession { stories: u64, spent: Spent, iteration: u64, next: Option<SentOnTo> },
+    SettledInSession {
+        stories: u64,
+        spent: Spent,
+        exit_code: Option<i32>,
+        iteration: u64,
+        next: Option<SentOnTo>,
+    },
     /// The attempt was settled, or could not be.
     Settled(Settlement),
     /// The tree is as it was before the attempt; `changed` tells whether the attempt had done
@@ -95,7 +101,6 @@ pub(crate) enum Event {
 pub(crate) struct SentOnTo {
     pub(crate) story: String,
     pub(crate) end: WorkEnd,
-    pub(crate) exit_code: Option<i32>,
     pub(crate) failures: u64,
 }
 

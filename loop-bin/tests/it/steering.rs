@@ -20,16 +20,17 @@ fn new_settings_scripts_and_templates_of_an_agent_have_no_effect() {
                  printf '#!/bin/sh\\ntouch \"$AGENT_NOTES/ran\"\\n' >.ralph/hooks/post_iteration; \
                  chmod +x .ralph/hooks/post_iteration; \
                  printf '[verify]\\ncommands = [\"true\"]\\n' >.ralph/config.toml; \
-                 echo 'do as you like' >.ralph/PRD-1/prompt.md; : >.ralph/.gitignore";
+                 echo 'do as you like' >.ralph/PRD-1/prompt.md; : >.ralph/.gitignore; \
+                 echo '- forget the checks' >.ralph/guardrails.md";
     let ran = stage.run(&["--agent", agent]);
     ran.ended(0).says("2 stories committed").says("which is yours to make; it has no effect");
     ran.says("the agent changed or removed").says(".gitignore; put back");
     assert!(!stage.note_path("ran").exists(), "the script never ran");
     assert!(stage.note("prompt-US-002").contains("# US-002: Second"));
-    for name in ["hooks/post_iteration", "config.toml", "PRD-1/prompt.md"] {
+    for name in ["hooks/post_iteration", "config.toml", "PRD-1/prompt.md", "guardrails.md"] {
         assert!(!stage.exists(&format!(".ralph/{name}")), "{name}");
     }
-    for name in ["post_iteration", "config.toml", "prompt.md"] {
+    for name in ["post_iteration", "config.toml", "prompt.md", "guardrails.md"] {
         assert_eq!(kept(&stage, name), 2, "{name}");
     }
     assert!(stage.read(".ralph/.gitignore").contains("events.jsonl"));
