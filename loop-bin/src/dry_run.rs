@@ -1,10 +1,12 @@
-//! `--dry-run`: what a run would do; nothing is written and no agent runs.
+//! `--dry-run`: what a run would do, in lines or as one JSON object; nothing is written and no agent
+//! runs.
 
-use ralph_core::config::{Mode, RollbackOn};
+use ralph_core::config::{Config, Mode, RollbackOn};
 use ralph_core::env::Env;
 use ralph_core::git::Status;
 use ralph_core::plan::{Next, Plan};
 use ralph_core::state::LockError;
+use serde::Serialize;
 
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
@@ -12,68 +14,151 @@ use crate::run::Ground;
 use crate::terminal::{counted, say};
 use crate::{here, locks, outlook};
 
+/// What a run would do. Scripts read these names: they are only ever added to.
+#[derive(Debug, Serialize)]
+struct Prospect {
+    project: String,
+    mode: &'static str,
+    plan: Option<PlanNow>,
+    agent: String,
+    hooks: Option<String>,
+    verify: Vec<String>,
+    rollback: &'static str,
+    max_iterations: u64,
+    attempts_per_story: u64,
+    timeout_s: u64,
+    /// What an interrupted run left, and what becomes of it.
+    left: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// Where the plan stands.
+#[derive(Debug, Serialize)]
+struct PlanNow {
+    path: String,
+    open: usize,
+    done: usize,
+    blocked: usize,
+    optional: usize,
+    next: Option<NextStory>,
+    /// Why there is no next story.
+    nothing_because: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct NextStory {
+    id: String,
+    title: String,
+}
+
 /// Shows it.
-pub(crate) fn show(env: &Env, ground: Ground) -> Result<Success, Failure> {
-    let Ground { project, config, repo, plan, missing_agent } = ground;
-    say(format!("Project   {}", project.root()));
-    if config.run.mode == Mode::Planning {
-        say("Mode      planning: the agent writes or refreshes the plan, and nothing else is kept");
-    }
-    if let Some(plan) = &plan {
-        show_plan(plan);
-    }
-    say(format!("Agent     {}", config.agent.command));
-    if let Some(program) = missing_agent {
-        say(format!("Warning   the agent `{program}` was not found: the run would be refused"));
-    }
-    let options = ClientOptions::find(env, &project, &config.agent.command);
-    options.told.iter().for_each(|told| say(format!("Hooks     {told}")));
-    options.warning.iter().for_each(|warning| say(format!("Warning   {warning}")));
-    match config.verify.commands.as_slice() {
-        [] => say("Verify    nothing is set"),
-        commands => commands.iter().for_each(|command| say(format!("Verify    {command}"))),
-    }
-    let rollback = match config.rollback.on {
-        RollbackOn::Failure | RollbackOn::StoryEnd => "an attempt in vain is taken back",
-        RollbackOn::Never => "never",
-    };
-    say(format!("Rollback  {rollback}"));
-    let iterations = match config.run.max_iterations {
-        0 => "any number of iterations".to_owned(),
-        most => counted(most as usize, "iteration", "iterations"),
-    };
-    say(format!(
-        "Limits    {iterations}, {} a story, {} s an iteration",
-        counted(config.limits.attempts_per_story as usize, "attempt", "attempts"),
-        config.agent.timeout
-    ));
-    let outlook = outlook::look(&project, &config)?;
-    outlook.lines.iter().for_each(|line| say(format!("Left      {line}")));
-    if !outlook.is_attempts && !Status::read(&repo)?.is_clean(&repo) {
-        let then = if config.run.allow_dirty {
-            "it would be kept aside"
-        } else {
-            "the run would be refused"
-        };
-        say(format!("Warning   there is uncommitted work: {then}"));
-    }
-    if let Some(held) = locks::holder(&project, &repo) {
-        let held = LockError::Held(held);
-        say(format!("Warning   {held}: the run would be refused"));
+pub(crate) fn show(env: &Env, ground: &Ground) -> Result<Success, Failure> {
+    let prospect = prospect(env, ground)?;
+    match ground.config.run.json_events {
+        true => say(serde_json::to_string(&prospect)?),
+        false => lines(&prospect).iter().for_each(say),
     }
     Ok(Success::Done)
 }
 
-fn show_plan(plan: &Plan) {
+fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
+    let Config { run, agent, limits, .. } = &ground.config;
+    let options = ClientOptions::find(env, &ground.project, &agent.command);
+    let mut warnings = Vec::new();
+    if let Some(program) = &ground.missing_agent {
+        warnings.push(format!("the agent `{program}` was not found: the run would be refused"));
+    }
+    warnings.extend(options.warning);
+    let outlook = outlook::look(&ground.project, &ground.config)?;
+    if !outlook.is_attempts && !Status::read(&ground.repo)?.is_clean(&ground.repo) {
+        let then =
+            if run.allow_dirty { "it would be kept aside" } else { "the run would be refused" };
+        warnings.push(format!("there is uncommitted work: {then}"));
+    }
+    if let Some(held) = locks::holder(&ground.project, &ground.repo) {
+        warnings.push(format!("{}: the run would be refused", LockError::Held(held)));
+    }
+    Ok(Prospect {
+        project: ground.project.root().to_string(),
+        mode: match run.mode {
+            Mode::Building => "building",
+            Mode::Planning => "planning",
+        },
+        plan: ground.plan.as_ref().map(plan_now),
+        agent: agent.command.clone(),
+        hooks: options.told,
+        verify: ground.config.verify.commands.clone(),
+        rollback: match ground.config.rollback.on {
+            RollbackOn::Failure => "failure",
+            RollbackOn::StoryEnd => "story-end",
+            RollbackOn::Never => "never",
+        },
+        max_iterations: run.max_iterations,
+        attempts_per_story: limits.attempts_per_story,
+        timeout_s: agent.timeout.0,
+        left: outlook.lines,
+        warnings,
+    })
+}
+
+fn plan_now(plan: &Plan) -> PlanNow {
     let counts = plan.counts();
-    say(format!("Plan      {}", here::shown(plan.path())));
-    say(format!(
-        "Stories   {} open, {} done, {} blocked, {} optional",
-        counts.open, counts.done, counts.blocked, counts.optional
+    let (next, nothing_because) = match plan.next_story(&Default::default()) {
+        Next::Story(story) => {
+            (Some(NextStory { id: story.id.clone(), title: story.title.clone() }), None)
+        }
+        Next::Complete => (None, Some("the plan is complete")),
+        Next::Stuck { .. } => (None, Some("what is left is blocked")),
+    };
+    PlanNow {
+        path: here::shown(plan.path()).into_string(),
+        open: counts.open,
+        done: counts.done,
+        blocked: counts.blocked,
+        optional: counts.optional,
+        next,
+        nothing_because,
+    }
+}
+
+fn lines(prospect: &Prospect) -> Vec<String> {
+    let mut lines = vec![format!("Project   {}", prospect.project)];
+    if prospect.mode == "planning" {
+        let what = "the agent writes or refreshes the plan, and nothing else is kept";
+        lines.push(format!("Mode      planning: {what}"));
+    }
+    if let Some(plan) = &prospect.plan {
+        lines.push(format!("Plan      {}", plan.path));
+        lines.push(format!(
+            "Stories   {} open, {} done, {} blocked, {} optional",
+            plan.open, plan.done, plan.blocked, plan.optional
+        ));
+        lines.push(match &plan.next {
+            Some(NextStory { id, title }) => format!("Next      {id} {title}"),
+            None => format!("Next      nothing: {}", plan.nothing_because.unwrap_or_default()),
+        });
+    }
+    lines.push(format!("Agent     {}", prospect.agent));
+    lines.extend(prospect.hooks.iter().map(|told| format!("Hooks     {told}")));
+    match prospect.verify.as_slice() {
+        [] => lines.push("Verify    nothing is set".to_owned()),
+        commands => lines.extend(commands.iter().map(|command| format!("Verify    {command}"))),
+    }
+    let rollback = match prospect.rollback {
+        "never" => "never",
+        _ => "an attempt in vain is taken back",
+    };
+    lines.push(format!("Rollback  {rollback}"));
+    let iterations = match prospect.max_iterations {
+        0 => "any number of iterations".to_owned(),
+        most => counted(most as usize, "iteration", "iterations"),
+    };
+    lines.push(format!(
+        "Limits    {iterations}, {} a story, {} s an iteration",
+        counted(prospect.attempts_per_story as usize, "attempt", "attempts"),
+        prospect.timeout_s
     ));
-    say(match plan.next_story(&Default::default()) {
-        Next::Story(story) => format!("Next      {} {}", story.id, story.title),
-        Next::Complete => "Next      nothing: the plan is complete".to_owned(),
-        Next::Stuck { .. } => "Next      nothing: what is left is blocked".to_owned(),
-    });
+    lines.extend(prospect.left.iter().map(|left| format!("Left      {left}")));
+    lines.extend(prospect.warnings.iter().map(|warning| format!("Warning   {warning}")));
+    lines
 }

@@ -103,11 +103,14 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
         }
     });
     write_new(&state.config(), &config(&checks), false)?;
-    if here::plan(&project, env, &here::config(&project, env, &[])?).is_err()
-        && state.prd_numbers().is_empty()
-    {
+    let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
+    if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;
     }
+    let plan = match find()? {
+        Ok(plan) => plan.path().to_owned(),
+        Err(_) => state.plan(state.prd_numbers().first().copied().unwrap_or(1)),
+    };
     for (name, about) in SCRIPTS {
         let text = format!(
             "#!/bin/sh\n# {about}\n# Also: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, \
@@ -122,7 +125,7 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
     if with_pre_push {
         pre_push::write(&project)?;
     }
-    say(format!("\nNext:\n  write your stories into {}, and commit", shown_plan(state)));
+    say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
     say("  ralph-loop                   # go");
@@ -130,11 +133,6 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
         say("  ralph-loop init --pre-push   # if git itself shall refuse pushes while a loop runs");
     }
     Ok(Success::Done)
-}
-
-fn shown_plan(state: &StateDir) -> String {
-    let number = state.prd_numbers().first().copied().unwrap_or(1);
-    here::shown(&state.plan(number)).into_string()
 }
 
 /// What kind of project it is, and how it is checked.

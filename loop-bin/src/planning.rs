@@ -36,7 +36,7 @@ pub(crate) fn run(stage: &mut Stage) -> Result<Success, Failure> {
     stage.script("finished", last)?;
     stage.bring_back()?;
     Record::close(stage.state(), finish.word())?;
-    stage.note(&Event::LoopFinished { finish_type: finish.word().to_owned() });
+    stage.note(&finish.told());
     if let Finish::Budget(why) = &finish {
         stage.view.line(format!("the budget is used up: {why}"));
     }
@@ -58,8 +58,8 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
         ));
     }
     Checkpoint::clear(stage.state())?;
-    let options = project_plan::options(&stage.config);
-    let read = new.clone().map(|bytes| Plan::parse(&stage.plan, bytes, &options));
+    let read = new.map(|bytes| without_ticks(stage, old.as_deref(), bytes));
+    let new = read.as_ref().and_then(|read| read.as_ref().ok()).map(|plan| plan.bytes().to_vec());
     let finish = match (failure(stage, &run), read) {
         (Some(finish), _) => finish,
         (None, Some(Ok(_))) if new == old => Finish::NoChanges,
@@ -79,6 +79,21 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
         state::replace(&stage.plan, &bytes)?;
     }
     Ok(finish)
+}
+
+/// The plan that the agent wrote, without ticks of stories that were not done before.
+fn without_ticks(stage: &Stage, old: Option<&[u8]>, new: Vec<u8>) -> Result<Plan, plan::Error> {
+    let options = project_plan::options(&stage.config);
+    let parse = |bytes: Vec<u8>| Plan::parse(&stage.plan, bytes, &options);
+    let before = old.and_then(|old| parse(old.to_vec()).ok());
+    let planned = plan::untick_new(before.as_ref(), &parse(new)?);
+    if !planned.unticked.is_empty() {
+        let stories = planned.unticked.join(", ");
+        let what = format!("ticked {stories} while planning, with nothing checked; undone");
+        stage.view.warn(format!("the agent {what}"));
+        stage.note(&Event::PlanRepaired { findings: vec![what] });
+    }
+    parse(planned.bytes)
 }
 
 fn failure(stage: &Stage, run: &Run) -> Option<Finish> {

@@ -16,6 +16,7 @@ mod scripts;
 mod session;
 mod stage;
 mod stash;
+mod strangers;
 mod work;
 
 use ralph_core::config::{Flag, Mode};
@@ -42,9 +43,9 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     refuge::bring_back(env, request)?;
     let ground = prepare::ground(env, request)?;
     if ground.config.run.dry_run {
-        return dry_run::show(env, ground);
+        return dry_run::show(env, &ground);
     }
-    let mut stage = prepare::prepare(env, request, ground)?;
+    let mut stage = prepare::prepare(env, ground)?;
     if stage.config.run.mode == Mode::Planning {
         return planning::run(&mut stage);
     }

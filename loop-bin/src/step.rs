@@ -156,8 +156,8 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
             state.count_failures(failures);
             worked(&mut state, end)
         }
-        Event::SettledInSession { stories, spent, iteration, next } => {
-            state.book(spent, Some(0));
+        Event::SettledInSession { stories, spent, exit_code, iteration, next } => {
+            state.book(spent, exit_code);
             state.counters.commits += stories;
             state.counters.iteration = state.counters.iteration.max(iteration);
             let done = succeeded(&mut state);
@@ -270,7 +270,6 @@ fn worked(state: &mut State, end: WorkEnd) -> Action {
 /// the time or the money of the first story ended is told as what it is to the other: cut short.
 fn sent_on(state: &mut State, next: SentOnTo) -> Action {
     state.story = Some(next.story);
-    state.counters.last_exit_code = next.exit_code;
     state.count_failures(next.failures);
     match next.end {
         WorkEnd::StorySpent(why) => worked(state, WorkEnd::TimedOut(why)),

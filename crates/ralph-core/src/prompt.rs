@@ -67,12 +67,14 @@ Keep stories that are ticked as they are.
 
 /// A variable that no template can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {{{{{name}}}}} is not a variable of the prompt; known are {}", known())]
+#[error("line {line}: {{{{{name}}}}} is not a variable of the prompt; {}", advice(*.nearest))]
 pub struct UnknownVariable {
     /// What stands between the braces.
     pub name: String,
     /// Where, counted from 1.
     pub line: usize,
+    /// The variable that was probably meant.
+    pub nearest: Option<&'static str>,
 }
 
 /// What the variables stand for.
@@ -108,8 +110,18 @@ const VARIABLES: [&str; 12] = [
     "SPEC_DIR",
 ];
 
-fn known() -> String {
-    VARIABLES.join(", ")
+fn advice(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean {{{{{name}}}}}?"),
+        None => format!("known are {}", VARIABLES.join(", ")),
+    }
+}
+
+/// The variable that a name is a slip of, in another case or with another sign between its words.
+fn nearest(name: &str) -> Option<&'static str> {
+    let plain = name.to_ascii_uppercase().replace(['-', ' '], "_");
+    let likeness = |known: &&str| (strsim::jaro_winkler(&plain, known) * 1000.0) as u32;
+    VARIABLES.into_iter().max_by_key(likeness).filter(|known| likeness(known) > 900)
 }
 
 /// A template whose variables are all known.
@@ -125,7 +137,8 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a template. Braces around anything but an upper-case name are ordinary text.
+    /// Reads a template. Braces around anything but an upper-case name, or a slip of a variable's,
+    /// are ordinary text.
     pub fn parse(text: &str) -> Result<Self, UnknownVariable> {
         let mut parts = Vec::new();
         let (mut rest, mut line) = (text, 1);
@@ -135,7 +148,8 @@ impl Template {
             match after.split_once("}}").map(|(name, rest)| (name.trim(), rest)) {
                 Some((name, after)) if looks_like_a_name(name) => {
                     let variable = VARIABLES.into_iter().find(|known| *known == name);
-                    let unknown = || UnknownVariable { name: name.to_owned(), line };
+                    let nearest = nearest(name);
+                    let unknown = || UnknownVariable { name: name.to_owned(), line, nearest };
                     parts.push(Part::Variable(variable.ok_or_else(unknown)?));
                     rest = after;
                 }
@@ -159,8 +173,12 @@ impl Template {
     }
 }
 
+/// Names in lower case belong to other templates, which a prompt may speak of, unless they are
+/// those of our variables but for a slip.
 fn looks_like_a_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte);
+    let is_wordlike = text.bytes().all(is_word) && text.bytes().any(|b| b.is_ascii_alphabetic());
+    is_wordlike && (!text.bytes().any(|b| b.is_ascii_lowercase()) || nearest(text).is_some())
 }
 
 impl Values<'_> {
@@ -226,14 +244,37 @@ mod tests {
 
     #[test]
     fn unknown_variables_are_named_with_their_line() {
-        let error = Template::parse("a\nb {{STORY}}").unwrap_err();
-        assert_eq!(error, UnknownVariable { name: "STORY".into(), line: 2 });
+        let check = |text: &str, name: &str, nearest: Option<&'static str>| {
+            let error = Template::parse(&format!("a\nb {{{{{text}}}}}")).unwrap_err();
+            assert_eq!(error, UnknownVariable { name: name.into(), line: 2, nearest });
+        };
+        check("STORY", "STORY", Some("STORY_ID"));
+        check("XYZ", "XYZ", None);
+        check("X1", "X1", None);
+        check("story_id", "story_id", Some("STORY_ID"));
+        check("STORY-ID", "STORY-ID", Some("STORY_ID"));
+        check(" Story Title ", "Story Title", Some("STORY_TITLE"));
+        check("guardrail", "guardrail", Some("GUARDRAILS"));
+        let error = Template::parse("{{story_id}}").unwrap_err().to_string();
+        let told =
+            "line 1: {{story_id}} is not a variable of the prompt; did you mean {{STORY_ID}}?";
+        assert_eq!(error, told);
     }
 
     #[test]
     fn other_braces_and_values_with_braces_are_left_alone() {
         let values = Values { story_title: "{{FAILURE}}", ..Values::default() };
-        let template = Template::parse("{{ x }} {{}} {{STORY_TITLE}} {{").unwrap();
-        assert_eq!(template.render(&values), "{{ x }} {{}} {{FAILURE}} {{");
+        for text in [
+            "{{ x }}",
+            "{{}}",
+            "{{",
+            "{{ handlebars.path }}",
+            "{{ user }}",
+            "{{#if title}}",
+            "{{ 1 }}",
+        ] {
+            let template = Template::parse(&format!("{text} {{{{STORY_TITLE}}}}")).unwrap();
+            assert_eq!(template.render(&values), format!("{text} {{{{FAILURE}}}}"));
+        }
     }
 }

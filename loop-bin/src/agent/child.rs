@@ -85,16 +85,23 @@ impl Run {
     /// The usage limit that ended it, if one did; with its reset in Unix seconds, where told.
     pub(crate) fn usage_limit(&self) -> Option<Option<i64>> {
         let failed = self.exit_code() != Some(0);
+        let now = Timestamp::now();
         match &self.seen.verdict {
             Some(verdict) if verdict.is_error => {
-                let told = usage_limit::detect(&verdict.text, Timestamp::now());
+                // Why the session ended is told, and the text is then about something else.
+                let is_services = matches!(
+                    verdict.reason.as_deref(),
+                    None | Some("api_error" | "blocking_limit" | "error_during_execution")
+                );
+                let told = usage_limit::detect(&verdict.text, now).filter(|_| is_services);
                 let refused = matches!(verdict.api_status, Some(429 | 529)).then_some(None);
                 self.seen.rejected.or(told).or(refused)
             }
             Some(_) => None,
             None if failed => {
-                let text = format!("{}\n{}", self.seen.text, self.seen.complaints);
-                self.seen.rejected.or_else(|| usage_limit::detect(&text, Timestamp::now()))
+                let said = [&self.seen.text, &self.seen.complaints];
+                let told = said.into_iter().find_map(|text| usage_limit::detect(text, now));
+                self.seen.rejected.or(told)
             }
             None => None,
         }

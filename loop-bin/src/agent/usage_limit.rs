@@ -1,20 +1,57 @@
-//! A usage limit in the agent's own words. The wording changes with every release, so it is
-//! recognised by what all wordings share, and only where the agent failed.
+//! A usage limit in the words of the agent's client. Its wording changes with every release, so it
+//! is recognised by how such messages begin, and only as the last line of what was said: test output
+//! and code speak of rate limits as well.
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// Whether a text tells of a usage limit; with the time of its reset in Unix seconds, if it can be
-/// read.
+/// How a message of a client's about a limit begins, in lower case.
+const OPENINGS: [&str; 9] = [
+    "claude ai usage limit reached",
+    "claude usage limit reached",
+    "usage limit reached",
+    "you've hit your ",
+    "you have hit your ",
+    "you've reached your ",
+    "you have reached your ",
+    "you're out of extra usage",
+    "you are out of extra usage",
+];
+
+/// What may stand before `limit reached`: a length of time, or what is limited.
+const PERIODS: [&str; 11] = [
+    "claude", "opus", "sonnet", "haiku", "session", "hourly", "daily", "weekly", "5-hour", "7-day",
+    "usage",
+];
+
+/// What an error of the service speaks of when it is a limit.
+const CAUSES: [&str; 5] = ["429", "rate limit", "rate_limit", "usage limit", "quota"];
+
+/// Whether the last line of a text is a client's message about a usage limit; with the time of its
+/// reset in Unix seconds, if it can be read.
 pub(super) fn detect(text: &str, now: Timestamp) -> Option<Option<i64>> {
-    let text = text.to_lowercase();
-    let is_limit = ["usage limit", "rate limit", "session limit", "weekly limit", "hit your limit"]
-        .iter()
-        .any(|words| text.contains(words))
-        || text.contains("out of extra usage")
-        || text.contains("quota exceeded");
-    is_limit.then(|| epoch(&text).or_else(|| after(&text, now)).or_else(|| clock(&text, now)))
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    let line = line.to_lowercase().replace('\u{2019}', "'");
+    // Marks such as a bullet or a warning sign may stand before the first word.
+    let line = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    is_limit(line).then(|| epoch(line).or_else(|| after(line, now)).or_else(|| clock(line, now)))
+}
+
+fn is_limit(line: &str) -> bool {
+    if line.starts_with("api error") {
+        return CAUSES.iter().any(|cause| line.contains(cause));
+    }
+    let spoken_to = OPENINGS.iter().any(|opening| line.starts_with(opening));
+    // `You've hit your stride` is none.
+    (spoken_to && (line.contains("limit") || line.contains("usage"))) || names_a_period(line)
+}
+
+/// `5-hour limit reached ∙ resets 3pm`, `Opus weekly limit reached, resets at 12am`
+fn names_a_period(line: &str) -> bool {
+    let Some((before, after)) = line.split_once(" limit reached") else { return false };
+    let mut words = before.split_whitespace();
+    !before.is_empty() && after.contains("reset") && words.all(|word| PERIODS.contains(&word))
 }
 
 /// `…limit reached|1790000000`
@@ -92,7 +129,13 @@ mod tests {
             Some(Some("2026-11-16T10:30:00Z")),
         );
         check("weekly limit reached, resets at 12am (UTC)", Some(Some("2026-11-16T00:00:00Z")));
-        check("Rate limit: try again in 5 minutes.", Some(Some("2026-11-15T12:05:00Z")));
+        check("5-hour limit reached \u{2219} resets 3pm (UTC)", Some(Some("2026-11-15T15:00:00Z")));
+        check(
+            "You\u{2019}ve hit your usage limit. Try again in 5 minutes.",
+            Some(Some("2026-11-15T12:05:00Z")),
+        );
+        check("I ran the tests.\n\nClaude usage limit reached.\n\n", Some(None));
+        check("[API Error: You have exhausted your daily quota]", Some(None));
         check(
             "API Error: Request rejected (429) · This request would exceed your account's rate limit.",
             Some(None),
@@ -102,7 +145,30 @@ mod tests {
 
     #[test]
     fn other_failures_are_none() {
-        for text in ["", "error: limit must be positive", "tests failed", "no such file"] {
+        for text in [
+            "",
+            "error: limit must be positive",
+            "tests failed",
+            "no such file",
+            "API Error: Connection refused",
+            "You've hit your stride",
+        ] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn nor_is_test_output_that_speaks_of_limits() {
+        for text in [
+            "test_throttle - AssertionError: rate limit exceeded",
+            "rate limit exceeded",
+            "E   Exception: usage limit reached",
+            "assert 'Claude AI usage limit reached' in banner",
+            "expected: weekly limit reached, resets at 12am",
+            "Claude AI usage limit reached|1794830400\nFAILED test_banner.py::test_text",
+            "FAILED tests/test_api.py::test_429 - quota exceeded",
+            "disk quota exceeded",
+        ] {
             check(text, None);
         }
     }

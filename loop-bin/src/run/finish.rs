@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::fault;
 use ralph_core::settle;
-use ralph_core::state;
 
 use super::stage::Stage;
 use crate::agent::Descendants;
@@ -89,7 +88,7 @@ impl Stage {
         self.tell(back);
         fault::point("aside.restored");
         self.attempt = None;
-        self.note(&state::Event::LoopFinished { finish_type: finish.word().to_owned() });
+        self.note(&finish.told());
         self.receipts(state, finish);
         Event::Finished
     }

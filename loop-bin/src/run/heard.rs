@@ -42,6 +42,11 @@ impl Stage {
         own.any(|record| matches!(record.event, Event::RolledBack { .. }))
     }
 
+    /// Whether a hook rolled anything back, for whichever story: then it left a lesson.
+    pub(super) fn has_learned(&self) -> bool {
+        self.heard().iter().any(|record| matches!(record.event, Event::RolledBack { .. }))
+    }
+
     /// The last test run of the iteration, if it failed. An agent that prints plain text does not
     /// name its session, but its hooks tell the journal.
     pub(super) fn failed_run(&self, run: &Run) -> Option<FailedRun> {

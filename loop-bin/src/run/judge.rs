@@ -11,6 +11,10 @@ use crate::agent::{Run, RunEnd};
 use crate::complete::{Claim, ClaimStatus};
 use crate::step::WorkEnd;
 
+/// How often in a row a usage limit is waited for that names no reset, or one that has passed: with
+/// pauses that grow to half an hour, this is longer than the five hours of the usual limit.
+const MOST_BLIND_WAITS: u32 = 16;
+
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
 const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
@@ -42,6 +46,11 @@ impl Stage {
         if let Some(reset) = run.usage_limit() {
             return match self.too_late(reset) {
                 Some(why) => WorkEnd::Spent(why),
+                None if is_in_vain(reset, Timestamp::now(), self.quota_streak) => {
+                    WorkEnd::Failed(format!(
+                        "the agent reports a usage limit, and {MOST_BLIND_WAITS} waits did not end it"
+                    ))
+                }
                 None => WorkEnd::Quota(reset),
             };
         }
@@ -98,6 +107,11 @@ impl Stage {
     }
 }
 
+/// Whether one more wait would be as blind as all those before it, and they were enough.
+fn is_in_vain(reset: Option<i64>, now: Timestamp, waits: u32) -> bool {
+    waits >= MOST_BLIND_WAITS && reset.is_none_or(|reset| reset <= now.as_second())
+}
+
 /// What may be spent on a story, or on the whole run, is spent.
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
@@ -132,5 +146,24 @@ fn bad_exit(run: &Run) -> String {
     match said {
         Some(said) => format!("{how}\n{}", said.trim()),
         None => how,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_without_a_reset_is_not_waited_for_without_end() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        for (reset, waits, in_vain) in [
+            (None, 0, false),
+            (None, MOST_BLIND_WAITS - 1, false),
+            (None, MOST_BLIND_WAITS, true),
+            (Some(900), MOST_BLIND_WAITS, true),
+            (Some(1_100), MOST_BLIND_WAITS + 9, false),
+        ] {
+            assert_eq!(is_in_vain(reset, now, waits), in_vain, "{reset:?} {waits}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Settings and lifecycle scripts are put back as they were. What agents may write into, such as
 //! the progress, is put back only where it is gone; so are our own notes, which the stop hook may
-//! have changed meanwhile. The plan itself is repaired by the core.
+//! have changed meanwhile. The plan itself is repaired by the core. What is new among the settings,
+//! scripts and templates is taken away: see `strangers.rs`.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -10,6 +11,8 @@ use std::os::unix::fs::PermissionsExt;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
+
+use super::strangers::Steering;
 
 /// More than this is not kept; settings and scripts are small.
 const MOST: usize = 8 * 1024 * 1024;
@@ -19,6 +22,8 @@ const MOST: usize = 8 * 1024 * 1024;
 pub(super) struct Keepsake {
     files: Vec<Kept>,
     room: usize,
+    /// What steers us; none if that is not known.
+    steering: Option<Steering>,
 }
 
 /// A file as it was.
@@ -45,13 +50,15 @@ pub(super) enum Kind {
 impl Keepsake {
     /// Reads what is worth keeping; what cannot be read cannot be put back.
     pub(super) fn take(state: &StateDir) -> Self {
-        let mut keepsake = Self { files: Vec::new(), room: MOST };
+        let steering = Some(Steering::look(state));
+        let mut keepsake = Self { files: Vec::new(), room: MOST, steering };
         let entries = state.root().read_dir_utf8().into_iter().flatten().flatten();
         let users = entries.filter(|entry| StateDir::is_users(entry.file_name()));
         for entry in users {
             let fixed = [state.config(), state.lifecycle()].iter().any(|path| path == entry.path());
             keepsake.add(entry.path(), if fixed { Kind::Fixed } else { Kind::Shared });
         }
+        keepsake.add(&state.ignore_file(), Kind::Fixed);
         for path in [state.checkpoint(), state.attempt(), state.current_story()] {
             keepsake.add(&path, Kind::Note);
         }
@@ -61,7 +68,7 @@ impl Keepsake {
 
     /// One of files that were kept elsewhere.
     pub(super) fn of(files: Vec<Kept>) -> Self {
-        Self { files, room: 0 }
+        Self { files, room: 0, steering: None }
     }
 
     /// The files.
@@ -99,6 +106,24 @@ impl Keepsake {
             Kind::Shared => kept.is_missing() || state::in_the_way(&kept.path, false).is_some(),
             Kind::Note => kept.is_missing() && wiped,
         })
+    }
+
+    /// Takes away what steers us and was not there before; names it and where it is kept. Lessons
+    /// stay if a hook of ours learned something.
+    pub(super) fn take_away_new(
+        &self,
+        state: &StateDir,
+        has_learned: bool,
+    ) -> io::Result<Vec<(Utf8PathBuf, Utf8PathBuf)>> {
+        let new = self.steering.as_ref().map(|before| before.new_since(state)).unwrap_or_default();
+        let keep = |path: Utf8PathBuf| {
+            let kept = state::keep_as_found(&path, &state.logs())?;
+            Ok((path, kept))
+        };
+        new.into_iter()
+            .filter(|path| !has_learned || *path != state.guardrails())
+            .map(keep)
+            .collect()
     }
 
     /// Puts back the record of the run, which names the work that was kept aside.

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use ralph_core::config::{Config, Mode};
+use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::git::{self, Repo, Status};
-use ralph_core::plan::{FindError, Plan};
+use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
 use ralph_core::prompt::{self, Template};
-use ralph_core::settle::Report;
+use ralph_core::settle::{self, Report};
 use ralph_core::state::{self, StateDir};
 
 use super::Request;
@@ -73,6 +73,15 @@ enum NotReady {
     AgentCommand { line: String, flaw: String },
     #[error("{path}: {source}")]
     Prompt { path: String, source: prompt::UnknownVariable },
+    #[error(
+        "{path} is empty, so the agent would be told nothing; write a prompt or remove the file"
+    )]
+    EmptyPrompt { path: String },
+    #[error(
+        "{path} is a folder, and progress is written into a file; name one with --progress or \
+         PROGRESS_PATH"
+    )]
+    ProgressIsFolder { path: String },
 }
 
 /// The project as it was found, without a change to it.
@@ -82,6 +91,8 @@ pub(crate) struct Ground {
     pub(crate) repo: Repo,
     /// None if planning is to write it.
     pub(crate) plan: Option<Plan>,
+    /// What was given on the command line, and what the plan's own files say in its place.
+    pub(crate) flags: Vec<Flag>,
     /// The agent's program, if it cannot be found.
     pub(crate) missing_agent: Option<String>,
 }
@@ -89,16 +100,26 @@ pub(crate) struct Ground {
 /// Finds everything and checks what can be checked without writing.
 pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let project = here::project(env)?;
-    let config = here::config(&project, env, &request.flags)?;
+    let mut config = here::config(&project, env, &request.flags)?;
     let line = &config.agent.command;
     if let Some(flaw) = agent::flaw_in(line) {
         return Err(Failure::usage(NotReady::AgentCommand { line: line.clone(), flaw }));
     }
+    let mut flags = request.flags.clone();
     let plan = here::plan(&project, env, &config);
     let plan = match plan {
         Ok(plan) => {
             refuse_links(&plan)?;
+            let progress = settle::progress_path(&config.run, project.root(), plan.path());
+            if progress.is_dir() {
+                let path = progress.into_string();
+                return Err(Failure::usage(NotReady::ProgressIsFolder { path }));
+            }
             template(&plan)?;
+            if let Some(flag) = iterations_of(&plan, &project, env, &flags)? {
+                flags.push(flag);
+                config = here::config(&project, env, &flags)?;
+            }
             Some(plan)
         }
         // Planning writes the plan, so there may be none yet.
@@ -115,7 +136,27 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let path = env.get("PATH").unwrap_or_default();
     let missing = program.filter(|program| !agent::is_found(program, &path, project.root()));
     let missing_agent = missing.map(str::to_owned);
-    Ok(Ground { project, config, repo, plan, missing_agent })
+    Ok(Ground { project, config, repo, plan, flags, missing_agent })
+}
+
+/// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
+/// flag it reaches the hooks as well.
+fn iterations_of(
+    plan: &Plan,
+    project: &Project,
+    env: &Env,
+    flags: &[Flag],
+) -> Result<Option<Flag>, Failure> {
+    const KEY: &str = "loop.max_iterations";
+    let path = StateDir::loop_progress_beside(plan.path());
+    if plan.format() != Format::FeatureList || !path.is_file() {
+        return Ok(None);
+    }
+    if Config::is_given(&project.own_state().config(), env, flags, KEY) {
+        return Ok(None);
+    }
+    let limit = LoopProgress::parse(&fs_err::read(&path)?).max_iterations;
+    Ok(limit.map(|limit| Flag::new(KEY, limit.to_string())))
 }
 
 /// Before an agent worked for nothing.
@@ -131,6 +172,9 @@ fn refuse_links(plan: &Plan) -> Result<(), Failure> {
 pub(crate) fn template(plan: &Plan) -> Result<Template, Failure> {
     let path = StateDir::prompt_beside(plan.path());
     let parsed = match fs_err::read_to_string(&path) {
+        Ok(text) if text.trim().is_empty() => {
+            return Err(Failure::usage(NotReady::EmptyPrompt { path: path.into_string() }));
+        }
         Ok(text) => Template::parse(&text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Template::parse(prompt::BUILDING)
@@ -141,18 +185,18 @@ pub(crate) fn template(plan: &Plan) -> Result<Template, Failure> {
 }
 
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
-pub(super) fn prepare(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
+pub(super) fn prepare(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     if let Some(program) = ground.missing_agent.clone() {
         return Err(NotReady::NoAgent { program }.into());
     }
-    let mut stage = enter(env, request, ground)?;
+    let mut stage = enter(env, ground)?;
     stage.refuse_or_keep_aside()?;
     Ok(stage)
 }
 
 /// Takes the locks, and takes over from a run that never got to its end.
-pub(super) fn enter(env: &Env, request: &Request, ground: Ground) -> Result<Stage, Failure> {
-    let Ground { project, config, repo, plan, missing_agent: _ } = ground;
+pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
+    let Ground { project, config, repo, plan, flags, missing_agent: _ } = ground;
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
         None => project.own_state().plan(1),
@@ -171,7 +215,7 @@ pub(super) fn enter(env: &Env, request: &Request, ground: Ground) -> Result<Stag
     agent::adopt_orphans();
     let before = Record::load(project.own_state())?;
     let mut stage = Stage {
-        flags: request.flags.clone(),
+        flags,
         interrupts: Interrupts::listen()?,
         run: run_name(),
         counters: Counters::default(),

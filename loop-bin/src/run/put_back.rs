@@ -23,7 +23,7 @@ enum StaysAside {
 pub(crate) fn put_back_aside(env: &Env) -> Result<(), Failure> {
     let request = Request { flags: Vec::new() };
     refuge::bring_back(env, &request)?;
-    let mut stage = enter(env, &request, ground(env, &request)?)?;
+    let mut stage = enter(env, ground(env, &request)?)?;
     if let (Some(name), true) = (stage.aside.clone(), stage.attempt.is_some()) {
         return Err(StaysAside::UnderWay { name }.into());
     }

@@ -9,7 +9,7 @@ use ralph_core::fault;
 use ralph_core::git::{Repo, Status};
 use ralph_core::plan::progress;
 use ralph_core::project::Project;
-use ralph_core::settle::{Attempt, Place, Report};
+use ralph_core::settle::{Attempt, Place, Report, progress_path};
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
@@ -127,10 +127,7 @@ impl Stage {
     /// Whether a path below the top of the work tree belongs to the loop.
     pub(crate) fn is_ours(&self, path: &std::path::Path) -> bool {
         let full = self.repo.top().join(path);
-        let progress = match self.config.run.progress.as_str() {
-            "" => StateDir::progress_beside(&self.plan),
-            path => self.project.root().join(path),
-        };
+        let progress = progress_path(&self.config.run, self.project.root(), &self.plan);
         self.repo.is_untouched(path)
             || same_file(&full, self.plan.as_std_path())
             || same_file(&full, progress.as_std_path())

@@ -48,34 +48,39 @@ impl Stage {
             let journal = self.journal();
             settle::recover(&self.place(&journal))?
         };
-        let settled = self.settled_in_session(&attempt, &recovered)?;
-        match settled {
+        match self.settled_in_session(&attempt, &recovered)? {
             None => self.worked(&attempt, &run, left),
-            Some(SettledThere { next: None, stories, iteration }) => {
-                self.take_back_afterthoughts(&attempt)?;
-                self.report = report_of(&run, None);
-                Ok(Event::SettledInSession {
-                    stories,
-                    spent: spent_by(&run),
-                    iteration,
-                    next: None,
-                })
-            }
-            Some(SettledThere { next: Some(next), stories, iteration }) => {
-                self.attempt = Some(next.clone());
-                let spent = spent_by(&run);
-                let next = match self.worked(&next, &run, left)? {
-                    Event::Worked { end, exit_code, failures, .. }
-                        if !self.drop_untouched(&next, &end)? =>
-                    {
-                        Some(SentOnTo { story: next.story, end, exit_code, failures })
-                    }
-                    _ => {
-                        self.attempt = Some(attempt);
+            Some(SettledThere { stories, iteration, next }) => {
+                let next = match next {
+                    None => {
+                        self.take_back_afterthoughts(&attempt)?;
+                        self.report = report_of(&run, None);
                         None
                     }
+                    Some(next) => self.sent_on_to(next, attempt, &run, left)?,
                 };
-                Ok(Event::SettledInSession { stories, spent, iteration, next })
+                let (spent, exit_code) = (spent_by(&run), run.exit_code());
+                Ok(Event::SettledInSession { stories, spent, exit_code, iteration, next })
+            }
+        }
+    }
+
+    /// The story that the session was sent on to; none if it did not begin with it.
+    fn sent_on_to(
+        &mut self,
+        next: Attempt,
+        first: Attempt,
+        run: &Run,
+        left: Option<&'static str>,
+    ) -> Result<Option<SentOnTo>, Failure> {
+        self.attempt = Some(next.clone());
+        match self.worked(&next, run, left)? {
+            Event::Worked { end, failures, .. } if !self.drop_untouched(&next, &end)? => {
+                Ok(Some(SentOnTo { story: next.story, end, failures }))
+            }
+            _ => {
+                self.attempt = Some(first);
+                Ok(None)
             }
         }
     }
@@ -167,6 +172,11 @@ impl Stage {
         }
         for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
+        }
+        for (path, kept) in keepsake.take_away_new(self.state(), self.has_learned())? {
+            self.view.warn(format!(
+                "the agent made {path}, which is yours to make; it has no effect, and is kept as {kept}"
+            ));
         }
         settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
         self.locks.take_again(&self.project, &self.repo)?;

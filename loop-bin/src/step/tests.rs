@@ -73,20 +73,22 @@ fn a_story_is_done_and_the_plan_complete() {
 #[test]
 fn stories_that_were_settled_in_the_session_count() {
     let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 7 };
-    let settled = Event::SettledInSession { stories: 3, spent, iteration: 4, next: None };
+    let settled =
+        Event::SettledInSession { stories: 3, spent, exit_code: Some(1), iteration: 4, next: None };
     let mut now = state(|_| ());
     now.counters.idle = 2;
     let now = check(now, vec![(settled, Action::RunPostIteration(Outcome::Success)), again()]);
     assert_eq!((now.counters.commits, now.counters.iteration, now.counters.idle), (3, 4, 0));
-    assert_eq!(now.counters.spent, spent);
+    assert_eq!((now.counters.spent, now.counters.last_exit_code), (spent, Some(1)));
 }
 
 #[test]
 fn the_last_story_of_a_session_is_an_attempt_like_others() {
-    let next = |end| SentOnTo { story: "US-002".into(), end, exit_code: Some(3), failures: 0 };
+    let next = |end| SentOnTo { story: "US-002".into(), end, failures: 0 };
     let settled = |end| Event::SettledInSession {
         stories: 1,
         spent: Spent::default(),
+        exit_code: Some(3),
         iteration: 2,
         next: Some(next(end)),
     };

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ralph_core::state;
 use serde::{Deserialize, Serialize};
 
 /// What a run has done so far; kept on disk, so that a run goes on after a crash.
@@ -68,7 +69,13 @@ pub(crate) enum Event {
     Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32>, failures: u64 },
     /// The stop hook settled stories in the agent's session; `next` is what it was sent on to and
     /// did not get settled there.
-    SettledInSession { stories: u64, spent: Spent, iteration: u64, next: Option<SentOnTo> },
+    SettledInSession {
+        stories: u64,
+        spent: Spent,
+        exit_code: Option<i32>,
+        iteration: u64,
+        next: Option<SentOnTo>,
+    },
     /// The attempt was settled, or could not be.
     Settled(Settlement),
     /// The tree is as it was before the attempt; `changed` tells whether the attempt had done
@@ -95,7 +102,6 @@ pub(crate) enum Event {
 pub(crate) struct SentOnTo {
     pub(crate) story: String,
     pub(crate) end: WorkEnd,
-    pub(crate) exit_code: Option<i32>,
     pub(crate) failures: u64,
 }
 
@@ -200,6 +206,15 @@ pub(crate) enum Finish {
 }
 
 impl Finish {
+    /// What the journal says of it.
+    pub(crate) fn told(&self) -> state::Event {
+        let reason = match self {
+            Self::Error(why) | Self::Budget(why) => Some(why.clone()),
+            _ => None,
+        };
+        state::Event::LoopFinished { finish_type: self.word().to_owned(), reason }
+    }
+
     /// The documented finish type.
     pub(crate) fn word(&self) -> &'static str {
         match self {

@@ -295,7 +295,7 @@ fn a_feature_list_and_its_counter_are_kept_up() {
     assert!(environment.contains(&format!("PLAN_PATH={folder}/feature_list.json\n")));
     assert!(!environment.contains("RALPH_LOOP_DIR"), "the list is ours, not another loop's");
     assert_eq!(stage.read("work/feature_list.json"), list.replace("false", "true"));
-    let counter = "- Iteration: 1\n- Max Iterations: 50\n- Status: COMPLETE\n";
+    let counter = "- Iteration: 1\n- Max Iterations: 9\n- Status: COMPLETE\n";
     assert_eq!(stage.read("work/progress.txt"), counter);
 }
 

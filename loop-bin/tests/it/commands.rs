@@ -119,6 +119,19 @@ fn the_demo_shows_a_rollback_and_a_recovery_in_seconds() {
 }
 
 #[test]
+fn init_names_the_plan_that_will_be_used() {
+    let repo = test_support::TestRepo::new();
+    repo.write("IMPLEMENTATION_PLAN.md", ONE);
+    let (code, out, err) = crate::ralph_loop(repo.root(), &["init"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("write your stories into IMPLEMENTATION_PLAN.md, and commit"), "{out}");
+    assert!(!repo.root().join(".ralph/PRD-1").exists());
+    let fresh = test_support::TestRepo::new();
+    let (_, out, _) = crate::ralph_loop(fresh.root(), &["init"]);
+    assert!(out.contains("write your stories into .ralph/PRD-1/plan.md, and commit"), "{out}");
+}
+
+#[test]
 fn planning_writes_the_plan_and_nothing_else() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; printf -- '- [ ] US-001: First\\n- [ ] US-002: Second\\n' >.ralph/PRD-1/plan.md; echo x >code.txt";

@@ -115,3 +115,19 @@ fn a_git_hook_that_refuses_is_for_the_agent_to_satisfy() {
     stage.run(&["--attempts", "2"]).ended(1).says("the commit was refused: no good");
     assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 2));
 }
+
+#[test]
+fn planning_ticks_nothing() {
+    let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n");
+    let new = "- [x] US-003: New\\n- [x] US-001: First\\n- [x] US-002: Second, reworded\\n";
+    let agent = format!("cat >/dev/null; printf -- '{new}' >{PLAN}");
+    let ran = stage.run(&["--mode", "planning", "--agent", &agent]);
+    ran.ended(0).says("the agent ticked US-003, US-002 while planning").says("2 open stories");
+    let kept = "- [ ] US-003: New\n- [x] US-001: First\n- [ ] US-002: Second, reworded\n";
+    assert_eq!(stage.plan(), kept);
+    assert!(stage.events().contains(&"plan_repaired".to_owned()));
+    let ticks = format!("cat >/dev/null; sed -i 's/\\[ \\]/[x]/' {PLAN}");
+    stage.run(&["--mode", "planning", "--agent", &ticks]).ended(4);
+    assert_eq!(stage.plan(), kept);
+    stage.run(&[]).ended(0).says("2 stories committed");
+}

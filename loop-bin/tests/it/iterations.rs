@@ -194,3 +194,36 @@ fn a_hook_that_failed_is_told_to_the_user() {
     older.repo.write(".ralph/.hook-error.json", failure.replace("2999", "1999"));
     assert!(!older.run(&[]).out.contains("it broke"), "it is not of this run");
 }
+
+#[test]
+fn control_characters_in_a_title_do_no_harm() {
+    let plan = "- [ ] US-001: Nul\0 and \u{7}bell\n- [ ] no id \0 here\n";
+    let stage = Stage::new("works", plan);
+    stage.run(&[]).ended(0).says("2 stories committed in 2 iterations");
+    assert_eq!(stage.subjects()[1], "feat(US-001): Nul and bell");
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
+}
+
+#[test]
+fn the_limit_beside_a_feature_list_counts_where_nobody_set_another() {
+    let stage = Stage::new("works", ONE);
+    let features: Vec<String> = (1..=4)
+        .map(|n| format!("{{\"id\":{n},\"description\":\"Feature {n}\",\"passes\":false}}"))
+        .collect();
+    let list = format!("{{\"total_features\":4,\"features\":[{}]}}", features.join(","));
+    stage.repo.write("work/feature_list.json", list);
+    let counter = "- Iteration: 0\n- Max Iterations: 2\n- Status: READY\n";
+    stage.repo.write("work/progress.txt", counter);
+    stage.repo.remove(PLAN);
+    stage.repo.git(["add", "-A"]);
+    stage.repo.git(["commit", "-qm", "plan"]);
+    let run = |args: &[&str]| -> Ran {
+        let mut command = stage.command(args);
+        command.env("RALPH_LOOP_DIR", stage.repo.root().join("work")).output().unwrap().into()
+    };
+    run(&[]).ended(0).says("finished (max_iterations): 2 stories committed");
+    let now = stage.read("work/progress.txt");
+    assert!(now.contains("- Iteration: 2\n- Max Iterations: 2\n"), "{now}");
+    run(&["--max-iterations", "1"]).ended(0).says("1 story committed");
+    assert!(stage.read("work/progress.txt").contains("- Max Iterations: 1\n"));
+}

@@ -38,7 +38,21 @@ fn what_is_not_understood_is_refused_before_anything_runs() {
     stage.repo.remove(".ralph/config.toml");
     stage.repo.write(".ralph/PRD-1/prompt.md", "Do {{STORYID}}");
     stage.run(&[]).ended(2).says("STORYID");
+    for (prompt, told) in [
+        ("Do {{story_id}}", "did you mean {{STORY_ID}}?"),
+        ("Do {{STORY-ID}}", "did you mean {{STORY_ID}}?"),
+        (" \n", "prompt.md is empty"),
+    ] {
+        stage.repo.write(".ralph/PRD-1/prompt.md", prompt);
+        stage.run(&[]).ended(2).says(told);
+    }
     stage.repo.remove(".ralph/PRD-1/prompt.md");
+    for nothing in ["", "  ", "# cargo test"] {
+        stage.run(&["--verify", nothing]).ended(2).says("--verify: ").says("runs nothing");
+    }
+    let mut command = stage.command(&[]);
+    let ran: Ran = command.env("PROGRESS_PATH", ".").output().unwrap().into();
+    ran.ended(2).says("is a folder, and progress is written into a file");
     stage.run(&["--agent", "no-such-agent --flag"]).ended(1).says("was not found");
     stage.repo.write(".ralph/PRD-1/plan.md", "no story\n");
     stage.run(&[]).ended(1).says("plan.md");
@@ -104,6 +118,19 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
 }
 
 #[test]
+fn a_failure_that_speaks_of_limits_is_a_failure() {
+    let text = "test_throttle - AssertionError: rate limit exceeded";
+    let result = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"terminal_reason":"max_turns","result":"Claude AI usage limit reached|4000000000"}"#;
+    for said in [text, result] {
+        let stage = Stage::new("works", TWO);
+        let agent = format!("cat >/dev/null; echo half >half.txt; echo '{said}'; exit 1");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        ran.ended(1).says("US-001 is set aside").says("US-002 is set aside");
+        assert!(!ran.out.contains("usage limit is reached"), "{}", ran.out);
+    }
+}
+
+#[test]
 fn a_reset_in_the_far_future_ends_the_run() {
     for reset in [4_000_000_000, i64::MAX] {
         let stage = Stage::new("works", TWO);
@@ -144,6 +171,31 @@ fn a_dry_run_writes_nothing() {
     stage.repo.write(".ralph/config.toml", "[loop]\ndry_run = true\n");
     stage.run(&[]).ended(0).says("US-001 First");
     stage.run(&["--dry-run=false", "--max-iterations", "1"]).ended(0).says("US-001 done");
+}
+
+#[test]
+fn a_dry_run_is_one_object_of_json_where_that_is_wanted() {
+    let stage = Stage::new("works", TWO);
+    let ran =
+        stage.run(&["--dry-run", "--json", "--verify", "cargo test", "--max-iterations", "9"]);
+    let found: serde_json::Value = serde_json::from_str(&ran.ended(0).out).unwrap();
+    assert_eq!(found["plan"]["next"], serde_json::json!({"id": "US-001", "title": "First"}));
+    assert_eq!((&found["plan"]["open"], &found["max_iterations"]), (&2.into(), &9.into()));
+    assert_eq!(found["verify"], serde_json::json!(["cargo test"]));
+    assert_eq!((&found["mode"], &found["rollback"]), (&"building".into(), &"failure".into()));
+}
+
+#[test]
+fn an_error_is_in_the_events_with_its_reason() {
+    let stage = Stage::new("fails", TWO);
+    let ran = stage.run(&["--json", "--attempts", "1"]);
+    let last = ran.ended(1).out.lines().last().unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    assert_eq!((&last["event"], &last["finish_type"]), (&"loop_finished".into(), &"error".into()));
+    let reason = last["reason"].as_str().unwrap();
+    assert!(reason.starts_with("no story is left to work on; blocked: US-001, US-002"), "{reason}");
+    let fine = Stage::new("works", TWO);
+    assert!(!fine.run(&["--json"]).ended(0).out.contains("\"reason\""));
 }
 
 #[test]

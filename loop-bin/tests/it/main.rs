@@ -36,6 +36,7 @@ mod scripts;
 mod sessions;
 mod signals;
 mod stage;
+mod steering;
 mod undo;
 mod view;
 

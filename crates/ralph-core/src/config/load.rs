@@ -51,6 +51,18 @@ impl Config {
         }
     }
 
+    /// Whether a flag, a variable or the file gives a key a value of its own.
+    pub fn is_given(path: &Utf8Path, env: &Env, flags: &[Flag], key: &str) -> bool {
+        let in_file = || {
+            let table: Table = fs_err::read_to_string(path).ok()?.parse().ok()?;
+            let (outer, inner) = key.split_once('.')?;
+            table.get(outer)?.get(inner).map(drop)
+        };
+        flags.iter().any(|flag| flag.key == key)
+            || Key::find(key).and_then(|key| env.get(key.env?)).is_some()
+            || in_file().is_some()
+    }
+
     /// The same from a text that was read already; `path` is for messages.
     pub fn from_parts(
         path: &str,
@@ -63,6 +75,9 @@ impl Config {
             toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
         let layers = overrides(env, flags)?;
         let config = if layers.is_empty() { config } else { config.overlaid(layers)? };
+        if let Some(command) = config.verify.commands.iter().find(|command| runs_nothing(command)) {
+            return Err(empty_check(path, text, env, flags, command));
+        }
         config.guard.validate().map_err(|e| ConfigError::about(path, text, &e.to_string()))?;
         let globs = config.scope.paths.iter().chain(config.scope.stories.values().flatten());
         for glob in globs.chain(&config.tests.files).chain(&config.stop.subagents) {
@@ -88,6 +103,30 @@ impl Config {
                 table.try_into().map_err(|e: toml::de::Error| failure(&origin, e.message()))?;
         }
         Ok(config)
+    }
+}
+
+/// Whether a shell would find nothing to run in a command.
+fn runs_nothing(command: &str) -> bool {
+    command.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
+}
+
+/// A check that checks nothing always passes, so it is told where it was given.
+fn empty_check(path: &str, text: &str, env: &Env, flags: &[Flag], command: &str) -> ConfigError {
+    let message = format!(
+        "`{command}` runs nothing, so it would pass whatever the agent does; give a command, or \
+         leave it out"
+    );
+    let key = Key::find("verify.commands");
+    let is_flag = flags.iter().any(|flag| flag.key == "verify.commands" && flag.value == command);
+    let variable = key.and_then(|key| key.env).filter(|name| env.get(name).is_some());
+    match (is_flag, variable) {
+        (true, _) => ConfigError::Value { origin: "--verify".to_owned(), message },
+        (false, Some(variable)) => ConfigError::Value { origin: variable.to_owned(), message },
+        (false, None) => {
+            let line = text.lines().position(|line| line.trim_start().starts_with("commands"));
+            ConfigError::File { path: path.to_owned(), line: line.unwrap_or(0) + 1, message }
+        }
     }
 }
 

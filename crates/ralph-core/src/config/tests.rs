@@ -162,3 +162,24 @@ fn variables_and_flags_are_used_once_and_every_flag_has_a_variable() {
     assert_eq!(flags.len(), KEYS.iter().filter(|key| key.flag.is_some()).count());
     assert!(KEYS.iter().all(|key| key.flag.is_none() || key.env.is_some()));
 }
+
+#[test]
+fn a_check_that_runs_nothing_is_refused_where_it_was_given() {
+    let refused = |text: &str, env: &[(&str, &str)], flag: Option<&str>| {
+        let flags: Vec<Flag> =
+            flag.map(|value| Flag::new("verify.commands", value)).into_iter().collect();
+        let env = Env::of(env.iter().copied());
+        Config::from_parts("c.toml", text, &env, &flags).unwrap_err().to_string()
+    };
+    for nothing in ["", "  ", "# cargo test", "\n# a\n  # b\n"] {
+        let error = refused("", &[], Some(nothing));
+        assert!(error.starts_with("--verify: `"), "{error}");
+    }
+    let error = refused("", &[("RALPH_VERIFY", "true,# cargo test")], None);
+    assert!(error.starts_with("RALPH_VERIFY: `# cargo test` runs nothing"), "{error}");
+    let error = refused("[verify]\ncommands = [\"true\", \"\"]\n", &[], None);
+    assert!(error.starts_with("c.toml:2: `` runs nothing"), "{error}");
+    let env = Env::of([("", "")]);
+    let fine = [Flag::new("verify.commands", "# unit tests\ncargo test # all")];
+    Config::from_parts("c.toml", "", &env, &fine).unwrap();
+}

@@ -31,7 +31,7 @@
 //! | `json.rs`, `feature_list.rs`, `prd.rs` | JSON in place; the two shapes of JSON plans |
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking and blocking |
-//! | `repair.rs`, `merge.rs` | what the agent may not do to a plan |
+//! | `repair.rs`, `merge.rs`, `planned.rs` | what the agent may not do to a plan |
 //! | `find.rs`, `known_story.rs` | which of several files is the plan; what it said about a story |
 //! | `progress.rs`, `loop_progress.rs` | `progress.md`; `progress.txt` |
 
@@ -50,6 +50,7 @@ mod loop_progress;
 mod markdown;
 mod merge;
 mod parse;
+mod planned;
 mod prd;
 pub mod progress;
 mod repair;
@@ -63,6 +64,7 @@ pub use ids::is_safe_id;
 pub use known_story::{Answer, KnownStory, Question};
 pub use loop_progress::{LoopField, LoopProgress};
 pub use parse::{Error, MAX_PLAN_BYTES, Problem};
+pub use planned::{Planned, untick_new};
 pub use repair::{Finding, Repaired, repair};
 pub use select::Next;
 pub use story::{Counts, Format, Options, Plan, State, Story, Warning};

@@ -185,8 +185,8 @@ pub(super) fn remove_if_there(path: &Utf8Path) -> io::Result<()> {
     }
 }
 
-/// Beside the plan, unless the user wants it elsewhere.
-fn progress_path(settings: &LoopSettings, root: &Utf8Path, plan: &Utf8Path) -> Utf8PathBuf {
+/// Where progress is written: beside the plan, unless the user wants it elsewhere.
+pub fn progress_path(settings: &LoopSettings, root: &Utf8Path, plan: &Utf8Path) -> Utf8PathBuf {
     match settings.progress.as_str() {
         "" => StateDir::progress_beside(plan),
         path => root.join(path),

@@ -51,7 +51,7 @@ mod repaired_plan;
 mod repository;
 mod uncovered;
 
-pub use attempt::{Attempt, begin, end, forget, resume};
+pub use attempt::{Attempt, begin, end, forget, progress_path, resume};
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
 pub use interrupted::{abandon, is_moved_since, is_settling};
 pub use procedure::{

@@ -114,6 +114,11 @@ impl StateDir {
         self.root.join("config.toml")
     }
 
+    /// What git is not to see of the folder.
+    pub fn ignore_file(&self) -> Utf8PathBuf {
+        self.root.join(IGNORE_FILE)
+    }
+
     /// The folder of one numbered plan: `PRD-3`.
     pub fn prd(&self, number: u32) -> Utf8PathBuf {
         self.root.join(format!("PRD-{number}"))
@@ -318,7 +323,7 @@ impl StateDir {
     /// the user is not among them.
     pub fn files(&self) -> Vec<Utf8PathBuf> {
         vec![
-            self.root.join(IGNORE_FILE),
+            self.ignore_file(),
             self.attempt(),
             self.checkpoint(),
             self.claim(),
@@ -351,14 +356,14 @@ impl StateDir {
 
     /// Whether the `.gitignore` is as we wrote it, so that git sees nothing of the state.
     pub fn is_hidden(&self) -> bool {
-        let path = self.root.join(IGNORE_FILE);
+        let path = self.ignore_file();
         fs_err::read(path).is_ok_and(|text| text == GITIGNORE.as_bytes())
     }
 
     /// Makes the folder and its `.gitignore` where they are missing; a `.gitignore` that somebody
     /// changed is theirs.
     pub fn prepare(&self) -> std::io::Result<()> {
-        let path = self.root.join(IGNORE_FILE);
+        let path = self.ignore_file();
         if path.symlink_metadata().is_ok() {
             return Ok(());
         }

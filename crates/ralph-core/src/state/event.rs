@@ -105,6 +105,8 @@ pub enum Event {
     },
     LoopFinished {
         finish_type: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// An event of a newer version, kept apart so that the rest of the journal stays readable.
     #[serde(other, skip_serializing)]

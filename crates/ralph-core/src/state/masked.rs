@@ -26,6 +26,9 @@ impl Event {
             Self::Prompt { prompt } => Self::Prompt { prompt: mask(&prompt) },
             Self::StorySetAside { why } => Self::StorySetAside { why: mask(&why) },
             Self::PlanRepaired { findings } => Self::PlanRepaired { findings: all(&findings) },
+            Self::LoopFinished { finish_type, reason } => {
+                Self::LoopFinished { finish_type, reason: reason.as_deref().map(mask) }
+            }
             Self::HookError { failure } => Self::HookError { failure: failure.masked() },
             other => other,
         }
@@ -61,6 +64,7 @@ mod tests {
         check(&Event::StopAllowed { status: "x".into(), note: Some(text()) });
         check(&Event::Prompt { prompt: text() });
         check(&Event::StorySetAside { why: text() });
+        check(&Event::LoopFinished { finish_type: "error".into(), reason: Some(text()) });
         check(&Event::PlanRepaired { findings: vec![text()] });
         let failure = HookFailure { hook_event: None, phase: "parsing".into(), error: text() };
         check(&Event::HookError { failure });

@@ -237,7 +237,13 @@ pub fn in_the_way(path: &Utf8Path, links: bool) -> Option<Utf8PathBuf> {
 pub fn keep_as_found(path: &Utf8Path, folder: &Utf8Path) -> io::Result<Utf8PathBuf> {
     let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
     let name = path.file_name().unwrap_or("state");
-    let kept = folder.join(format!("as-found-{time}-{name}"));
+    let mut kept = folder.join(format!("as-found-{time}-{name}"));
+    let mut count = 2;
+    // A rename replaces, and several files of one name may be moved within a millisecond.
+    while kept.symlink_metadata().is_ok() {
+        kept = folder.join(format!("as-found-{time}-{count}-{name}"));
+        count += 1;
+    }
     prepare_parent(&kept)?;
     fs::rename(path, &kept)?;
     Ok(kept)
