@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::command::GitError;
 use super::repo::Repo;
 use super::restore::Target;
+use super::sighting::Position;
 use super::status::Status;
 
 /// Branches that are not checked out, with their tips; none for one that is not there.
@@ -92,6 +93,11 @@ pub(super) fn move_branches(repo: &Repo, target: &Target, others: &Tips) -> Resu
         };
     }
     Ok(())
+}
+
+/// Where HEAD is once a target has been returned to.
+pub(super) fn position(target: &Target, now: &Status) -> Position {
+    Position { branch: branch_of(target, now), commit: target.head().map(str::to_owned) }
 }
 
 /// A bare commit says nothing about the branch: then HEAD stays on the one it is on.

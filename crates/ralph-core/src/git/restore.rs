@@ -314,7 +314,8 @@ fn endangered(
     let with_index =
         matches!(target, Target::Snapshot(snapshot) if snapshot.record.index_time.is_some());
     let replaced_by = Some(target.tree().to_owned());
-    Ok(Extra { files, commits, branches, replaced_by, with_index, ..Extra::default() })
+    let left_at = Some(head::position(target, status));
+    Ok(Extra { files, commits, branches, replaced_by, left_at, with_index, ..Extra::default() })
 }
 
 /// What differs between the commit that is checked out and that of the target.

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::repo::Repo;
 use crate::state;
 
 /// A place of HEAD: the branch, none if it is detached; and the commit, none if there is none yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The branch.
     pub branch: Option<String>,

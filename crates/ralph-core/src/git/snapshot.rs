@@ -23,6 +23,7 @@ use super::ledger;
 use super::nested::{self, Inner};
 use super::own_rules;
 use super::repo::{Repo, RepoError};
+use super::sighting::Position;
 use super::status::Status;
 
 /// The version of the record's format.
@@ -86,6 +87,9 @@ pub struct Record {
     /// The commit whose files took the place of these, for showing the difference.
     #[serde(default)]
     pub replaced_by: Option<String>,
+    /// Where HEAD was then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_at: Option<Position>,
     /// The ignore rules of the repository itself (`info/exclude`), if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_rules: Option<String>,
@@ -145,6 +149,8 @@ pub(super) struct Extra {
     pub(super) branches: BTreeMap<String, Option<String>>,
     /// The commit whose files are about to take the place of these.
     pub(super) replaced_by: Option<String>,
+    /// Where HEAD will be then.
+    pub(super) left_at: Option<Position>,
     /// Keep the index file although nothing is staged.
     pub(super) with_index: bool,
     /// What is known of the repositories inside.
@@ -203,6 +209,7 @@ impl Snapshot {
             run: extra.run.clone(),
             branches: extra.branches.clone(),
             replaced_by: extra.replaced_by.clone(),
+            left_at: extra.left_at.clone(),
             own_rules: own_rules::read(repo),
         };
         let mut record_files = vec![
@@ -238,6 +245,7 @@ impl Snapshot {
             run: None,
             branches: BTreeMap::new(),
             replaced_by: None,
+            left_at: None,
             own_rules: None,
         };
         Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }

@@ -28,29 +28,13 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     let found = find(repo, id)?;
     let attempt = Snapshot::load(repo, &found.name).map_err(RestoreError::from)?;
     let now = Status::read(repo)?;
-    let left = left_at(repo, &attempt)?;
-    let is_there = now.head == left.commit && now.branch == left.branch;
+    let here = Position { branch: now.branch.clone(), commit: now.head.clone() };
+    let is_there = attempt.record.left_at.as_ref() == Some(&here);
     if is_there && !moves_branches_elsewhere(repo, &attempt, &now)? {
         let target = Target::Snapshot(Box::new(attempt));
         return Ok(discard(repo, &target, None, &format!("undo of {}", found.id))?);
     }
     bring_files(repo, &found, &attempt, &now)
-}
-
-/// Where HEAD was when the attempt had been taken out of the tree.
-fn left_at(repo: &Repo, attempt: &Snapshot) -> Result<Position, RollbackError> {
-    let record = &attempt.record;
-    let Some(commit) = &record.replaced_by else {
-        return Ok(Position { branch: record.branch.clone(), commit: record.head.clone() });
-    };
-    match Snapshot::load(repo, commit) {
-        Ok(target) => Ok(Position { branch: target.record.branch, commit: target.record.head }),
-        // A bare commit, to which the branch was moved that was checked out.
-        Err(SnapshotError::Git(GitError::Failed { .. }) | SnapshotError::Foreign { .. }) => {
-            Ok(Position { branch: record.branch.clone(), commit: Some(commit.clone()) })
-        }
-        Err(error) => Err(RestoreError::from(error).into()),
-    }
 }
 
 /// Whether an exact return would move a branch that another work tree has checked out.
@@ -138,6 +122,7 @@ fn save(
     let extra = Extra {
         files: wanted.iter().map(|change| change.path.clone()).collect(),
         replaced_by: now.head.clone(),
+        left_at: Some(Position { branch: now.branch.clone(), commit: now.head.clone() }),
         inner: nested::at_checkpoint(repo, now).map_err(SnapshotError::from)?,
         left_alone: nested::names(&now.nested),
         ..Extra::default()
