@@ -68,7 +68,7 @@ fn rule_for(path: &Path) -> Option<Vec<u8>> {
 }
 
 fn path_in(repo: &Repo) -> PathBuf {
-    repo.common_dir().join(FILE)
+    repo.shared_git_dir().join(FILE)
 }
 
 #[cfg(test)]

@@ -35,10 +35,10 @@ pub(super) fn keep_out(
         return Ok(Uncovered::None);
     };
     let began = (written.ctime(), written.ctime_nsec());
-    let Some(checkpoint) = Checkpoint::load(place.state)? else { return Ok(Uncovered::None) };
     if !are_rules_changed(place.repo, files, began) {
         return Ok(Uncovered::None);
     }
+    let Some(checkpoint) = Checkpoint::load(place.state)? else { return Ok(Uncovered::None) };
     let target = checkpoint.target(place.repo).map_err(CheckpointError::from)?;
     let find = |files: &[PathBuf]| {
         uncovered_since(place.repo, &target, began, files).map_err(CheckpointError::from)
