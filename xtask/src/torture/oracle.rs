@@ -1,7 +1,7 @@
 //! What must be true afterwards, whatever was done to the loop.
 
 use camino::Utf8Path;
-use ralph_core::state::{Lock, SAVED_LEDGER, StateDir};
+use ralph_core::state::{Lock, SAVED_LEDGER, StateDir, TREE_LOCK};
 use test_support::TestRepo;
 
 use super::stage::{Ran, STORIES, Stage, plan_with};
@@ -122,7 +122,9 @@ fn records(stage: &Stage) -> Vec<String> {
 pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
     let state = StateDir::of_project(stage.repo.root());
-    for lock in [state.lock(), state.settle_lock(), state.strikes_lock(), state.rollback_lock()] {
+    let tree = stage.repo.root().join(".git").join(TREE_LOCK);
+    let own = [state.lock(), state.settle_lock(), state.strikes_lock(), state.rollback_lock()];
+    for lock in own.into_iter().chain([tree]) {
         if Lock::holder(&lock).is_some() {
             found.push(format!("{lock} is still held"));
         }
@@ -139,7 +141,7 @@ pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
         }
         let name = path.file_name().unwrap_or_default();
         let in_git = path.as_str().contains("/.git/");
-        let is_note = name.starts_with("ralph-") && name != SAVED_LEDGER;
+        let is_note = name.starts_with("ralph-") && ![SAVED_LEDGER, TREE_LOCK].contains(&name);
         let ours = is_note || name.starts_with(".ralph-");
         let is_lock = in_git && name.ends_with(".lock");
         let is_temporary = !in_git && name.ends_with(".tmp");
