@@ -78,7 +78,11 @@ pub(super) fn sound(repo: &TestRepo) -> Vec<String> {
     let complaints = said.lines().filter(|line| !line.starts_with("notice:")).count();
     match checked.status.success() && complaints == 0 {
         true => Vec::new(),
-        false => vec![format!("git fsck: {said}")],
+        false => {
+            // What is missing or broken is told on the other channel.
+            let found = String::from_utf8_lossy(&checked.stdout);
+            vec![format!("git fsck ({}): {found}{said}", checked.status)]
+        }
     }
 }
 
