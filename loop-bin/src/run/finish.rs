@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::fault;
+use ralph_core::git;
 use ralph_core::settle;
 
 use super::stage::Stage;
@@ -83,7 +84,10 @@ impl Stage {
                 self.leave_aside();
                 Ok(())
             }
-            false => self.bring_back(),
+            false => {
+                git::forget_sighting(&self.repo);
+                self.bring_back()
+            }
         };
         self.tell(back);
         fault::point("aside.restored");

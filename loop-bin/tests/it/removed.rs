@@ -224,7 +224,8 @@ fn the_stash_is_as_it_was_whatever_an_agent_does_to_it() {
         crate::stage::Ran::from(ran).ended(0).says("from the stash; it is there again");
         let mut after: Vec<String> = lines(&stage.repo.fingerprint().stash);
         let mut wanted = lines(&before);
-        (after.sort(), wanted.sort());
+        after.sort();
+        wanted.sort();
         assert_eq!(after, wanted, "{act}");
         assert!(!stage.exists(".git/ralph-stash"));
     }

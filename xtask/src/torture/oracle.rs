@@ -1,7 +1,7 @@
 //! What must be true afterwards, whatever was done to the loop.
 
 use camino::Utf8Path;
-use ralph_core::state::{Lock, SAVED_LEDGER, StateDir};
+use ralph_core::state::{Lock, SAVED_LEDGER, StateDir, TREE_LOCK};
 use test_support::TestRepo;
 
 use super::stage::{Ran, STORIES, Stage, plan_with};
@@ -78,7 +78,11 @@ pub(super) fn sound(repo: &TestRepo) -> Vec<String> {
     let complaints = said.lines().filter(|line| !line.starts_with("notice:")).count();
     match checked.status.success() && complaints == 0 {
         true => Vec::new(),
-        false => vec![format!("git fsck: {said}")],
+        false => {
+            // What is missing or broken is told on the other channel.
+            let found = String::from_utf8_lossy(&checked.stdout);
+            vec![format!("git fsck ({}): {found}{said}", checked.status)]
+        }
     }
 }
 
@@ -122,7 +126,9 @@ fn records(stage: &Stage) -> Vec<String> {
 pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
     let state = StateDir::of_project(stage.repo.root());
-    for lock in [state.lock(), state.settle_lock(), state.strikes_lock(), state.rollback_lock()] {
+    let tree = stage.repo.root().join(".git").join(TREE_LOCK);
+    let own = [state.lock(), state.settle_lock(), state.strikes_lock(), state.rollback_lock()];
+    for lock in own.into_iter().chain([tree]) {
         if Lock::holder(&lock).is_some() {
             found.push(format!("{lock} is still held"));
         }
@@ -139,7 +145,7 @@ pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
         }
         let name = path.file_name().unwrap_or_default();
         let in_git = path.starts_with(stage.repo.root().join(".git"));
-        let is_note = name.starts_with("ralph-") && name != SAVED_LEDGER;
+        let is_note = name.starts_with("ralph-") && ![SAVED_LEDGER, TREE_LOCK].contains(&name);
         let ours = is_note || name.starts_with(".ralph-");
         let is_lock = in_git && name.ends_with(".lock");
         let is_temporary = !in_git && name.ends_with(".tmp");

@@ -77,7 +77,7 @@ pub use rollback::{
     Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
     rollback_changes,
 };
-pub use sighting::{HeadWatch, Position, last_sighting, note_head};
+pub use sighting::{HeadWatch, Position, forget_sighting, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
 pub use stash::{Stash, StashEntry};

@@ -40,9 +40,8 @@ struct Texts {
 impl HeadWatch {
     /// Begins to look after it, for an attempt of `run` that began at a position.
     pub fn begin(repo: &Repo, run: &str, began: &Position) -> Self {
-        let note = path_in(repo);
-        // One of an earlier attempt says nothing about this one.
-        note.map(fs_err::remove_file);
+        // A note of an earlier attempt says nothing about this one.
+        forget_sighting(repo);
         let seen = Texts::read(repo);
         let watch = Self { repo: repo.clone(), run: run.to_owned(), seen };
         // An attempt that is continued may have moved it before.
@@ -69,6 +68,12 @@ pub fn note_head(repo: &Repo, run: &str) {
     let text = format!("{run}\n{}\n{}\n", line(now.branch), line(now.commit));
     // Without the note a move counts as somebody else's, and then nothing is taken back.
     let _ = state::replace_unsynced(&path, text.as_bytes());
+}
+
+/// Forgets where HEAD was: no attempt is under way any more.
+pub fn forget_sighting(repo: &Repo) {
+    // One that stays is told from others by the name of its run.
+    path_in(repo).map(fs_err::remove_file);
 }
 
 /// Where HEAD was last while an agent of `run` was at work; none if it did not move.

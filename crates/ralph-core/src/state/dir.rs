@@ -18,28 +18,6 @@ pub const UNTOUCHED: [&str; 2] = [PROJECT_MARKER, CLIENT_FOLDER];
 /// Where another loop of this kind keeps its lifecycle scripts; honoured when ours has none.
 pub const FOREIGN_LIFECYCLE_DIR: &str = ".fresher/hooks";
 
-/// A note in the git folder of a work tree: a restore has begun and is to be finished.
-pub const RESTORE_NOTE: &str = "ralph-restoring";
-
-/// The ledger of saved states in the git folder of a work tree.
-pub const SAVED_LEDGER: &str = "ralph-saved";
-
-/// A copy of `.ralph/` in the git folder of a work tree, for as long as an agent is at work.
-pub const REFUGE: &str = "ralph-kept";
-
-/// A copy of the stash's list in the git folder of a work tree, for as long as an agent is at work.
-pub const STASH_SEEN: &str = "ralph-stash";
-
-/// Held in the git folder of a work tree by the loop or the undo that works in it: several projects
-/// may share one work tree.
-pub const TREE_LOCK: &str = "ralph-lock";
-
-/// A note in the git folder of a work tree: where HEAD was while an agent was at work.
-pub const HEAD_SEEN: &str = "ralph-head";
-
-/// Where repositories are kept that were moved out of the tree, in the git folder.
-pub const NESTED_DIR: &str = "ralph-nested";
-
 /// What `.ralph/.gitignore` says: state stays out of git; plan, progress, prompt, configuration,
 /// lifecycle scripts and guardrails stay visible to it.
 const GITIGNORE: &str = "\

@@ -21,6 +21,7 @@
 
 mod dir;
 mod event;
+mod git_folder;
 mod id;
 mod journal;
 mod last_verdict;
@@ -32,11 +33,13 @@ mod tail;
 mod write;
 
 pub use dir::{
-    CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, HEAD_SEEN, LoopDir, NESTED_DIR, PROJECT_MARKER, REFUGE,
-    RESTORE_NOTE, SAVED_LEDGER, STASH_SEEN, SessionDir, StateDir, TREE_LOCK, UNTOUCHED,
+    CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, LoopDir, PROJECT_MARKER, SessionDir, StateDir, UNTOUCHED,
     belongs_to_a_plan,
 };
 pub use event::{Event, HookFailure, Record};
+pub use git_folder::{
+    HEAD_SEEN, NESTED_DIR, REFUGE, RESTORE_NOTE, SAVED_LEDGER, STASH_SEEN, TREE_LOCK,
+};
 pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;

@@ -197,7 +197,7 @@ fn files_that_git_knows_are_committed_and_a_refusal_is_not_taken_for_nothing_to_
     for (name, value) in [("commit.gpgSign", "true"), ("gpg.program", "/bin/false")] {
         stage.test.git(["config", name, value]);
     }
-    assert!(matches!(stage.settle(&attempt), Outcome::CommitRefused(_)));
+    assert!(matches!(stage.settle(&attempt), Outcome::CommitImpossible(_)));
     assert_eq!((stage.plan().as_str(), stage.subjects().len()), (STORIES, 2));
     stage.test.git(["config", "commit.gpgSign", "false"]);
     stage.test.git(["config", "user.useConfigOnly", "true"]);
