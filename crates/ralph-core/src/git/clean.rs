@@ -4,6 +4,7 @@
 //! loop's run, is in the ref's name: `<name>/on/<run>/<branch>`, or `<name>/detached/<run>`.
 
 use super::nested;
+use super::own_rules;
 use super::repo::Repo;
 use super::snapshot::Snapshot;
 use super::status::Status;
@@ -26,12 +27,12 @@ pub(super) fn guess(repo: &Repo, name: &str, run: Option<&str>) -> Option<Snapsh
     parse(&name, &head)
 }
 
-/// Whether the guess was right. The name has no room for what is noted about submodules, nor for
-/// files that git is told to overlook.
+/// Whether the guess was right. The name has no room for what is noted about submodules, files that
+/// git is told to overlook and ignore rules that no commit holds.
 pub(super) fn is_right(guess: &Snapshot, repo: &Repo, status: &Status) -> bool {
     let is_there = guess.record.head == status.head && guess.record.branch == status.branch;
     let has_inner = !status.nested.is_empty() || nested::has_submodules(repo);
-    let is_plain = !has_inner && repo.overlooked().is_empty();
+    let is_plain = !has_inner && repo.overlooked().is_empty() && own_rules::read(repo).is_none();
     is_there && is_plain && !status.staged && status.is_clean(repo)
 }
 
