@@ -39,14 +39,19 @@ fn an_attempt_in_vain_is_taken_back_there_too_and_the_run_goes_on() {
         stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
     let shown = stage.run(&["undo", "--show", id.trim()]);
     shown.ended(0).says("in lib:").says("+broken").says("+more").says("inner: a repository");
-    // An exact return needs HEAD where the attempt began.
-    stage.repo.git(["reset", "--quiet", "--hard", "HEAD~1"]);
-    stage.run(&["undo", id.trim()]).ended(0);
+    let head = stage.repo.head();
+    let undone = stage.run(&["undo", id.trim()]);
+    undone.ended(0).says("the branch stays as it is");
+    assert_eq!(stage.repo.head(), head);
     assert_eq!(
         (stage.read("lib/a.txt").as_str(), stage.read("lib/new.txt").as_str()),
         ("broken\n", "more\n")
     );
     assert!(stage.exists("inner/.git"));
+    let back = undone.out.trim().rsplit(' ').next().unwrap();
+    stage.run(&["undo", back]).ended(0);
+    assert_eq!((stage.read("lib/a.txt").as_str(), stage.exists("inner")), ("a\n", false));
+    assert_eq!(in_lib(&stage, &["status", "--porcelain", "--branch"]), "## main...origin/main\n");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Where HEAD is as the rollback left it, everything comes back exactly, commits of the agent's
 //! included. Elsewhere work went on since, so only the files come back that the attempt had changed,
 //! on top of what is checked out; HEAD, branches, index and all other files stay as they are.
+//! A submodule in which nobody worked since goes back to its own part of the attempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -12,9 +13,10 @@ use super::as_they_were::Present;
 use super::command::GitError;
 use super::diff::{self, Change, Content};
 use super::inventory::Modes;
-use super::nested;
+use super::moved;
+use super::nested::{self, Inner};
 use super::repo::Repo;
-use super::restore::{RestoreError, Restored, Target};
+use super::restore::{RestoreError, Restored, SaveAs, Target, restore};
 use super::rollback::{Discarded, PATIENCE, RollbackError, discard, find, new_name};
 use super::sighting::Position;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
@@ -28,13 +30,16 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     let found = find(repo, id)?;
     let attempt = Snapshot::load(repo, &found.name).map_err(RestoreError::from)?;
     let now = Status::read(repo)?;
-    let here = Position { branch: now.branch.clone(), commit: now.head.clone() };
-    let is_there = attempt.record.left_at.as_ref() == Some(&here);
+    let is_there = attempt.record.left_at == Some(position(&now));
     if is_there && !moves_branches_elsewhere(repo, &attempt, &now)? {
         let target = Target::Snapshot(Box::new(attempt));
         return Ok(discard(repo, &target, None, &format!("undo of {}", found.id))?);
     }
     bring_files(repo, &found, &attempt, &now)
+}
+
+fn position(now: &Status) -> Position {
+    Position { branch: now.branch.clone(), commit: now.head.clone() }
 }
 
 /// Whether an exact return would move a branch that another work tree has checked out.
@@ -89,19 +94,67 @@ fn bring_files(
         let files = conflicts.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
         return Err(RollbackError::Conflicts { name: found.name.clone(), files: files.join(", ") });
     }
-    if wanted.is_empty() {
+    let submodules = submodules_of(repo, found, attempt)?;
+    let has_moved = attempt.record.inner.values().any(|inner| *inner == Inner::Moved);
+    if wanted.is_empty() && submodules.is_empty() && !has_moved {
         return Err(RollbackError::NothingMissing { id: found.id.clone() });
     }
-    let saved = save(repo, found, &wanted, now)?;
+    let saved = save(repo, found, &wanted, now, &submodules)?;
     let failed = |error: SnapshotError| match error {
         SnapshotError::Io(source) => RestoreError::Io { source, saved_as: saved.name.clone() },
         other => other.into(),
     };
     write(repo, attempt, &wanted).map_err(failed)?;
-    let left_alone = inner.iter().map(|change| change.path.display().to_string());
-    let left_alone = left_alone.chain(attempt.record.inner.keys().cloned()).collect();
+    let save_as = SaveAs { name: &saved.name, message: "undo" };
+    for submodule in &submodules {
+        restore(&submodule.repo, &submodule.target, save_as)?;
+    }
+    let mut left_alone: BTreeSet<String> =
+        inner.iter().map(|change| change.path.display().to_string()).collect();
+    for (path, inner) in &attempt.record.inner {
+        let is_back = match inner {
+            Inner::Moved => moved::put_back(repo, &attempt.name, path)
+                .map_err(SnapshotError::from)
+                .map_err(RestoreError::from)?,
+            Inner::Saved => submodules.iter().any(|submodule| submodule.path == *path),
+            Inner::Clean { .. } | Inner::Absent => continue,
+        };
+        match is_back {
+            true => left_alone.remove(path),
+            false => left_alone.insert(path.clone()),
+        };
+    }
+    let left_alone = left_alone.into_iter().collect();
     let touched = wanted.into_iter().map(|change| change.path).collect();
     Ok(Restored { saved, touched, left_alone, as_files: true })
+}
+
+/// A submodule that goes back to its part of the attempt.
+struct Submodule {
+    path: String,
+    repo: Repo,
+    target: Target,
+}
+
+/// The submodules in which the attempt had worked, and nobody else since.
+fn submodules_of(
+    repo: &Repo,
+    found: &Discarded,
+    attempt: &Snapshot,
+) -> Result<Vec<Submodule>, RollbackError> {
+    let mut submodules = Vec::new();
+    let worked_in = attempt.record.inner.iter().filter(|(_, inner)| **inner == Inner::Saved);
+    for (path, _) in worked_in {
+        let Some(inside) = Repo::inside(&repo.top().join(path)) else { continue };
+        // One that was cloned anew does not have it.
+        let Ok(part) = Snapshot::load(&inside, &found.name) else { continue };
+        let now = Status::read(&inside)?;
+        if part.record.left_at == Some(position(&now)) && now.changed.is_empty() {
+            let target = Target::Snapshot(Box::new(part));
+            submodules.push(Submodule { path: path.clone(), repo: inside, target });
+        }
+    }
+    Ok(submodules)
 }
 
 /// The tree against which the attempt's changes are counted.
@@ -118,12 +171,15 @@ fn save(
     found: &Discarded,
     wanted: &[Change],
     now: &Status,
+    submodules: &[Submodule],
 ) -> Result<Snapshot, RestoreError> {
+    let mut inner = nested::at_checkpoint(repo, now).map_err(SnapshotError::from)?;
+    inner.extend(submodules.iter().map(|submodule| (submodule.path.clone(), Inner::Saved)));
     let extra = Extra {
         files: wanted.iter().map(|change| change.path.clone()).collect(),
         replaced_by: now.head.clone(),
-        left_at: Some(Position { branch: now.branch.clone(), commit: now.head.clone() }),
-        inner: nested::at_checkpoint(repo, now).map_err(SnapshotError::from)?,
+        left_at: Some(position(now)),
+        inner,
         left_alone: nested::names(&now.nested),
         ..Extra::default()
     };
