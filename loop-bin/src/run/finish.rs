@@ -8,6 +8,7 @@ use ralph_core::fault;
 use ralph_core::git;
 use ralph_core::settle;
 
+use super::judge::LONGEST_WAIT;
 use super::stage::Stage;
 use crate::agent::Descendants;
 use crate::aside;
@@ -21,10 +22,6 @@ const PULSE: Duration = Duration::from_millis(50);
 /// How long we wait where the service did not say, for the first time and at most.
 const FIRST_PAUSE: u64 = 60;
 const LONGEST_PAUSE: u64 = 1800;
-
-/// The longest limits are those of a week. What is said to last longer is a clock that is wrong, the
-/// service's or ours, and is not waited for as such.
-const LONGEST_LIMIT: u64 = 8 * 24 * 3600;
 
 impl Stage {
     /// Waits until the usage limit is reset. The time is counted by a clock that nobody sets; the
@@ -205,7 +202,8 @@ fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
     let grown =
         FIRST_PAUSE.saturating_mul(1 << streak.saturating_sub(1).min(10)).min(LONGEST_PAUSE);
     let seconds = match stated {
-        Some(left) if left > LONGEST_LIMIT => grown,
+        // The clock was set back just now: nobody would have begun to wait for that.
+        Some(left) if left > LONGEST_WAIT.as_secs() => grown,
         Some(left) if left > 1 || streak <= 1 => left,
         None if reset.is_some() && streak <= 1 => 1,
         _ => grown,

@@ -16,7 +16,7 @@ use crate::step::WorkEnd;
 const MOST_BLIND_WAITS: u32 = 16;
 
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
-const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 impl Stage {
     pub(crate) fn judge(&self, run: &Run, claim: Option<&Claim>, marked_blocked: bool) -> WorkEnd {
