@@ -15,10 +15,7 @@ fn complete(stage: &mut Stage) {
 #[test]
 fn while_the_agent_works_which_is_ended_by_the_next_start() {
     let mut stage = Stage::new("ignores-term", TWO);
-    let mut child = stage.start(&[]);
-    until("the agent works", || !stage.note("child").is_empty());
-    signal("KILL", child.id());
-    child.wait().unwrap();
+    stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
     assert!(is_alive(&stage.note("child")), "the agent outlives a loop that is killed");
     complete(&mut stage);
     assert!(!is_alive(&stage.note("child")));
@@ -28,10 +25,11 @@ fn while_the_agent_works_which_is_ended_by_the_next_start() {
 #[test]
 fn while_the_checks_run() {
     let mut stage = Stage::new("works", TWO);
-    let mut child = stage.start(&["--verify", "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600"]);
-    until("the check runs", || !stage.note("begun").is_empty());
-    signal("KILL", child.id());
-    child.wait().unwrap();
+    stage.killed_when(
+        &["--verify", "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600"],
+        "the check runs",
+        || !stage.note("begun").is_empty(),
+    );
     assert!(is_alive(&stage.note("begun")), "the check outlives a loop that is killed");
     complete(&mut stage);
     assert!(!is_alive(&stage.note("begun")));
@@ -41,10 +39,7 @@ fn while_the_checks_run() {
 fn while_a_lifecycle_script_runs() {
     let mut stage = Stage::new("works", TWO);
     stage.script("post_iteration", "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600");
-    let mut child = stage.start(&[]);
-    until("the script runs", || !stage.note("begun").is_empty());
-    signal("KILL", child.id());
-    child.wait().unwrap();
+    stage.killed_when(&[], "the script runs", || !stage.note("begun").is_empty());
     assert!(is_alive(&stage.note("begun")), "the script outlives a loop that is killed");
     stage.repo.remove(".ralph/hooks/post_iteration");
     complete(&mut stage);
@@ -142,10 +137,7 @@ fn at_many_moments_of_one_plan() {
 fn with_the_users_work_kept_aside() {
     let mut stage = Stage::new("hangs", TWO);
     stage.repo.write("a.txt", "mine\n");
-    let mut child = stage.start(&["--allow-dirty"]);
-    until("the agent works", || stage.exists("half.txt"));
-    signal("KILL", child.id());
-    child.wait().unwrap();
+    stage.killed_when(&["--allow-dirty"], "the agent works", || stage.exists("half.txt"));
     assert_eq!(stage.read("a.txt"), "a\n");
     stage.agent("works");
     stage.run(&[]).ended(0).says("uncommitted work is back: 1 file");

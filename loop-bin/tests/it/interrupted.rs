@@ -1,6 +1,6 @@
 //! A run that was killed, and a person who goes on by hand before the next start.
 
-use crate::stage::{PLAN, Stage, signal, until};
+use crate::stage::{PLAN, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const KEPT: &str =
@@ -15,10 +15,7 @@ fn killed(agent: &str, plan: &str, args: &[&str]) -> Stage {
 }
 
 fn kill_at_work(stage: &mut Stage, args: &[&str]) {
-    let mut child = stage.start(args);
-    until("the agent works", || stage.exists("half.txt"));
-    signal("KILL", child.id());
-    child.wait().unwrap();
+    stage.killed_when(args, "the agent works", || stage.exists("half.txt"));
     stage.agent("works");
 }
 
@@ -84,12 +81,9 @@ fn what_the_agent_committed_while_its_loop_lived_is_taken_back() {
     let mut stage = Stage::new("commits-and-hangs", ONE);
     stage.repo.commit_all("the plan");
     let head = stage.repo.head();
-    let mut child = stage.start(&[]);
-    until("the agent has committed", || {
+    stage.killed_when(&[], "the agent has committed", || {
         stage.exists("half.txt") && stage.read(".git/ralph-head").contains(&stage.repo.head())
     });
-    signal("KILL", child.id());
-    child.wait().unwrap();
     assert_ne!(stage.repo.head(), head);
     for command in ["status", "doctor", "--dry-run"] {
         stage.run(&[command]).says("takes back what it committed");

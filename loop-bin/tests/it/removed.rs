@@ -141,10 +141,7 @@ fn a_second_loop_does_not_start_where_the_agent_of_the_first_removed_its_lock() 
 fn work_aside_of_which_no_record_is_left_is_told_with_the_command_for_it() {
     let mut stage = Stage::new("hangs", TWO);
     stage.repo.write("a.txt", "mine\n");
-    let mut child = stage.start(&["--allow-dirty"]);
-    until("the agent works", || stage.exists("half.txt"));
-    signal("KILL", child.id());
-    child.wait().unwrap();
+    stage.killed_when(&["--allow-dirty"], "the agent works", || stage.exists("half.txt"));
     for name in [".ralph/run.json", ".git/ralph-kept"] {
         stage.repo.remove(name);
     }
@@ -196,10 +193,9 @@ fn a_plan_that_is_no_file_any_more_after_a_crash_is_put_back_by_the_next_start()
             "cat >/dev/null; plan=.ralph/PRD-1/plan.md; {displace}; echo half >half.txt; \
              touch \"$AGENT_NOTES/displaced\"; sleep 600"
         );
-        let mut child = stage.start(&["--allow-dirty", "--agent", &agent]);
-        until("the plan is displaced", || stage.note_path("displaced").exists());
-        signal("KILL", child.id());
-        child.wait().unwrap();
+        stage.killed_when(&["--allow-dirty", "--agent", &agent], "the plan is displaced", || {
+            stage.note_path("displaced").exists()
+        });
         complete(&mut stage);
     }
 }

@@ -95,6 +95,14 @@ impl Stage {
         command.spawn().expect("the loop starts")
     }
 
+    /// Starts the loop, and kills it as soon as something is true.
+    pub(crate) fn killed_when(&self, args: &[&str], what: &str, is_true: impl Fn() -> bool) {
+        let mut child = self.start(args);
+        until(what, is_true);
+        signal("KILL", child.id());
+        child.wait().expect("it was started");
+    }
+
     pub(crate) fn note(&self, name: &str) -> String {
         fs_err::read_to_string(self.note_path(name)).unwrap_or_default()
     }
