@@ -180,6 +180,21 @@ fn while_the_users_work_is_taken_out_of_the_tree_or_put_back() {
 }
 
 #[test]
+fn an_emptied_attempt_is_no_attempt_unless_it_was_being_committed() {
+    let mut stage = Stage::new("works", TWO);
+    killed_at(&stage, "settle.ticked", &[]);
+    let attempt = fs_err::read(stage.repo.root().join(".ralph/attempt")).unwrap();
+    stage.repo.write(".ralph/attempt", "");
+    stage.run(&[]).ended(1).says(".ralph/attempt cannot be understood");
+    stage.repo.write(".ralph/attempt", attempt);
+    complete(&mut stage);
+    let mut stage = Stage::new("works", TWO);
+    killed_at(&stage, "checkpoint.saved", &[]);
+    stage.repo.write(".ralph/attempt", "");
+    complete(&mut stage);
+}
+
+#[test]
 fn what_a_killed_git_or_a_killed_write_leaves_is_removed() {
     let mut stage = Stage::new("works", TWO);
     killed_at(&stage, "settle.ticked", &[]);

@@ -1,6 +1,9 @@
 //! Ctrl-C and SIGTERM in every phase: the codes, the tree, and nothing left running.
 
-use crate::stage::{Stage, is_alive, signal, until};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+
+use crate::stage::{LOOP, Stage, is_alive, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const BOTH: [(&str, i32); 2] = [("INT", 130), ("TERM", 143)];
@@ -161,12 +164,31 @@ fn an_agent_that_ends_well_because_it_was_asked_to_is_not_done() {
     goes_on(&mut stage);
 }
 
+/// Whoever runs the tests may have told them to ignore it; a test says itself what it wants.
+fn start_with_hangups(stage: &Stage, setting: &str) -> Child {
+    let mut command = stage.command_of("/usr/bin/env", &[setting, LOOP]);
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
 #[test]
 fn a_terminal_that_is_closed_ends_the_run() {
     let mut stage = Stage::new("hangs", ONE);
-    let ended = interrupt(&stage, &[], "HUP", || stage.exists("half.txt"));
-    assert_eq!(ended, Some(143));
+    let mut child = start_with_hangups(&stage, "--default-signal=HUP");
+    until("the agent works", || stage.exists("half.txt"));
+    signal("HUP", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
     goes_on(&mut stage);
+}
+
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let stage = Stage::new("hangs", ONE);
+    let mut child = start_with_hangups(&stage, "--ignore-signal=HUP");
+    until("the agent works", || stage.exists("half.txt"));
+    signal("HUP", child.id());
+    signal("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130), "the first one that counts is the second");
 }
 
 #[test]

@@ -83,8 +83,9 @@ impl Attempt {
         let mut reader = BufReader::new(file);
         let mut header = Vec::new();
         reader.read_until(b'\n', &mut header)?;
-        // A power cut just after it was written may leave it empty; then the agent had done nothing.
-        if header.is_empty() {
+        // A power cut just after it was written may leave it empty; then the agent had done nothing,
+        // and nothing can be in the middle of being committed.
+        if header.is_empty() && !state.settling().exists() {
             return Ok(None);
         }
         let attempt: Self =
