@@ -8,7 +8,6 @@
 mod stamp;
 mod version;
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ralph_core::fault;
@@ -81,25 +80,27 @@ pub(crate) fn clear(
     let head = repo.head()?;
     let workshop = Workshop::open(repo);
     let _opened = OpenedFolders::around(repo.top(), saved.0.iter().map(|(path, _)| path));
-    for (path, stamp) in saved.0.iter().filter(|(path, _)| !keep(path)) {
-        if Stamp::of(&repo.top().join(path)) != *stamp {
-            continue;
-        }
-        let committed = match &head {
-            Some(head) => Version::checked_out(repo, head, path)?,
-            None => Version::Absent,
-        };
-        match workshop.on_disk(path)? {
-            // Only git knows how to make way for a file where a folder is now.
-            Version::Other if committed != Version::Absent => {
-                let args = ["checkout-index", "--force", "--"].map(OsStr::new);
-                repo.git().run(&[&args[..], &[path.as_os_str()]].concat())?;
+    let is_theirs = |(path, stamp): &&(PathBuf, Option<Stamp>)| {
+        !keep(path) && Stamp::of(&repo.top().join(path)) == *stamp
+    };
+    let mut theirs: Vec<&PathBuf> =
+        saved.0.iter().filter(is_theirs).map(|(path, _)| path).collect();
+    // How git writes a file is to be what the commit says, not what the user is about to.
+    theirs.sort_by_key(|path| !path.ends_with(".gitattributes"));
+    // What the user made goes first: it may stand where the commit has a folder, or a file.
+    for is_removal in [true, false] {
+        for path in &theirs {
+            let committed = match &head {
+                Some(head) => Version::checked_out(repo, head, path)?,
+                None => Version::Absent,
+            };
+            if (committed == Version::Absent) == is_removal {
+                // Not by git, which removes a file and then writes it: if it is killed in between,
+                // nobody can tell that the user did not remove it.
+                workshop.put(path, &committed, None)?;
+                fault::point("aside.cleared-file");
             }
-            // Not by git, which removes a file and then writes it: if it is killed in between, nobody
-            // can tell that the user did not remove it.
-            _ => workshop.put(path, &committed, None)?,
         }
-        fault::point("aside.cleared-file");
     }
     Ok(())
 }
@@ -124,7 +125,15 @@ pub(crate) fn restore(
     let workshop = Workshop::open(repo);
     let mut restored = Restored::default();
     let _opened = OpenedFolders::around(repo.top(), snapshot.modes.keys());
+    // What the user removed goes first: a file may stand where the commit has a folder.
+    let is_removed = |path: &Path| Version::committed(repo, &snapshot.commit, path);
+    let mut removed = Vec::new();
+    let mut written = Vec::new();
     for (path, mode) in snapshot.modes.iter().filter(|(path, _)| !keep(path)) {
+        let list = if is_removed(path)? == Version::Absent { &mut removed } else { &mut written };
+        list.push((path, mode));
+    }
+    for (path, mode) in removed.into_iter().chain(written) {
         // One file that cannot be written must not keep the others away.
         match restore_file(&workshop, &snapshot, path, *mode) {
             Ok(true) => restored.back += 1,

@@ -56,6 +56,8 @@ impl Version {
         Ok(match (kind.as_str(), mode.as_str()) {
             ("blob", "120000") => Self::Link(repo.git().run(&["cat-file", "blob", &object])?),
             ("blob", mode) => Self::File(content(&object)?, mode == "100755"),
+            // The files in it are seen one by one.
+            ("tree", _) => Self::Absent,
             _ => Self::Other,
         })
     }
@@ -75,6 +77,8 @@ impl Version {
             let mut content = Vec::new();
             git::open_to_read(path)?.read_to_end(&mut content)?;
             Self::File(content, metadata.permissions().mode() & 0o100 != 0)
+        } else if metadata.is_dir() && is_without_files(path) {
+            Self::Absent
         } else {
             Self::Other
         })
@@ -179,9 +183,23 @@ impl Drop for Workshop<'_> {
     }
 }
 
+/// Folders without files are nothing to git.
+fn is_without_files(folder: &Path) -> bool {
+    fs_err::read_dir(folder).is_ok_and(|entries| {
+        entries.into_iter().all(|entry| {
+            entry.is_ok_and(|entry| {
+                entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_without_files(&entry.path())
+            })
+        })
+    })
+}
+
 /// The git folder may be on another file system than the files: then by way of a copy.
 fn move_to(temporary: &Path, full: &Path) -> io::Result<()> {
     full.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    if full.is_dir() && !full.is_symlink() && is_without_files(full) {
+        fs_err::remove_dir_all(full)?;
+    }
     match fs_err::rename(temporary, full) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let beside = full.with_file_name(".ralph-restore-aside");
@@ -198,8 +216,11 @@ fn move_to(temporary: &Path, full: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a file, if there is one.
+/// Removes a file, if there is one; a folder is none.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
+    if path.is_dir() && !path.is_symlink() {
+        return Ok(());
+    }
     match fs_err::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -32,6 +32,41 @@ fn work_that_is_kept_aside_is_neither_committed_nor_lost() {
 }
 
 #[test]
+fn folders_that_became_files_and_files_that_became_folders_come_back() {
+    for is_staged in [false, true] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write("folder/file", "committed\n");
+        stage.repo.write("file", "committed\n");
+        stage.repo.commit_all("both");
+        stage.repo.remove("folder");
+        stage.repo.write("folder", "a file now\n");
+        stage.repo.remove("file");
+        stage.repo.write("file/inside", "a folder now\n");
+        if is_staged {
+            stage.repo.git(["add", "--all", "--", "folder", "file"]);
+        }
+        let before = stage.repo.git(["status", "--porcelain", "--", ":!.ralph"]);
+        stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 4 files");
+        assert_eq!(stage.repo.git(["status", "--porcelain", "--", ":!.ralph"]), before);
+        assert_eq!(stage.read("folder"), "a file now\n");
+        assert_eq!(stage.read("file/inside"), "a folder now\n");
+    }
+}
+
+#[test]
+fn attributes_that_are_not_committed_change_no_commit() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("c.txt", "committed\n");
+    stage.repo.commit_all("text");
+    stage.repo.write(".gitattributes", "*.txt text eol=crlf\n");
+    stage.repo.write("c.txt", "committed\nmine\n");
+    stage.run(&["--allow-dirty"]).ended(0);
+    let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(files, ".ralph/PRD-1/plan.md\nUS-001.txt\n");
+    assert_eq!(stage.read("c.txt"), "committed\nmine\n");
+}
+
+#[test]
 fn a_file_that_both_changed_is_merged_or_kept_in_a_ref() {
     let stage = Stage::new("works", ONE);
     let lines = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n{last}\n");

@@ -5,7 +5,7 @@ use ralph_core::env::Env;
 use ralph_core::git::Repo;
 use ralph_core::plan::{self, Options};
 use ralph_core::settle::{self, Attempt, Place};
-use ralph_core::state::{Journal, StateDir};
+use ralph_core::state::{Journal, Lock, StateDir};
 
 use super::Stage;
 
@@ -28,7 +28,8 @@ fn stage(config: &str) -> Stage {
     let plan = plan::load(&root.join(PLAN), &Options::default()).unwrap();
     let story = plan.story("US-001").unwrap();
     settle::begin(&place, &plan, story, 1).unwrap();
-    stage
+    let lock = Some(Lock::take(&state.lock(), "the loop").unwrap());
+    Stage { lock, ..stage }
 }
 
 fn work_on(stage: &Stage, name: &str) {
@@ -157,6 +158,15 @@ fn iterations_end_at_the_limit_of_the_run() {
     assert_eq!(status, "REACHED_LIMIT");
     assert_eq!(note, "2 stories remain: US-002 (Two), US-003 (Three)");
     assert_eq!(commits(&stage)[0], "feat(US-001): One", "what was done is settled all the same");
+}
+
+#[test]
+fn a_session_that_outlived_its_loop_settles_nothing() {
+    let stage = Stage { lock: None, ..stage(CONFIG) };
+    work_on(&stage, "one.txt");
+    assert_eq!(stage.stop("s1", false), None);
+    assert_eq!(commits(&stage)[0], "plan");
+    assert!(stage.repo.root().join("one.txt").exists());
 }
 
 #[test]
