@@ -42,7 +42,7 @@ pub(crate) fn run() -> Result<()> {
         "target/dist",
     ])?;
     // Programs that are linked statically do not look at a clock that we set: as built for tests.
-    dist::run_task(&["torture", "clock", "--rounds", ROUNDS])?;
+    dist::run_task(&["torture", "clock", "--rounds", ROUNDS, "--binaries", "target/debug"])?;
     dist::run_task(&["verdicts"])
 }
 

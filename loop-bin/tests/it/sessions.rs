@@ -218,7 +218,7 @@ fn a_prompt_that_no_longer_fits_is_a_case_for_a_fresh_session() {
 #[test]
 fn a_hook_that_checks_for_longer_than_the_agent_may_be_silent_is_no_silence() {
     let stage = Stage::new("obeys-stop-hook", &plan(2));
-    let args = [&AUTO[..], &["--silence", "1", "--verify", "sleep 3"]].concat();
+    let args = [&AUTO[..], &["--silence", "3", "--verify", "sleep 5"]].concat();
     let ran = run(&stage, &args, 1, 100_000, "");
     ran.ended(0).says("settled in the session: 2 stories");
     assert_eq!((stage.subjects().len(), stage.discarded()), (3, 0));
