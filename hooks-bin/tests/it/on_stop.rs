@@ -19,7 +19,7 @@ struct Stage {
     repo: TestRepo,
     vars: Vec<(String, String)>,
     /// Held for as long as a loop is at work.
-    lock: Option<Lock>,
+    _lock: Option<Lock>,
 }
 
 /// What the hook answered.
@@ -37,7 +37,7 @@ impl Stage {
         repo.git(["config", "user.name", "Test"]);
         repo.git(["config", "user.email", "test@localhost"]);
         repo.write(".ralph/config.toml", "");
-        Self { repo, vars: Vec::new(), lock: None }
+        Self { repo, vars: Vec::new(), _lock: None }
     }
 
     fn with(mut self, name: &str, value: impl Into<String>) -> Self {

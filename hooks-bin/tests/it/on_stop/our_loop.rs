@@ -28,8 +28,7 @@ fn stage(config: &str) -> Stage {
     let plan = plan::load(&root.join(PLAN), &Options::default()).unwrap();
     let story = plan.story("US-001").unwrap();
     settle::begin(&place, &plan, story, 1).unwrap();
-    let lock = Some(Lock::take(&state.lock(), "the loop").unwrap());
-    Stage { lock, ..stage }
+    Stage { _lock: Some(Lock::take(&state.lock(), "the loop").unwrap()), ..stage }
 }
 
 fn work_on(stage: &Stage, name: &str) {
@@ -162,7 +161,7 @@ fn iterations_end_at_the_limit_of_the_run() {
 
 #[test]
 fn a_session_that_outlived_its_loop_settles_nothing() {
-    let stage = Stage { lock: None, ..stage(CONFIG) };
+    let stage = Stage { _lock: None, ..stage(CONFIG) };
     work_on(&stage, "one.txt");
     assert_eq!(stage.stop("s1", false), None);
     assert_eq!(commits(&stage)[0], "plan");
