@@ -88,19 +88,15 @@ pub(crate) fn clear(
     // How git writes a file is to be what the commit says, not what the user is about to.
     theirs.sort_by_key(|path| !path.ends_with(".gitattributes"));
     // What the user made goes first: it may stand where the commit has a folder, or a file.
-    for is_removal in [true, false] {
-        for path in &theirs {
-            let committed = match &head {
-                Some(head) => Version::checked_out(repo, head, path)?,
-                None => Version::Absent,
-            };
-            if (committed == Version::Absent) == is_removal {
-                // Not by git, which removes a file and then writes it: if it is killed in between,
-                // nobody can tell that the user did not remove it.
-                workshop.put(path, &committed, None)?;
-                fault::point("aside.cleared-file");
-            }
+    let mut committed = Vec::new();
+    for path in theirs {
+        match &head {
+            Some(head) if version::is_in(repo, head, path)? => committed.push((head, path)),
+            _ => workshop.clear(path, &Version::Absent)?,
         }
+    }
+    for (head, path) in committed {
+        workshop.clear(path, &Version::checked_out(repo, head, path)?)?;
     }
     Ok(())
 }
@@ -126,12 +122,10 @@ pub(crate) fn restore(
     let mut restored = Restored::default();
     let _opened = OpenedFolders::around(repo.top(), snapshot.modes.keys());
     // What the user removed goes first: a file may stand where the commit has a folder.
-    let is_removed = |path: &Path| Version::committed(repo, &snapshot.commit, path);
-    let mut removed = Vec::new();
-    let mut written = Vec::new();
+    let (mut removed, mut written) = (Vec::new(), Vec::new());
     for (path, mode) in snapshot.modes.iter().filter(|(path, _)| !keep(path)) {
-        let list = if is_removed(path)? == Version::Absent { &mut removed } else { &mut written };
-        list.push((path, mode));
+        let is_written = version::is_in(repo, &snapshot.commit, path)?;
+        (if is_written { &mut written } else { &mut removed }).push((path, mode));
     }
     for (path, mode) in removed.into_iter().chain(written) {
         // One file that cannot be written must not keep the others away.

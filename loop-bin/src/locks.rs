@@ -3,7 +3,7 @@
 //! The project's lock is in `.ralph/`. That of the work tree is in its git folder, because a
 //! rollback reaches the whole tree, in which there may be several projects.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use ralph_core::git::Repo;
 use ralph_core::project::Project;
 use ralph_core::state::{self, Held, Lock, LockError};
@@ -24,8 +24,10 @@ impl Locks {
     /// Takes both at once, or says who has one.
     pub(crate) fn take(project: &Project, repo: &Repo, doing: &str) -> Result<Self, Failure> {
         let own = take(&project.own_state().lock(), doing)?;
-        let tree =
-            tree_lock(repo).map(|path| take(&path, &doing_in(project, doing))).transpose()?;
+        let tree = repo
+            .own_file(state::TREE_LOCK)
+            .map(|path| take(&path, &doing_in(project, doing)))
+            .transpose()?;
         Ok(Self { project: own, tree })
     }
 
@@ -36,7 +38,7 @@ impl Locks {
         if !own.exists() {
             self.project = take(&own, LOOP)?;
         }
-        if let Some(path) = tree_lock(repo).filter(|path| !path.exists()) {
+        if let Some(path) = repo.own_file(state::TREE_LOCK).filter(|path| !path.exists()) {
             self.tree = Some(take(&path, &doing_in(project, LOOP))?);
         }
         Ok(())
@@ -46,7 +48,7 @@ impl Locks {
 /// Who holds the project or its work tree, if anybody does; nothing is taken.
 pub(crate) fn holder(project: &Project, repo: &Repo) -> Option<Held> {
     let own = Lock::holder(&project.own_state().lock());
-    own.or_else(|| tree_lock(repo).and_then(|path| Lock::holder(&path)))
+    own.or_else(|| repo.own_file(state::TREE_LOCK).and_then(|path| Lock::holder(&path)))
 }
 
 fn take(path: &Utf8Path, doing: &str) -> Result<Lock, Failure> {
@@ -60,9 +62,4 @@ fn take(path: &Utf8Path, doing: &str) -> Result<Lock, Failure> {
 /// The second is told in which project the first is at work.
 fn doing_in(project: &Project, doing: &str) -> String {
     format!("{doing} in {}", project.root())
-}
-
-/// None if the git folder is not UTF-8.
-fn tree_lock(repo: &Repo) -> Option<Utf8PathBuf> {
-    Utf8Path::from_path(repo.git_dir()).map(|folder| folder.join(state::TREE_LOCK))
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
+use ralph_core::fault;
 use ralph_core::git::{self, GitError, Repo};
 
 /// Files in the git folder that a restore needs for a moment.
@@ -98,6 +99,11 @@ fn entry(
     Ok(words.next().zip(words.next()).zip(words.next()).map(|((mode, kind), id)| (mode, kind, id)))
 }
 
+/// Whether a commit has a file or link of this name.
+pub(super) fn is_in(repo: &Repo, commit: &str, path: &Path) -> Result<bool, GitError> {
+    Ok(entry(repo, commit, path)?.is_some_and(|(_, kind, _)| kind != "tree"))
+}
+
 /// Whether git would store the file on disk as a commit has it, whatever its filters made of it.
 pub(super) fn is_as_committed(
     repo: &Repo,
@@ -141,6 +147,14 @@ impl<'a> Workshop<'a> {
             fs_err::write(&path, text).map(|()| path)
         };
         names.into_iter().zip(texts).map(write).collect()
+    }
+
+    /// Puts the committed version in the place of the user's. Not by git, which removes a file and
+    /// then writes it: if it is killed in between, nobody can tell that the user did not remove it.
+    pub(super) fn clear(&self, path: &Path, committed: &Version) -> io::Result<()> {
+        self.put(path, committed, None)?;
+        fault::point("aside.cleared-file");
+        Ok(())
     }
 
     /// Puts a version in its place, unless it is there, with its exact mode or that of new files.

@@ -113,7 +113,7 @@ impl Keepsake {
     pub(super) fn take_away_new(
         &self,
         state: &StateDir,
-        has_learned: bool,
+        has_learned: impl Fn() -> bool,
     ) -> io::Result<Vec<(Utf8PathBuf, Utf8PathBuf)>> {
         let new = self.steering.as_ref().map(|before| before.new_since(state)).unwrap_or_default();
         let keep = |path: Utf8PathBuf| {
@@ -121,7 +121,7 @@ impl Keepsake {
             Ok((path, kept))
         };
         new.into_iter()
-            .filter(|path| !has_learned || *path != state.guardrails())
+            .filter(|path| *path != state.guardrails() || !has_learned())
             .map(keep)
             .collect()
     }

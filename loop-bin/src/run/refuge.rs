@@ -59,7 +59,9 @@ impl Refuge {
     /// Writes the copy. The lock on it tells others that its loop lives, even if the agent removes
     /// the project's own lock.
     pub(super) fn open(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake) -> io::Result<Self> {
-        let path = path_in(repo).ok_or_else(|| io::Error::other("the git folder is not UTF-8"))?;
+        let path = repo
+            .own_file(state::REFUGE)
+            .ok_or_else(|| io::Error::other("the git folder is not UTF-8"))?;
         let files = keepsake.files();
         let lengths = files.iter().map(|kept| kept.content.len()).collect();
         let head = Head { version: VERSION, root: root.to_owned(), files: files.to_vec(), lengths };
@@ -149,7 +151,7 @@ fn tell_of_work_aside(repo: &Repo, view: &View) -> Result<(), Failure> {
 /// The copy that a killed loop left, if there is one of this project; and the project's folder,
 /// which nobody finds by its `.ralph/` any more.
 fn find(repo: &Repo, project: &Project) -> Result<Option<(Utf8PathBuf, Keepsake)>, Failure> {
-    let Some(path) = path_in(repo) else { return Ok(None) };
+    let Some(path) = repo.own_file(state::REFUGE) else { return Ok(None) };
     let Ok(file) = fs_err::File::open(&path) else { return Ok(None) };
     let Some((root, keepsake)) = fs_err::read(&path).ok().and_then(|text| parse(&text)) else {
         remove(repo)?;
@@ -193,13 +195,9 @@ fn has_another_plan(state: &StateDir, keepsake: &Keepsake) -> bool {
     kept.is_some_and(|kept| fs_err::read(&kept.path).is_ok_and(|now| now != kept.content))
 }
 
-fn path_in(repo: &Repo) -> Option<Utf8PathBuf> {
-    Utf8Path::from_path(repo.git_dir()).map(|folder| folder.join(state::REFUGE))
-}
-
 /// Removes the copy: everything is where it belongs.
 pub(super) fn remove(repo: &Repo) -> io::Result<()> {
-    let Some(path) = path_in(repo) else { return Ok(()) };
+    let Some(path) = repo.own_file(state::REFUGE) else { return Ok(()) };
     match fs_err::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -173,7 +173,7 @@ impl Stage {
         for path in keepsake.put_back(self.state(), &self.plan)? {
             self.view.warn(format!("the agent changed or removed {path}; put back"));
         }
-        for (path, kept) in keepsake.take_away_new(self.state(), self.has_learned())? {
+        for (path, kept) in keepsake.take_away_new(self.state(), || self.has_learned())? {
             self.view.warn(format!(
                 "the agent made {path}, which is yours to make; it has no effect, and is kept as {kept}"
             ));

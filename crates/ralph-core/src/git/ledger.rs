@@ -5,12 +5,9 @@
 //! a ledger that cannot be written keeps nobody from saving a state.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-use camino::{Utf8Path, Utf8PathBuf};
 
 use super::command::GitError;
-use super::repo::Repo;
+use super::repo::{Repo, is_object_id};
 use crate::state;
 
 /// Where all saved states are, and those of checkpoints, of which only the newest counts.
@@ -35,7 +32,7 @@ struct Saved {
 
 /// Writes down that a ref was made.
 pub(super) fn note(repo: &Repo, name: &str, commit: &str) {
-    if let (true, Some(path)) = (name.starts_with(REFS), path_in(repo)) {
+    if let (true, Some(path)) = (name.starts_with(REFS), repo.own_file(state::SAVED_LEDGER)) {
         // The ref itself is there; without its line it is only not made again.
         let _ = state::append_line(&path, format!("{commit} {name}").as_bytes());
     }
@@ -80,7 +77,8 @@ fn removed<'a>(
     repo: &Repo,
     saved: impl Iterator<Item = &'a Saved>,
 ) -> Result<Vec<Saved>, GitError> {
-    let folders = folders(repo);
+    // Where it is a linked work tree, refs may be in either.
+    let folders = [repo.git_dir().to_owned(), repo.shared_git_dir()];
     let is_file = |name: &str| folders.iter().any(|folder| folder.join(name).is_file());
     let mut unseen: Vec<Saved> = saved.filter(|saved| !is_file(&saved.name)).cloned().collect();
     if !unseen.is_empty() {
@@ -91,42 +89,33 @@ fn removed<'a>(
     Ok(unseen)
 }
 
-/// The git folder, and the one that it shares with other work trees.
-fn folders(repo: &Repo) -> Vec<PathBuf> {
-    let own = repo.git_dir().to_owned();
-    let shared = fs_err::read_to_string(own.join("commondir")).ok();
-    let shared = shared.map(|path| own.join(path.trim_end()));
-    std::iter::once(own).chain(shared).collect()
-}
-
 /// Git refuses to name a commit that it does not have.
 fn make(repo: &Repo, saved: &Saved) -> bool {
     repo.git().run(&["update-ref", &saved.name, &saved.commit]).is_ok()
 }
 
 fn load(repo: &Repo) -> Vec<Saved> {
-    let text = path_in(repo).and_then(|path| fs_err::read_to_string(path).ok()).unwrap_or_default();
+    let text = repo
+        .own_file(state::SAVED_LEDGER)
+        .and_then(|path| fs_err::read_to_string(path).ok())
+        .unwrap_or_default();
     text.lines().filter_map(parse).collect()
 }
 
 /// A line that was torn, or that is not ours, says nothing.
 fn parse(line: &str) -> Option<Saved> {
     let (commit, name) = line.split_once(' ')?;
-    let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_id = is_object_id(commit);
     let is_ours = name.starts_with(REFS) && !name.contains(char::is_whitespace);
     (is_id && is_ours).then(|| Saved { commit: commit.to_owned(), name: name.to_owned() })
 }
 
 fn save<'a>(repo: &Repo, all: impl Iterator<Item = &'a Saved>) {
     let text: String = all.map(|saved| format!("{} {}\n", saved.commit, saved.name)).collect();
-    if let Some(path) = path_in(repo) {
+    if let Some(path) = repo.own_file(state::SAVED_LEDGER) {
         // The old ledger names more, and does no harm.
         let _ = state::replace_unsynced(&path, text.as_bytes());
     }
-}
-
-fn path_in(repo: &Repo) -> Option<Utf8PathBuf> {
-    Utf8Path::from_path(repo.git_dir()).map(|folder| folder.join(state::SAVED_LEDGER))
 }
 
 #[cfg(test)]

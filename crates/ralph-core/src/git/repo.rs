@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::command::{Git, GitError};
 use super::flags::Flags;
@@ -154,6 +154,16 @@ impl Repo {
         }
     }
 
+    /// A note of ours in the git folder; none if its path is not UTF-8.
+    pub fn own_file(&self, name: &str) -> Option<Utf8PathBuf> {
+        Utf8Path::from_path(&self.git_dir).map(|folder| folder.join(name))
+    }
+
+    /// The tree without files: what a repository without commits is compared with.
+    pub(super) fn empty_tree(&self) -> Result<String, GitError> {
+        self.git.line(&["hash-object", "-t", "tree", "/dev/null"])
+    }
+
     /// The commit that is checked out; none in a repository without commits. Where the branch is a
     /// file of its own it is read as such, because to start git takes a hundred times longer.
     pub fn head(&self) -> Result<Option<String>, GitError> {
@@ -177,9 +187,7 @@ impl Repo {
             None => (head, None),
         };
         let commit = commit.trim_end();
-        let is_id =
-            matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
-        is_id.then(|| (commit.to_owned(), branch))
+        is_object_id(commit).then(|| (commit.to_owned(), branch))
     }
 
     /// The branch, or that HEAD is detached, as the file tells; none where refs are kept otherwise.
@@ -221,6 +229,11 @@ impl Repo {
         }
         Ok(())
     }
+}
+
+/// Whether a text is the name of an object, of either length.
+pub(super) fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The git folder of a work tree: in it, or where the file in its place says.

@@ -8,7 +8,7 @@ use super::command::GitError;
 use super::nested::Inner;
 use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
-use super::snapshot::Snapshot;
+use super::snapshot::{Record, Snapshot};
 use super::stamp::stamp;
 use super::status::Status;
 use crate::secrets::mask;
@@ -169,10 +169,7 @@ pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
 pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackError> {
     let snapshot = Snapshot::load(repo, &attempt.name).map_err(RestoreError::from)?;
     let record = snapshot.record;
-    let base = match record.replaced_by.or(record.head) {
-        Some(base) => base,
-        None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
-    };
+    let base = base_of(repo, &record)?;
     let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &snapshot.commit, "--"];
     let mut text = repo.git().line(&args)?;
     for (path, inner) in &record.inner {
@@ -189,6 +186,14 @@ pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackEr
         }
     }
     Ok(text)
+}
+
+/// The tree against which an attempt's changes are counted.
+pub(super) fn base_of(repo: &Repo, attempt: &Record) -> Result<String, GitError> {
+    match attempt.replaced_by.as_ref().or(attempt.head.as_ref()) {
+        Some(base) => Ok(base.clone()),
+        None => repo.empty_tree(),
+    }
 }
 
 pub(super) fn discard(

@@ -4,10 +4,6 @@
 //! write none. HEAD and branches are read as files: this is asked many times a second. Where refs
 //! are kept otherwise nothing is noted, and nobody can tell who moved HEAD.
 
-use std::path::{Path, PathBuf};
-
-use camino::{Utf8Path, Utf8PathBuf};
-
 use serde::{Deserialize, Serialize};
 
 use super::repo::Repo;
@@ -63,7 +59,9 @@ impl HeadWatch {
 
 /// Notes where HEAD is now, for a run that is alive.
 pub fn note_head(repo: &Repo, run: &str) {
-    let (Some(path), Some(now)) = (path_in(repo), Position::of(repo)) else { return };
+    let (Some(path), Some(now)) = (repo.own_file(state::HEAD_SEEN), Position::of(repo)) else {
+        return;
+    };
     let line = |text: Option<String>| text.unwrap_or_default();
     let text = format!("{run}\n{}\n{}\n", line(now.branch), line(now.commit));
     // Without the note a move counts as somebody else's, and then nothing is taken back.
@@ -73,12 +71,12 @@ pub fn note_head(repo: &Repo, run: &str) {
 /// Forgets where HEAD was: no attempt is under way any more.
 pub fn forget_sighting(repo: &Repo) {
     // One that stays is told from others by the name of its run.
-    path_in(repo).map(fs_err::remove_file);
+    repo.own_file(state::HEAD_SEEN).map(fs_err::remove_file);
 }
 
 /// Where HEAD was last while an agent of `run` was at work; none if it did not move.
 pub fn last_sighting(repo: &Repo, run: &str) -> Option<Position> {
-    let text = fs_err::read_to_string(path_in(repo)?).ok()?;
+    let text = fs_err::read_to_string(repo.own_file(state::HEAD_SEEN)?).ok()?;
     let mut lines = text.split('\n');
     lines.next().filter(|noted| *noted == run)?;
     let mut line =
@@ -109,7 +107,7 @@ impl Texts {
     fn read(repo: &Repo) -> Option<Self> {
         let head = fs_err::read_to_string(repo.git_dir().join("HEAD")).ok()?;
         let tip = match head.trim_end().strip_prefix("ref: ") {
-            Some(name) => fs_err::read_to_string(shared(repo.git_dir()).join(name)).ok(),
+            Some(name) => fs_err::read_to_string(repo.shared_git_dir().join(name)).ok(),
             None => None,
         };
         Some(Self { head, tip })
@@ -118,21 +116,9 @@ impl Texts {
 
 /// A branch that has no file of its own.
 fn packed(repo: &Repo, name: &str) -> Option<String> {
-    let text = fs_err::read_to_string(shared(repo.git_dir()).join("packed-refs")).ok()?;
+    let text = fs_err::read_to_string(repo.shared_git_dir().join("packed-refs")).ok()?;
     let mut entries = text.lines().filter_map(|line| line.split_once(' '));
     entries.find(|(_, packed)| *packed == name).map(|(commit, _)| commit.to_owned())
-}
-
-/// The folder where branches are: that of the repository, which linked work trees share.
-pub(super) fn shared(git_dir: &Path) -> PathBuf {
-    match fs_err::read_to_string(git_dir.join("commondir")) {
-        Ok(path) => git_dir.join(path.trim_end()),
-        Err(_) => git_dir.to_owned(),
-    }
-}
-
-fn path_in(repo: &Repo) -> Option<Utf8PathBuf> {
-    Utf8Path::from_path(repo.git_dir()).map(|folder| folder.join(state::HEAD_SEEN))
 }
 
 #[cfg(test)]

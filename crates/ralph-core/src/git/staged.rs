@@ -21,7 +21,7 @@ pub fn stage_again(repo: &Repo, snapshot: &Snapshot) -> Result<usize, SnapshotEr
     let Some(now) = repo.head()? else { return Ok(0) };
     let then = match &snapshot.record.head {
         Some(head) => head.clone(),
-        None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
+        None => repo.empty_tree()?,
     };
     let copy = repo.git_dir().join(COPY);
     fs_err::write(&copy, &index.content)?;

@@ -2,10 +2,7 @@
 //!
 //! Its list is read as a file, so that an iteration starts no git for it.
 
-use camino::{Utf8Path, Utf8PathBuf};
-
 use super::repo::Repo;
-use super::sighting::shared;
 use crate::state;
 
 /// An entry of the stash.
@@ -27,7 +24,7 @@ impl Stash {
     /// Reads the list, and leaves a copy of it in the git folder for the case that we are killed.
     pub fn remember(repo: &Repo) -> Self {
         let text = read_log(repo);
-        if let (false, Some(path)) = (text.is_empty(), copy_in(repo)) {
+        if let (false, Some(path)) = (text.is_empty(), repo.own_file(state::STASH_SEEN)) {
             // Without the copy only the list in memory is left.
             let _ = state::replace_unsynced(&path, text.as_bytes());
         }
@@ -36,7 +33,8 @@ impl Stash {
 
     /// The list that somebody remembered who was killed; empty if nobody was.
     pub fn left(repo: &Repo) -> Self {
-        let text = copy_in(repo).and_then(|path| fs_err::read_to_string(path).ok());
+        let text =
+            repo.own_file(state::STASH_SEEN).and_then(|path| fs_err::read_to_string(path).ok());
         Self::parse(&text.unwrap_or_default())
     }
 
@@ -53,7 +51,7 @@ impl Stash {
     /// Forgets the copy.
     pub fn forget(repo: &Repo) {
         // One that stays is compared again at the next start, which does no harm.
-        copy_in(repo).map(fs_err::remove_file);
+        repo.own_file(state::STASH_SEEN).map(fs_err::remove_file);
     }
 
     /// `<before> <commit> <who> <when>\t<message>`
@@ -75,12 +73,8 @@ impl StashEntry {
 }
 
 fn read_log(repo: &Repo) -> String {
-    let log = fs_err::read(shared(repo.git_dir()).join("logs/refs/stash")).unwrap_or_default();
+    let log = fs_err::read(repo.shared_git_dir().join("logs/refs/stash")).unwrap_or_default();
     String::from_utf8_lossy(&log).into_owned()
-}
-
-fn copy_in(repo: &Repo) -> Option<Utf8PathBuf> {
-    Utf8Path::from_path(repo.git_dir()).map(|folder| folder.join(state::STASH_SEEN))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub fn uncovered_without(repo: &Repo, changed: &[PathBuf]) -> Result<Vec<PathBuf
     }
     let head = match repo.head()? {
         Some(head) => head,
-        None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"])?,
+        None => repo.empty_tree()?,
     };
     let now = ignore::ignored_now(repo)?;
     let stay = Rules::of(repo, &head, None)?.ignored(now.iter())?;

@@ -17,7 +17,7 @@ use super::moved;
 use super::nested::{self, Inner};
 use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, Target, restore};
-use super::rollback::{Discarded, PATIENCE, RollbackError, discard, find, new_name};
+use super::rollback::{Discarded, PATIENCE, RollbackError, base_of, discard, find, new_name};
 use super::sighting::Position;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
 use super::status::Status;
@@ -77,7 +77,7 @@ fn bring_files(
     now: &Status,
 ) -> Result<Restored, RollbackError> {
     repo.refuse_if_busy().map_err(SnapshotError::from).map_err(RestoreError::from)?;
-    let base = base_of(repo, attempt)?;
+    let base = base_of(repo, &attempt.record)?;
     let mut wanted = diff::between(repo.git(), &base, &attempt.commit)?;
     wanted.retain(|change| !repo.is_untouched(&change.path));
     let (inner, mut wanted): (Vec<Change>, Vec<Change>) =
@@ -155,15 +155,6 @@ fn submodules_of(
         }
     }
     Ok(submodules)
-}
-
-/// The tree against which the attempt's changes are counted.
-fn base_of(repo: &Repo, attempt: &Snapshot) -> Result<String, GitError> {
-    let record = &attempt.record;
-    match record.replaced_by.as_ref().or(record.head.as_ref()) {
-        Some(base) => Ok(base.clone()),
-        None => repo.git().line(&["hash-object", "-t", "tree", "/dev/null"]),
-    }
 }
 
 fn save(
