@@ -23,6 +23,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 
 use crate::{dist, run};
+use loop_time::LoopTime;
 use report::Report;
 use rounds::Contender;
 use stage::Stage;
@@ -31,7 +32,7 @@ use stage::Stage;
 const SETTLED: Duration = Duration::from_millis(2100);
 
 /// Files in the repositories in which the loop is measured.
-const REPOSITORIES: [(usize, usize); 3] = [(100, 7), (5_000, 3), (50_000, 1)];
+const REPOSITORIES: [(usize, usize); 3] = [(100, 15), (5_000, 7), (50_000, 3)];
 
 /// Megabytes that an agent prints.
 const FLOODS: [usize; 4] = [1, 10, 100, 1000];
@@ -48,6 +49,9 @@ pub(crate) struct Bench {
     /// Only the hooks and what they are compared with.
     #[arg(long)]
     quick: bool,
+    /// Only the loop's own time per iteration, next to bare git.
+    #[arg(long = "loop", conflicts_with_all = ["quick", "dense", "record"])]
+    only_loop: bool,
     /// Also a transcript of 500 MB of real lines.
     #[arg(long)]
     dense: bool,
@@ -89,6 +93,9 @@ pub(crate) fn run(arguments: &Bench) -> Result<()> {
 }
 
 fn measure(binaries: &Utf8Path, arguments: &Bench) -> Result<Report> {
+    if arguments.only_loop {
+        return Ok(Report { loops: loop_times(binaries)?, ..Report::default() });
+    }
     let stage = Stage::new(binaries)?;
     std::thread::sleep(SETTLED);
     let cases = hooks::cases(&stage)?;
@@ -109,12 +116,17 @@ fn measure(binaries: &Utf8Path, arguments: &Bench) -> Result<Report> {
     }
     if !arguments.quick {
         report.growth = growth::run(binaries, arguments.rounds, arguments.dense)?;
-        for (files, rounds) in REPOSITORIES {
-            report.loops.push(loop_time::run(binaries, files, rounds)?);
-        }
+        report.loops = loop_times(binaries)?;
         report.floods = output::run(binaries, &FLOODS)?;
     }
     Ok(report)
+}
+
+fn loop_times(binaries: &Utf8Path) -> Result<Vec<LoopTime>> {
+    REPOSITORIES
+        .map(|(files, rounds)| loop_time::run(binaries, files, rounds))
+        .into_iter()
+        .collect()
 }
 
 /// The loop where it runs no agent.

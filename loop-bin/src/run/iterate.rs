@@ -58,7 +58,10 @@ impl Stage {
         let iteration = state.counters.iteration;
         let mut attempt = match self.resume(story, iteration)? {
             Some(attempt) => attempt,
-            None => settle::begin(&self.place(&journal), &plan, found, iteration)?,
+            None => {
+                let known = self.just_committed.take();
+                settle::begin_after(&self.place(&journal), &plan, found, iteration, known.as_ref())?
+            }
         };
         if attempt.failures != state.attempts() {
             attempt.failures = state.attempts();
@@ -131,6 +134,7 @@ impl Stage {
                         named(&done.kept_out)
                     ));
                 }
+                self.just_committed.set(done.known);
                 Settlement::Done
             }
             settle::Outcome::NothingChanged => Settlement::NothingChanged,

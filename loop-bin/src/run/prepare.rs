@@ -1,6 +1,6 @@
 //! Everything that is checked before the first iteration, and before anything is written.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -226,6 +226,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         attempt: None,
         abandoned: None,
         report: Report::default(),
+        just_committed: Cell::new(None),
         is_handed_over: false,
         allowance: Allowance::default(),
         outcome: None,

@@ -35,6 +35,9 @@ impl Stage {
         vars.extend(more);
         let ran =
             scripts.run(name, &vars, &mut |line| self.view.line(format!("[{name}] {line}")))?;
+        if !matches!(ran, Ran::No | Ran::NotExecutable(_)) {
+            self.just_committed.set(None);
+        }
         match &ran {
             Ran::Exited(exit_code) => {
                 let (name, exit_code) = (name.to_owned(), *exit_code);

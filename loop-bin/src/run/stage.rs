@@ -1,12 +1,12 @@
 //! What a run has at hand: the project, its settings and what is under way.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use ralph_core::config::{Config, Flag};
 use ralph_core::fault;
-use ralph_core::git::{Repo, Status};
+use ralph_core::git::{JustCommitted, Repo, Status};
 use ralph_core::plan::progress;
 use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report, progress_path};
@@ -47,6 +47,8 @@ pub(crate) struct Stage {
     /// The story whose attempt was forgotten, because the branch moved since it was interrupted.
     pub(crate) abandoned: Option<String>,
     pub(crate) report: Report,
+    /// The story that was committed just now, for as long as nothing else ran since.
+    pub(crate) just_committed: Cell<Option<JustCommitted>>,
     /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
     pub(crate) is_handed_over: bool,
     /// What the agent may take at most.
@@ -136,6 +138,11 @@ impl Stage {
 
     /// Writes down where the run stands. A disk that is full does not end it.
     pub(crate) fn save(&self, state: &State, action: &Action) {
+        // To choose takes no time and changes nothing; what is chosen is written down along with
+        // what came before.
+        if *action == Action::Choose {
+            return;
+        }
         let finish = match action {
             Action::End(finish) => Some(finish.word().to_owned()),
             _ => None,

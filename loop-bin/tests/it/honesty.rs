@@ -131,3 +131,42 @@ fn planning_ticks_nothing() {
     assert_eq!(stage.plan(), kept);
     stage.run(&[]).ended(0).says("2 stories committed");
 }
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// Works on the first story only.
+const WORKS_ONCE: &str = "cat >/dev/null; [ -e first.txt ] || echo first >first.txt";
+
+#[test]
+fn what_a_git_hook_leaves_behind_is_not_the_next_storys_work() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".git/hooks/post-commit", "#!/bin/sh\necho left >>left.txt\n");
+    stage.repo.chmod(".git/hooks/post-commit", 0o755);
+    let ran = stage.run(&["--agent", WORKS_ONCE]);
+    ran.ended(4).says("US-001 done").says("US-002: the agent changed nothing");
+    assert_eq!(stage.plan(), "- [x] US-001: First\n- [ ] US-002: Second\n");
+    assert_eq!(stage.read("left.txt"), "left\n", "it is nobody's to take away");
+}
+
+#[test]
+fn what_a_script_leaves_behind_is_not_the_storys_work_either_and_no_rollback_takes_it() {
+    let stage = Stage::new("works", TWO);
+    stage.script("next_iteration", "echo \"$ITERATION\" >made.txt");
+    let ran = stage.run(&["--agent", WORKS_ONCE]);
+    ran.ended(4).says("US-001 done").says("US-002: the agent changed nothing");
+    let other = Stage::new("works", TWO);
+    other.script("next_iteration", "echo made >>made.txt");
+    let agent = "cat >/dev/null; echo bad >>made.txt; echo x >x.txt; exit 1";
+    other.run(&["--agent", agent, "--max-iterations", "1"]).ended(0);
+    assert_eq!((other.read("made.txt").as_str(), other.exists("x.txt")), ("made\n", false));
+}
+
+#[test]
+fn an_edit_between_two_stories_is_kept_though_the_tree_was_committed_just_now() {
+    let stage = Stage::new("works", TWO);
+    // The script stands for a person who edits after the first story was committed.
+    stage.script("post_iteration", "echo edited >mine.txt");
+    let agent = "cat >/dev/null; [ -e first.txt ] && { rm mine.txt; exit 1; }; echo 1 >first.txt";
+    stage.run(&["--agent", agent, "--max-iterations", "2"]).ended(0).says("US-001 done");
+    assert_eq!(stage.read("mine.txt"), "edited\n");
+}

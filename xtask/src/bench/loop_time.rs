@@ -39,9 +39,14 @@ impl LoopTime {
 /// Measures in repositories with so many files.
 pub(crate) fn run(binaries: &Utf8Path, files: usize, rounds: usize) -> Result<LoopTime> {
     let (mut iterations, mut bare) = (Vec::new(), Vec::new());
+    // Removed at the end: for a minute after files were removed a disk is slow to make new ones.
+    let mut used = Vec::new();
     for _ in 0..rounds {
-        let (short, long) = (loop_run(binaries, files, SHORT)?, loop_run(binaries, files, LONG)?);
-        let (agent, commands) = bare_run(binaries, files, LONG)?;
+        let project = |stories| project(binaries, files, stories);
+        let (few, many, other) = (project(SHORT)?, project(LONG)?, project(LONG)?);
+        let (short, long) = (loop_run(&few, SHORT)?, loop_run(&many, LONG)?);
+        let (agent, commands) = bare_run(&other, LONG)?;
+        used.extend([few, many, other]);
         let steps = (LONG - SHORT) as u32;
         iterations.push((long.saturating_sub(short) / steps).saturating_sub(agent));
         bare.push(commands);
@@ -65,9 +70,8 @@ fn project(binaries: &Utf8Path, files: usize, stories: usize) -> Result<Stage> {
 
 const AGENT: &str = "#!/bin/sh\necho \"$RALPH_RUN $$\" >>work.txt\n";
 
-fn loop_run(binaries: &Utf8Path, files: usize, stories: usize) -> Result<Duration> {
-    let stage = project(binaries, files, stories)?;
-    let ended = loop_program(&stage, &stage.repo.scratch().path("agent.sh")).run()?;
+fn loop_run(stage: &Stage, stories: usize) -> Result<Duration> {
+    let ended = loop_program(stage, &stage.repo.scratch().path("agent.sh")).run()?;
     let commits = stage.repo.git(["rev-list", "--count", "--grep=feat", "HEAD"]);
     if !ended.status.success() || commits.trim() != stories.to_string() {
         bail!("the loop made {} commits of {stories}: {ended:?}", commits.trim());
@@ -100,16 +104,15 @@ fn bookkeeping(stage: &Stage, number: usize) -> Result<()> {
 }
 
 /// The agent alone, and the commands alone; each for one iteration.
-fn bare_run(binaries: &Utf8Path, files: usize, stories: usize) -> Result<(Duration, Duration)> {
-    let stage = project(binaries, files, stories)?;
+fn bare_run(stage: &Stage, stories: usize) -> Result<(Duration, Duration)> {
     let agent = stage.repo.scratch().path("agent.sh");
     let (mut working, mut committing) = (Duration::ZERO, Duration::ZERO);
     for number in 1..=stories {
         let message = format!("feat(US-{number:03}): Story {number}");
-        working += timed(&stage, &["/bin/sh", agent.as_str()])?;
-        bookkeeping(&stage, number)?;
-        committing += timed(&stage, &["git", "add", "--all"])?;
-        committing += timed(&stage, &["git", "commit", "--quiet", "-m", &message])?;
+        working += timed(stage, &["/bin/sh", agent.as_str()])?;
+        bookkeeping(stage, number)?;
+        committing += timed(stage, &["git", "add", "--all"])?;
+        committing += timed(stage, &["git", "commit", "--quiet", "-m", &message])?;
     }
     Ok((working / stories as u32, committing / stories as u32))
 }

@@ -32,6 +32,17 @@ pub fn changed_since(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, Snaps
     Ok(changed.into_iter().filter(|path| !repo.is_untouched(path)).collect())
 }
 
+/// The files that the target took from disk, because they were uncommitted, and that are the same
+/// on disk now.
+pub(crate) fn unchanged_since(
+    repo: &Repo,
+    target: &Target,
+) -> Result<BTreeSet<PathBuf>, SnapshotError> {
+    let different = different(repo, target)?;
+    let all = target.modes().into_keys();
+    Ok(all.filter(|path| !different.contains(path)).collect())
+}
+
 /// Those of the files that the target took from disk which are not the same on disk now.
 fn different(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
     let modes = target.modes();

@@ -4,6 +4,7 @@ use std::io;
 
 use super::clean;
 use super::command::GitError;
+use super::just_committed::JustCommitted;
 use super::ledger;
 use super::repo::Repo;
 use super::restore::Target;
@@ -51,7 +52,7 @@ pub enum CheckpointError {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
-        Ok(Self::create_for(repo, state, message, None)?.0)
+        Ok(Self::create_for(repo, state, message, None, None)?.0)
     }
 
     /// The same for a run of the loop, with the status that was saved. Only sessions of a loop are
@@ -61,25 +62,20 @@ impl Checkpoint {
         state: &StateDir,
         message: &str,
         run: Option<&str>,
+        known: Option<&JustCommitted>,
     ) -> Result<(Self, Status), CheckpointError> {
         repo.refuse_if_busy().map_err(SnapshotError::from)?;
-        // Usually nothing is changed. Then the ref is all that is needed, and to make it while git
-        // still looks saves the time of a process; a guess that was wrong is pruned like the others.
+        let status = match known.and_then(|known| known.status(repo)) {
+            Some(status) => status,
+            None => Status::read(repo).map_err(SnapshotError::from)?,
+        };
         let name = format!("{REFS}/{}", stamp());
-        let (status, guess) = std::thread::scope(|scope| {
-            let guessing = scope.spawn(|| clean::guess(repo, &name, run));
-            (Status::read(repo), guessing.join().ok().flatten())
-        });
-        let status = status.map_err(SnapshotError::from)?;
-        let snapshot = match guess.filter(|guess| clean::is_right(guess, repo, &status)) {
+        let snapshot = match clean::take(repo, &name, &status, run).map_err(SnapshotError::from)? {
             Some(snapshot) => {
                 ledger::note(repo, &snapshot.name, &snapshot.commit);
                 snapshot
             }
-            None => {
-                let name = format!("{REFS}/{}-full", stamp());
-                Snapshot::take_of(repo, &name, message, &status, run)?
-            }
+            None => Snapshot::take_of(repo, &name, message, &status, run)?,
         };
         fault::point("checkpoint.saved");
         let checkpoint =
@@ -109,6 +105,12 @@ impl Checkpoint {
         }
         let commit = (!commit.bytes().all(|b| b == b'0')).then(|| commit.to_owned());
         Ok(Some(Self { commit, snapshot }))
+    }
+
+    /// Whether its snapshot holds files that were uncommitted.
+    pub(crate) fn has_uncommitted(&self) -> bool {
+        let is_plain = |name: &str| clean::parse(name, "").is_some();
+        self.snapshot.as_deref().is_some_and(|name| !is_plain(name))
     }
 
     /// Forgets the checkpoint; its snapshot stays until it is pruned.

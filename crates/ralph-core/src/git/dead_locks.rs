@@ -18,10 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn remove_dead_locks(repo: &Repo, before: &[PathBuf]) -> Vec<PathBuf> {
     let new = || locks(repo).into_iter().filter(|lock| !before.contains(lock)).collect::<Vec<_>>();
     let begun = Instant::now();
-    while !new().is_empty() && begun.elapsed() < PATIENCE {
+    let mut left = new();
+    while !left.is_empty() && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(20));
+        left = new();
     }
-    let left = new();
     if left.is_empty() || is_held(repo, &left) {
         return Vec::new();
     }

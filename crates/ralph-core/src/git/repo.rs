@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::command::{Git, GitError};
 use super::flags::Flags;
+use super::hooks::Hooks;
 use super::outputs;
 use crate::state::UNTOUCHED;
 
@@ -21,6 +22,7 @@ pub struct Repo {
     untouched: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
     overlooked: BTreeSet<PathBuf>,
+    hooks: Option<Hooks>,
 }
 
 /// Why a repository cannot be used.
@@ -79,8 +81,10 @@ const GIVING_UP: [(&str, &str, &[&str]); 5] = [
 impl Repo {
     /// The repository around a project folder, which may be a folder inside the work tree.
     pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
-        let git = Git::at(project.as_std_path());
-        let where_is = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
+        // As the user would ask: everywhere else git is told that there are no hooks.
+        let git = Git::at(project.as_std_path()).with_hooks();
+        let where_is = ["--show-toplevel", "--git-dir", "--git-path", "hooks"];
+        let where_is = [&["rev-parse", "--path-format=absolute"], &where_is[..]].concat();
         let dir = || project.to_string();
         let output = git.run(&where_is).map_err(|source| match source.needs_a_work_tree() {
             true => RepoError::Bare { dir: dir() },
@@ -88,23 +92,22 @@ impl Repo {
         })?;
         let mut lines = output.split(|byte| *byte == b'\n');
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
-        let (top, git_dir) = (path(), path());
+        let (top, git_dir, hooks) = (path(), path(), path());
         let untouched = untouched_in(project.as_std_path(), &top);
-        let (outputs, overlooked) = (Vec::new(), BTreeSet::new());
-        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked })
+        let mut repo = Self::at(top, git_dir, untouched);
+        repo.hooks = Some(Hooks::in_folder(hooks, &repo));
+        Ok(repo)
     }
 
     /// The repository that has its top in this folder, if there is one: a submodule, for instance.
     pub(super) fn inside(top: &Path) -> Option<Self> {
         let git_dir = git_dir_of(top).filter(|git_dir| git_dir.join("HEAD").exists())?;
-        Some(Self {
-            git: Git::at(top),
-            top: top.to_owned(),
-            git_dir,
-            untouched: Vec::new(),
-            outputs: Vec::new(),
-            overlooked: BTreeSet::new(),
-        })
+        Some(Self::at(top.to_owned(), git_dir, Vec::new()))
+    }
+
+    fn at(top: PathBuf, git_dir: PathBuf, untouched: Vec<PathBuf>) -> Self {
+        let (outputs, overlooked) = (Vec::new(), BTreeSet::new());
+        Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked, hooks: None }
     }
 
     /// The same; files of the work tree that a process prints into are not touched.
@@ -129,6 +132,11 @@ impl Repo {
     /// Files that git was told to overlook, if somebody minds them.
     pub fn overlooked(&self) -> &BTreeSet<PathBuf> {
         &self.overlooked
+    }
+
+    /// Whether a commit certainly runs none of the user's git hooks.
+    pub(super) fn has_no_hooks(&self) -> bool {
+        self.hooks.as_ref().is_some_and(|hooks| hooks.are_missing(self))
     }
 
     /// Git at the top of the work tree.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::procedure::{Place, SettleError};
 use crate::config::LoopSettings;
 use crate::fault;
-use crate::git::Checkpoint;
+use crate::git::{Checkpoint, JustCommitted};
 use crate::plan::{Plan, Story};
 use crate::state::{self, StateDir};
 
@@ -117,9 +117,20 @@ pub fn begin(
     story: &Story,
     iteration: u64,
 ) -> Result<Attempt, SettleError> {
+    begin_after(place, plan, story, iteration, None)
+}
+
+/// The same after another one was settled; what is known from then saves a look at the tree.
+pub fn begin_after(
+    place: &Place<'_>,
+    plan: &Plan,
+    story: &Story,
+    iteration: u64,
+    known: Option<&JustCommitted>,
+) -> Result<Attempt, SettleError> {
     let message = format!("before {}", story.id);
     let (checkpoint, status) =
-        Checkpoint::create_for(place.repo, place.state, &message, Some(place.run))?;
+        Checkpoint::create_for(place.repo, place.state, &message, Some(place.run), known)?;
     if iteration.is_multiple_of(PRUNED_EVERY) {
         checkpoint.prune_others(place.repo, CHECKPOINTS_KEPT)?;
     }

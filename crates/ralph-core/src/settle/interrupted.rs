@@ -1,9 +1,10 @@
 //! An attempt whose run was interrupted: whose is what happened to the branch since?
 
 use super::attempt::{self, Attempt};
+use super::changed::below_top;
 use super::marker::Marker;
 use super::own_commit;
-use super::procedure::{Place, SettleError, below_top};
+use super::procedure::{Place, SettleError};
 use super::repaired_plan::repair_plan;
 use crate::git::{GitError, Status, last_sighting};
 

@@ -39,6 +39,7 @@
 //! ```
 
 mod attempt;
+mod changed;
 mod check;
 mod commit;
 mod interrupted;
@@ -51,12 +52,12 @@ mod repaired_plan;
 mod repository;
 mod uncovered;
 
-pub use attempt::{Attempt, begin, end, forget, progress_path, resume};
+pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
+pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
 pub use interrupted::{abandon, is_moved_since, is_settling};
 pub use procedure::{
-    Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
-    progress_entry, settle,
+    Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
 };
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_plan};

@@ -3,7 +3,8 @@
 use camino::Utf8PathBuf;
 
 use super::attempt::Attempt;
-use super::procedure::{Place, below_top};
+use super::changed::below_top;
+use super::procedure::Place;
 use crate::git::{GitError, Repo};
 use crate::plan::{Plan, State};
 use crate::state;

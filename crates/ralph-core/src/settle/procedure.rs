@@ -3,13 +3,14 @@
 //! Nothing here decides what becomes of an attempt that did not settle; see [`Outcome`].
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use jiff::Timestamp;
 
 use super::attempt::{self, Attempt};
+use super::changed::{below_top, changed_since};
 use super::check::{Bench, Check, CheckEnd, run_checks};
 use super::commit::{self, StoryCommit};
 use super::marker::Marker;
@@ -23,8 +24,8 @@ use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
 use crate::fault;
 use crate::git::{
-    CheckpointError, GitError, Repo, RollbackError, Status, Watch, finish_interrupted,
-    remove_dead_locks, unstage_all,
+    CheckpointError, GitError, JustCommitted, Repo, RollbackError, Status, Watch,
+    finish_interrupted, remove_dead_locks, unstage_all,
 };
 use crate::plan::progress::{self, Entry};
 use crate::plan::{self, Finding, Options, UnknownStory};
@@ -114,6 +115,8 @@ pub struct Done {
     pub kept_out: Vec<PathBuf>,
     /// What the checks or the user's git hooks did to the plan, and what became of it.
     pub findings: Vec<Finding>,
+    /// That nothing is uncommitted now, if that is certain.
+    pub known: Option<JustCommitted>,
 }
 
 /// Why an attempt could not be settled at all.
@@ -206,6 +209,7 @@ pub fn settle(
     }
     fault::point("settle.checked");
     let limit = commit_limit(verify.timeout.limit(), report.time_left);
+    let staged_at = Instant::now();
     let made = match tick_and_commit(place, attempt, &left_out, Watch { limit, stop })? {
         Ok(made) => made,
         Err(outcome) => return Ok(outcome),
@@ -213,9 +217,22 @@ pub fn settle(
     fault::point("settle.committed");
     findings.extend(repair_ticked(place, attempt, made.plan)?);
     let commit = made.commit;
-    let done = Done { commit, files, checks, weakened, kept_out, findings };
+    let known = match is_all_committed(place, attempt, &status) {
+        true => commit.as_ref().and_then(|made| JustCommitted::note(place.repo, made, staged_at)),
+        false => None,
+    };
+    let done = Done { commit, files, checks, weakened, kept_out, findings, known };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
+}
+
+/// Whether a commit holds all that is there: no repositories inside this one, and no progress that
+/// is written after it into a file which a rollback would take back.
+fn is_all_committed(place: &Place<'_>, attempt: &Attempt, status: &Status) -> bool {
+    let progress = below_top(place.repo, &attempt.progress);
+    status.nested.is_empty()
+        && place.repo.outputs().is_empty()
+        && progress.is_none_or(|path| place.repo.is_untouched(&path))
 }
 
 /// In what respect the attempt weakened the tests, if anybody wants to know.
@@ -229,40 +246,6 @@ pub(super) fn weakened(
         (None, _) | (_, Weakened::Ignore) => Ok(None),
         (Some(head), _) => weakened_since(place.repo, head, files, &TestFiles::new(&tests.files)),
     }
-}
-
-/// The files that differ from what was there when the attempt began; plan, progress and our own
-/// folders do not count.
-pub fn changed_files(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<PathBuf>, SettleError> {
-    changed_since(place, attempt, Status::read(place.repo)?)
-}
-
-fn changed_since(
-    place: &Place<'_>,
-    attempt: &Attempt,
-    status: Status,
-) -> Result<Vec<PathBuf>, SettleError> {
-    let mut files = status.changed;
-    // A submodule that points elsewhere is work as well.
-    files.extend(nested::since(place, &status.nested)?);
-    if let Some(head) = status.head.filter(|head| Some(head) != attempt.head.as_ref()) {
-        files.extend(commit::files_between(place.repo, attempt.head.as_deref(), &head)?);
-    }
-    let counter = StateDir::loop_progress_beside(&attempt.plan);
-    let ours = [&attempt.plan, &attempt.progress, &counter].map(|path| below_top(place.repo, path));
-    files.retain(|file| !place.repo.is_untouched(file) && !ours.contains(&Some(file.clone())));
-    files.sort();
-    files.dedup();
-    Ok(files)
-}
-
-/// A path relative to the top of the work tree, if it is in there.
-pub(super) fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
-    let path = path.as_std_path();
-    let real = path.parent().and_then(|folder| folder.canonicalize().ok());
-    let real =
-        real.map_or(path.to_owned(), |folder| folder.join(path.file_name().unwrap_or_default()));
-    real.strip_prefix(repo.top()).ok().map(Path::to_owned)
 }
 
 /// A commit that was made, and the plan with the tick that belongs to it.
