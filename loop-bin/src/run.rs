@@ -14,6 +14,7 @@ mod recover;
 mod refuge;
 mod scripts;
 mod session;
+mod settings;
 mod stage;
 mod stash;
 mod strangers;

@@ -159,6 +159,7 @@ impl Stage {
             self.view.warn(format!("no copy of the state could be made: {error}"));
         }
         let stash = Stash::remember(&self.repo);
+        let settings = git::Settings::remember(&self.repo);
         let locks = git::locks(&self.repo);
         let begun = Instant::now();
         let run = supervise(&command, prompt, &watch, &mut |seen| {
@@ -166,6 +167,8 @@ impl Stage {
         })?;
         (watch.beat)();
         fault::point("loop.agent-ended");
+        // Before git is asked anything: with other settings it would answer for another folder.
+        self.put_back_settings(&settings)?;
         for lock in git::remove_dead_locks(&self.repo, &locks) {
             let lock = lock.display();
             self.view.warn(format!("removed {lock}, which the agent left and nobody holds"));

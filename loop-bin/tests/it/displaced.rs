@@ -51,3 +51,48 @@ fn a_repository_that_was_replaced_ends_the_run_and_is_not_touched() {
         }
     }
 }
+
+#[test]
+fn settings_of_git_that_are_the_users_are_put_back_before_anything_is_committed() {
+    for (work, key) in [
+        ("git config core.worktree ../other", "core.worktree"),
+        ("git config core.bare true", "core.bare"),
+        ("git config user.name Other; git remote add origin ../elsewhere", "user.name"),
+    ] {
+        let stage = Stage::new("works", ONE);
+        fs_err::create_dir(stage.repo.root().join("../other")).unwrap();
+        let before = stage.read(".git/config");
+        let ran = run(&stage, work);
+        ran.ended(0).says("US-001 done").says(key).says("is kept as");
+        assert_eq!(stage.read(".git/config"), before, "{work}");
+        assert_eq!(stage.repo.git(["show", "HEAD:new.txt"]), "new\n", "{work}");
+        assert_eq!(stage.repo.git(["log", "-1", "--format=%an"]), "Test\n", "{work}");
+    }
+}
+
+#[test]
+fn an_agent_cannot_switch_the_users_git_hooks_off() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".git/hooks/pre-commit", "#!/bin/sh\necho refused; exit 1\n");
+    stage.repo.chmod(".git/hooks/pre-commit", 0o755);
+    run(&stage, "git config core.hooksPath /dev/null")
+        .says("core.hooksPath".to_lowercase().as_str());
+    assert_eq!(stage.subjects(), ["first"]);
+    assert_eq!(stage.plan(), ONE);
+}
+
+#[test]
+fn settings_that_do_not_concern_commits_stay() {
+    let stage = Stage::new("works", ONE);
+    run(&stage, "git remote add origin ../elsewhere").ended(0).says("US-001 done");
+    assert!(stage.read(".git/config").contains("elsewhere"));
+}
+
+#[test]
+fn a_repository_whose_files_are_elsewhere_is_named_at_the_start() {
+    let stage = Stage::new("works", ONE);
+    fs_err::create_dir(stage.repo.root().join("../other")).unwrap();
+    stage.repo.git(["config", "core.worktree", "../../other"]);
+    let ran: Ran = stage.command(&[]).output().unwrap().into();
+    ran.ended(1).says("git config --unset core.worktree");
+}

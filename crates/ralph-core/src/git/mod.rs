@@ -52,6 +52,7 @@ mod own_rules;
 mod repo;
 mod restore;
 mod rollback;
+mod settings;
 mod sighting;
 mod snapshot;
 mod staged;
@@ -81,6 +82,7 @@ pub use rollback::{
     Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
     rollback_changes,
 };
+pub use settings::{Settings, SettingsChange};
 pub use sighting::{HeadWatch, Position, forget_sighting, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;

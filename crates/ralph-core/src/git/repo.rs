@@ -37,6 +37,17 @@ pub enum RepoError {
         /// Where it was looked for.
         dir: String,
     },
+    /// Its settings say that its files are elsewhere.
+    #[error(
+        "git says that the files of the repository of {dir} are in {top}; if they are not, run \
+         `git config --unset core.worktree` in {dir}"
+    )]
+    Elsewhere {
+        /// Where it was looked for.
+        dir: String,
+        /// Where its files are said to be.
+        top: String,
+    },
     /// There is none, or it belongs to somebody else; git's message tells which.
     #[error("{dir} is not in a git work tree that can be used: {source}")]
     NotARepository {
@@ -93,6 +104,9 @@ impl Repo {
         let mut lines = output.split(|byte| *byte == b'\n');
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
         let (top, git_dir, hooks) = (path(), path(), path());
+        if !project.as_std_path().canonicalize().is_ok_and(|project| project.starts_with(&top)) {
+            return Err(RepoError::Elsewhere { dir: dir(), top: top.display().to_string() });
+        }
         let untouched = untouched_in(project.as_std_path(), &top);
         let mut repo = Self::at(top, git_dir, untouched);
         repo.hooks = Some(Hooks::in_folder(hooks, &repo));

@@ -1,0 +1,165 @@
+//! The repository's own settings, `config` in its git folder. An agent may add a remote or a
+//! submodule; where the files are, which hooks run and who commits is the user's to say.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::command::Git;
+use super::repo::Repo;
+
+/// The files, in the git folder that all work trees share or in that of this one.
+const SHARED: &str = "config";
+const OWN: &str = "config.worktree";
+
+/// Settings that are the user's, and the sections that are.
+const USERS: [&str; 7] = [
+    "core.worktree",
+    "core.bare",
+    "core.hookspath",
+    "core.excludesfile",
+    "core.attributesfile",
+    "commit.gpgsign",
+    "extensions.worktreeconfig",
+];
+const USERS_SECTIONS: [&str; 6] =
+    ["user.", "author.", "committer.", "hook.", "include.", "includeif."];
+
+/// The settings at an instant.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    files: Vec<(PathBuf, Option<Vec<u8>>)>,
+}
+
+/// A file of settings that was put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsChange {
+    /// The file.
+    pub path: PathBuf,
+    /// What was in it; none if it was gone.
+    pub found: Option<Vec<u8>>,
+    /// The settings that had to be put back; none if git could not read the file.
+    pub keys: Vec<String>,
+}
+
+impl Settings {
+    /// The settings as they are.
+    pub fn remember(repo: &Repo) -> Self {
+        let paths = [repo.shared_git_dir().join(SHARED), repo.git_dir().join(OWN)];
+        Self { files: paths.map(|path| (path.clone(), fs_err::read(path).ok())).into() }
+    }
+
+    /// Puts a file back in which a setting of the user's was changed. Git is only asked about files
+    /// that were changed at all.
+    pub fn put_back(&self) -> io::Result<Vec<SettingsChange>> {
+        let mut changes = Vec::new();
+        for (path, before) in &self.files {
+            // A git folder that is gone is somebody else's concern.
+            if !path.parent().is_some_and(Path::exists) {
+                continue;
+            }
+            let found = fs_err::read(path).ok();
+            if found == *before {
+                continue;
+            }
+            let keys = changed_keys(before.as_deref(), found.as_deref())?;
+            if keys.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            match before {
+                Some(content) => replace(path, content)?,
+                None => fs_err::remove_file(path)?,
+            }
+            changes.push(SettingsChange {
+                path: path.clone(),
+                found,
+                keys: keys.unwrap_or_default(),
+            });
+        }
+        Ok(changes)
+    }
+}
+
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("ralph.tmp");
+    fs_err::write(&temporary, content)?;
+    fs_err::rename(temporary, path)
+}
+
+/// The user's settings that differ; none if one of the two cannot be read.
+fn changed_keys(before: Option<&[u8]>, now: Option<&[u8]>) -> io::Result<Option<Vec<String>>> {
+    let (Some(before), Some(now)) = (users(before)?, users(now)?) else { return Ok(None) };
+    let missing = |one: &[(String, String)], other: &[(String, String)]| {
+        one.iter().filter(|entry| !other.contains(entry)).map(|(key, _)| key.clone()).collect()
+    };
+    let mut keys: Vec<String> = missing(&before, &now);
+    keys.extend(missing(&now, &before));
+    keys.sort();
+    keys.dedup();
+    Ok(Some(keys))
+}
+
+/// Those of the user's settings that a text holds, with their values.
+fn users(text: Option<&[u8]>) -> io::Result<Option<Vec<(String, String)>>> {
+    let Some(text) = text else { return Ok(Some(Vec::new())) };
+    // Outside of the repository, which may not be usable with such settings.
+    let listed = Git::at(Path::new("/")).feed(&["config", "--file", "-", "--null", "--list"], text);
+    let Ok(listed) = listed else { return Ok(None) };
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let entries = listed.split_terminator('\0').map(|entry| {
+        let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+        (key.to_lowercase(), value.to_owned())
+    });
+    Ok(Some(entries.filter(|(key, _)| is_users(key)).collect()))
+}
+
+fn is_users(key: &str) -> bool {
+    USERS.contains(&key) || USERS_SECTIONS.iter().any(|section| key.starts_with(section))
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    fn check(change: &[&str], expected: &[&str]) {
+        let test = TestRepo::new();
+        test.git(["config", "user.name", "Me"]);
+        let repo = Repo::open(test.root()).unwrap();
+        let path = repo.git_dir().join("config");
+        let (settings, before) = (Settings::remember(&repo), fs_err::read(&path).unwrap());
+        test.git(change);
+        let changed = fs_err::read(&path).unwrap();
+        let keys: Vec<String> =
+            settings.put_back().unwrap().into_iter().flat_map(|change| change.keys).collect();
+        assert_eq!(keys, expected);
+        let is_back = fs_err::read(&path).unwrap() == before;
+        assert_eq!(is_back, !expected.is_empty() || changed == before);
+    }
+
+    #[test]
+    fn what_is_the_users_to_say_is_put_back_and_other_settings_stay() {
+        check(&["config", "core.worktree", "/"], &["core.worktree"]);
+        check(&["config", "core.bare", "true"], &["core.bare"]);
+        check(&["config", "--unset", "user.name"], &["user.name"]);
+        check(&["config", "--add", "user.name", "Other"], &["user.name"]);
+        check(&["config", "hook.x.command", "true"], &["hook.x.command"]);
+        check(&["remote", "add", "origin", "elsewhere"], &[]);
+        check(&["config", "core.bare", "false"], &[]);
+    }
+
+    #[test]
+    fn a_file_that_git_cannot_read_is_put_back() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        let (settings, path) = (Settings::remember(&repo), repo.git_dir().join("config"));
+        let before = fs_err::read(&path).unwrap();
+        fs_err::write(&path, "[core\n").unwrap();
+        let changes = settings.put_back().unwrap();
+        assert_eq!((changes.len(), changes[0].found.as_deref()), (1, Some(&b"[core\n"[..])));
+        assert_eq!(fs_err::read(&path).unwrap(), before);
+        fs_err::remove_file(&path).unwrap();
+        assert_eq!(settings.put_back().unwrap().len(), 1);
+        assert_eq!(fs_err::read(&path).unwrap(), before);
+    }
+}
