@@ -27,6 +27,8 @@ When you end, these checks are run; the story counts as done only if all of them
 
 Then everything is committed for you and the story is ticked in the plan: leave the plan's boxes alone.
 Do not push, merge or rewrite history.
+If the story turns out to be done already, run
+`ralph-loop complete {{STORY_ID}} --status success --summary \"<what shows it>\"` and end: the checks decide.
 If something that only a person can do is in the way, run
 `ralph-loop complete {{STORY_ID}} --status blocked --summary \"<what is missing>\"` and end.
 
