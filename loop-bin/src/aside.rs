@@ -41,9 +41,19 @@ pub(crate) struct Restored {
     /// Files that are as the user left them, or merged without conflict.
     pub(crate) back: usize,
     /// Files that both the user and the loop changed; the user's version is in the snapshot.
-    pub(crate) conflicts: Vec<PathBuf>,
+    pub(crate) conflicts: Vec<Conflict>,
+    /// What keeps the user's version of them for `ralph-loop undo`.
+    pub(crate) kept: Option<Snapshot>,
     /// Files that could not be written, and why; another time they may.
     pub(crate) failed: Vec<String>,
+}
+
+/// A file that both the user and the loop changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Conflict {
+    pub(crate) path: PathBuf,
+    /// Whether the user had removed it.
+    pub(crate) is_removal: bool,
 }
 
 /// The work that was saved: its files, as they were on disk just before.
@@ -131,12 +141,20 @@ pub(crate) fn restore(
         // One file that cannot be written must not keep the others away.
         match restore_file(&workshop, &snapshot, path, *mode) {
             Ok(true) => restored.back += 1,
-            Ok(false) => restored.conflicts.push(path.clone()),
+            Ok(false) => {
+                let is_removal = mode.is_none();
+                restored.conflicts.push(Conflict { path: path.clone(), is_removal });
+            }
             Err(failure) => restored.failed.push(format!("{}: {failure}", path.display())),
         }
         fault::point("aside.restored-file");
     }
     git::stage_again(repo, &snapshot)?;
+    let mut files: Vec<PathBuf> = restored.conflicts.iter().map(|c| c.path.clone()).collect();
+    if !files.is_empty() {
+        files.sort();
+        restored.kept = Some(git::keep_unreturned(repo, &snapshot, &files)?);
+    }
     Ok(restored)
 }
 

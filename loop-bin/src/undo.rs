@@ -34,7 +34,7 @@ pub(crate) fn command() -> Command {
              the attempt had changed; one that is not as it was then is named, and nothing is \
              changed.\n\
              Uncommitted work that --allow-dirty kept aside is listed as well if a run never got to \
-             put it back.\n\
+             put it back, or changed the same files.\n\
              Not while a loop runs.",
         )
         .arg(Arg::new("id").value_name("ID").help("Which attempt"))

@@ -27,6 +27,7 @@ mod iterations;
 mod limits;
 mod locks;
 mod nested;
+mod not_returned;
 mod outputs;
 mod overlooked;
 mod passed_hooks;

@@ -58,6 +58,7 @@ mod stash;
 mod status;
 mod uncovered;
 mod undo;
+mod unreturned;
 mod worktree;
 
 pub use access::{OpenedFolders, open_to_read};
@@ -85,3 +86,4 @@ pub use status::Status;
 pub use uncovered::uncovered_without;
 pub(crate) use uncovered::{are_rules_changed, cover_again, uncovered_since};
 pub use undo::undo;
+pub use unreturned::{Unreturned, keep_unreturned, unreturned};

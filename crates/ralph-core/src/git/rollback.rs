@@ -15,7 +15,7 @@ use crate::secrets::mask;
 use crate::state::{Id, Lock, LockError, StateDir};
 
 /// Where discarded attempts are kept; nothing ever removes them but the user.
-const REFS: &str = "refs/ralph/discarded";
+pub(super) const REFS: &str = "refs/ralph/discarded";
 
 /// How long one rollback waits for another.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,14 +56,13 @@ pub enum RollbackError {
     /// Files are not as they were, so nothing was brought back.
     #[error(
         "work went on since that attempt was taken back, and these files are not as they were: \
-         {files}; nothing was changed; `git diff HEAD {name} -- <file>` compares one, and \
-         `git checkout {name} -- <file>` takes the attempt's"
+         {files}; nothing was changed; {advice}"
     )]
     Conflicts {
-        /// The ref that keeps the attempt.
-        name: String,
         /// The files.
         files: String,
+        /// How to have the attempt's nevertheless.
+        advice: String,
     },
     /// All that the attempt had changed is in the tree.
     #[error("what `{id}` had changed is in the tree already; nothing was changed")]

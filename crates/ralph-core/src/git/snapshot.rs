@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::access::OpenedFolders;
 use super::clean;
 use super::command::GitError;
+use super::diff;
 use super::import::Import;
 use super::index::RawIndex;
-use super::inventory::{Inventory, parse_modes, render_modes};
+use super::inventory::{Inventory, Modes, parse_modes, render_modes};
 use super::ledger;
 use super::nested::{self, Inner};
 use super::own_rules;
@@ -212,11 +213,6 @@ impl Snapshot {
             left_at: extra.left_at.clone(),
             own_rules: own_rules::read(repo),
         };
-        let mut record_files = vec![
-            (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),
-            (MODES_FILE, render_modes(&modes)),
-        ];
-        record_files.extend(index.map(|index| (INDEX_FILE, index.content)));
         let import = Import {
             name,
             message,
@@ -224,13 +220,61 @@ impl Snapshot {
             head: status.head.as_deref(),
             keep: &extra.commits,
             files: &files,
-            record: record_files,
+            stored: &[],
+            record: index.map(|index| (INDEX_FILE, index.content)).into_iter().collect(),
             objects: &status.staged_objects,
         };
+        Self::write(repo, import, record, modes)
+    }
+
+    /// A part of a snapshot as one of its own: of all that was uncommitted, these paths alone.
+    pub(super) fn part_of(
+        &self,
+        repo: &Repo,
+        name: &str,
+        message: &str,
+        paths: &[PathBuf],
+    ) -> Result<Self, SnapshotError> {
+        let head = self.record.head.as_deref();
+        let base = head.map_or_else(|| repo.empty_tree(), |head| Ok(head.to_owned()))?;
+        let mut stored = diff::between(repo.git(), &base, &self.commit)?;
+        stored.retain(|change| paths.contains(&change.path));
+        let mut modes = self.modes.clone();
+        modes.retain(|path, _| paths.contains(path));
+        let mut record = Self::of_commit(&base, self.record.branch.clone()).record;
+        record.head = self.record.head.clone();
+        record.replaced_by = self.record.head.clone();
+        let import = Import {
+            name,
+            message,
+            top: repo.top(),
+            head,
+            keep: &[],
+            files: &Inventory::default(),
+            stored: &stored,
+            record: Vec::new(),
+            objects: &[],
+        };
+        Self::write(repo, import, record, modes)
+    }
+
+    fn write(
+        repo: &Repo,
+        mut import: Import<'_>,
+        record: Record,
+        modes: Modes,
+    ) -> Result<Self, SnapshotError> {
+        let text = serde_json::to_vec_pretty(&record).map_err(io::Error::from)?;
+        import.record.extend([(RECORD_FILE, text), (MODES_FILE, render_modes(&modes))]);
         let commit = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read_text)?;
         let commit = commit.trim().to_owned();
-        ledger::note(repo, name, &commit);
-        Ok(Self { name: name.to_owned(), commit, record, modes })
+        ledger::note(repo, import.name, &commit);
+        Ok(Self { name: import.name.to_owned(), commit, record, modes })
+    }
+
+    /// What a person types to get it back: the last part of the ref's name.
+    pub fn id(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
     /// Stands for a commit on a branch with nothing uncommitted; there is no ref of it.

@@ -91,8 +91,7 @@ fn bring_files(
     wanted.retain(|change| !there.contains(&change.path));
     let conflicts = present.conflicts(&wanted, &before).map_err(RestoreError::from)?;
     if !conflicts.is_empty() {
-        let files = conflicts.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
-        return Err(RollbackError::Conflicts { name: found.name.clone(), files: files.join(", ") });
+        return Err(refusal(found, &conflicts, &wanted));
     }
     let submodules = submodules_of(repo, found, attempt)?;
     let has_moved = attempt.record.inner.values().any(|inner| *inner == Inner::Moved);
@@ -127,6 +126,31 @@ fn bring_files(
     let left_alone = left_alone.into_iter().collect();
     let touched = wanted.into_iter().map(|change| change.path).collect();
     Ok(Restored { saved, touched, left_alone, as_files: true })
+}
+
+/// What the user can do instead. A file that the attempt had removed is not in its commit.
+fn refusal(found: &Discarded, conflicts: &BTreeSet<PathBuf>, wanted: &[Change]) -> RollbackError {
+    let named = |paths: &[&PathBuf]| {
+        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let is_removal = |path: &&PathBuf| {
+        wanted.iter().any(|change| change.path == **path && change.to == Content::Absent)
+    };
+    let all: Vec<&PathBuf> = conflicts.iter().collect();
+    let (removed, changed): (Vec<&PathBuf>, Vec<&PathBuf>) = conflicts.iter().partition(is_removal);
+    let name = &found.name;
+    let mut advice = Vec::new();
+    if !changed.is_empty() {
+        advice.push(format!(
+            "`git diff HEAD {name} -- <file>` compares one, and `git checkout {name} -- <file>` \
+             takes the attempt's"
+        ));
+    }
+    if !removed.is_empty() {
+        let removed = named(&removed);
+        advice.push(format!("the attempt had removed {removed}, and so does `git rm -- <file>`"));
+    }
+    RollbackError::Conflicts { files: named(&all), advice: advice.join("; ") }
 }
 
 /// A submodule that goes back to its part of the attempt.

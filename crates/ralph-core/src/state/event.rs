@@ -92,6 +92,10 @@ pub enum Event {
     TestsWeakened {
         what: String,
     },
+    WorkNotReturned {
+        kept_as: String,
+        files: Vec<String>,
+    },
     PlanRepaired {
         findings: Vec<String>,
     },
