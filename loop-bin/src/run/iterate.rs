@@ -131,6 +131,13 @@ impl Stage {
                         named(&done.kept_out)
                     ));
                 }
+                if !done.hidden.is_empty() {
+                    self.view.line(format!(
+                        "{}: its own new ignore rules keep new files out of the commit: {}",
+                        attempt.story,
+                        named(&done.hidden)
+                    ));
+                }
                 Settlement::Done
             }
             settle::Outcome::NothingChanged => Settlement::NothingChanged,
@@ -182,8 +189,8 @@ impl Stage {
         Ok(Event::RolledBack { changed: tried })
     }
 
-    /// What git was told to overlook may have changed though nothing else has.
-    fn take_back(
+    /// What git was told to overlook may have changed though nothing else has, and so may rules.
+    pub(super) fn take_back(
         &self,
         attempt: &Attempt,
         is_changed: bool,
@@ -193,7 +200,7 @@ impl Stage {
         if is_changed {
             return Ok(Some(git::rollback(&self.repo, self.state(), story.as_ref(), why)?));
         }
-        if self.repo.overlooked().is_empty() {
+        if self.repo.overlooked().is_empty() && !git::may_have_new_rules(&self.repo, self.state()) {
             return Ok(None);
         }
         Ok(git::rollback_changes(&self.repo, self.state(), story.as_ref(), why)?)

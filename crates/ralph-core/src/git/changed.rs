@@ -11,9 +11,10 @@ use super::blobs;
 use super::diff::{self, Change, Content};
 use super::nested::Nested;
 use super::repo::Repo;
-use super::restore::{Target, differing};
+use super::restore::differing;
 use super::snapshot::SnapshotError;
 use super::status::Status;
+use super::target::Target;
 
 /// The files that are not as they were in the target, our own folders aside.
 pub fn changed_since(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {

@@ -6,10 +6,10 @@ use super::clean;
 use super::command::GitError;
 use super::ledger;
 use super::repo::Repo;
-use super::restore::Target;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::stamp::stamp;
 use super::status::Status;
+use super::target::Target;
 use crate::fault;
 use crate::state::{self, StateDir};
 

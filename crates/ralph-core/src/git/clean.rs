@@ -4,7 +4,7 @@
 //! loop's run, is in the ref's name: `<name>/on/<run>/<branch>`, or `<name>/detached/<run>`.
 
 use super::nested;
-use super::own_rules;
+use super::own_rules::OwnRules;
 use super::repo::Repo;
 use super::snapshot::Snapshot;
 use super::status::Status;
@@ -32,7 +32,7 @@ pub(super) fn guess(repo: &Repo, name: &str, run: Option<&str>) -> Option<Snapsh
 pub(super) fn is_right(guess: &Snapshot, repo: &Repo, status: &Status) -> bool {
     let is_there = guess.record.head == status.head && guess.record.branch == status.branch;
     let has_inner = !status.nested.is_empty() || nested::has_submodules(repo);
-    let is_plain = !has_inner && repo.overlooked().is_empty() && own_rules::read(repo).is_none();
+    let is_plain = !has_inner && repo.overlooked().is_empty() && OwnRules::read(repo).are_none();
     is_there && is_plain && !status.staged && status.is_clean(repo)
 }
 
@@ -47,6 +47,7 @@ pub(super) fn parse(name: &str, commit: &str) -> Option<Snapshot> {
     };
     let mut snapshot = Snapshot::of_commit(commit, branch.map(str::to_owned));
     name.clone_into(&mut snapshot.name);
+    snapshot.record.excludes_file = Some(String::new());
     snapshot.record.run = Some(run).filter(|run| *run != NO_RUN).map(str::to_owned);
     Some(snapshot)
 }

@@ -5,12 +5,16 @@ use std::time::Duration;
 use super::changed::changed_since;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
+use super::hidden::are_rules_other;
 use super::nested::Inner;
+use super::own_rules::OwnRules;
 use super::repo::Repo;
-use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
+use super::restore::{RestoreError, Restored, SaveAs, restore};
+use super::restore_note::interrupted;
 use super::snapshot::{Record, Snapshot};
 use super::stamp::stamp;
 use super::status::Status;
+use super::target::Target;
 use crate::secrets::mask;
 use crate::state::{Id, Lock, LockError, StateDir};
 
@@ -122,7 +126,8 @@ pub fn rollback_changes(
     let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
     let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
     let target = checkpoint.target(repo).map_err(RestoreError::from)?;
-    if changed_since(repo, &target).map_err(RestoreError::from)?.is_empty() {
+    let nothing_changed = changed_since(repo, &target).map_err(RestoreError::from)?.is_empty();
+    if nothing_changed && !are_rules_other(repo, &target, std::iter::empty())? {
         return Ok(None);
     }
     Ok(Some(discard(repo, &target, story, why)?))
@@ -171,6 +176,7 @@ pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackEr
     let base = base_of(repo, &record)?;
     let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &snapshot.commit, "--"];
     let mut text = repo.git().line(&args)?;
+    text.push_str(&record.own_rules(repo).besides(&OwnRules::read(repo)));
     for (path, inner) in &record.inner {
         let submodule = Repo::inside(&repo.top().join(path));
         match (inner, submodule) {

@@ -22,7 +22,7 @@ use super::index::RawIndex;
 use super::inventory::{Inventory, Modes, parse_modes, render_modes};
 use super::ledger;
 use super::nested::{self, Inner};
-use super::own_rules;
+use super::own_rules::OwnRules;
 use super::repo::{Repo, RepoError};
 use super::sighting::Position;
 use super::status::Status;
@@ -94,6 +94,27 @@ pub struct Record {
     /// The ignore rules of the repository itself (`info/exclude`), if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_rules: Option<String>,
+    /// Where the repository's own settings looked for further rules (`core.excludesFile`), empty if
+    /// nowhere; none if neither this nor the rules of the repository itself are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excludes_file: Option<String>,
+}
+
+impl Record {
+    /// The ignore rules of the repository itself as they were; as they are now where that is not
+    /// known.
+    pub(super) fn own_rules(&self, repo: &Repo) -> OwnRules {
+        let exclude = self.own_rules.clone();
+        match &self.excludes_file {
+            Some(file) => {
+                OwnRules { exclude, excludes_file: Some(file.clone()).filter(|f| !f.is_empty()) }
+            }
+            None => {
+                let now = OwnRules::read(repo);
+                OwnRules { exclude: exclude.or(now.exclude), excludes_file: now.excludes_file }
+            }
+        }
+    }
 }
 
 /// Why a snapshot could not be made or read.
@@ -200,6 +221,7 @@ impl Snapshot {
         let _opened = OpenedFolders::around(repo.top(), paths.clone());
         let files = Inventory::take(repo.top(), paths)?;
         let modes = files.modes();
+        let own = OwnRules::read(repo);
         let record = Record {
             version: VERSION,
             head: status.head.clone(),
@@ -211,7 +233,8 @@ impl Snapshot {
             branches: extra.branches.clone(),
             replaced_by: extra.replaced_by.clone(),
             left_at: extra.left_at.clone(),
-            own_rules: own_rules::read(repo),
+            own_rules: own.exclude,
+            excludes_file: Some(own.excludes_file.unwrap_or_default()),
         };
         let import = Import {
             name,
@@ -291,6 +314,7 @@ impl Snapshot {
             replaced_by: None,
             left_at: None,
             own_rules: None,
+            excludes_file: None,
         };
         Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }
     }

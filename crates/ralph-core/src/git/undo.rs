@@ -16,11 +16,12 @@ use super::inventory::Modes;
 use super::moved;
 use super::nested::{self, Inner};
 use super::repo::Repo;
-use super::restore::{RestoreError, Restored, SaveAs, Target, restore};
+use super::restore::{RestoreError, Restored, SaveAs, restore};
 use super::rollback::{Discarded, PATIENCE, RollbackError, base_of, discard, find, new_name};
 use super::sighting::Position;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
 use super::status::Status;
+use super::target::Target;
 use super::worktree;
 use crate::state::{Lock, StateDir};
 

@@ -112,6 +112,8 @@ pub struct Done {
     pub weakened: Option<String>,
     /// Files that were ignored before and stayed out of the commit, though the rules were changed.
     pub kept_out: Vec<PathBuf>,
+    /// New files that ignore rules of the attempt's own kept out of the commit.
+    pub hidden: Vec<PathBuf>,
     /// What the checks or the user's git hooks did to the plan, and what became of it.
     pub findings: Vec<Finding>,
 }
@@ -190,6 +192,7 @@ pub fn settle(
     if let Some(refusal) = nested::refusal(&unsettled) {
         return Ok(Outcome::CommitRefused(refusal));
     }
+    let hidden = uncovered::hidden(place, &files)?;
     let verify = &place.config.verify;
     let bench = Bench { dir: place.root, run: place.run };
     let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), stop)?;
@@ -213,7 +216,7 @@ pub fn settle(
     fault::point("settle.committed");
     findings.extend(repair_ticked(place, attempt, made.plan)?);
     let commit = made.commit;
-    let done = Done { commit, files, checks, weakened, kept_out, findings };
+    let done = Done { commit, files, checks, weakened, kept_out, hidden, findings };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
 }
@@ -357,6 +360,10 @@ pub(super) fn record_done(
         log_progress(attempt, &entry)?;
         if let Some(what) = &done.weakened {
             place.journal.append(&Event::TestsWeakened { what: what.clone() })?;
+        }
+        let named = |paths: &[PathBuf]| paths.iter().map(|p| p.display().to_string()).collect();
+        if !done.hidden.is_empty() {
+            place.journal.append(&Event::FilesHidden { files: named(&done.hidden) })?;
         }
         place.journal.append(&Event::StoryDone)?;
     }

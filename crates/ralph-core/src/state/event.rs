@@ -92,6 +92,9 @@ pub enum Event {
     TestsWeakened {
         what: String,
     },
+    FilesHidden {
+        files: Vec<String>,
+    },
     WorkNotReturned {
         kept_as: String,
         files: Vec<String>,
