@@ -29,7 +29,10 @@ impl Present<'_> {
         let top = self.repo.top();
         let (absent, others): (Vec<&Change>, Vec<&Change>) =
             changes.iter().partition(|change| change.to == Content::Absent);
-        let is_gone = |change: &&&Change| fs_err::symlink_metadata(top.join(&change.path)).is_err();
+        // A folder is nothing to git, and the files in it are looked at one by one.
+        let is_gone = |change: &&&Change| {
+            fs_err::symlink_metadata(top.join(&change.path)).map_or(true, |found| found.is_dir())
+        };
         let mut like: BTreeSet<PathBuf> =
             absent.iter().filter(is_gone).map(|change| change.path.clone()).collect();
         let files: Vec<&Change> =

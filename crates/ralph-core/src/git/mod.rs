@@ -28,6 +28,7 @@
 mod access;
 mod as_they_were;
 mod blobs;
+mod brought;
 mod changed;
 mod checkpoint;
 mod clean;
@@ -85,7 +86,7 @@ pub use rollback::{
     rollback_changes,
 };
 pub use sighting::{HeadWatch, Position, forget_sighting, last_sighting, note_head};
-pub use snapshot::{Record, Snapshot, SnapshotError};
+pub use snapshot::{LaidOver, Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
 pub use stash::{Stash, StashEntry};
 pub use status::Status;

@@ -21,6 +21,7 @@ pub struct Repo {
     untouched: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
     overlooked: BTreeSet<PathBuf>,
+    spared: BTreeSet<PathBuf>,
 }
 
 /// Why a repository cannot be used.
@@ -90,8 +91,8 @@ impl Repo {
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
         let (top, git_dir) = (path(), path());
         let untouched = untouched_in(project.as_std_path(), &top);
-        let (outputs, overlooked) = (Vec::new(), BTreeSet::new());
-        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked })
+        let (outputs, overlooked, spared) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        Ok(Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked, spared })
     }
 
     /// The repository that has its top in this folder, if there is one: a submodule, for instance.
@@ -104,7 +105,13 @@ impl Repo {
             untouched: Vec::new(),
             outputs: Vec::new(),
             overlooked: BTreeSet::new(),
+            spared: BTreeSet::new(),
         })
+    }
+
+    /// The same; these files are not touched either.
+    pub(super) fn sparing(&self, files: BTreeSet<PathBuf>) -> Self {
+        Self { spared: files, ..self.clone() }
     }
 
     /// The same; files of the work tree that a process prints into are not touched.
@@ -213,10 +220,11 @@ impl Repo {
         Ok(left)
     }
 
-    /// Whether a path, relative to the top, belongs to us or to the client's settings, or is a file
-    /// that we print into.
+    /// Whether a path, relative to the top, belongs to us or to the client's settings, is a file
+    /// that we print into, or is spared.
     pub fn is_untouched(&self, path: &Path) -> bool {
         self.untouched.iter().chain(&self.outputs).any(|folder| path.starts_with(folder))
+            || self.spared.contains(path)
     }
 
     /// Refuses while a rebase, merge or the like is under way.

@@ -36,6 +36,8 @@ pub struct Restored {
     pub left_alone: Vec<String>,
     /// Whether only files were laid over what is checked out; HEAD and index were not touched.
     pub as_files: bool,
+    /// Files that were overwritten though they were not as they had been left; only an undo has any.
+    pub overwritten: Vec<PathBuf>,
 }
 
 /// How a restore is recorded.
@@ -150,7 +152,9 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
     };
     match act() {
         Ok(touched) => {
-            Ok(Restored { saved, touched, left_alone: nested.left_alone, as_files: false })
+            let left_alone = nested.left_alone;
+            let (as_files, overwritten) = (false, Vec::new());
+            Ok(Restored { saved, touched, left_alone, as_files, overwritten })
         }
         Err(SnapshotError::Git(source)) if source.is_overtaken() => {
             Err(Overtaken::Yes(Box::new(saved)))

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::brought::Brought;
 use super::changed::changed_since;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
@@ -11,7 +12,7 @@ use super::own_rules::OwnRules;
 use super::repo::Repo;
 use super::restore::{RestoreError, Restored, SaveAs, restore};
 use super::restore_note::interrupted;
-use super::snapshot::{Record, Snapshot};
+use super::snapshot::Snapshot;
 use super::stamp::stamp;
 use super::status::Status;
 use super::target::Target;
@@ -172,10 +173,8 @@ pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
 /// place; what it had changed in submodules comes after it.
 pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackError> {
     let snapshot = Snapshot::load(repo, &attempt.name).map_err(RestoreError::from)?;
+    let mut text = Brought::by(repo, &snapshot)?.patch(repo, &snapshot)?;
     let record = snapshot.record;
-    let base = base_of(repo, &record)?;
-    let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &snapshot.commit, "--"];
-    let mut text = repo.git().line(&args)?;
     text.push_str(&record.own_rules(repo).besides(&OwnRules::read(repo)));
     for (path, inner) in &record.inner {
         let submodule = Repo::inside(&repo.top().join(path));
@@ -191,14 +190,6 @@ pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackEr
         }
     }
     Ok(text)
-}
-
-/// The tree against which an attempt's changes are counted.
-pub(super) fn base_of(repo: &Repo, attempt: &Record) -> Result<String, GitError> {
-    match attempt.replaced_by.as_ref().or(attempt.head.as_ref()) {
-        Some(base) => Ok(base.clone()),
-        None => repo.empty_tree(),
-    }
 }
 
 pub(super) fn discard(

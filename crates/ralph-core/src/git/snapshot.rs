@@ -91,6 +91,9 @@ pub struct Record {
     /// Where HEAD was then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_at: Option<Position>,
+    /// Whose files took the place of these, if it was no commit that did: those of an attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub laid_over: Option<LaidOver>,
     /// The ignore rules of the repository itself (`info/exclude`), if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_rules: Option<String>,
@@ -98,6 +101,15 @@ pub struct Record {
     /// nowhere; none if neither this nor the rules of the repository itself are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excludes_file: Option<String>,
+}
+
+/// The files of an attempt that an undo laid over others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaidOver {
+    /// What the attempt began with.
+    pub from: String,
+    /// The attempt.
+    pub to: String,
 }
 
 impl Record {
@@ -173,6 +185,8 @@ pub(super) struct Extra {
     pub(super) replaced_by: Option<String>,
     /// Where HEAD will be then.
     pub(super) left_at: Option<Position>,
+    /// The attempt whose files are about to be laid over these.
+    pub(super) laid_over: Option<LaidOver>,
     /// Keep the index file although nothing is staged.
     pub(super) with_index: bool,
     /// What is known of the repositories inside.
@@ -233,6 +247,7 @@ impl Snapshot {
             branches: extra.branches.clone(),
             replaced_by: extra.replaced_by.clone(),
             left_at: extra.left_at.clone(),
+            laid_over: extra.laid_over.clone(),
             own_rules: own.exclude,
             excludes_file: Some(own.excludes_file.unwrap_or_default()),
         };
@@ -313,6 +328,7 @@ impl Snapshot {
             branches: BTreeMap::new(),
             replaced_by: None,
             left_at: None,
+            laid_over: None,
             own_rules: None,
             excludes_file: None,
         };

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use super::as_they_were::Present;
-use super::diff;
+use super::brought::Brought;
 use super::repo::Repo;
 use super::restore::RestoreError;
-use super::rollback::{Discarded, REFS, RollbackError, base_of, discarded};
+use super::rollback::{Discarded, REFS, RollbackError, discarded};
 use super::snapshot::{Snapshot, SnapshotError};
 use super::status::Status;
 
@@ -66,8 +66,7 @@ pub fn unreturned(repo: &Repo) -> Result<Vec<Unreturned>, RollbackError> {
     for kept in waiting {
         // One that cannot be read is told of by an undo of it.
         let Ok(snapshot) = Snapshot::load(repo, &kept.name) else { continue };
-        let base = base_of(repo, &snapshot.record)?;
-        let mut wanted = diff::between(repo.git(), &base, &snapshot.commit)?;
+        let Brought { base, changes: mut wanted } = Brought::by(repo, &snapshot)?;
         let now = Status::read(repo)?;
         let present = Present { repo, now: &now, base: &base };
         let there = present.those_like(&wanted).map_err(RestoreError::from)?;
