@@ -63,6 +63,10 @@ fn what_was_ignored_stays_out_of_the_commits_of_an_agent_that_rewrites_the_rules
         assert!(!files.contains(".env") && !files.contains("cache"), "{rewrite}: {files}");
         assert_eq!((stage.read(".env"), stage.read("cache/a/1")), ("KEY=1\n".into(), "1\n".into()));
         stage.is_clean();
+        let journal = stage.read(".ralph/events.jsonl");
+        let line =
+            r#""story":"US-001","event":"files_kept_out","files":[".env","cache/a/1","cache/b/2"]"#;
+        assert_eq!(journal.matches(line).count(), 1, "{rewrite}: {journal}");
         let own = stage.read(".git/info/exclude");
         assert!(own.ends_with("/.env\n/cache/\n"), "one rule for the whole folder: {own}");
     }

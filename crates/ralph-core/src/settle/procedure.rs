@@ -362,6 +362,9 @@ pub(super) fn record_done(
             place.journal.append(&Event::TestsWeakened { what: what.clone() })?;
         }
         let named = |paths: &[PathBuf]| paths.iter().map(|p| p.display().to_string()).collect();
+        if !done.kept_out.is_empty() {
+            place.journal.append(&Event::FilesKeptOut { files: named(&done.kept_out) })?;
+        }
         if !done.hidden.is_empty() {
             place.journal.append(&Event::FilesHidden { files: named(&done.hidden) })?;
         }

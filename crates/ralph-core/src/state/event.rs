@@ -92,6 +92,9 @@ pub enum Event {
     TestsWeakened {
         what: String,
     },
+    FilesKeptOut {
+        files: Vec<String>,
+    },
     FilesHidden {
         files: Vec<String>,
     },
