@@ -26,6 +26,7 @@ mod interrupted;
 mod iterations;
 mod limits;
 mod locks;
+mod neighbours;
 mod nested;
 mod not_returned;
 mod outputs;

@@ -27,7 +27,7 @@ pub(super) struct StoryCommit<'a> {
     pub(super) head: Option<&'a str>,
     /// The first and only line of its message.
     pub(super) subject: &'a str,
-    /// Repositories inside the project that stay out of it.
+    /// Repositories inside the project, and state of other projects, that stay out of it.
     pub(super) left_out: &'a [PathBuf],
     /// Until when git and the user's hooks may take.
     pub(super) watch: Watch<'a>,
@@ -95,12 +95,12 @@ fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
         pathspec
     });
     place.repo.git().run(&all.into_iter().chain(but).collect::<Vec<_>>())?;
-    let outputs = place.repo.outputs().iter().map(|path| {
+    let staged = wanted.left_out.iter().chain(place.repo.outputs()).map(|path| {
         let mut pathspec = OsString::from(":(top,literal)");
         pathspec.push(path);
         pathspec
     });
-    unstage(place.repo, outputs.collect(), wanted.head.is_some())?;
+    unstage(place.repo, staged.collect(), wanted.head.is_some())?;
     match place.state.is_hidden() {
         true => Ok(()),
         false => leave_out_state(place, wanted.head.is_some()),

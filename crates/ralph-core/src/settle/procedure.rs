@@ -175,7 +175,9 @@ pub fn settle(
         return Ok(Outcome::Displaced(why));
     }
     let unsettled = nested::since(place, &status.unsettled)?;
-    let left_out = nested::untouched(place, &status.unsettled);
+    let mut left_out = nested::untouched(place, &status.unsettled);
+    let is_anothers = |path: &&PathBuf| place.repo.is_state_of_another(path);
+    left_out.extend(status.changed.iter().filter(is_anothers).cloned());
     let mut files = changed_since(place, attempt, status.clone())?;
     let kept_out = match uncovered::keep_out(place, attempt, &status, &files)? {
         Uncovered::None => Vec::new(),
