@@ -7,6 +7,7 @@ mod heard;
 mod iterate;
 mod judge;
 mod keepsake;
+mod left_behind;
 mod prepare;
 mod put_back;
 mod record;
