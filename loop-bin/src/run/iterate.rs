@@ -170,8 +170,7 @@ impl Stage {
         if self.config.rollback.on != RollbackOn::Never
             && let Some(restored) = self.take_back(&attempt, changed || committed, &headline)?
         {
-            let saved_as = restored.saved.name.clone();
-            let id = saved_as.rsplit('/').next().unwrap_or_default().to_owned();
+            let (saved_as, id) = (restored.saved.name.clone(), restored.saved.id());
             self.view.line(format!(
                 "{}: rolled back {}; `ralph-loop undo {id}` brings the attempt back",
                 attempt.story,

@@ -168,7 +168,7 @@ impl Stage {
         // Commits that change no file of the user's are no less the attempt's.
         let is_changed = !changed.is_empty() || self.repo.head()? != attempt.head;
         if let Some(restored) = self.take_back(&attempt, is_changed, why)? {
-            let id = restored.saved.name.rsplit('/').next().unwrap_or_default().to_owned();
+            let id = restored.saved.id();
             self.view.line(format!(
                 "took back an attempt at {} that was under way; `ralph-loop undo {id}` brings it back",
                 attempt.story

@@ -47,11 +47,13 @@ mod inventory;
 mod ledger;
 mod moved;
 mod nested;
+mod on_disk;
 mod outputs;
 mod own_rules;
 mod repo;
 mod restore;
 mod restore_note;
+mod retry;
 mod rollback;
 mod sighting;
 mod snapshot;
@@ -81,12 +83,13 @@ pub use nested::Inner;
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, restore};
 pub use restore_note::interrupted;
+pub(crate) use retry::retried;
 pub use rollback::{
     Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
     rollback_changes,
 };
 pub use sighting::{HeadWatch, Position, forget_sighting, last_sighting, note_head};
-pub use snapshot::{LaidOver, Record, Snapshot, SnapshotError};
+pub use snapshot::{LaidOver, Record, Snapshot, SnapshotError, saved_id};
 pub use staged::stage_again;
 pub use stash::{Stash, StashEntry};
 pub use status::Status;

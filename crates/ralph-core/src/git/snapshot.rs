@@ -310,9 +310,9 @@ impl Snapshot {
         Ok(Self { name: import.name.to_owned(), commit, record, modes })
     }
 
-    /// What a person types to get it back: the last part of the ref's name.
+    /// What a person types to get it back.
     pub fn id(&self) -> &str {
-        self.name.rsplit('/').next().unwrap_or(&self.name)
+        saved_id(&self.name)
     }
 
     /// Stands for a commit on a branch with nothing uncommitted; there is no ref of it.
@@ -373,6 +373,11 @@ impl Snapshot {
             repo.git().run(&["cat-file", "blob", &format!("{record_commit}:{INDEX_FILE}")])?;
         Ok(Some(RawIndex { content, time }))
     }
+}
+
+/// What a person types to get back what a ref keeps: the last part of its name.
+pub fn saved_id(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 fn is_gone(repo: &Repo, name: &str) -> bool {
