@@ -41,9 +41,19 @@ pub(crate) struct Restored {
     /// Files that are as the user left them, or merged without conflict.
     pub(crate) back: usize,
     /// Files that both the user and the loop changed; the user's version is in the snapshot.
-    pub(crate) conflicts: Vec<PathBuf>,
+    pub(crate) conflicts: Vec<Conflict>,
+    /// What keeps the user's version of them for `ralph-loop undo`.
+    pub(crate) kept: Option<Snapshot>,
     /// Files that could not be written, and why; another time they may.
     pub(crate) failed: Vec<String>,
+}
+
+/// A file that both the user and the loop changed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Conflict {
+    pub(crate) path: PathBuf,
+    /// Whether the user had removed it.
+    pub(crate) is_removal: bool,
 }
 
 /// The work that was saved: its files, as they were on disk just before.
@@ -83,22 +93,42 @@ pub(crate) fn clear(
     let is_theirs = |(path, stamp): &&(PathBuf, Option<Stamp>)| {
         !keep(path) && Stamp::of(&repo.top().join(path)) == *stamp
     };
-    let mut theirs: Vec<&PathBuf> =
-        saved.0.iter().filter(is_theirs).map(|(path, _)| path).collect();
+    let mut theirs: Vec<&(PathBuf, Option<Stamp>)> = saved.0.iter().filter(is_theirs).collect();
     // How git writes a file is to be what the commit says, not what the user is about to.
-    theirs.sort_by_key(|path| !path.ends_with(".gitattributes"));
+    theirs.sort_by_key(|(path, _)| !path.ends_with(".gitattributes"));
     // What the user made goes first: it may stand where the commit has a folder, or a file.
     let mut committed = Vec::new();
-    for path in theirs {
+    for (path, stamp) in theirs {
         match &head {
-            Some(head) if version::is_in(repo, head, path)? => committed.push((head, path)),
-            _ => workshop.clear(path, &Version::Absent)?,
+            Some(head) if version::is_in(repo, head, path)? => committed.push((head, path, stamp)),
+            _ if is_still(&workshop, path, stamp.as_ref())? => {
+                workshop.clear(path, &Version::Absent)?;
+            }
+            _ => {}
         }
     }
-    for (head, path) in committed {
-        workshop.clear(path, &Version::checked_out(repo, head, path)?)?;
+    for (head, path, stamp) in committed {
+        let version = Version::checked_out(repo, head, path)?;
+        if is_still(&workshop, path, stamp.as_ref())? {
+            workshop.clear(path, &version)?;
+        }
     }
     Ok(())
+}
+
+/// Asked just before a file is cleared, because to ask git takes time in which somebody may write.
+/// What we cleared before leaves its traces: another name of the same file is gone, or a folder has
+/// become empty.
+fn is_still(workshop: &Workshop<'_>, path: &Path, stamp: Option<&Stamp>) -> Result<bool, Failure> {
+    let now = Stamp::of(&workshop.repo.top().join(path));
+    Ok(match (stamp, &now) {
+        (None, None) => true,
+        (Some(was), Some(now)) if was.is_folder() && now.is_folder() => {
+            workshop.on_disk(path)? == Version::Absent
+        }
+        (Some(was), Some(now)) => was.is_same_file(now),
+        _ => false,
+    })
 }
 
 /// Puts the work back.
@@ -131,12 +161,20 @@ pub(crate) fn restore(
         // One file that cannot be written must not keep the others away.
         match restore_file(&workshop, &snapshot, path, *mode) {
             Ok(true) => restored.back += 1,
-            Ok(false) => restored.conflicts.push(path.clone()),
+            Ok(false) => {
+                let is_removal = mode.is_none();
+                restored.conflicts.push(Conflict { path: path.clone(), is_removal });
+            }
             Err(failure) => restored.failed.push(format!("{}: {failure}", path.display())),
         }
         fault::point("aside.restored-file");
     }
     git::stage_again(repo, &snapshot)?;
+    let mut files: Vec<PathBuf> = restored.conflicts.iter().map(|c| c.path.clone()).collect();
+    if !files.is_empty() {
+        files.sort();
+        restored.kept = Some(git::keep_unreturned(repo, &snapshot, &files)?);
+    }
     Ok(restored)
 }
 
@@ -222,6 +260,29 @@ mod tests {
         assert_eq!((read("a.txt").as_deref(), read("new.txt")), (Some("a\n"), None));
         assert_eq!(read("grows.txt").as_deref(), Some("saved\nwritten since\n"));
         assert_eq!(read("later.txt").as_deref(), Some("written since\n"));
+    }
+
+    #[test]
+    fn what_is_written_while_others_are_cleared_stays_in_the_tree() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        test.write(".gitattributes", "a.txt filter=slow\n");
+        test.write("b.txt", "b\n");
+        test.write("linked.txt", "linked\n");
+        test.commit_all("files");
+        // Runs when git is asked how it would write the first file.
+        test.git(["config", "filter.slow.smudge", "echo written since >>b.txt; cat"]);
+        test.write("a.txt", "mine\n");
+        test.write("b.txt", "mine\n");
+        test.write("linked.txt", "mine\n");
+        fs_err::hard_link(test.root().join("linked.txt"), test.root().join("too.txt")).unwrap();
+        let saved = save(&repo, "refs/ralph/aside/test").unwrap();
+        clear(&repo, &saved, &|_| false).unwrap();
+        let read = |name: &str| fs_err::read_to_string(test.root().join(name)).ok();
+        assert_eq!(read("a.txt").as_deref(), Some("a\n"));
+        assert_eq!(read("b.txt").as_deref(), Some("mine\nwritten since\n"));
+        // To remove one name of a file changes the time of the other.
+        assert_eq!((read("linked.txt").as_deref(), read("too.txt")), (Some("linked\n"), None));
     }
 
     #[test]

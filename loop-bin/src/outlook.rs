@@ -2,14 +2,14 @@
 //! `doctor` and `--dry-run`. Nothing is changed here.
 
 use ralph_core::config::{Config, RollbackOn};
-use ralph_core::git::Repo;
+use ralph_core::git::{self, Repo, Unreturned};
 use ralph_core::project::Project;
 use ralph_core::settle::{self, Attempt, Place};
 use ralph_core::state::{Journal, Lock};
 
 use crate::aside;
 use crate::exit::Failure;
-use crate::run::Record;
+use crate::run::{Record, named};
 
 /// What waits for the next start.
 #[derive(Debug, Default)]
@@ -47,6 +47,22 @@ pub(crate) fn work_aside(project: &Project) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     Ok(Record::load(state)?.and_then(|record| record.aside))
+}
+
+/// Work of the user's that did not come back, because the loop changed the same files.
+pub(crate) fn work_not_returned(project: &Project) -> Result<Vec<String>, Failure> {
+    // Where there is no repository, nothing was ever kept.
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(Vec::new()) };
+    let told = |kept: Unreturned| {
+        let Unreturned { id, name, files } = kept;
+        format!(
+            "uncommitted work of yours did not come back, because the loop changed it as well: {}; \
+             `ralph-loop undo {id}` brings it back or tells what is in its way, and \
+             `git update-ref -d {name}` forgets it",
+            named(&files)
+        )
+    };
+    Ok(git::unreturned(&repo)?.into_iter().map(told).collect())
 }
 
 impl Outlook {

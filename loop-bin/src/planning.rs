@@ -52,7 +52,7 @@ fn plan_once(stage: &mut Stage) -> Result<Finish, Failure> {
     let new = plan::read_file(&stage.plan).unwrap_or_default();
     if !stage.dirty_files()?.is_empty() {
         let restored = git::rollback(&stage.repo, stage.state(), None, "changed while planning")?;
-        let id = restored.saved.name.rsplit('/').next().unwrap_or_default().to_owned();
+        let id = restored.saved.id();
         stage.view.warn(format!(
             "the agent changed more than the plan; taken back (`ralph-loop undo {id}`)"
         ));

@@ -7,6 +7,7 @@ mod heard;
 mod iterate;
 mod judge;
 mod keepsake;
+mod left_behind;
 mod prepare;
 mod put_back;
 mod record;
@@ -27,7 +28,7 @@ use crate::exit::{Failure, Success};
 use crate::step::{Action, Event, Finish, State, step};
 use crate::{dry_run, planning};
 
-pub(crate) use prepare::{Ground, template};
+pub(crate) use prepare::{Ground, named, template};
 pub(crate) use put_back::put_back_aside;
 pub(crate) use record::Record;
 pub(crate) use stage::Stage;

@@ -68,6 +68,7 @@ pub(crate) fn run(env: &Env, json: bool) -> Result<Success, Failure> {
     }
     report.look_around(&project)?;
     report.waiting.extend(outlook::look(&project, &config)?.lines);
+    report.waiting.extend(outlook::work_not_returned(&project)?);
     if json {
         say(serde_json::to_string_pretty(&report)?);
     } else {

@@ -29,12 +29,13 @@ pub(crate) fn command() -> Command {
         .long_about(
             "Without an ID: lists what rollbacks discarded, newest first.\n\
              With an ID (or the beginning of one): brings that attempt back; what is in the tree \
-             now is kept in turn, so an undo can be undone.\n\
+             now is kept in turn, so an undo can be undone. Uncommitted files that have nothing to do \
+             with it stay as they are.\n\
              If work went on since, the branch stays as it is, and only the files come back that \
              the attempt had changed; one that is not as it was then is named, and nothing is \
              changed.\n\
              Uncommitted work that --allow-dirty kept aside is listed as well if a run never got to \
-             put it back.\n\
+             put it back, or changed the same files.\n\
              Not while a loop runs.",
         )
         .arg(Arg::new("id").value_name("ID").help("Which attempt"))
@@ -117,12 +118,17 @@ fn restore(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
             "Work went on since, so the branch stays as it is: {files} brought back on top of it."
         ),
     });
+    if !restored.overwritten.is_empty() {
+        let files: Vec<String> =
+            restored.overwritten.iter().map(|path| path.display().to_string()).collect();
+        say(format!("Changed since that attempt, and replaced by it: {}", files.join(", ")));
+    }
     for path in &restored.left_alone {
         say(format!(
             "{path} is a repository of its own and was left alone: it had work of its own, or is gone."
         ));
     }
-    let kept = restored.saved.name.rsplit('/').next().unwrap_or_default();
+    let kept = restored.saved.id();
     say(format!("What was there before is kept: ralph-loop undo {kept}"));
     Ok(())
 }

@@ -28,6 +28,11 @@ impl Stamp {
         self.mode & 0o400 == 0
     }
 
+    /// Whether it is a folder, which is nothing to git.
+    pub(super) fn is_folder(&self) -> bool {
+        self.mode & 0o170_000 == 0o040_000
+    }
+
     /// Whether a later one is of the same content, as far as can be told without the time of its
     /// last change of any kind.
     pub(super) fn is_same_file(&self, later: &Self) -> bool {

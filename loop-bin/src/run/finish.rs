@@ -7,11 +7,12 @@ use ralph_core::config::RollbackOn;
 use ralph_core::fault;
 use ralph_core::git;
 use ralph_core::settle;
+use ralph_core::state::Event as Journaled;
 
 use super::judge::LONGEST_WAIT;
 use super::stage::Stage;
 use crate::agent::Descendants;
-use crate::aside;
+use crate::aside::{self, Conflict};
 use crate::exit::Failure;
 use crate::step::{Event, Finish, Spent, State};
 use crate::terminal::{clock, counted};
@@ -145,11 +146,27 @@ impl Stage {
         };
         let files = counted(restored.back, "file", "files");
         self.view.line(format!("uncommitted work is back: {files}"));
-        for path in &restored.conflicts {
+        for Conflict { path, is_removal } in &restored.conflicts {
             let path = path.display();
+            self.view.warn(match is_removal {
+                false => format!(
+                    "{path} was changed by you and by the loop; yours is kept: git show {name}:{path}"
+                ),
+                true => format!(
+                    "{path} was removed by you and changed by the loop, so it stays: `git rm -- \
+                     {path}` removes it"
+                ),
+            });
+        }
+        if let Some(kept) = &restored.kept {
+            let id = kept.id();
             self.view.warn(format!(
-                "{path} was changed by you and by the loop; yours is kept: git show {name}:{path}"
+                "`ralph-loop undo {id}` brings back what did not come back, once these files are as \
+                 they were before the run"
             ));
+            let named = |conflict: &Conflict| conflict.path.display().to_string();
+            let files = restored.conflicts.iter().map(named).collect();
+            self.note(&Journaled::WorkNotReturned { kept_as: kept.name.clone(), files });
         }
         for failure in &restored.failed {
             self.view

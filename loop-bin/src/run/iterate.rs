@@ -134,6 +134,13 @@ impl Stage {
                         named(&done.kept_out)
                     ));
                 }
+                if !done.hidden.is_empty() {
+                    self.view.line(format!(
+                        "{}: its own new ignore rules keep new files out of the commit: {}",
+                        attempt.story,
+                        named(&done.hidden)
+                    ));
+                }
                 self.just_committed.set(done.known);
                 Settlement::Done
             }
@@ -167,8 +174,7 @@ impl Stage {
         if self.config.rollback.on != RollbackOn::Never
             && let Some(restored) = self.take_back(&attempt, changed || committed, &headline)?
         {
-            let saved_as = restored.saved.name.clone();
-            let id = saved_as.rsplit('/').next().unwrap_or_default().to_owned();
+            let (saved_as, id) = (restored.saved.name.clone(), restored.saved.id());
             self.view.line(format!(
                 "{}: rolled back {}; `ralph-loop undo {id}` brings the attempt back",
                 attempt.story,
@@ -186,8 +192,8 @@ impl Stage {
         Ok(Event::RolledBack { changed: tried })
     }
 
-    /// What git was told to overlook may have changed though nothing else has.
-    fn take_back(
+    /// What git was told to overlook may have changed though nothing else has, and so may rules.
+    pub(super) fn take_back(
         &self,
         attempt: &Attempt,
         is_changed: bool,
@@ -197,7 +203,7 @@ impl Stage {
         if is_changed {
             return Ok(Some(git::rollback(&self.repo, self.state(), story.as_ref(), why)?));
         }
-        if self.repo.overlooked().is_empty() {
+        if self.repo.overlooked().is_empty() && !git::may_have_new_rules(&self.repo, self.state()) {
             return Ok(None);
         }
         Ok(git::rollback_changes(&self.repo, self.state(), story.as_ref(), why)?)

@@ -131,9 +131,19 @@ impl Keepsake {
         self.put_back_if(state, |kept| kept.path == state.run())
     }
 
-    /// Puts back whatever is gone, our own notes among it.
-    pub(super) fn put_back_missing(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
-        self.put_back_if(state, Kept::is_missing)
+    /// Puts back our own notes where they are gone.
+    pub(super) fn put_back_notes(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
+        self.put_back_if(state, |kept| kept.kind == Kind::Note && kept.is_missing())
+    }
+
+    /// Puts back whatever is gone, but for these files.
+    pub(super) fn put_back_missing(
+        &self,
+        state: &StateDir,
+        but: &[&Kept],
+    ) -> io::Result<Vec<Utf8PathBuf>> {
+        let is_left = |kept: &Kept| but.iter().any(|left| left.path == kept.path);
+        self.put_back_if(state, |kept| kept.is_missing() && !is_left(kept))
     }
 
     fn put_back_if(

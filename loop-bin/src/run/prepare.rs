@@ -343,7 +343,8 @@ fn only_uncommitted(nested: &[std::path::PathBuf], status: &Status) -> bool {
     nested.iter().all(is_uncommitted)
 }
 
-pub(super) fn named(files: &[std::path::PathBuf]) -> String {
+/// The first few of some files, for a message.
+pub(crate) fn named(files: &[std::path::PathBuf]) -> String {
     let names: Vec<String> = files.iter().take(5).map(|path| path.display().to_string()).collect();
     match files.len().saturating_sub(5) {
         0 => names.join(", "),

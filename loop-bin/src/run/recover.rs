@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
-use ralph_core::state::{self, Id};
+use ralph_core::state;
 
 use super::record::Record;
 use super::refuge;
@@ -166,10 +166,9 @@ impl Stage {
         }
         let changed = settle::changed_files(&self.place(&journal), &attempt)?;
         // Commits that change no file of the user's are no less the attempt's.
-        if !changed.is_empty() || self.repo.head()? != attempt.head {
-            let story = Id::parse(&attempt.story).ok();
-            let restored = git::rollback(&self.repo, self.state(), story.as_ref(), why)?;
-            let id = restored.saved.name.rsplit('/').next().unwrap_or_default().to_owned();
+        let is_changed = !changed.is_empty() || self.repo.head()? != attempt.head;
+        if let Some(restored) = self.take_back(&attempt, is_changed, why)? {
+            let id = restored.saved.id();
             self.view.line(format!(
                 "took back an attempt at {} that was under way; `ralph-loop undo {id}` brings it back",
                 attempt.story

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Request;
 use super::keepsake::{Keepsake, Kept};
+use super::left_behind;
 use super::record::Record;
 use crate::exit::Failure;
 use crate::terminal::View;
@@ -90,7 +91,7 @@ pub(super) fn bring_back(env: &Env, request: &Request) -> Result<(), Failure> {
     }
     let view = View::new(env, settings.json_events);
     if project.own_state().run().exists() {
-        return put_plan_in_place(project.own_state(), &view);
+        return put_plan_in_place(&project, &view);
     }
     if is_untrodden(project.root()) {
         return Ok(());
@@ -110,12 +111,20 @@ fn is_untrodden(root: &Utf8Path) -> bool {
 }
 
 /// The plan of an attempt that a crash interrupted, where the agent left none that could be read.
-fn put_plan_in_place(state: &StateDir, view: &View) -> Result<(), Failure> {
+fn put_plan_in_place(project: &Project, view: &View) -> Result<(), Failure> {
+    let state = project.own_state();
     if Lock::holder(&state.lock()).is_some() {
         return Ok(());
     }
     // An attempt that cannot be understood is told of by whoever takes it up.
     let Ok(Some(attempt)) = Attempt::load(state) else { return Ok(()) };
+    if attempt.plan.symlink_metadata().is_err()
+        && let Ok(repo) = Repo::open(project.root())
+        && settle::is_of_another_branch(&repo, &attempt, &attempt.plan)?
+    {
+        let plan = [(&*attempt.plan, &*attempt.plan_before)];
+        return left_behind::tell(&repo, &attempt, &plan, state, view);
+    }
     if settle::put_plan_in_place(state, &attempt)? {
         view.warn(format!("{} was no file any more; put back", attempt.plan));
     }
@@ -125,13 +134,29 @@ fn put_plan_in_place(state: &StateDir, view: &View) -> Result<(), Failure> {
 fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Result<(), Failure> {
     let state = StateDir::of_project(root);
     let mut mended = keepsake.put_back_run(&state)?;
+    let (mut attempt, mut left) = (None, Vec::new());
     if !has_another_plan(&state, keepsake) {
-        mended.extend(keepsake.put_back_missing(&state)?);
+        mended.extend(keepsake.put_back_notes(&state)?);
+        attempt = Attempt::load_without_plan(&state).ok().flatten();
+        for kept in keepsake.files() {
+            if let Some(attempt) = &attempt
+                && settle::is_of_another_branch(repo, attempt, &kept.path)?
+            {
+                left.push(kept);
+            }
+        }
+        mended.extend(keepsake.put_back_missing(&state, &left)?);
     }
     for path in &mended {
         view.warn(format!("{path} was removed while an agent was at work; put back"));
     }
-    Ok(remove(repo)?)
+    match attempt {
+        Some(attempt) if !left.is_empty() => {
+            let left: Vec<_> = left.iter().map(|kept| (&*kept.path, &*kept.content)).collect();
+            left_behind::tell(repo, &attempt, &left, &state, view)
+        }
+        _ => Ok(remove(repo)?),
+    }
 }
 
 /// Without a record of the run nobody knows whether it came back, so it is for the user to say.

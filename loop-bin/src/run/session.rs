@@ -96,8 +96,7 @@ impl Stage {
                 state::replace_users(&path, &content)?;
             }
         }
-        let saved_as = restored.saved.name.clone();
-        let id = saved_as.rsplit('/').next().unwrap_or_default().to_owned();
+        let (saved_as, id) = (restored.saved.name.clone(), restored.saved.id());
         self.view.warn(format!("{what}; taken back, `ralph-loop undo {id}` brings it back"));
         self.tell_left_alone(&restored.left_alone);
         self.note(&state::Event::RolledBack { to: commit, saved_as, why: what });

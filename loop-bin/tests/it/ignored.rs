@@ -63,6 +63,10 @@ fn what_was_ignored_stays_out_of_the_commits_of_an_agent_that_rewrites_the_rules
         assert!(!files.contains(".env") && !files.contains("cache"), "{rewrite}: {files}");
         assert_eq!((stage.read(".env"), stage.read("cache/a/1")), ("KEY=1\n".into(), "1\n".into()));
         stage.is_clean();
+        let journal = stage.read(".ralph/events.jsonl");
+        let line =
+            r#""story":"US-001","event":"files_kept_out","files":[".env","cache/a/1","cache/b/2"]"#;
+        assert_eq!(journal.matches(line).count(), 1, "{rewrite}: {journal}");
         let own = stage.read(".git/info/exclude");
         assert!(own.ends_with("/.env\n/cache/\n"), "one rule for the whole folder: {own}");
     }
@@ -107,4 +111,99 @@ fn a_secret_that_cannot_be_kept_out_is_not_committed_at_all() {
         assert_eq!(stage.read(".env"), "KEY=1\n");
         assert_eq!(stage.read(".gitignore"), ".env\n/cache/\n");
     }
+}
+
+/// A story whose first attempt writes rules and fails, and whose second makes the same files.
+fn fails_and_goes_on(hides: &str) -> (Stage, crate::stage::Ran) {
+    let stage = Stage::new("works", ONE);
+    stage.repo.remove(".gitignore");
+    stage.repo.git(["rm", "-q", "--cached", ".gitignore"]);
+    stage.repo.commit_all("no rules");
+    let agent = format!(
+        "cat >/dev/null; echo work >>a.txt; echo new >new.rs; \
+         [ -e \"$AGENT_NOTES/tried\" ] && exit 0; touch \"$AGENT_NOTES/tried\"; {hides}; exit 1"
+    );
+    let ran = stage.run(&["--agent", &agent]);
+    ran.ended(0).says("rolled back");
+    (stage, ran)
+}
+
+#[test]
+fn rules_of_a_failed_attempt_are_taken_back_with_it_and_hide_nothing_later() {
+    for hides in [
+        "echo '*.rs' >>.git/info/exclude",
+        "printf '.gitignore\\n*.rs\\n' >.gitignore",
+        "echo '*.rs' >../rules; git config core.excludesFile \"$PWD/../rules\"",
+    ] {
+        let (stage, _) = fails_and_goes_on(hides);
+        let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
+        assert!(files.contains("new.rs"), "{hides}: {files}");
+        assert!(!stage.exists(".gitignore"), "{hides}");
+        let own = stage.repo.root().join(".git/config");
+        assert!(!fs_err::read_to_string(own).unwrap().contains("xcludesFile"), "{hides}");
+        assert!(!stage.read(".git/info/exclude").contains("*.rs"), "{hides}");
+        let kept = stage.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/discarded"]);
+        let new = stage.repo.git(["show", &format!("{}:new.rs", kept.trim())]);
+        assert_eq!(new, "new\n", "hidden files are the attempt's as well: {hides}");
+    }
+}
+
+#[test]
+fn rules_of_the_user_come_back_as_they_were_and_those_of_the_attempt_are_shown() {
+    let stage = Stage::new("works", ONE);
+    let mine = "# mine\n.env\n\n  # odd";
+    stage.repo.write(".git/info/exclude", mine);
+    stage.repo.write(".env", "KEY=1\n");
+    let agent = "cat >/dev/null; echo '*.rs' >.git/info/exclude; echo new >new.rs; exit 1";
+    let ran = stage.run(&["--agent", agent, "--attempts", "1", "--max-iterations", "1"]);
+    ran.says("`ralph-loop undo ");
+    assert_eq!(stage.read(".git/info/exclude"), mine);
+    assert_eq!((stage.exists("new.rs"), stage.read(".env").as_str()), (false, "KEY=1\n"));
+    let listed = stage.run(&["undo"]).out;
+    let id = listed.split_whitespace().next().unwrap();
+    let shown = stage.run(&["undo", id, "--show"]);
+    shown.ended(0).says("+new").says(".git/info/exclude: +*.rs");
+    stage.repo.git(["checkout", "-q", "--", "."]);
+    stage.run(&["undo", id]).ended(0);
+    assert_eq!(stage.read(".git/info/exclude"), "*.rs\n");
+    assert_eq!((stage.read("new.rs").as_str(), stage.read(".env").as_str()), ("new\n", "KEY=1\n"));
+}
+
+#[test]
+fn new_files_that_a_story_hides_itself_are_told_and_journaled() {
+    for (hides, named) in [
+        ("echo '*.rs' >>.git/info/exclude", "new.rs"),
+        ("mkdir node; echo x >node/1; echo x >node/2; echo /node/ >>.gitignore", "node/"),
+        ("printf '.gitignore\\n*.rs\\n' >src/.gitignore; echo x >src/lib.rs", "src/.gitignore"),
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write("old.log", "ignored before\n");
+        let agent = format!(
+            "echo x >a.txt; echo x >>old.log; echo x >new.log; {hides}; \
+                             echo new >new.rs"
+        );
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(0).says(&format!("keep new files out of the commit: {named}\n"));
+        let journal = stage.read(".ralph/events.jsonl");
+        let line = format!("\"event\":\"files_hidden\",\"files\":[\"{named}\"]");
+        assert!(journal.contains(&line), "{hides}: {journal}");
+        assert_eq!(stage.plan(), ONE.replace("[ ]", "[x]"));
+    }
+}
+
+/// As the caches of many tools do.
+#[test]
+fn a_folder_of_the_users_that_hides_itself_is_no_attempts() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".venv/.gitignore", "*\n");
+    stage.repo.write(".venv/bin/python", "mine\n");
+    stage.repo.write("b.txt", "b\n");
+    stage.repo.commit_all("some time later");
+    let agent = "cat >/dev/null; echo x >>.gitignore; echo x >>.venv/bin/python; exit 1";
+    stage.run(&["--agent", agent, "--attempts", "1", "--max-iterations", "1"]).says("rolled back");
+    assert_eq!(stage.read(".venv/bin/python"), "mine\nx\n");
+    stage.repo.write(".gitignore", "*.log\n*.tmp\n/build/\n");
+    let ran = stage.run(&["--allow-dirty", "--agent", "echo x >a.txt"]);
+    ran.says("US-002 done").says("uncommitted work is back: 1 file");
+    assert_eq!(stage.read(".venv/bin/python"), "mine\nx\n");
 }

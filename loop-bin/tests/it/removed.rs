@@ -244,3 +244,50 @@ fn a_stash_entry_that_is_gone_after_a_crash_is_named_with_the_way_back() {
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
+
+/// A branch without the plan, which is committed on the first one.
+fn with_another_branch(agent: &str) -> Stage {
+    let stage = Stage::new(agent, TWO);
+    stage.repo.git(["branch", "bare"]);
+    stage.repo.commit_all("the plan");
+    stage
+}
+
+#[test]
+fn the_plan_of_an_interrupted_run_is_not_put_into_another_branch() {
+    for (agent, note) in [("wipes-and-hangs", "wiped"), ("removes-refs", "removed")] {
+        let mut stage = with_another_branch(agent);
+        killed_after(&stage, note);
+        stage.repo.git(["switch", "-q", "bare"]);
+        stage.agent("works");
+        let ran = stage.run(&[]);
+        ran.ended(1).says("plan.md, and it is not put into it: `git switch main`");
+        ran.says("no plan found");
+        assert!(!stage.exists(".ralph/PRD-1/plan.md"), "{agent}");
+        assert!(stage.exists(".ralph/run.json"), "{agent}");
+        stage.repo.git(["switch", "-q", "main"]);
+        stage.run(&[]).ended(0).says("uncommitted work is back: 1 file");
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+        assert_eq!((stage.read("a.txt").as_str(), stage.exists("half.txt")), ("mine\n", false));
+    }
+}
+
+#[test]
+fn a_run_with_the_plan_of_another_branch_leaves_that_of_the_interrupted_one_where_it_is() {
+    let mut stage = with_another_branch("wipes-and-hangs");
+    // Edited by hand and not committed: the copy in the git folder alone has it.
+    let edited = TWO.replace("Second", "Second, by hand");
+    stage.repo.write(".ralph/PRD-1/plan.md", &edited);
+    killed_after(&stage, "wiped");
+    stage.repo.git(["switch", "-q", "bare"]);
+    stage.repo.remove("half.txt");
+    stage.repo.write("IMPLEMENTATION_PLAN.md", "- [ ] US-009: Elsewhere\n");
+    stage.agent("works");
+    let ran = stage.run(&[]);
+    ran.ended(0).says("what was not committed of").says("US-009 done").says("work is back: 1 file");
+    assert!(!stage.exists(".ralph/PRD-1/plan.md"));
+    assert!(!stage.repo.git(["ls-tree", "-r", "--name-only", "HEAD"]).contains("PRD-1/plan.md"));
+    let copy = ran.err.split("is kept as ").nth(1).or(ran.out.split("is kept as ").nth(1)).unwrap();
+    let copy = copy.lines().next().unwrap();
+    assert_eq!(fs_err::read_to_string(copy).unwrap(), edited);
+}

@@ -1,6 +1,7 @@
 //! What the agent is told after a failing run: short, concrete, and with a next step.
 
 use super::decide::Outcome;
+use crate::git::saved_id;
 use crate::verdict::{FailingTest, Verdict};
 
 /// How many failing tests are named.
@@ -99,7 +100,7 @@ fn weighed(outcome: Outcome, log: &str) -> String {
 }
 
 fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log: &str) -> String {
-    let id = saved_as.rsplit('/').next().unwrap_or(saved_as);
+    let id = saved_id(saved_as);
     let files = if untracked_stay {
         "all files that git tracks are as they were at the checkpoint (new ones stay)"
     } else {

@@ -1,13 +1,11 @@
 //! Which files are on disk as a tree has them? Asked before something is laid over them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::blobs;
 use super::diff::{self, Change, Content};
+use super::on_disk::is_as;
 use super::repo::Repo;
 use super::snapshot::SnapshotError;
 use super::status::Status;
@@ -29,13 +27,21 @@ impl Present<'_> {
         let top = self.repo.top();
         let (absent, others): (Vec<&Change>, Vec<&Change>) =
             changes.iter().partition(|change| change.to == Content::Absent);
-        let is_gone = |change: &&&Change| fs_err::symlink_metadata(top.join(&change.path)).is_err();
+        // A folder is nothing to git, and the files in it are looked at one by one.
+        let is_gone = |change: &&&Change| {
+            fs_err::symlink_metadata(top.join(&change.path)).map_or(true, |found| found.is_dir())
+        };
         let mut like: BTreeSet<PathBuf> =
             absent.iter().filter(is_gone).map(|change| change.path.clone()).collect();
         let files: Vec<&Change> =
             others.into_iter().filter(|change| change.to != Content::Submodule).collect();
         blobs::read(self.repo, &files, |change, content| {
-            if is_like(&top.join(&change.path), &change.to, content)? {
+            // Whether it can be executed is all that a tree knows of a mode.
+            let is_mode = |mode: u32| match change.to {
+                Content::File { executable, .. } => (mode & 0o100 != 0) == executable,
+                _ => true,
+            };
+            if is_as(&top.join(&change.path), &change.to, content, is_mode)? {
                 like.insert(change.path.clone());
             }
             Ok(())
@@ -92,19 +98,5 @@ impl Present<'_> {
             committed.as_ref().is_some_and(|set| !is_in(set))
                 && !changed.iter().any(|changed| *changed == path)
         })
-    }
-}
-
-fn is_like(full: &Path, wanted: &Content, content: &[u8]) -> io::Result<bool> {
-    let Ok(metadata) = fs_err::symlink_metadata(full) else { return Ok(false) };
-    match wanted {
-        Content::Link { .. } => {
-            Ok(metadata.is_symlink() && fs_err::read_link(full)?.as_os_str().as_bytes() == content)
-        }
-        Content::File { executable, .. } => Ok(metadata.is_file()
-            && (metadata.mode() & 0o100 != 0) == *executable
-            && metadata.len() == content.len() as u64
-            && fs_err::read(full)? == content),
-        Content::Absent | Content::Submodule => Ok(false),
     }
 }

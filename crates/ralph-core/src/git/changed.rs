@@ -1,19 +1,17 @@
 //! Which files differ from a saved state? Asked before a rollback, and without writing anything.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::access::open_to_read;
 use super::blobs;
 use super::diff::{self, Change, Content};
 use super::nested::Nested;
+use super::on_disk::is_as;
 use super::repo::Repo;
-use super::restore::{Target, differing};
+use super::restore::differing;
 use super::snapshot::SnapshotError;
 use super::status::Status;
+use super::target::Target;
 
 /// The files that are not as they were in the target, our own folders aside.
 pub fn changed_since(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
@@ -55,34 +53,16 @@ fn different(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError
         .cloned()
         .collect();
     let all = diff::all_of(repo.git(), target.tree())?;
-    let saved: Vec<&Change> =
-        all.iter().filter(|file| modes.get(&file.path).is_some_and(Option::is_some)).collect();
+    let is_file = |file: &&Change| {
+        file.to != Content::Submodule && modes.get(&file.path).is_some_and(Option::is_some)
+    };
+    let saved: Vec<&Change> = all.iter().filter(is_file).collect();
     blobs::read(repo, &saved, |file, content| {
         let mode = modes.get(&file.path).copied().flatten().unwrap_or_default();
-        if !is_same(&repo.top().join(&file.path), &file.to, content, mode)? {
+        if !is_as(&repo.top().join(&file.path), &file.to, content, |now| now == mode)? {
             different.push(file.path.clone());
         }
         Ok(())
     })?;
     Ok(different)
-}
-
-fn is_same(full: &Path, saved: &Content, content: &[u8], mode: u32) -> io::Result<bool> {
-    let Ok(metadata) = fs_err::symlink_metadata(full) else { return Ok(false) };
-    match saved {
-        Content::Link { .. } => {
-            Ok(metadata.is_symlink() && fs_err::read_link(full)?.as_os_str().as_bytes() == content)
-        }
-        Content::File { .. } => Ok(metadata.is_file()
-            && metadata.mode() & 0o7777 == mode
-            && metadata.len() == content.len() as u64
-            && is_read_as(full, content)?),
-        Content::Absent | Content::Submodule => Ok(true),
-    }
-}
-
-fn is_read_as(full: &Path, content: &[u8]) -> io::Result<bool> {
-    let mut now = Vec::new();
-    open_to_read(full)?.read_to_end(&mut now)?;
-    Ok(now == content)
 }

@@ -7,10 +7,10 @@ use super::command::GitError;
 use super::just_committed::JustCommitted;
 use super::ledger;
 use super::repo::Repo;
-use super::restore::Target;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::stamp::stamp;
 use super::status::Status;
+use super::target::Target;
 use crate::fault;
 use crate::state::{self, StateDir};
 

@@ -5,7 +5,7 @@
 
 use super::command::GitError;
 use super::nested;
-use super::own_rules;
+use super::own_rules::OwnRules;
 use super::repo::Repo;
 use super::snapshot::Snapshot;
 use super::status::Status;
@@ -42,7 +42,7 @@ pub(super) fn take(
 /// ignore rules that no commit holds.
 fn is_all_committed(repo: &Repo, status: &Status) -> bool {
     let has_inner = !status.nested.is_empty() || nested::has_submodules(repo);
-    let is_plain = !has_inner && repo.overlooked().is_empty() && own_rules::read(repo).is_none();
+    let is_plain = !has_inner && repo.overlooked().is_empty() && OwnRules::read(repo).are_none();
     is_plain && !status.staged && status.is_clean(repo)
 }
 
@@ -86,6 +86,7 @@ pub(super) fn parse(name: &str, commit: &str) -> Option<Snapshot> {
     });
     let mut snapshot = Snapshot::of_commit(commit, branch);
     name.clone_into(&mut snapshot.name);
+    snapshot.record.excludes_file = Some(String::new());
     snapshot.record.run = Some(run).filter(|run| *run != NO_RUN).map(str::to_owned);
     Some(snapshot)
 }

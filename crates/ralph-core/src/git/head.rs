@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::command::GitError;
 use super::repo::Repo;
-use super::restore::Target;
 use super::sighting::Position;
 use super::status::Status;
+use super::target::Target;
 
 /// Branches that are not checked out, with their tips; none for one that is not there.
 type Tips = BTreeMap<String, Option<String>>;

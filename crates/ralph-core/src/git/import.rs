@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::access::open_to_read;
+use super::diff::{Change, Content};
 use super::inventory::{Inventory, Kind};
 
 /// Our commits carry our own name: they are bookkeeping, not the user's work.
@@ -30,6 +31,8 @@ pub(super) struct Import<'a> {
     pub(super) keep: &'a [String],
     /// The files to lay over HEAD's tree.
     pub(super) files: &'a Inventory,
+    /// What to lay over it besides: contents that git has already.
+    pub(super) stored: &'a [Change],
     /// Files of the record commit.
     pub(super) record: Vec<(&'static str, Vec<u8>)>,
     /// Objects to keep alive by way of the record commit.
@@ -90,6 +93,22 @@ impl Import<'_> {
                     data(out, target.as_os_str().as_bytes())?;
                 }
             }
+        }
+        self.stored_changes(out)
+    }
+
+    fn stored_changes(&self, out: &mut impl Write) -> io::Result<()> {
+        for change in self.stored.iter().filter(|change| change.to == Content::Absent) {
+            write_path(out, "D ", &change.path)?;
+        }
+        for change in self.stored {
+            let (mode, object) = match &change.to {
+                Content::File { object, executable: true } => ("100755", object),
+                Content::File { object, .. } => ("100644", object),
+                Content::Link { object } => ("120000", object),
+                Content::Absent | Content::Submodule => continue,
+            };
+            write_path(out, &format!("M {mode} {object} "), &change.path)?;
         }
         Ok(())
     }

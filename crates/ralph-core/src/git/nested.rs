@@ -17,10 +17,12 @@ use super::command::GitError;
 use super::diff::{Change, Content};
 use super::ignore;
 use super::moved::{self, Part};
+use super::own_rules::OwnRules;
 use super::repo::Repo;
-use super::restore::{RestoreError, SaveAs, Target, restore};
+use super::restore::{RestoreError, SaveAs, restore};
 use super::snapshot::{Record, Snapshot, SnapshotError};
 use super::status::Status;
+use super::target::Target;
 use crate::fault;
 
 /// Where git notes which submodules there are.
@@ -111,14 +113,12 @@ impl Nested {
         let record = &snapshot.record;
         let mut seen: BTreeSet<PathBuf> = status.nested.iter().map(|path| bare(path)).collect();
         seen.extend(in_commits(repo, committed));
+        let own = record.own_rules(repo);
         if status.changed.iter().any(|path| ignore::holds_rules(path))
             || committed.iter().any(|change| ignore::holds_rules(&change.path))
+            || own != OwnRules::read(repo)
         {
-            seen.extend(ignore::hidden_repositories(
-                repo,
-                &snapshot.commit,
-                record.own_rules.as_deref(),
-            )?);
+            seen.extend(ignore::hidden_repositories(repo, &snapshot.commit, &own)?);
         }
         seen.extend(
             record

@@ -11,7 +11,7 @@ use super::command::{Git, GitError};
 use super::flags::Flags;
 use super::hooks::Hooks;
 use super::outputs;
-use crate::state::UNTOUCHED;
+use crate::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 
 /// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.
 #[derive(Debug, Clone)]
@@ -19,9 +19,12 @@ pub struct Repo {
     git: Git,
     top: PathBuf,
     git_dir: PathBuf,
+    /// The project's folder, relative to the top.
+    project: PathBuf,
     untouched: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
     overlooked: BTreeSet<PathBuf>,
+    spared: BTreeSet<PathBuf>,
     hooks: Option<Hooks>,
 }
 
@@ -104,11 +107,13 @@ impl Repo {
         let mut lines = output.split(|byte| *byte == b'\n');
         let mut path = || PathBuf::from(OsStr::from_bytes(lines.next().unwrap_or_default()));
         let (top, git_dir, hooks) = (path(), path(), path());
-        if !project.as_std_path().canonicalize().is_ok_and(|project| project.starts_with(&top)) {
+        let inside = project.as_std_path().canonicalize().ok();
+        let inside = inside.as_deref().and_then(|project| project.strip_prefix(&top).ok());
+        let Some(inside) = inside else {
             return Err(RepoError::Elsewhere { dir: dir(), top: top.display().to_string() });
-        }
-        let untouched = untouched_in(project.as_std_path(), &top);
-        let mut repo = Self::at(top, git_dir, untouched);
+        };
+        let (untouched, project) = (untouched_in(inside), inside.to_owned());
+        let mut repo = Self { untouched, project, ..Self::bare(top, git_dir) };
         repo.hooks = Some(Hooks::in_folder(hooks, &repo));
         Ok(repo)
     }
@@ -116,12 +121,27 @@ impl Repo {
     /// The repository that has its top in this folder, if there is one: a submodule, for instance.
     pub(super) fn inside(top: &Path) -> Option<Self> {
         let git_dir = git_dir_of(top).filter(|git_dir| git_dir.join("HEAD").exists())?;
-        Some(Self::at(top.to_owned(), git_dir, Vec::new()))
+        Some(Self::bare(top.to_owned(), git_dir))
     }
 
-    fn at(top: PathBuf, git_dir: PathBuf, untouched: Vec<PathBuf>) -> Self {
-        let (outputs, overlooked) = (Vec::new(), BTreeSet::new());
-        Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked, hooks: None }
+    /// One in which nothing is known of projects.
+    fn bare(top: PathBuf, git_dir: PathBuf) -> Self {
+        Self {
+            git: Git::at(&top),
+            top,
+            git_dir,
+            project: PathBuf::new(),
+            untouched: Vec::new(),
+            outputs: Vec::new(),
+            overlooked: BTreeSet::new(),
+            spared: BTreeSet::new(),
+            hooks: None,
+        }
+    }
+
+    /// The same; these files are not touched either.
+    pub(super) fn sparing(&self, files: BTreeSet<PathBuf>) -> Self {
+        Self { spared: files, ..self.clone() }
     }
 
     /// The same; files of the work tree that a process prints into are not touched.
@@ -235,10 +255,32 @@ impl Repo {
         Ok(left)
     }
 
-    /// Whether a path, relative to the top, belongs to us or to the client's settings, or is a file
-    /// that we print into.
+    /// Whether a path, relative to the top, belongs to us or to the client's settings, here or in
+    /// another project, is a file that we print into, or is spared.
     pub fn is_untouched(&self, path: &Path) -> bool {
         self.untouched.iter().chain(&self.outputs).any(|folder| path.starts_with(folder))
+            || self.spared.contains(path)
+            || UNTOUCHED.iter().any(|name| self.is_of_another_project(path, name))
+    }
+
+    /// Whether a path belongs to the state of another project in this work tree.
+    pub(crate) fn is_state_of_another(&self, path: &Path) -> bool {
+        self.is_of_another_project(path, PROJECT_MARKER)
+    }
+
+    /// Whether a path is in a folder of this name that another project has. Below our own project
+    /// such a folder may as well be work, so it counts only if somebody worked with it.
+    fn is_of_another_project(&self, path: &Path, name: &str) -> bool {
+        let is_named = |folder: &&Path| folder.file_name() == Some(OsStr::new(name));
+        let Some(root) = path.ancestors().filter(is_named).last().and_then(Path::parent) else {
+            return false;
+        };
+        let state = self.top.join(root).join(PROJECT_MARKER);
+        match root.starts_with(&self.project) {
+            _ if root == self.project => false,
+            true => is_in_use(&state),
+            false => state.is_dir(),
+        }
     }
 
     /// Refuses while a rebase, merge or the like is under way.
@@ -280,11 +322,9 @@ pub(super) fn git_dir_of(top: &Path) -> Option<PathBuf> {
 
 /// Our folders relative to the top of the work tree: those of the project, which may be a folder
 /// further down, and those at the top.
-fn untouched_in(project: &Path, top: &Path) -> Vec<PathBuf> {
-    let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
-    let prefix = project.strip_prefix(top).unwrap_or(Path::new("")).to_owned();
+fn untouched_in(project: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = UNTOUCHED.iter().map(PathBuf::from).collect();
-    folders.extend(UNTOUCHED.iter().map(|name| prefix.join(name)));
+    folders.extend(UNTOUCHED.iter().map(|name| project.join(name)));
     folders.dedup();
     folders
 }

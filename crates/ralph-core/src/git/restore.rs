@@ -4,38 +4,26 @@
 //! saved as a snapshot; then a note is left in the git folder, so that an interrupted restore is
 //! finished by the next one; only then files, HEAD and index are changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::access::OpenedFolders;
 use super::command::GitError;
 use super::diff::{self, Change, Content};
 use super::flags::Flags;
 use super::head;
+use super::hidden;
 use super::ignore;
 use super::index;
-use super::inventory::Modes;
 use super::nested::Nested;
 use super::repo::Repo;
+use super::restore_note;
 use super::snapshot::{Extra, Snapshot, SnapshotError};
 use super::status::Status;
+use super::target::Target;
 use super::worktree;
 use crate::fault;
-use crate::state;
-
-/// Stands in the note for a repository without commits.
-const NO_COMMIT: &str = "none";
-
-/// A state to return to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// A snapshot: files, modes, index and branch, exactly.
-    Snapshot(Box<Snapshot>),
-    /// A commit, written down by somebody else's loop: tracked files and HEAD go back to it.
-    /// Which new files are the user's cannot be known, so files that git does not track stay.
-    Commit(String),
-}
 
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +36,8 @@ pub struct Restored {
     pub left_alone: Vec<String>,
     /// Whether only files were laid over what is checked out; HEAD and index were not touched.
     pub as_files: bool,
+    /// Files that were overwritten though they were not as they had been left; only an undo has any.
+    pub overwritten: Vec<PathBuf>,
 }
 
 /// How a restore is recorded.
@@ -138,7 +128,7 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
     let saved = Snapshot::take_with(repo, save_as.name, save_as.message, &status, &extra)?;
     fault::point("restore.saved");
     let mut act = || -> Result<Vec<PathBuf>, SnapshotError> {
-        leave_note(repo, target, &status)?;
+        restore_note::leave(repo, target, &status)?;
         fault::point("restore.note-left");
         nested.take_away(repo, target, save_as)?;
         let changes = changes(repo, target, &saved, &status)?;
@@ -154,14 +144,17 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
         worktree::make_readable(repo, status.changed.iter(), &target.modes())?;
         fault::point("restore.checked-out");
         nested.bring_back(repo, target, save_as)?;
+        target.own_rules(repo).put_back(repo)?;
         refresh_index(repo)?;
-        remove_note(repo)?;
+        restore_note::remove(repo)?;
         fault::point("restore.note-removed");
         Ok(changes.into_iter().map(|change| change.path).collect())
     };
     match act() {
         Ok(touched) => {
-            Ok(Restored { saved, touched, left_alone: nested.left_alone, as_files: false })
+            let left_alone = nested.left_alone;
+            let (as_files, overwritten) = (false, Vec::new());
+            Ok(Restored { saved, touched, left_alone, as_files, overwritten })
         }
         Err(SnapshotError::Git(source)) if source.is_overtaken() => {
             Err(Overtaken::Yes(Box::new(saved)))
@@ -173,110 +166,6 @@ fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Res
             Err(RestoreError::Io { source, saved_as: saved.name }.into())
         }
         Err(other) => Err(other.into()),
-    }
-}
-
-/// The target of a restore that was interrupted, if there is one; restoring it again finishes it.
-/// Where something was committed or checked out since, it is too late for that: what the restore
-/// would have taken away is kept, and the note of it is removed.
-pub fn interrupted(repo: &Repo) -> Result<Option<Target>, SnapshotError> {
-    let note = match fs_err::read_to_string(repo.git_dir().join(state::RESTORE_NOTE)) {
-        Ok(note) => note,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let mut words = note.split_whitespace();
-    let target = match (words.next(), words.next()) {
-        (Some("snapshot"), Some(name)) => match Target::load(repo, name) {
-            Err(SnapshotError::Gone { .. }) => {
-                // It cannot be finished; what it would have taken away was saved before it began.
-                remove_note(repo)?;
-                return Ok(None);
-            }
-            other => other?,
-        },
-        (Some("commit"), Some(commit)) => Target::Commit(commit.to_owned()),
-        // A note that was never finished belongs to a restore that had not begun.
-        _ => return Ok(None),
-    };
-    let head = Status::read(repo)?.head;
-    let is_as_it_was =
-        words.next().is_none_or(|before| Some(before) == head.as_deref().or(Some(NO_COMMIT)));
-    if is_as_it_was || head.as_deref() == target.head() {
-        return Ok(Some(target));
-    }
-    remove_note(repo)?;
-    Ok(None)
-}
-
-impl Target {
-    /// The snapshot behind a ref.
-    pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
-        Ok(Self::Snapshot(Box::new(Snapshot::load(repo, name)?)))
-    }
-
-    /// Repositories inside that had work of their own when it was saved, or cannot be named.
-    pub fn left_alone(&self) -> &[String] {
-        match self {
-            Self::Snapshot(snapshot) => &snapshot.record.left_alone,
-            Self::Commit(_) => &[],
-        }
-    }
-
-    /// The loop's run that made it, if one did.
-    pub fn run(&self) -> Option<&str> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.record.run.as_deref(),
-            Self::Commit(_) => None,
-        }
-    }
-
-    /// Branches that are to be moved back, though they are not checked out.
-    pub(super) fn branches(&self) -> BTreeMap<String, Option<String>> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.record.branches.clone(),
-            Self::Commit(_) => BTreeMap::new(),
-        }
-    }
-
-    /// The ref behind it; empty if there is none.
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Self::Snapshot(snapshot) => &snapshot.name,
-            Self::Commit(_) => "",
-        }
-    }
-
-    /// The commit whose tree the files become.
-    pub(super) fn tree(&self) -> &str {
-        match self {
-            Self::Snapshot(snapshot) => &snapshot.commit,
-            Self::Commit(commit) => commit,
-        }
-    }
-
-    /// The repository's own ignore rules as they were, where that is known.
-    pub(super) fn own_rules(&self) -> Option<&str> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.record.own_rules.as_deref(),
-            Self::Commit(_) => None,
-        }
-    }
-
-    /// The commit that is to be checked out; none in a repository without commits.
-    pub(super) fn head(&self) -> Option<&str> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.record.head.as_deref(),
-            Self::Commit(commit) => Some(commit),
-        }
-    }
-
-    /// The files that must come back exactly as they were on disk, and those that were absent.
-    pub(super) fn modes(&self) -> Modes {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.modes.clone(),
-            Self::Commit(_) => Modes::new(),
-        }
     }
 }
 
@@ -297,10 +186,11 @@ fn endangered(
     };
     files.extend(committed.iter().filter(is_file).map(|change| change.path.clone()));
     let written = || files.iter().chain(&status.changed);
-    let rules_differ = written().any(|path| ignore::holds_rules(path));
+    let is_snapshot = matches!(target, Target::Snapshot(_));
+    let rules_differ = is_snapshot && hidden::are_rules_other(repo, target, written())?;
     let in_the_way = worktree::in_the_way(repo.top(), written())?;
-    if rules_differ && matches!(target, Target::Snapshot(_)) {
-        files.extend(hidden(repo, target)?);
+    if rules_differ {
+        files.extend(hidden::hidden(repo, target)?);
     }
     files.extend(in_the_way);
     files.retain(|path| !repo.is_untouched(path));
@@ -335,14 +225,6 @@ pub(super) fn differing(
     }
 }
 
-/// Files that are ignored now and were not there when the target was saved: its rules do not
-/// ignore them, so it would have held them.
-fn hidden(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
-    let now = ignore::ignored_now(repo)?;
-    let stay = ignore::Rules::of(repo, target.tree(), target.own_rules())?.ignored(now.iter())?;
-    Ok(now.into_iter().filter(|path| !stay.contains(path)).collect())
-}
-
 /// What must change on disk.
 fn changes(
     repo: &Repo,
@@ -363,7 +245,7 @@ fn changes(
             if in_doubt.is_empty() {
                 BTreeSet::new()
             } else {
-                ignore::Rules::of(repo, target.tree(), target.own_rules())?
+                ignore::Rules::of(repo, target.tree(), &target.own_rules(repo))?
                     .ignored(in_doubt.into_iter())?
             }
         }
@@ -429,32 +311,6 @@ fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(),
         }),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The target, and the commit from which it is returned to.
-fn leave_note(repo: &Repo, target: &Target, now: &Status) -> io::Result<()> {
-    let from = now.head.as_deref().unwrap_or(NO_COMMIT);
-    let note = match target {
-        // A submodule's: the note of the repository around it stands for both.
-        Target::Snapshot(snapshot) if snapshot.name.is_empty() => return Ok(()),
-        Target::Snapshot(snapshot) => format!("snapshot {} {from}\n", snapshot.name),
-        Target::Commit(commit) => format!("commit {commit} {from}\n"),
-    };
-    let path = note_path(repo);
-    let temporary = path.with_extension("tmp");
-    fs_err::write(&temporary, note)?;
-    fs_err::rename(temporary, path)
-}
-
-fn remove_note(repo: &Repo) -> io::Result<()> {
-    match fs_err::remove_file(note_path(repo)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn note_path(repo: &Repo) -> PathBuf {
-    Path::new(repo.git_dir()).join(state::RESTORE_NOTE)
 }
 
 #[cfg(test)]

@@ -2,20 +2,25 @@
 
 use std::time::Duration;
 
+use super::brought::Brought;
 use super::changed::changed_since;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
+use super::hidden::are_rules_other;
 use super::nested::Inner;
+use super::own_rules::OwnRules;
 use super::repo::Repo;
-use super::restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
-use super::snapshot::{Record, Snapshot};
+use super::restore::{RestoreError, Restored, SaveAs, restore};
+use super::restore_note::interrupted;
+use super::snapshot::Snapshot;
 use super::stamp::stamp;
 use super::status::Status;
+use super::target::Target;
 use crate::secrets::mask;
 use crate::state::{Id, Lock, LockError, StateDir};
 
 /// Where discarded attempts are kept; nothing ever removes them but the user.
-const REFS: &str = "refs/ralph/discarded";
+pub(super) const REFS: &str = "refs/ralph/discarded";
 
 /// How long one rollback waits for another.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,14 +61,13 @@ pub enum RollbackError {
     /// Files are not as they were, so nothing was brought back.
     #[error(
         "work went on since that attempt was taken back, and these files are not as they were: \
-         {files}; nothing was changed; `git diff HEAD {name} -- <file>` compares one, and \
-         `git checkout {name} -- <file>` takes the attempt's"
+         {files}; nothing was changed; {advice}"
     )]
     Conflicts {
-        /// The ref that keeps the attempt.
-        name: String,
         /// The files.
         files: String,
+        /// How to have the attempt's nevertheless.
+        advice: String,
     },
     /// All that the attempt had changed is in the tree.
     #[error("what `{id}` had changed is in the tree already; nothing was changed")]
@@ -123,7 +127,8 @@ pub fn rollback_changes(
     let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
     let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
     let target = checkpoint.target(repo).map_err(RestoreError::from)?;
-    if changed_since(repo, &target).map_err(RestoreError::from)?.is_empty() {
+    let nothing_changed = changed_since(repo, &target).map_err(RestoreError::from)?.is_empty();
+    if nothing_changed && !are_rules_other(repo, &target, std::iter::empty())? {
         return Ok(None);
     }
     Ok(Some(discard(repo, &target, story, why)?))
@@ -168,10 +173,9 @@ pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
 /// place; what it had changed in submodules comes after it.
 pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackError> {
     let snapshot = Snapshot::load(repo, &attempt.name).map_err(RestoreError::from)?;
+    let mut text = Brought::by(repo, &snapshot)?.patch(repo, &snapshot)?;
     let record = snapshot.record;
-    let base = base_of(repo, &record)?;
-    let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &snapshot.commit, "--"];
-    let mut text = repo.git().line(&args)?;
+    text.push_str(&record.own_rules(repo).besides(&OwnRules::read(repo)));
     for (path, inner) in &record.inner {
         let submodule = Repo::inside(&repo.top().join(path));
         match (inner, submodule) {
@@ -186,14 +190,6 @@ pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackEr
         }
     }
     Ok(text)
-}
-
-/// The tree against which an attempt's changes are counted.
-pub(super) fn base_of(repo: &Repo, attempt: &Record) -> Result<String, GitError> {
-    match attempt.replaced_by.as_ref().or(attempt.head.as_ref()) {
-        Some(base) => Ok(base.clone()),
-        None => repo.empty_tree(),
-    }
 }
 
 pub(super) fn discard(

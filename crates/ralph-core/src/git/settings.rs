@@ -12,11 +12,10 @@ const SHARED: &str = "config";
 const OWN: &str = "config.worktree";
 
 /// Settings that are the user's, and the sections that are.
-const USERS: [&str; 7] = [
+const USERS: [&str; 6] = [
     "core.worktree",
     "core.bare",
     "core.hookspath",
-    "core.excludesfile",
     "core.attributesfile",
     "commit.gpgsign",
     "extensions.worktreeconfig",

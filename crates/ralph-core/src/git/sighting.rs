@@ -50,11 +50,22 @@ impl HeadWatch {
     /// Notes where HEAD is, if it moved.
     pub fn look(&mut self) {
         let now = Texts::read(&self.repo);
-        if now != self.seen {
-            note_head(&self.repo, &self.run);
-            self.seen = now;
+        if now == self.seen {
+            return;
         }
+        match now {
+            Some(_) => note_head(&self.repo, &self.run),
+            None => leave_no_trace(&self.repo),
+        }
+        self.seen = now;
     }
+}
+
+/// Somebody is removing the git folder: a note that was written meanwhile must not keep it there.
+fn leave_no_trace(repo: &Repo) {
+    forget_sighting(repo);
+    // It stays if there is anything else in it.
+    let _ = fs_err::remove_dir(repo.git_dir());
 }
 
 /// Notes where HEAD is now, for a run that is alive.

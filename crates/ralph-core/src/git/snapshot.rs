@@ -16,12 +16,13 @@ use serde::{Deserialize, Serialize};
 use super::access::OpenedFolders;
 use super::clean;
 use super::command::GitError;
+use super::diff;
 use super::import::Import;
 use super::index::RawIndex;
-use super::inventory::{Inventory, parse_modes, render_modes};
+use super::inventory::{Inventory, Modes, parse_modes, render_modes};
 use super::ledger;
 use super::nested::{self, Inner};
-use super::own_rules;
+use super::own_rules::OwnRules;
 use super::repo::{Repo, RepoError};
 use super::sighting::Position;
 use super::status::Status;
@@ -90,9 +91,42 @@ pub struct Record {
     /// Where HEAD was then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_at: Option<Position>,
+    /// Whose files took the place of these, if it was no commit that did: those of an attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub laid_over: Option<LaidOver>,
     /// The ignore rules of the repository itself (`info/exclude`), if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_rules: Option<String>,
+    /// Where the repository's own settings looked for further rules (`core.excludesFile`), empty if
+    /// nowhere; none if neither this nor the rules of the repository itself are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excludes_file: Option<String>,
+}
+
+/// The files of an attempt that an undo laid over others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaidOver {
+    /// What the attempt began with.
+    pub from: String,
+    /// The attempt.
+    pub to: String,
+}
+
+impl Record {
+    /// The ignore rules of the repository itself as they were; as they are now where that is not
+    /// known.
+    pub(super) fn own_rules(&self, repo: &Repo) -> OwnRules {
+        let exclude = self.own_rules.clone();
+        match &self.excludes_file {
+            Some(file) => {
+                OwnRules { exclude, excludes_file: Some(file.clone()).filter(|f| !f.is_empty()) }
+            }
+            None => {
+                let now = OwnRules::read(repo);
+                OwnRules { exclude: exclude.or(now.exclude), excludes_file: now.excludes_file }
+            }
+        }
+    }
 }
 
 /// Why a snapshot could not be made or read.
@@ -151,6 +185,8 @@ pub(super) struct Extra {
     pub(super) replaced_by: Option<String>,
     /// Where HEAD will be then.
     pub(super) left_at: Option<Position>,
+    /// The attempt whose files are about to be laid over these.
+    pub(super) laid_over: Option<LaidOver>,
     /// Keep the index file although nothing is staged.
     pub(super) with_index: bool,
     /// What is known of the repositories inside.
@@ -199,6 +235,7 @@ impl Snapshot {
         let _opened = OpenedFolders::around(repo.top(), paths.clone());
         let files = Inventory::take(repo.top(), paths)?;
         let modes = files.modes();
+        let own = OwnRules::read(repo);
         let record = Record {
             version: VERSION,
             head: status.head.clone(),
@@ -210,13 +247,10 @@ impl Snapshot {
             branches: extra.branches.clone(),
             replaced_by: extra.replaced_by.clone(),
             left_at: extra.left_at.clone(),
-            own_rules: own_rules::read(repo),
+            laid_over: extra.laid_over.clone(),
+            own_rules: own.exclude,
+            excludes_file: Some(own.excludes_file.unwrap_or_default()),
         };
-        let mut record_files = vec![
-            (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),
-            (MODES_FILE, render_modes(&modes)),
-        ];
-        record_files.extend(index.map(|index| (INDEX_FILE, index.content)));
         let import = Import {
             name,
             message,
@@ -224,13 +258,61 @@ impl Snapshot {
             head: status.head.as_deref(),
             keep: &extra.commits,
             files: &files,
-            record: record_files,
+            stored: &[],
+            record: index.map(|index| (INDEX_FILE, index.content)).into_iter().collect(),
             objects: &status.staged_objects,
         };
+        Self::write(repo, import, record, modes)
+    }
+
+    /// A part of a snapshot as one of its own: of all that was uncommitted, these paths alone.
+    pub(super) fn part_of(
+        &self,
+        repo: &Repo,
+        name: &str,
+        message: &str,
+        paths: &[PathBuf],
+    ) -> Result<Self, SnapshotError> {
+        let head = self.record.head.as_deref();
+        let base = head.map_or_else(|| repo.empty_tree(), |head| Ok(head.to_owned()))?;
+        let mut stored = diff::between(repo.git(), &base, &self.commit)?;
+        stored.retain(|change| paths.contains(&change.path));
+        let mut modes = self.modes.clone();
+        modes.retain(|path, _| paths.contains(path));
+        let mut record = Self::of_commit(&base, self.record.branch.clone()).record;
+        record.head = self.record.head.clone();
+        record.replaced_by = self.record.head.clone();
+        let import = Import {
+            name,
+            message,
+            top: repo.top(),
+            head,
+            keep: &[],
+            files: &Inventory::default(),
+            stored: &stored,
+            record: Vec::new(),
+            objects: &[],
+        };
+        Self::write(repo, import, record, modes)
+    }
+
+    fn write(
+        repo: &Repo,
+        mut import: Import<'_>,
+        record: Record,
+        modes: Modes,
+    ) -> Result<Self, SnapshotError> {
+        let text = serde_json::to_vec_pretty(&record).map_err(io::Error::from)?;
+        import.record.extend([(RECORD_FILE, text), (MODES_FILE, render_modes(&modes))]);
         let commit = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read_text)?;
         let commit = commit.trim().to_owned();
-        ledger::note(repo, name, &commit);
-        Ok(Self { name: name.to_owned(), commit, record, modes })
+        ledger::note(repo, import.name, &commit);
+        Ok(Self { name: import.name.to_owned(), commit, record, modes })
+    }
+
+    /// What a person types to get it back.
+    pub fn id(&self) -> &str {
+        saved_id(&self.name)
     }
 
     /// Stands for a commit on a branch with nothing uncommitted; there is no ref of it.
@@ -246,7 +328,9 @@ impl Snapshot {
             branches: BTreeMap::new(),
             replaced_by: None,
             left_at: None,
+            laid_over: None,
             own_rules: None,
+            excludes_file: None,
         };
         Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }
     }
@@ -289,6 +373,11 @@ impl Snapshot {
             repo.git().run(&["cat-file", "blob", &format!("{record_commit}:{INDEX_FILE}")])?;
         Ok(Some(RawIndex { content, time }))
     }
+}
+
+/// What a person types to get back what a ref keeps: the last part of its name.
+pub fn saved_id(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
 }
 
 fn is_gone(repo: &Repo, name: &str) -> bool {

@@ -8,14 +8,11 @@ use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::ignore::{self, Rules};
-use super::own_rules;
+use super::own_rules::{self, OwnRules};
 use super::repo::Repo;
-use super::restore::Target;
 use super::snapshot::SnapshotError;
 use super::status::Status;
-
-/// Asked for in a folder, to know whether all of the folder is ignored.
-const ANYTHING: &str = "ralph-asks";
+use super::target::Target;
 
 /// What is ignored now and would not be with the rules of the commit that is checked out: what the
 /// uncommitted ones among `changed` hide. Costs nothing where no rules are among them.
@@ -27,17 +24,16 @@ pub fn uncovered_without(repo: &Repo, changed: &[PathBuf]) -> Result<Vec<PathBuf
         Some(head) => head,
         None => repo.empty_tree()?,
     };
+    let own = OwnRules::read(repo);
     let now = ignore::ignored_now(repo)?;
-    let stay = Rules::of(repo, &head, None)?.ignored(now.iter())?;
+    let rules = Rules::of(repo, &head, &own)?;
+    // Those that hide themselves are in no commit, and stay where they are.
+    rules.add_from_disk(now.iter().filter(|path| ignore::holds_rules(path)))?;
+    let stay = rules.ignored(now.iter())?;
     let mut found: Vec<PathBuf> = now.into_iter().filter(|path| !stay.contains(path)).collect();
-    found.extend(ignore::hidden_repositories(repo, &head, None)?);
+    found.extend(ignore::hidden_repositories(repo, &head, &own)?);
     found.retain(|path| !repo.is_untouched(path));
     Ok(found)
-}
-
-/// Whether an attempt that began at an instant and changed these files changed ignore rules.
-pub(crate) fn are_rules_changed(repo: &Repo, files: &[PathBuf], began: (i64, i64)) -> bool {
-    files.iter().any(|path| ignore::holds_rules(path)) || own_rules::changed_since(repo, began)
 }
 
 /// Those of the files that are older than an instant and that the rules of the target ignore. The
@@ -56,7 +52,7 @@ pub(crate) fn uncovered_since(
     if old.is_empty() {
         return Ok(BTreeSet::new());
     }
-    Ok(Rules::of(repo, target.tree(), target.own_rules())?.ignored(old.into_iter())?)
+    Ok(Rules::of(repo, target.tree(), &target.own_rules(repo))?.ignored(old.into_iter())?)
 }
 
 /// Has git ignore such files again, by rules of the repository itself, and takes them out of the
@@ -84,8 +80,7 @@ pub(crate) fn cover_again(
     Ok(Status::read(repo)?)
 }
 
-/// Folders that were ignored as a whole and in which nothing is new: one rule stands for thousands
-/// of files then.
+/// Folders that were ignored as a whole and in which nothing is new.
 fn whole_folders(
     repo: &Repo,
     target: &Target,
@@ -94,18 +89,10 @@ fn whole_folders(
 ) -> Result<BTreeSet<PathBuf>, GitError> {
     let fresh = status.new.iter().filter(|path| !uncovered.contains(*path));
     let mixed: BTreeSet<&Path> = fresh.flat_map(|path| path.ancestors().skip(1)).collect();
-    let folders: BTreeSet<&Path> = uncovered
-        .iter()
-        .flat_map(|path| path.ancestors().skip(1))
-        .filter(|folder| folder.parent().is_some() && !mixed.contains(folder))
-        .collect();
-    let inside: Vec<PathBuf> = folders.iter().map(|folder| folder.join(ANYTHING)).collect();
-    let rules = Rules::of(repo, target.tree(), target.own_rules());
+    let rules = Rules::of(repo, target.tree(), &target.own_rules(repo));
     let Ok(rules) = rules else { return Ok(BTreeSet::new()) };
-    let ignored = rules.ignored(inside.iter())?;
-    let all: BTreeSet<PathBuf> =
-        ignored.iter().filter_map(|p| Some(p.parent()?.to_owned())).collect();
-    let outermost =
-        |folder: &&PathBuf| !folder.ancestors().skip(1).any(|outer| all.contains(outer));
-    Ok(all.iter().filter(outermost).cloned().collect())
+    ignore::whole_folders(uncovered, |inside| {
+        let is_whole = |path: &&PathBuf| path.parent().is_some_and(|p| !mixed.contains(p));
+        rules.ignored(inside.iter().filter(is_whole))
+    })
 }

@@ -1,26 +1,28 @@
 //! Undo: brings back an attempt that a rollback took out of the tree.
 //!
 //! Where HEAD is as the rollback left it, everything comes back exactly, commits of the agent's
-//! included. Elsewhere work went on since, so only the files come back that the attempt had changed,
+//! included; uncommitted files that have nothing to do with the attempt stay. Elsewhere work went on since, so only the files come back that the attempt had changed,
 //! on top of what is checked out; HEAD, branches, index and all other files stay as they are.
 //! A submodule in which nobody worked since goes back to its own part of the attempt.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::as_they_were::Present;
+use super::brought::Brought;
 use super::command::GitError;
-use super::diff::{self, Change, Content};
+use super::diff::{Change, Content};
 use super::inventory::Modes;
 use super::moved;
 use super::nested::{self, Inner};
 use super::repo::Repo;
-use super::restore::{RestoreError, Restored, SaveAs, Target, restore};
-use super::rollback::{Discarded, PATIENCE, RollbackError, base_of, discard, find, new_name};
+use super::restore::{RestoreError, Restored, SaveAs, restore};
+use super::rollback::{Discarded, PATIENCE, RollbackError, discard, find, new_name};
 use super::sighting::Position;
-use super::snapshot::{Extra, Snapshot, SnapshotError};
+use super::snapshot::{Extra, LaidOver, Snapshot, SnapshotError};
 use super::status::Status;
+use super::target::Target;
 use super::worktree;
 use crate::state::{Lock, StateDir};
 
@@ -30,12 +32,22 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     let found = find(repo, id)?;
     let attempt = Snapshot::load(repo, &found.name).map_err(RestoreError::from)?;
     let now = Status::read(repo)?;
+    let brought = Brought::by(repo, &attempt)?;
     let is_there = attempt.record.left_at == Some(position(&now));
-    if is_there && !moves_branches_elsewhere(repo, &attempt, &now)? {
-        let target = Target::Snapshot(Box::new(attempt));
-        return Ok(discard(repo, &target, None, &format!("undo of {}", found.id))?);
+    if !is_there || moves_branches_elsewhere(repo, &attempt, &now)? {
+        return bring_files(repo, &found, &attempt, brought, &now);
     }
-    bring_files(repo, &found, &attempt, &now)
+    let present = Present { repo, now: &now, base: &brought.base };
+    let before = brought.before(repo, &attempt)?;
+    let mut changed: Vec<Change> = brought.changes.clone();
+    changed.retain(|change| change.to != Content::Submodule);
+    let there = present.those_like(&changed).map_err(RestoreError::from)?;
+    changed.retain(|change| !there.contains(&change.path));
+    let overwritten = present.conflicts(&changed, &before).map_err(RestoreError::from)?;
+    let repo = repo.sparing(brought.unrelated(&now.changed));
+    let target = Target::Snapshot(Box::new(attempt));
+    let restored = discard(&repo, &target, None, &format!("undo of {}", found.id))?;
+    Ok(Restored { overwritten: overwritten.into_iter().collect(), ..restored })
 }
 
 fn position(now: &Status) -> Position {
@@ -74,32 +86,31 @@ fn bring_files(
     repo: &Repo,
     found: &Discarded,
     attempt: &Snapshot,
+    brought: Brought,
     now: &Status,
 ) -> Result<Restored, RollbackError> {
     repo.refuse_if_busy().map_err(SnapshotError::from).map_err(RestoreError::from)?;
-    let base = base_of(repo, &attempt.record)?;
-    let mut wanted = diff::between(repo.git(), &base, &attempt.commit)?;
-    wanted.retain(|change| !repo.is_untouched(&change.path));
+    let before = brought.before(repo, attempt)?;
+    let Brought { base, changes } = brought;
     let (inner, mut wanted): (Vec<Change>, Vec<Change>) =
-        wanted.into_iter().partition(|change| change.to == Content::Submodule);
-    let before: BTreeMap<PathBuf, Content> = diff::between(repo.git(), &attempt.commit, &base)?
-        .into_iter()
-        .map(|change| (change.path, change.to))
-        .collect();
+        changes.into_iter().partition(|change| change.to == Content::Submodule);
     let present = Present { repo, now, base: &base };
     let there = present.those_like(&wanted).map_err(RestoreError::from)?;
     wanted.retain(|change| !there.contains(&change.path));
     let conflicts = present.conflicts(&wanted, &before).map_err(RestoreError::from)?;
     if !conflicts.is_empty() {
-        let files = conflicts.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
-        return Err(RollbackError::Conflicts { name: found.name.clone(), files: files.join(", ") });
+        return Err(refusal(found, &conflicts, &wanted));
     }
     let submodules = submodules_of(repo, found, attempt)?;
     let has_moved = attempt.record.inner.values().any(|inner| *inner == Inner::Moved);
     if wanted.is_empty() && submodules.is_empty() && !has_moved {
         return Err(RollbackError::NothingMissing { id: found.id.clone() });
     }
-    let saved = save(repo, found, &wanted, now, &submodules)?;
+    let over = LaidOver { from: base, to: attempt.commit.clone() };
+    let extra = to_save(repo, over, &wanted, now, &submodules)?;
+    let message = format!("undo of {}, files only", found.id);
+    let saved = Snapshot::take_with(repo, &new_name(None), &message, now, &extra)
+        .map_err(RestoreError::from)?;
     let failed = |error: SnapshotError| match error {
         SnapshotError::Io(source) => RestoreError::Io { source, saved_as: saved.name.clone() },
         other => other.into(),
@@ -126,7 +137,32 @@ fn bring_files(
     }
     let left_alone = left_alone.into_iter().collect();
     let touched = wanted.into_iter().map(|change| change.path).collect();
-    Ok(Restored { saved, touched, left_alone, as_files: true })
+    Ok(Restored { saved, touched, left_alone, as_files: true, overwritten: Vec::new() })
+}
+
+/// What the user can do instead. A file that the attempt had removed is not in its commit.
+fn refusal(found: &Discarded, conflicts: &BTreeSet<PathBuf>, wanted: &[Change]) -> RollbackError {
+    let named = |paths: &[&PathBuf]| {
+        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let is_removal = |path: &&PathBuf| {
+        wanted.iter().any(|change| change.path == **path && change.to == Content::Absent)
+    };
+    let all: Vec<&PathBuf> = conflicts.iter().collect();
+    let (removed, changed): (Vec<&PathBuf>, Vec<&PathBuf>) = conflicts.iter().partition(is_removal);
+    let name = &found.name;
+    let mut advice = Vec::new();
+    if !changed.is_empty() {
+        advice.push(format!(
+            "`git diff HEAD {name} -- <file>` compares one, and `git checkout {name} -- <file>` \
+             takes the attempt's"
+        ));
+    }
+    if !removed.is_empty() {
+        let removed = named(&removed);
+        advice.push(format!("the attempt had removed {removed}, and so does `git rm -- <file>`"));
+    }
+    RollbackError::Conflicts { files: named(&all), advice: advice.join("; ") }
 }
 
 /// A submodule that goes back to its part of the attempt.
@@ -157,25 +193,27 @@ fn submodules_of(
     Ok(submodules)
 }
 
-fn save(
+/// What the attempt's files are about to take the place of.
+fn to_save(
     repo: &Repo,
-    found: &Discarded,
+    over: LaidOver,
     wanted: &[Change],
     now: &Status,
     submodules: &[Submodule],
-) -> Result<Snapshot, RestoreError> {
+) -> Result<Extra, RestoreError> {
     let mut inner = nested::at_checkpoint(repo, now).map_err(SnapshotError::from)?;
     inner.extend(submodules.iter().map(|submodule| (submodule.path.clone(), Inner::Saved)));
-    let extra = Extra {
+    Ok(Extra {
         files: wanted.iter().map(|change| change.path.clone()).collect(),
         replaced_by: now.head.clone(),
+        // The difference to it is what an undo of this undo brings back.
+        commits: vec![over.to.clone()],
+        laid_over: Some(over),
         left_at: Some(position(now)),
         inner,
         left_alone: nested::names(&now.nested),
         ..Extra::default()
-    };
-    let message = format!("undo of {}, files only", found.id);
-    Ok(Snapshot::take_with(repo, &new_name(None), &message, now, &extra)?)
+    })
 }
 
 /// What the agent had committed comes as git would check it out; the index is not touched.

@@ -17,7 +17,11 @@ use super::command::GitError;
 use super::diff::{Change, Content};
 use super::inventory::{Modes, is_absence};
 use super::repo::Repo;
+use super::retry::retried;
 use super::snapshot::SnapshotError;
+
+/// How often files are checked out while somebody else writes them as well.
+const MOST_TRIES: usize = 5;
 
 /// Makes the changes on disk, and returns those that are left for [`check_out`]. The files in
 /// `modes` come back as the bytes they were; all others come as git checks them out.
@@ -56,7 +60,10 @@ pub(super) fn check_out(repo: &Repo, changes: &[&Change]) -> Result<(), Snapshot
         kept.push(kept_mode(&repo.top().join(&change.path)));
         clear_the_way(repo.top(), &change.path)?;
     }
-    check_out_patiently(repo, &names)?;
+    let args = ["checkout-index", "--force", "-u", "-z", "--stdin"];
+    // Git removes a file and makes it anew; who writes it between the two has made it first.
+    let will_pass = |error: &GitError| matches!(error, GitError::Failed { stderr, .. } if stderr.contains("File exists"));
+    retried(MOST_TRIES, will_pass, || repo.git().feed(&args, &names))?;
     for (change, mode) in changes.iter().zip(kept) {
         if let (Content::File { executable, .. }, Some(mode)) = (&change.to, mode) {
             let permissions = std::fs::Permissions::from_mode(with_execution(mode, *executable));
@@ -64,25 +71,6 @@ pub(super) fn check_out(repo: &Repo, changes: &[&Change]) -> Result<(), Snapshot
         }
     }
     Ok(())
-}
-
-/// How often files are checked out while somebody else writes them as well.
-const MOST_TRIES: usize = 5;
-
-/// Git removes a file and makes it anew; who writes it between the two has made it first.
-fn check_out_patiently(repo: &Repo, names: &[u8]) -> Result<(), GitError> {
-    let check_out =
-        || repo.git().feed(&["checkout-index", "--force", "-u", "-z", "--stdin"], names);
-    let mut tried = check_out();
-    for _ in 1..MOST_TRIES {
-        match tried {
-            Err(GitError::Failed { stderr, .. }) if stderr.contains("File exists") => {
-                tried = check_out();
-            }
-            other => return other.map(drop),
-        }
-    }
-    tried.map(drop)
 }
 
 /// Gives every file its exact mode again, also those whose content did not change.

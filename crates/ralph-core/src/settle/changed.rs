@@ -58,8 +58,10 @@ fn uncommitted_and_unchanged(place: &Place<'_>) -> Result<BTreeSet<PathBuf>, Set
 /// A path relative to the top of the work tree, if it is in there.
 pub(super) fn below_top(repo: &Repo, path: &Utf8Path) -> Option<PathBuf> {
     let path = path.as_std_path();
-    let real = path.parent().and_then(|folder| folder.canonicalize().ok());
-    let real =
-        real.map_or(path.to_owned(), |folder| folder.join(path.file_name().unwrap_or_default()));
-    real.strip_prefix(repo.top()).ok().map(Path::to_owned)
+    // Its folder may be gone.
+    let real = path.ancestors().skip(1).find_map(|folder| {
+        let inside = path.strip_prefix(folder).ok()?;
+        Some(folder.canonicalize().ok()?.join(inside))
+    });
+    real.as_deref().unwrap_or(path).strip_prefix(repo.top()).ok().map(Path::to_owned)
 }

@@ -8,7 +8,7 @@ use super::attempt::Attempt;
 use super::own_commit;
 use super::procedure::Place;
 use crate::fault;
-use crate::git::{GitError, Repo, Status, Watch, note_head};
+use crate::git::{GitError, Repo, Status, Watch, note_head, retried};
 use crate::state::StateDir;
 
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
@@ -27,7 +27,7 @@ pub(super) struct StoryCommit<'a> {
     pub(super) head: Option<&'a str>,
     /// The first and only line of its message.
     pub(super) subject: &'a str,
-    /// Repositories inside the project that stay out of it.
+    /// Repositories inside the project, and state of other projects, that stay out of it.
     pub(super) left_out: &'a [PathBuf],
     /// Until when git and the user's hooks may take.
     pub(super) watch: Watch<'a>,
@@ -43,7 +43,9 @@ pub(super) fn commit_all(
     let message = format!("{}\n", wanted.subject);
     let commit = |who: &[&str]| {
         let args = [who, &[COMMAND, "--quiet", "--file=-"]].concat();
-        commit_patiently(repo, &args, &message, wanted.watch)
+        retried(MOST_TRIES, GitError::is_overtaken, || {
+            repo.git().commit(&args, &message, wanted.watch)
+        })
     };
     // What may be missing is looked into only once git has refused: it nearly never does.
     let made = commit_staged(place, wanted, &|| match commit(&[]) {
@@ -95,12 +97,12 @@ fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
         pathspec
     });
     place.repo.git().run(&all.into_iter().chain(but).collect::<Vec<_>>())?;
-    let outputs = place.repo.outputs().iter().map(|path| {
+    let staged = wanted.left_out.iter().chain(place.repo.outputs()).map(|path| {
         let mut pathspec = OsString::from(":(top,literal)");
         pathspec.push(path);
         pathspec
     });
-    unstage(place.repo, outputs.collect(), wanted.head.is_some())?;
+    unstage(place.repo, staged.collect(), wanted.head.is_some())?;
     match place.state.is_hidden() {
         true => Ok(()),
         false => leave_out_state(place, wanted.head.is_some()),
@@ -120,23 +122,6 @@ pub(super) fn is_impossible(said: &str) -> bool {
 
 fn knows_the_author(repo: &Repo) -> bool {
     repo.git().run(&["var", "GIT_AUTHOR_IDENT"]).is_ok()
-}
-
-fn commit_patiently(
-    repo: &Repo,
-    args: &[&str],
-    message: &str,
-    watch: Watch<'_>,
-) -> Result<(), GitError> {
-    let commit = || repo.git().commit(args, message, watch);
-    let mut tried = commit();
-    for _ in 1..MOST_TRIES {
-        match tried {
-            Err(error) if error.is_overtaken() => tried = commit(),
-            other => return other,
-        }
-    }
-    tried
 }
 
 /// Takes our own state out of the index, where a `.gitignore` that somebody changed shows it.
@@ -285,7 +270,7 @@ mod tests {
                 unstage_all(&repo)?;
             }
             let args = [&NOBODY[..], &["commit", "--quiet", "--file=-"]].concat();
-            commit_patiently(&repo, &args, "work\n", watch)
+            repo.git().commit(&args, "work\n", watch)
         };
         assert!(commit_staged(&place, wanted, &commit).unwrap());
         assert_eq!(test.git(["show", "HEAD:new.txt"]), "new\n");

@@ -1,12 +1,14 @@
 //! An attempt whose run was interrupted: whose is what happened to the branch since?
 
+use camino::Utf8Path;
+
 use super::attempt::{self, Attempt};
 use super::changed::below_top;
 use super::marker::Marker;
 use super::own_commit;
 use super::procedure::{Place, SettleError};
 use super::repaired_plan::repair_plan;
-use crate::git::{GitError, Status, last_sighting};
+use crate::git::{GitError, Position, Repo, Status, last_sighting};
 
 /// Whether HEAD is elsewhere than the run left it, so that somebody else has moved it since. Moves
 /// that an agent made while its run was alive are the attempt's, and so is the story's own commit.
@@ -36,10 +38,37 @@ pub fn is_settling(place: &Place<'_>, attempt: &Attempt) -> Result<bool, SettleE
     Ok(marker.is_some_and(|marker| marker.story == attempt.story))
 }
 
+/// Whether a file is missing because somebody checked out another branch since the run was last
+/// alive, one that does not have it. To put it back would put it into that branch.
+pub fn is_of_another_branch(
+    repo: &Repo,
+    attempt: &Attempt,
+    file: &Utf8Path,
+) -> Result<bool, GitError> {
+    let Some(now) = Position::of(repo) else { return Ok(false) };
+    let is_elsewhere = now.branch != attempt.branch
+        && last_sighting(repo, &attempt.run).as_ref() != Some(&now)
+        && file.symlink_metadata().is_err();
+    let (Some(head), true) = (&attempt.head, is_elsewhere) else { return Ok(false) };
+    Ok(committed(repo, head, file)?.is_some() && committed(repo, "HEAD", file)?.is_none())
+}
+
+/// A file as a commit has it, if it does.
+pub fn committed(repo: &Repo, commit: &str, file: &Utf8Path) -> Result<Option<Vec<u8>>, GitError> {
+    let Some(path) = below_top(repo, file) else { return Ok(None) };
+    match repo.git().run(&["cat-file", "blob", &format!("{commit}:{}", path.display())]) {
+        Ok(content) => Ok(Some(content)),
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Forgets an attempt without a change to tree, index or branch. The plan is repaired, unless it is
-/// as it was committed: then whoever moved the branch chose that plan.
+/// as it was committed, or is not there: then whoever moved the branch chose that.
 pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<(), SettleError> {
-    if !is_plan_committed(place, attempt)? {
+    if !is_plan_committed(place, attempt)?
+        && !is_of_another_branch(place.repo, attempt, &attempt.plan)?
+    {
         repair_plan(place, attempt)?;
     }
     attempt::end(place.state)?;
@@ -48,12 +77,7 @@ pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<(), SettleError> 
 }
 
 fn is_plan_committed(place: &Place<'_>, attempt: &Attempt) -> Result<bool, GitError> {
-    let Some(path) = below_top(place.repo, &attempt.plan) else { return Ok(false) };
-    let git = place.repo.git();
-    let object = format!("HEAD:{}", path.display());
-    match git.run(&["cat-file", "blob", &object]) {
-        Ok(committed) => Ok(fs_err::read(&attempt.plan).is_ok_and(|now| now == committed)),
-        Err(GitError::Failed { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    let committed = committed(place.repo, "HEAD", &attempt.plan)?;
+    let is_now = |committed| fs_err::read(&attempt.plan).is_ok_and(|now| now == committed);
+    Ok(committed.is_some_and(is_now))
 }

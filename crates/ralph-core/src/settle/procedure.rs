@@ -113,6 +113,8 @@ pub struct Done {
     pub weakened: Option<String>,
     /// Files that were ignored before and stayed out of the commit, though the rules were changed.
     pub kept_out: Vec<PathBuf>,
+    /// New files that ignore rules of the attempt's own kept out of the commit.
+    pub hidden: Vec<PathBuf>,
     /// What the checks or the user's git hooks did to the plan, and what became of it.
     pub findings: Vec<Finding>,
     /// That nothing is uncommitted now, if that is certain.
@@ -176,7 +178,9 @@ pub fn settle(
         return Ok(Outcome::Displaced(why));
     }
     let unsettled = nested::since(place, &status.unsettled)?;
-    let left_out = nested::untouched(place, &status.unsettled);
+    let mut left_out = nested::untouched(place, &status.unsettled);
+    let is_anothers = |path: &&PathBuf| place.repo.is_state_of_another(path);
+    left_out.extend(status.changed.iter().filter(is_anothers).cloned());
     let mut files = changed_since(place, attempt, status.clone())?;
     let kept_out = match uncovered::keep_out(place, attempt, &status, &files)? {
         Uncovered::None => Vec::new(),
@@ -193,6 +197,7 @@ pub fn settle(
     if let Some(refusal) = nested::refusal(&unsettled) {
         return Ok(Outcome::CommitRefused(refusal));
     }
+    let hidden = uncovered::hidden(place, &files)?;
     let verify = &place.config.verify;
     let bench = Bench { dir: place.root, run: place.run };
     let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), stop)?;
@@ -221,7 +226,7 @@ pub fn settle(
         true => commit.as_ref().and_then(|made| JustCommitted::note(place.repo, made, staged_at)),
         false => None,
     };
-    let done = Done { commit, files, checks, weakened, kept_out, findings, known };
+    let done = Done { commit, files, checks, weakened, kept_out, hidden, findings, known };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
 }
@@ -340,6 +345,13 @@ pub(super) fn record_done(
         log_progress(attempt, &entry)?;
         if let Some(what) = &done.weakened {
             place.journal.append(&Event::TestsWeakened { what: what.clone() })?;
+        }
+        let named = |paths: &[PathBuf]| paths.iter().map(|p| p.display().to_string()).collect();
+        if !done.kept_out.is_empty() {
+            place.journal.append(&Event::FilesKeptOut { files: named(&done.kept_out) })?;
+        }
+        if !done.hidden.is_empty() {
+            place.journal.append(&Event::FilesHidden { files: named(&done.hidden) })?;
         }
         place.journal.append(&Event::StoryDone)?;
     }

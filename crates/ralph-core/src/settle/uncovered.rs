@@ -1,5 +1,6 @@
 //! Files that were there and ignored before an attempt, and that the attempt's changes of ignore
-//! rules would sweep into its commit: a `.env`, for instance.
+//! rules would sweep into its commit: a `.env`, for instance. And the reverse: new files that the
+//! attempt's own rules keep out of it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -7,8 +8,12 @@ use std::path::PathBuf;
 use super::attempt::Attempt;
 use super::procedure::{Place, SettleError};
 use crate::git::{
-    Checkpoint, CheckpointError, Status, Target, are_rules_changed, cover_again, uncovered_since,
+    Checkpoint, CheckpointError, Status, Target, are_rules_changed, cover_again, hidden_since,
+    uncovered_since,
 };
+
+/// The time of a file's last change of any kind: seconds, and billionths of one.
+type Instant = (i64, i64);
 
 /// How many files a message names.
 const NAMED: usize = 5;
@@ -31,15 +36,9 @@ pub(super) fn keep_out(
     status: &Status,
     files: &[PathBuf],
 ) -> Result<Uncovered, SettleError> {
-    let Ok(written) = fs_err::metadata(place.state.checkpoint()) else {
+    let Some((target, began)) = rules_changed_since(place, files)? else {
         return Ok(Uncovered::None);
     };
-    let began = (written.ctime(), written.ctime_nsec());
-    if !are_rules_changed(place.repo, files, began) {
-        return Ok(Uncovered::None);
-    }
-    let Some(checkpoint) = Checkpoint::load(place.state)? else { return Ok(Uncovered::None) };
-    let target = checkpoint.target(place.repo).map_err(CheckpointError::from)?;
     let find = |files: &[PathBuf]| {
         uncovered_since(place.repo, &target, began, files).map_err(CheckpointError::from)
     };
@@ -77,6 +76,26 @@ fn cover(
         )));
     }
     Ok(Uncovered::Covered(uncovered.to_vec(), Box::new(now)))
+}
+
+/// New files that rules of the attempt's own hide, so that its commit does not hold them.
+pub(super) fn hidden(place: &Place<'_>, files: &[PathBuf]) -> Result<Vec<PathBuf>, SettleError> {
+    let Some((target, began)) = rules_changed_since(place, files)? else { return Ok(Vec::new()) };
+    Ok(hidden_since(place.repo, &target, began).map_err(CheckpointError::from)?)
+}
+
+/// Where and when the attempt began, if it changed ignore rules.
+fn rules_changed_since(
+    place: &Place<'_>,
+    files: &[PathBuf],
+) -> Result<Option<(Target, Instant)>, SettleError> {
+    let Ok(written) = fs_err::metadata(place.state.checkpoint()) else { return Ok(None) };
+    let began = (written.ctime(), written.ctime_nsec());
+    if !are_rules_changed(place.repo, files, began) {
+        return Ok(None);
+    }
+    let Some(checkpoint) = Checkpoint::load(place.state)? else { return Ok(None) };
+    Ok(Some((checkpoint.target(place.repo).map_err(CheckpointError::from)?, began)))
 }
 
 /// The files that commits of the agent's added.

@@ -47,6 +47,11 @@ strikes.json
 strikes.lock
 ";
 
+/// Whether a loop or a hook of ours ever worked with this folder of state.
+pub fn is_in_use(folder: &std::path::Path) -> bool {
+    folder.join(IGNORE_FILE).is_file()
+}
+
 /// Whether a path, relative to a state folder, belongs to a plan and so to the agent's work: the
 /// plan, its progress, and what is left for the user; not the prompt, which is the user's.
 pub fn belongs_to_a_plan(inside: &str) -> bool {

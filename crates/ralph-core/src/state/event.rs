@@ -92,6 +92,16 @@ pub enum Event {
     TestsWeakened {
         what: String,
     },
+    FilesKeptOut {
+        files: Vec<String>,
+    },
+    FilesHidden {
+        files: Vec<String>,
+    },
+    WorkNotReturned {
+        kept_as: String,
+        files: Vec<String>,
+    },
     PlanRepaired {
         findings: Vec<String>,
     },

@@ -34,7 +34,7 @@ mod write;
 
 pub use dir::{
     CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, LoopDir, PROJECT_MARKER, SessionDir, StateDir, UNTOUCHED,
-    belongs_to_a_plan,
+    belongs_to_a_plan, is_in_use,
 };
 pub use event::{Event, HookFailure, Record};
 pub use git_folder::{
