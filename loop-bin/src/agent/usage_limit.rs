@@ -1,6 +1,7 @@
 //! A usage limit in the words of the agent's client. Its wording changes with every release, so it
 //! is recognised by how such messages begin, and only as the last line of what was said: test output
-//! and code speak of rate limits as well.
+//! and code speak of rate limits as well. Of an agent that says it ended well, it has to be all that
+//! was said.
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
@@ -28,14 +29,57 @@ const PERIODS: [&str; 11] = [
 /// What an error of the service speaks of when it is a limit.
 const CAUSES: [&str; 5] = ["429", "rate limit", "rate_limit", "usage limit", "quota"];
 
+/// What may follow on `limit` or `limit reached` where a message does not end with it.
+const CONTINUATIONS: [&str; 5] = ["for", "resets", "until", "try", "please"];
+
+/// Commands of the client's that it advises in a line below its message.
+const HINTS: [&str; 2] = ["/upgrade", "/extra-usage"];
+
+/// Longer than this no client's message is.
+const LONGEST_MESSAGE: usize = 240;
+
 /// Whether the last line of a text is a client's message about a usage limit; with the time of its
 /// reset in Unix seconds, if it can be read.
 pub(super) fn detect(text: &str, now: Timestamp) -> Option<Option<i64>> {
-    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    let line = plain(said(text).next_back()?);
+    is_limit(&line)
+        .then(|| epoch(&line).or_else(|| after(&line, now)).or_else(|| clock(&line, now)))
+}
+
+/// The same of a text that is such a message and nothing else. An answer that is about such messages
+/// says more than one line, quotes them or goes on with its sentence.
+pub(super) fn detect_alone(text: &str, now: Timestamp) -> Option<Option<i64>> {
+    let mut lines = said(text);
+    let line = lines.next()?;
+    let is_alone = lines.next().is_none() && line.len() <= LONGEST_MESSAGE;
+    let is_quoted =
+        line.contains('`') || line.starts_with(['"', '\'', '>', '\u{201c}', '\u{2018}', '\u{ab}']);
+    detect(text, now).filter(|_| is_alone && !is_quoted && !goes_on(&plain(line)))
+}
+
+/// The lines that say anything, their blanks cut off.
+fn said(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let is_hint = |line: &str| HINTS.iter().any(|hint| line.starts_with(hint));
+    text.lines().map(str::trim).filter(move |line| !line.is_empty() && !is_hint(line))
+}
+
+/// In lower case, with plain apostrophes and without a bullet or a warning sign before it.
+fn plain(line: &str) -> String {
     let line = line.to_lowercase().replace('\u{2019}', "'");
-    // Marks such as a bullet or a warning sign may stand before the first word.
-    let line = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
-    is_limit(line).then(|| epoch(line).or_else(|| after(line, now)).or_else(|| clock(line, now)))
+    line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
+}
+
+/// `You've reached your usage limit page shows the reset now`
+fn goes_on(line: &str) -> bool {
+    let Some((_, rest)) = line.split_once("limit").filter(|_| !line.starts_with("api error"))
+    else {
+        return false;
+    };
+    let rest = rest.strip_prefix(" reached").unwrap_or(rest);
+    let next = rest.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    // `limits` and `limit's` are other words.
+    let is_cut = rest.starts_with(|c: char| c.is_alphanumeric() || c == '\'');
+    is_cut || !next.is_empty() && !CONTINUATIONS.contains(&next)
 }
 
 fn is_limit(line: &str) -> bool {
@@ -73,10 +117,11 @@ fn after(text: &str, now: Timestamp) -> Option<i64> {
     now.as_second().checked_add(count.checked_mul(unit)?)
 }
 
-/// `resets 3pm (Europe/Berlin)`, `resets at 10:30pm`
+/// `resets 3pm (Europe/Berlin)`, `resets at 10:30pm`, `your limit will reset at 3pm`
 fn clock(text: &str, now: Timestamp) -> Option<i64> {
-    let (_, rest) = text.split_once("resets")?;
-    let rest = rest.trim_start().trim_start_matches("at ").trim_start();
+    let (_, rest) = text.split_once("reset")?;
+    let rest =
+        rest.strip_prefix('s').unwrap_or(rest).trim_start().trim_start_matches("at ").trim_start();
     let end =
         rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == ' ' || "apm".contains(c)));
     let (time, rest) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
@@ -141,6 +186,38 @@ mod tests {
             Some(None),
         );
         check("usage limit reached; resets soon", Some(None));
+        check(
+            "Claude usage limit reached. Your limit will reset at 3pm (UTC).",
+            Some(Some("2026-11-15T15:00:00Z")),
+        );
+    }
+
+    #[test]
+    fn of_an_agent_that_ended_well_the_message_is_all_that_was_said() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        for (text, is_limit) in [
+            ("Claude AI usage limit reached|1794830400", true),
+            ("Claude usage limit reached. Your limit will reset at 3pm (UTC).\n", true),
+            ("\n\u{26a0} You've hit your limit \u{b7} resets 3pm (UTC)\n", true),
+            ("You've hit your Opus limit. Try again in 5 minutes.", true),
+            ("You've reached your usage limit for this week.", true),
+            ("You're out of extra usage \u{b7} resets 3pm", true),
+            ("5-hour limit reached \u{2219} resets 3pm", true),
+            ("API Error: Request rejected (429) \u{b7} This would exceed your rate limit.", true),
+            ("API Error: 429 {\"error\":{\"type\":\"rate_limit_error\"}}", true),
+            ("5-hour limit reached \u{2219} resets 3pm\n  /upgrade to increase your limit", true),
+            ("The banner is there.\nClaude AI usage limit reached|1794830400", false),
+            ("Claude AI usage limit reached|1794830400\nis what the banner says now.", false),
+            ("\"Claude AI usage limit reached\" is the new text", false),
+            ("`usage limit reached` is shown now", false),
+            ("Usage limit reached is now shown in banner.py.", false),
+            ("Usage limit reached: the banner says so now.\n\nUsage limit reached", false),
+            ("You've reached your usage limit page shows the reset time now.", false),
+            ("You have reached your limit's page; it works.", false),
+            ("All done.", false),
+        ] {
+            assert_eq!(detect_alone(text, now).is_some(), is_limit, "{text}");
+        }
     }
 
     #[test]
