@@ -28,8 +28,9 @@ pub(super) fn asked_for(session: &Session<'_>) -> Option<Attempt> {
     if config.run.mode == Mode::Planning {
         return None;
     }
-    // An agent that outlived its loop has nobody to work for, and the tree may be the user's again.
-    Lock::holder(&session.call.project().own_state().lock())?;
+    if !session.call.is_loop_alive() {
+        return None;
+    }
     let attempt = session.attempt_with_plan()?;
     // The last story of a session is the loop's to settle.
     let begun = given_out(session) + 1;
