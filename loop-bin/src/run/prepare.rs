@@ -190,6 +190,7 @@ pub(super) fn prepare(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         return Err(NotReady::NoAgent { program }.into());
     }
     let mut stage = enter(env, ground)?;
+    stage.wait_for_git_locks()?;
     stage.refuse_or_keep_aside()?;
     Ok(stage)
 }
@@ -253,6 +254,15 @@ fn run_name() -> String {
 }
 
 impl Stage {
+    /// A lock that would keep us from committing is not found out only when an agent has worked.
+    fn wait_for_git_locks(&self) -> Result<(), Failure> {
+        for lock in git::wait_for_locks(&self.repo, &|| self.interrupts.signal().is_some())? {
+            let lock = lock.display();
+            self.view.warn(format!("removed {lock}, which was there before and nobody holds"));
+        }
+        Ok(())
+    }
+
     /// Conflicts, and work in repositories inside this one. What is uncommitted in a submodule
     /// stays where it is if the user says so; everything else would become part of a commit.
     fn refuse_what_cannot_be_kept_aside(&self, status: &Status) -> Result<(), Failure> {

@@ -67,7 +67,7 @@ pub use command::{Git, GitError};
 pub(crate) use commit::Watch;
 pub use commit::{end_orphaned_commit, is_commit_orphaned};
 pub(crate) use contents::{content_now, contents_at};
-pub use dead_locks::{is_held, locks, remove_dead_locks};
+pub use dead_locks::{is_held, locks, remove_dead_locks, wait_for_locks};
 pub use index::unstage_all;
 pub use ledger::{PutBack, forget_removed, put_back_removed};
 pub use nested::Inner;
