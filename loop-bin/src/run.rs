@@ -14,9 +14,11 @@ mod recover;
 mod refuge;
 mod scripts;
 mod session;
+mod shares;
 mod stage;
 mod stash;
 mod strangers;
+mod uncounted;
 mod work;
 
 use ralph_core::config::{Flag, Mode};

@@ -102,7 +102,12 @@ fn settled(
         return Ok(Settled::Failed(unmet.to_string()));
     }
     let summary = session.call.input.last_assistant_message.clone();
-    let report = Report { summary, claimed: place.state.claim().exists(), ..Report::default() };
+    let report = Report {
+        summary,
+        duration: attempt.age(),
+        claimed: place.state.claim().exists(),
+        ..Report::default()
+    };
     Ok(match settle::settle(place, attempt, &report, &|| false)? {
         Outcome::Done(done) => {
             let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();

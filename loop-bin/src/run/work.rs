@@ -50,17 +50,22 @@ impl Stage {
         };
         match self.settled_in_session(&attempt, &recovered)? {
             None => self.worked(&attempt, &run, left),
-            Some(SettledThere { stories, iteration, next }) => {
+            Some(SettledThere { stories, settled, iteration, next }) => {
                 let next = match next {
                     None => {
                         self.take_back_afterthoughts(&attempt)?;
                         self.report = report_of(&run, None);
                         None
                     }
-                    Some(next) => self.sent_on_to(next, attempt, &run, left)?,
+                    Some(next) => self.sent_on_to(next, attempt.clone(), &run, left)?,
                 };
-                let (spent, exit_code) = (spent_by(&run), run.exit_code());
-                Ok(Event::SettledInSession { stories, spent, exit_code, iteration, next })
+                let sent_to = next.as_ref().map(|next| next.story.as_str());
+                let shares = self.share_out(&attempt, &settled, sent_to, &run)?;
+                if let Some((_, own)) = shares.last().filter(|_| next.is_some()) {
+                    self.report = shared(&self.report, *own);
+                }
+                let exit_code = run.exit_code();
+                Ok(Event::SettledInSession { stories, shares, exit_code, iteration, next })
             }
         }
     }
@@ -285,6 +290,16 @@ pub(super) fn report_of(run: &Run, claim: Option<&Claim>) -> Report {
         summary: Some(summary).filter(|summary| !summary.trim().is_empty()),
         claimed: claim.is_some_and(|claim| claim.status == ClaimStatus::Success),
         time_left: None,
+    }
+}
+
+/// The report on one story of a session, of which it had a share.
+fn shared(report: &Report, own: Spent) -> Report {
+    Report {
+        duration: Duration::try_from_secs_f64(own.seconds).ok(),
+        tokens: report.tokens.map(|_| own.tokens),
+        cost_usd: report.cost_usd.map(|_| own.cost_usd),
+        ..report.clone()
     }
 }
 

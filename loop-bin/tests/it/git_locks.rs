@@ -28,7 +28,7 @@ fn locks_that_an_agent_left_are_removed_with_a_warning() {
 fn a_dead_lock_that_was_there_before_is_removed_before_an_agent_works() {
     for lock in ["index.lock", "refs/heads/main.lock"] {
         let stage = Stage::new("works", ONE);
-        stage.repo.write(&format!(".git/{lock}"), "");
+        stage.repo.write(format!(".git/{lock}"), "");
         let ran = stage.run(&["--agent", "[ ! -e .git/index.lock ] && echo done >done.txt"]);
         ran.ended(0).says(&format!("{lock}, which was there before and nobody holds"));
         ran.says("1 story committed in 1 iteration");

@@ -46,6 +46,7 @@ mod marker;
 mod nested;
 mod own_commit;
 mod procedure;
+mod receipts;
 mod recover;
 mod repaired_plan;
 mod repository;
@@ -58,6 +59,7 @@ pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
     progress_entry, settle,
 };
+pub use receipts::log_receipts;
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_plan};
 pub use repository::refuse_replaced;
