@@ -5,6 +5,7 @@
 
 use super::nested;
 use super::own_rules;
+use super::position::Position;
 use super::repo::Repo;
 use super::snapshot::Snapshot;
 use super::status::Status;
@@ -17,8 +18,9 @@ const NO_RUN: &str = "-";
 pub(super) fn guess(repo: &Repo, name: &str, run: Option<&str>) -> Option<Snapshot> {
     let run = run.unwrap_or(NO_RUN);
     let fits = run.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    let (head, branch) = repo.head_on_disk().filter(|_| fits && !run.is_empty())?;
-    let name = match branch {
+    let position = Position::of(repo).filter(|_| fits && !run.is_empty())?;
+    let head = position.commit?;
+    let name = match position.branch {
         Some(branch) => format!("{name}/on/{run}/{branch}"),
         None => format!("{name}/detached/{run}"),
     };

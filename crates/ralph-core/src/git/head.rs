@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::command::GitError;
+use super::position::Position;
 use super::repo::Repo;
 use super::restore::Target;
-use super::sighting::Position;
 use super::status::Status;
 
 /// Branches that are not checked out, with their tips; none for one that is not there.

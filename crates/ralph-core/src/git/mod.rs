@@ -47,6 +47,7 @@ mod moved;
 mod nested;
 mod outputs;
 mod own_rules;
+mod position;
 mod repo;
 mod restore;
 mod rollback;
@@ -71,13 +72,14 @@ pub use dead_locks::{is_held, locks, remove_dead_locks, wait_for_locks};
 pub use index::unstage_all;
 pub use ledger::{PutBack, forget_removed, put_back_removed};
 pub use nested::Inner;
+pub use position::Position;
 pub use repo::{Repo, RepoError};
 pub use restore::{RestoreError, Restored, SaveAs, Target, interrupted, restore};
 pub use rollback::{
     Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
     rollback_changes,
 };
-pub use sighting::{HeadWatch, Position, forget_sighting, last_sighting, note_head};
+pub use sighting::{HeadWatch, forget_sighting, last_sighting, note_head};
 pub use snapshot::{Record, Snapshot, SnapshotError};
 pub use staged::stage_again;
 pub use stash::{Stash, StashEntry};
