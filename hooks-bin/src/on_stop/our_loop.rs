@@ -8,7 +8,7 @@ use ralph_core::gate::{
     self, Cause, Course, LetGo, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
 };
 use ralph_core::plan;
-use ralph_core::settle::{self, Attempt, Check, Outcome, Place, Report};
+use ralph_core::settle::{self, Attempt, Check, Onlooker, Outcome, Place, Report};
 use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
 use ralph_core::transcript::Ending;
 
@@ -108,7 +108,7 @@ fn settled(
         claimed: place.state.claim().exists(),
         ..Report::default()
     };
-    Ok(match settle::settle(place, attempt, &report, &|| false)? {
+    Ok(match settle::settle(place, attempt, &report, Onlooker::default())? {
         Outcome::Done(done) => {
             let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
             Settled::Done(format!("{} is done (commit {commit}).", attempt.story))

@@ -16,6 +16,7 @@ use ralph_core::state::{self, StateDir};
 
 use super::Request;
 use super::allowance::Allowance;
+use super::keepsake::Keepsake;
 use super::record::Record;
 use super::stage::Stage;
 use crate::agent::ClientOptions;
@@ -228,6 +229,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         abandoned: None,
         report: Report::default(),
         is_handed_over: false,
+        keepsake: Keepsake::default(),
         allowance: Allowance::default(),
         outcome: None,
         unlogged: None,

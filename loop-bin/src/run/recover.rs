@@ -5,7 +5,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
-use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
+use ralph_core::settle::{self, Attempt, Onlooker, Outcome, Recovered, Report};
 use ralph_core::state::{self, Id};
 
 use super::record::Record;
@@ -155,7 +155,8 @@ impl Stage {
         let journal = self.journal();
         let stop = || self.interrupts.signal().is_some();
         let report = Report { time_left: self.time_left(), ..Report::default() };
-        let outcome = settle::settle(&self.place(&journal), &attempt, &report, &stop)?;
+        let onlooker = Onlooker { stop: &stop, ..Onlooker::default() };
+        let outcome = settle::settle(&self.place(&journal), &attempt, &report, onlooker)?;
         if let Outcome::Done(_) = outcome {
             self.counters.commits += 1;
             self.attempt = None;

@@ -158,8 +158,8 @@ impl Stage {
             log,
             beat: &|| head.iter().for_each(|head| head.borrow_mut().look()),
         };
-        let keepsake = Keepsake::take(self.state());
-        let refuge = Refuge::open(&self.repo, self.project.root(), &keepsake);
+        self.keepsake = Keepsake::take(self.state());
+        let refuge = Refuge::open(&self.repo, self.project.root(), &self.keepsake);
         if let Err(error) = &refuge {
             self.view.warn(format!("no copy of the state could be made: {error}"));
         }
@@ -175,14 +175,7 @@ impl Stage {
             let lock = lock.display();
             self.view.warn(format!("removed {lock}, which the agent left and nobody holds"));
         }
-        for path in keepsake.put_back(self.state(), &self.plan)? {
-            self.view.warn(format!("the agent changed or removed {path}; put back"));
-        }
-        for (path, kept) in keepsake.take_away_new(self.state(), || self.has_learned())? {
-            self.view.warn(format!(
-                "the agent made {path}, which is yours to make; it has no effect, and is kept as {kept}"
-            ));
-        }
+        self.put_back_state("the agent")?;
         settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
         self.locks.take_again(&self.project, &self.repo)?;
         drop(refuge);
@@ -190,6 +183,19 @@ impl Stage {
         self.put_back_refs("the agent removed it")?;
         self.put_back_stash(&stash);
         Ok(run)
+    }
+
+    /// What the agent, or a check that runs what it wrote, took from us.
+    pub(super) fn put_back_state(&self, who: &str) -> std::io::Result<()> {
+        for path in self.keepsake.put_back(self.state(), &self.plan)? {
+            self.view.warn(format!("{who} changed or removed {path}; put back"));
+        }
+        for (path, kept) in self.keepsake.take_away_new(self.state(), || self.has_learned())? {
+            self.view.warn(format!(
+                "{who} made {path}, which is yours to make; it has no effect, and is kept as {kept}"
+            ));
+        }
+        Ok(())
     }
 
     /// What an agent does to HEAD is told from what somebody does after its loop was killed.

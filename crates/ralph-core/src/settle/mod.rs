@@ -11,7 +11,7 @@
 //! use ralph_core::config::Config;
 //! use ralph_core::git::Repo;
 //! use ralph_core::plan::{self, Next, Options};
-//! use ralph_core::settle::{self, Outcome, Place, Report};
+//! use ralph_core::settle::{self, Onlooker, Outcome, Place, Report};
 //! use ralph_core::state::{Journal, StateDir};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,7 +31,7 @@
 //!
 //! # test.write("hello.txt", "hello\n");
 //! // … the agent works …
-//! let outcome = settle::settle(&place, &attempt, &Report::default(), &|| false)?;
+//! let outcome = settle::settle(&place, &attempt, &Report::default(), Onlooker::default())?;
 //! assert!(matches!(outcome, Outcome::Done(_)));
 //! assert_eq!(repo.git().line(&["log", "-1", "--format=%s"])?, "feat(US-001): Greet");
 //! # Ok(())
@@ -40,6 +40,7 @@
 
 mod attempt;
 mod check;
+mod checked;
 mod commit;
 mod interrupted;
 mod marker;
@@ -54,6 +55,7 @@ mod uncovered;
 
 pub use attempt::{Attempt, begin, end, forget, progress_path, resume};
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
+pub use checked::Onlooker;
 pub use interrupted::{abandon, is_moved_since, is_settling};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
