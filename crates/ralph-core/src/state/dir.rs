@@ -267,7 +267,7 @@ impl StateDir {
 
     /// The files of `.ralph/` that belong to the user: what git sees of it.
     pub fn is_users(name: &str) -> bool {
-        let users = ["config.toml", "guardrails.md", "hooks", "fix_plan.md", "prd.json"];
+        let users = ["config.toml", "guardrails.md", "hooks", FIX_PLAN, PRD_JSON, PROMPT];
         users.contains(&name) || name.starts_with("PRD-")
     }
 
