@@ -1,6 +1,7 @@
 //! One dull runner: performs what `step.rs` decides and feeds back what happened.
 
 mod allowance;
+mod briefing;
 mod finish;
 mod handover;
 mod heard;
@@ -19,6 +20,7 @@ mod stage;
 mod stash;
 mod strangers;
 mod uncounted;
+mod watch;
 mod work;
 
 use ralph_core::config::{Flag, Mode};

@@ -6,10 +6,9 @@ use ralph_core::git;
 use ralph_core::plan::progress::{Entry, Status};
 use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
 use ralph_core::project_plan;
-use ralph_core::settle::{self, Attempt, Onlooker, Report};
+use ralph_core::settle::{self, Attempt, Onlooker, Report, named_files};
 use ralph_core::state::{self, Id, StateDir};
 
-use super::prepare::named;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::step::{Choice, Event, Outcome, Settlement, State};
@@ -127,7 +126,7 @@ impl Stage {
                         "{} changed ignore rules; {} were ignored before and stay out of git, by \
                          .git/info/exclude",
                         attempt.story,
-                        named(&done.kept_out)
+                        named_files(&done.kept_out)
                     ));
                 }
                 Settlement::Done

@@ -11,7 +11,7 @@ use ralph_core::git::{self, Repo, Status};
 use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
 use ralph_core::prompt::{self, Template};
-use ralph_core::settle::{self, Report};
+use ralph_core::settle::{self, Report, named_files};
 use ralph_core::state::{self, StateDir};
 
 use super::Request;
@@ -270,7 +270,7 @@ impl Stage {
     fn refuse_what_cannot_be_kept_aside(&self, status: &Status) -> Result<(), Failure> {
         let conflicts = &status.conflicts;
         if !conflicts.is_empty() {
-            return Err(NotReady::Conflicts { files: named(conflicts) }.into());
+            return Err(NotReady::Conflicts { files: named_files(conflicts) }.into());
         }
         let mut nested = status.nested.clone();
         nested.retain(|path| !self.repo.is_untouched(path));
@@ -278,12 +278,12 @@ impl Stage {
             return Ok(());
         }
         if !self.config.run.allow_dirty || !only_uncommitted(&nested, status) {
-            return Err(NotReady::Nested { paths: named(&nested) }.into());
+            return Err(NotReady::Nested { paths: named_files(&nested) }.into());
         }
         self.view.warn(format!(
             "uncommitted work stays where it is, in the submodules {}; what an attempt does to \
              them is not taken back",
-            named(&nested)
+            named_files(&nested)
         ));
         Ok(())
     }
@@ -305,7 +305,7 @@ impl Stage {
         }
         let dirty = self.dirty_files()?;
         if !self.config.run.allow_dirty && !interrupted {
-            let files = named(&dirty);
+            let files = named_files(&dirty);
             return Err(match self.abandoned.clone() {
                 Some(story) => NotReady::DirtySince { files, story }.into(),
                 None => NotReady::Dirty { files }.into(),
@@ -313,7 +313,7 @@ impl Stage {
         }
         let uncovered = git::uncovered_without(&self.repo, &dirty)?;
         if !uncovered.is_empty() {
-            return Err(NotReady::Uncovered { files: named(&uncovered) }.into());
+            return Err(NotReady::Uncovered { files: named_files(&uncovered) }.into());
         }
         let name = format!("{}/{}", aside::REFS, self.run);
         let saved = aside::save(&self.repo, &name)?;
@@ -352,12 +352,4 @@ impl Stage {
 fn only_uncommitted(nested: &[std::path::PathBuf], status: &Status) -> bool {
     let is_uncommitted = |path: &std::path::PathBuf| status.at_commit.contains(path);
     nested.iter().all(is_uncommitted)
-}
-
-pub(super) fn named(files: &[std::path::PathBuf]) -> String {
-    let names: Vec<String> = files.iter().take(5).map(|path| path.display().to_string()).collect();
-    match files.len().saturating_sub(5) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
 }

@@ -44,6 +44,7 @@ mod checked;
 mod commit;
 mod interrupted;
 mod marker;
+mod named_files;
 mod nested;
 mod own_commit;
 mod procedure;
@@ -57,6 +58,7 @@ pub use attempt::{Attempt, begin, end, forget, progress_path, resume};
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
 pub use checked::Onlooker;
 pub use interrupted::{abandon, is_moved_since, is_settling};
+pub use named_files::named_files;
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, changed_files, log_progress, mark_blocked,
     progress_entry, settle,
