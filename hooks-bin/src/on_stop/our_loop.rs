@@ -11,6 +11,7 @@ use ralph_core::plan;
 use ralph_core::settle::{self, Attempt, Check, Onlooker, Outcome, Place, Report};
 use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
 use ralph_core::transcript::Ending;
+use ralph_core::usage_limit;
 
 use super::continuation::{Answer, end_of, refused, send_on};
 use super::leaving;
@@ -97,11 +98,17 @@ fn settled(
     place: &Place<'_>,
     attempt: &Attempt,
 ) -> Result<Settled, Failure> {
+    let summary = session.call.input.last_assistant_message.clone();
+    if summary.as_deref().and_then(usage_limit::message_alone).is_some() {
+        // Whatever is there is half of the work, and the loop waits for the reset.
+        return Ok(Settled::ForTheLoop(
+            "the usage limit of the agent's service is reached".to_owned(),
+        ));
+    }
     let last = session.dirs().iter().find_map(LastVerdict::load);
     if let Some(unmet) = last.and_then(|last| gate::last_verdict(&last)) {
         return Ok(Settled::Failed(unmet.to_string()));
     }
-    let summary = session.call.input.last_assistant_message.clone();
     let report = Report {
         summary,
         duration: attempt.age(),

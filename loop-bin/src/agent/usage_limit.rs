@@ -1,101 +1,24 @@
-//! A usage limit in the words of the agent's client. Its wording changes with every release, so it
-//! is recognised by how such messages begin, and only as the last line of what was said: test output
-//! and code speak of rate limits as well. Of an agent that says it ended well, it has to be all that
-//! was said.
+//! When a usage limit is reset, in the words of the agent's client. Whether a text is a message about
+//! one at all is asked in the core.
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-
-/// How a message of a client's about a limit begins, in lower case.
-const OPENINGS: [&str; 9] = [
-    "claude ai usage limit reached",
-    "claude usage limit reached",
-    "usage limit reached",
-    "you've hit your ",
-    "you have hit your ",
-    "you've reached your ",
-    "you have reached your ",
-    "you're out of extra usage",
-    "you are out of extra usage",
-];
-
-/// What may stand before `limit reached`: a length of time, or what is limited.
-const PERIODS: [&str; 11] = [
-    "claude", "opus", "sonnet", "haiku", "session", "hourly", "daily", "weekly", "5-hour", "7-day",
-    "usage",
-];
-
-/// What an error of the service speaks of when it is a limit.
-const CAUSES: [&str; 5] = ["429", "rate limit", "rate_limit", "usage limit", "quota"];
-
-/// What may follow on `limit` or `limit reached` where a message does not end with it.
-const CONTINUATIONS: [&str; 5] = ["for", "resets", "until", "try", "please"];
-
-/// Commands of the client's that it advises in a line below its message.
-const HINTS: [&str; 2] = ["/upgrade", "/extra-usage"];
-
-/// Longer than this no client's message is.
-const LONGEST_MESSAGE: usize = 240;
+use ralph_core::usage_limit;
 
 /// Whether the last line of a text is a client's message about a usage limit; with the time of its
 /// reset in Unix seconds, if it can be read.
 pub(super) fn detect(text: &str, now: Timestamp) -> Option<Option<i64>> {
-    let line = plain(said(text).next_back()?);
-    is_limit(&line)
-        .then(|| epoch(&line).or_else(|| after(&line, now)).or_else(|| clock(&line, now)))
+    usage_limit::message_at_the_end(text).map(|message| reset(&message, now))
 }
 
-/// The same of a text that is such a message and nothing else. An answer that is about such messages
-/// says more than one line, quotes them or goes on with its sentence.
+/// The same of a text that is such a message and nothing else.
 pub(super) fn detect_alone(text: &str, now: Timestamp) -> Option<Option<i64>> {
-    let mut lines = said(text);
-    let line = lines.next()?;
-    let is_alone = lines.next().is_none() && line.len() <= LONGEST_MESSAGE;
-    let is_quoted =
-        line.contains('`') || line.starts_with(['"', '\'', '>', '\u{201c}', '\u{2018}', '\u{ab}']);
-    detect(text, now).filter(|_| is_alone && !is_quoted && !goes_on(&plain(line)))
+    usage_limit::message_alone(text).map(|message| reset(&message, now))
 }
 
-/// The lines that say anything, their blanks cut off.
-fn said(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    let is_hint = |line: &str| HINTS.iter().any(|hint| line.starts_with(hint));
-    text.lines().map(str::trim).filter(move |line| !line.is_empty() && !is_hint(line))
-}
-
-/// In lower case, with plain apostrophes and without a bullet or a warning sign before it.
-fn plain(line: &str) -> String {
-    let line = line.to_lowercase().replace('\u{2019}', "'");
-    line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
-}
-
-/// `You've reached your usage limit page shows the reset now`
-fn goes_on(line: &str) -> bool {
-    let Some((_, rest)) = line.split_once("limit").filter(|_| !line.starts_with("api error"))
-    else {
-        return false;
-    };
-    let rest = rest.strip_prefix(" reached").unwrap_or(rest);
-    let next = rest.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    // `limits` and `limit's` are other words.
-    let is_cut = rest.starts_with(|c: char| c.is_alphanumeric() || c == '\'');
-    is_cut || !next.is_empty() && !CONTINUATIONS.contains(&next)
-}
-
-fn is_limit(line: &str) -> bool {
-    if line.starts_with("api error") {
-        return CAUSES.iter().any(|cause| line.contains(cause));
-    }
-    let spoken_to = OPENINGS.iter().any(|opening| line.starts_with(opening));
-    // `You've hit your stride` is none.
-    (spoken_to && (line.contains("limit") || line.contains("usage"))) || names_a_period(line)
-}
-
-/// `5-hour limit reached ∙ resets 3pm`, `Opus weekly limit reached, resets at 12am`
-fn names_a_period(line: &str) -> bool {
-    let Some((before, after)) = line.split_once(" limit reached") else { return false };
-    let mut words = before.split_whitespace();
-    !before.is_empty() && after.contains("reset") && words.all(|word| PERIODS.contains(&word))
+fn reset(message: &str, now: Timestamp) -> Option<i64> {
+    epoch(message).or_else(|| after(message, now)).or_else(|| clock(message, now))
 }
 
 /// `…limit reached|1790000000`
@@ -193,60 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn of_an_agent_that_ended_well_the_message_is_all_that_was_said() {
+    fn a_message_that_is_all_that_was_said_has_its_reset_as_well() {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
-        for (text, is_limit) in [
-            ("Claude AI usage limit reached|1794830400", true),
-            ("Claude usage limit reached. Your limit will reset at 3pm (UTC).\n", true),
-            ("\n\u{26a0} You've hit your limit \u{b7} resets 3pm (UTC)\n", true),
-            ("You've hit your Opus limit. Try again in 5 minutes.", true),
-            ("You've reached your usage limit for this week.", true),
-            ("You're out of extra usage \u{b7} resets 3pm", true),
-            ("5-hour limit reached \u{2219} resets 3pm", true),
-            ("API Error: Request rejected (429) \u{b7} This would exceed your rate limit.", true),
-            ("API Error: 429 {\"error\":{\"type\":\"rate_limit_error\"}}", true),
-            ("5-hour limit reached \u{2219} resets 3pm\n  /upgrade to increase your limit", true),
-            ("The banner is there.\nClaude AI usage limit reached|1794830400", false),
-            ("Claude AI usage limit reached|1794830400\nis what the banner says now.", false),
-            ("\"Claude AI usage limit reached\" is the new text", false),
-            ("`usage limit reached` is shown now", false),
-            ("Usage limit reached is now shown in banner.py.", false),
-            ("Usage limit reached: the banner says so now.\n\nUsage limit reached", false),
-            ("You've reached your usage limit page shows the reset time now.", false),
-            ("You have reached your limit's page; it works.", false),
-            ("All done.", false),
-        ] {
-            assert_eq!(detect_alone(text, now).is_some(), is_limit, "{text}");
-        }
-    }
-
-    #[test]
-    fn other_failures_are_none() {
-        for text in [
-            "",
-            "error: limit must be positive",
-            "tests failed",
-            "no such file",
-            "API Error: Connection refused",
-            "You've hit your stride",
-        ] {
-            check(text, None);
-        }
-    }
-
-    #[test]
-    fn nor_is_test_output_that_speaks_of_limits() {
-        for text in [
-            "test_throttle - AssertionError: rate limit exceeded",
-            "rate limit exceeded",
-            "E   Exception: usage limit reached",
-            "assert 'Claude AI usage limit reached' in banner",
-            "expected: weekly limit reached, resets at 12am",
-            "Claude AI usage limit reached|1794830400\nFAILED test_banner.py::test_text",
-            "FAILED tests/test_api.py::test_429 - quota exceeded",
-            "disk quota exceeded",
-        ] {
-            check(text, None);
-        }
+        let found = detect_alone("Claude AI usage limit reached|1794830400\n", now);
+        assert_eq!(found, Some(Some(1_794_830_400)));
+        assert_eq!(detect_alone("All done.", now), None);
     }
 }
