@@ -129,6 +129,12 @@ impl<'a> Call<'a> {
         self.env.run().is_some() && working().is_none_or(|id| id.trim() == self.input.session_id)
     }
 
+    /// Whether a loop is at work in the project. An agent that outlived its loop has nobody to work
+    /// for, and the tree may be the user's again.
+    pub fn is_loop_alive(&self) -> bool {
+        Lock::holder(&self.project().own_state().lock()).is_some()
+    }
+
     /// Notes the session as the one that works for our loop, if it is the first to speak.
     pub fn claim_work(&self) {
         let path = self.project().own_state().working_session();

@@ -4,12 +4,12 @@
 use ralph_core::config::{Config, RollbackOn};
 use ralph_core::git::{self, Repo, Unreturned};
 use ralph_core::project::Project;
-use ralph_core::settle::{self, Attempt, Place};
+use ralph_core::settle::{self, Attempt, Place, named_files};
 use ralph_core::state::{Journal, Lock};
 
 use crate::aside;
 use crate::exit::Failure;
-use crate::run::{Record, named};
+use crate::run::Record;
 
 /// What waits for the next start.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ pub(crate) fn work_not_returned(project: &Project) -> Result<Vec<String>, Failur
             "uncommitted work of yours did not come back, because the loop changed it as well: {}; \
              `ralph-loop undo {id}` brings it back or tells what is in its way, and \
              `git update-ref -d {name}` forgets it",
-            named(&files)
+            named_files(&files)
         )
     };
     Ok(git::unreturned(&repo)?.into_iter().map(told).collect())

@@ -1,6 +1,7 @@
 //! One dull runner: performs what `step.rs` decides and feeds back what happened.
 
 mod allowance;
+mod briefing;
 mod finish;
 mod handover;
 mod heard;
@@ -16,9 +17,12 @@ mod refuge;
 mod scripts;
 mod session;
 mod settings;
+mod shares;
 mod stage;
 mod stash;
 mod strangers;
+mod uncounted;
+mod watch;
 mod work;
 
 use ralph_core::config::{Flag, Mode};
@@ -28,7 +32,7 @@ use crate::exit::{Failure, Success};
 use crate::step::{Action, Event, Finish, State, step};
 use crate::{dry_run, planning};
 
-pub(crate) use prepare::{Ground, named, template};
+pub(crate) use prepare::{Ground, template};
 pub(crate) use put_back::put_back_aside;
 pub(crate) use record::Record;
 pub(crate) use stage::Stage;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::exit::{Failure, Success};
 use crate::run::Record;
 use crate::terminal::{counted, say};
-use crate::{here, outlook};
+use crate::{agent, here, outlook};
 
 /// How far back the journal is looked through.
 const LINES: usize = 2_000;
@@ -91,16 +91,17 @@ impl Report {
         let state = project.own_state();
         let holder = Lock::holder(&state.lock());
         self.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
-        if let Some(record) = Record::load(state)? {
+        if let Some(record) = Record::load(state)?.map(|record| record.caught_up(state)) {
             self.iteration = record.counters.iteration;
             self.commits = record.counters.commits;
             self.cost_usd = record.counters.spent.cost_usd;
             self.tokens = record.counters.spent.tokens;
-            self.story = record.story.filter(|_| holder.is_some());
             self.last_finish = record.finish.clone();
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; start again to go on with it".into());
+                self.waiting.extend(agent_left(&record));
             }
+            self.story = record.story.filter(|_| holder.is_some());
         }
         self.look_back(&Journal::new(state, "ralph-loop").tail(LINES).unwrap_or_default());
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
@@ -157,4 +158,19 @@ impl Report {
             lines.iter().for_each(|line| say(format!("{title}  {line}")));
         }
     }
+}
+
+/// An agent that outlived its loop, and goes on changing the tree.
+fn agent_left(record: &Record) -> Option<String> {
+    let pids: Vec<String> = agent::agent_left_by(&record.run).iter().map(u32::to_string).collect();
+    if pids.is_empty() {
+        return None;
+    }
+    let story = record.story.as_deref().map(|story| format!(" on {story}")).unwrap_or_default();
+    Some(format!(
+        "an agent outlived its run and is still at work{story} (process {}); the next start ends \
+         it, or `kill {}` does now",
+        pids.join(", "),
+        pids.join(" ")
+    ))
 }

@@ -70,6 +70,11 @@ impl State {
         }
     }
 
+    fn count_commits(&mut self, stories: u64) {
+        self.counters.commits += stories;
+        self.counters.counted += stories;
+    }
+
     /// Which budget of the run is used up, if one is.
     fn used_up(&self, seconds: f64) -> Option<String> {
         let Spent { cost_usd, .. } = self.counters.spent;
@@ -101,18 +106,18 @@ impl State {
         self.limits.stalled_after > 0 && self.counters.idle >= self.limits.stalled_after
     }
 
-    fn book(&mut self, spent: Spent, exit_code: Option<i32>) {
-        let mut books = vec![&mut self.counters.spent];
-        if let Some(story) = &self.story {
-            books.push(self.counters.story_spent.entry(story.clone()).or_default());
-        }
-        for book in books {
-            book.cost_usd += spent.cost_usd;
-            book.seconds += spent.seconds;
-            book.tokens += spent.tokens;
-        }
+    /// Books what a run of the agent cost, for each story that it worked on.
+    fn book(&mut self, shares: Vec<(String, Spent)>, exit_code: Option<i32>) {
         self.counters.last_exit_code = exit_code;
-        self.counters.last_duration_s = spent.seconds;
+        self.counters.last_duration_s = shares.iter().map(|(_, spent)| spent.seconds).sum();
+        for (story, spent) in shares {
+            let own = self.counters.story_spent.entry(story).or_default();
+            for book in [&mut self.counters.spent, own] {
+                book.cost_usd += spent.cost_usd;
+                book.seconds += spent.seconds;
+                book.tokens += spent.tokens;
+            }
+        }
     }
 
     /// Another attempt in vain: the tree goes back first.
@@ -152,13 +157,13 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
         Event::Announced(wish) => announced(&mut state, wish),
         Event::Begun => Action::RunAgent,
         Event::Worked { end, spent, exit_code, failures } => {
-            state.book(spent, exit_code);
+            state.book(vec![(state.story.clone().unwrap_or_default(), spent)], exit_code);
             state.count_failures(failures);
             worked(&mut state, end)
         }
-        Event::SettledInSession { stories, spent, exit_code, iteration, next } => {
-            state.book(spent, exit_code);
-            state.counters.commits += stories;
+        Event::SettledInSession { stories, shares, exit_code, iteration, next } => {
+            state.book(shares, exit_code);
+            state.count_commits(stories);
             state.counters.iteration = state.counters.iteration.max(iteration);
             let done = succeeded(&mut state);
             next.map_or(done, |next| sent_on(&mut state, next))
@@ -204,6 +209,7 @@ fn chosen(state: &mut State, choice: Choice, seconds: f64) -> Action {
             }
             None => {
                 state.counters.iteration += 1;
+                (state.counters.begun, state.counters.counted) = (state.counters.iteration, 0);
                 state.story = Some(story);
                 state.is_handed_over = false;
                 return Action::RunNextIteration;
@@ -280,7 +286,7 @@ fn sent_on(state: &mut State, next: SentOnTo) -> Action {
 fn settled(state: &mut State, settlement: Settlement) -> Action {
     match settlement {
         Settlement::Done => {
-            state.counters.commits += 1;
+            state.count_commits(1);
             succeeded(state)
         }
         Settlement::NothingChanged => {

@@ -26,6 +26,7 @@
 //! | [`state`] | what is on disk, and how is it written so that nothing tears? |
 //! | [`surroundings`] | what does the guard need to know about the place? |
 //! | [`transcript`] | what does the end of a session's transcript say? |
+//! | [`usage_limit`] | is this text the client's message that a usage limit is reached? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 //! | [`weakening`] | did an attempt remove, skip or empty tests? |
 
@@ -52,5 +53,6 @@ pub mod state;
 mod supervised;
 pub mod surroundings;
 pub mod transcript;
+pub mod usage_limit;
 pub mod verdict;
 pub mod weakening;

@@ -8,9 +8,10 @@ use ralph_core::gate::{
     self, Cause, Course, LetGo, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
 };
 use ralph_core::plan;
-use ralph_core::settle::{self, Attempt, Check, Outcome, Place, Report};
+use ralph_core::settle::{self, Attempt, Check, Onlooker, Outcome, Place, Report};
 use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
 use ralph_core::transcript::Ending;
+use ralph_core::usage_limit;
 
 use super::continuation::{Answer, end_of, refused, send_on};
 use super::leaving;
@@ -28,8 +29,9 @@ pub(super) fn asked_for(session: &Session<'_>) -> Option<Attempt> {
     if config.run.mode == Mode::Planning {
         return None;
     }
-    // An agent that outlived its loop has nobody to work for, and the tree may be the user's again.
-    Lock::holder(&session.call.project().own_state().lock())?;
+    if !session.call.is_loop_alive() {
+        return None;
+    }
     let attempt = session.attempt_with_plan()?;
     // The last story of a session is the loop's to settle.
     let begun = given_out(session) + 1;
@@ -96,13 +98,24 @@ fn settled(
     place: &Place<'_>,
     attempt: &Attempt,
 ) -> Result<Settled, Failure> {
+    let summary = session.call.input.last_assistant_message.clone();
+    if summary.as_deref().and_then(usage_limit::message_alone).is_some() {
+        // Whatever is there is half of the work, and the loop waits for the reset.
+        return Ok(Settled::ForTheLoop(
+            "the usage limit of the agent's service is reached".to_owned(),
+        ));
+    }
     let last = session.dirs().iter().find_map(LastVerdict::load);
     if let Some(unmet) = last.and_then(|last| gate::last_verdict(&last)) {
         return Ok(Settled::Failed(unmet.to_string()));
     }
-    let summary = session.call.input.last_assistant_message.clone();
-    let report = Report { summary, claimed: place.state.claim().exists(), ..Report::default() };
-    Ok(match settle::settle(place, attempt, &report, &|| false)? {
+    let report = Report {
+        summary,
+        duration: attempt.age(),
+        claimed: place.state.claim().exists(),
+        ..Report::default()
+    };
+    Ok(match settle::settle(place, attempt, &report, Onlooker::default())? {
         Outcome::Done(done) => {
             let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
             Settled::Done(format!("{} is done (commit {commit}).", attempt.story))

@@ -58,9 +58,16 @@ fn settle_attempt(
     let Some(checkpoint) = Checkpoint::load(state)? else { return Ok(Some(Done::NoCheckpoint)) };
     let repo = call.repo()?;
     let target = checkpoint.target(&repo)?;
-    if target.run().is_some() && call.env.run().is_none() {
-        // The loop's own checkpoint, but not its session: somebody else works here.
-        return Ok(None);
+    if let Some(run) = target.run() {
+        if call.env.run().as_deref() != Some(run) {
+            // A loop's own checkpoint, but not its session: somebody else works here.
+            return Ok(None);
+        }
+        if !call.is_loop_alive() {
+            let why = format!("the loop of the run {run} has ended");
+            call.journal(&Event::NotRolledBack { why });
+            return Ok(Some(Done::LoopGone));
+        }
     }
     // Several runs may end at once; they are weighed one after the other.
     let _lock = Lock::take_within(&state.strikes_lock(), "weighing a test run", PATIENCE)?;

@@ -1,7 +1,7 @@
 //! What happens when a test run ends, with real repositories.
 
 use ralph_core::git::{Checkpoint, Repo, discarded, undo};
-use ralph_core::state::StateDir;
+use ralph_core::state::{Lock, StateDir};
 use serde_json::json;
 use test_support::{Fingerprint, TestRepo};
 
@@ -222,9 +222,31 @@ fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
     let work = without_state(&test);
     assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
     assert_eq!(without_state(&test), work);
+    let _loop = Lock::take(&state.lock(), "the loop").unwrap();
     let agent = client.with("RALPH_RUN", "run-1");
-    assert!(agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("rolled back"));
+    assert!(agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("was rolled back"));
     assert_eq!(without_state(&test), before);
+}
+
+#[test]
+fn an_agent_that_outlived_its_loop_is_told_of_the_failure_and_nothing_is_taken_back() {
+    let (test, client, _) = at_a_checkpoint(1);
+    let repo = Repo::open(test.root()).unwrap();
+    let state = StateDir::of_project(test.root());
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1")).unwrap();
+    break_something(&test);
+    let work = without_state(&test);
+    let orphan = client.with("RALPH_RUN", "run-1");
+    let told = orphan.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
+    assert!(told.contains("test_login") && told.contains("nothing was rolled back"), "{told}");
+    assert_eq!(without_state(&test), work);
+    assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of the run run-1 has ended");
+    // Another loop is at work by now: its checkpoint is not this agent's either.
+    let _loop = Lock::take(&state.lock(), "the next loop").unwrap();
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-2")).unwrap();
+    test.write("src/lib.rs", "more broken");
+    assert_eq!(orphan.bash_ended("pytest", 1, PYTEST_FAILED), None);
+    assert_eq!(discarded(&repo).unwrap().len(), 0);
 }
 
 #[test]

@@ -97,14 +97,24 @@ impl Run {
                 let refused = matches!(verdict.api_status, Some(429 | 529)).then_some(None);
                 self.seen.rejected.or(told).or(refused)
             }
-            Some(_) => None,
+            Some(verdict) => self.limit_alone(&verdict.text, now),
             None if failed => {
                 let said = [&self.seen.text, &self.seen.complaints];
                 let told = said.into_iter().find_map(|text| usage_limit::detect(text, now));
                 self.seen.rejected.or(told)
             }
-            None => None,
+            // What is on standard error beside an answer is no answer.
+            None if self.seen.text.trim().is_empty() => {
+                self.limit_alone(&self.seen.complaints, now)
+            }
+            None => self.limit_alone(&self.seen.text, now),
         }
+    }
+
+    /// Some clients end as if all were well, with the message in the place of an answer.
+    fn limit_alone(&self, said: &str, now: Timestamp) -> Option<Option<i64>> {
+        let told = usage_limit::detect_alone(said, now)?;
+        Some(self.seen.rejected.flatten().or(told))
     }
 }
 

@@ -1,57 +1,24 @@
-//! A usage limit in the words of the agent's client. Its wording changes with every release, so it
-//! is recognised by how such messages begin, and only as the last line of what was said: test output
-//! and code speak of rate limits as well.
+//! When a usage limit is reset, in the words of the agent's client. Whether a text is a message about
+//! one at all is asked in the core.
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-
-/// How a message of a client's about a limit begins, in lower case.
-const OPENINGS: [&str; 9] = [
-    "claude ai usage limit reached",
-    "claude usage limit reached",
-    "usage limit reached",
-    "you've hit your ",
-    "you have hit your ",
-    "you've reached your ",
-    "you have reached your ",
-    "you're out of extra usage",
-    "you are out of extra usage",
-];
-
-/// What may stand before `limit reached`: a length of time, or what is limited.
-const PERIODS: [&str; 11] = [
-    "claude", "opus", "sonnet", "haiku", "session", "hourly", "daily", "weekly", "5-hour", "7-day",
-    "usage",
-];
-
-/// What an error of the service speaks of when it is a limit.
-const CAUSES: [&str; 5] = ["429", "rate limit", "rate_limit", "usage limit", "quota"];
+use ralph_core::usage_limit;
 
 /// Whether the last line of a text is a client's message about a usage limit; with the time of its
 /// reset in Unix seconds, if it can be read.
 pub(super) fn detect(text: &str, now: Timestamp) -> Option<Option<i64>> {
-    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    let line = line.to_lowercase().replace('\u{2019}', "'");
-    // Marks such as a bullet or a warning sign may stand before the first word.
-    let line = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
-    is_limit(line).then(|| epoch(line).or_else(|| after(line, now)).or_else(|| clock(line, now)))
+    usage_limit::message_at_the_end(text).map(|message| reset(&message, now))
 }
 
-fn is_limit(line: &str) -> bool {
-    if line.starts_with("api error") {
-        return CAUSES.iter().any(|cause| line.contains(cause));
-    }
-    let spoken_to = OPENINGS.iter().any(|opening| line.starts_with(opening));
-    // `You've hit your stride` is none.
-    (spoken_to && (line.contains("limit") || line.contains("usage"))) || names_a_period(line)
+/// The same of a text that is such a message and nothing else.
+pub(super) fn detect_alone(text: &str, now: Timestamp) -> Option<Option<i64>> {
+    usage_limit::message_alone(text).map(|message| reset(&message, now))
 }
 
-/// `5-hour limit reached ∙ resets 3pm`, `Opus weekly limit reached, resets at 12am`
-fn names_a_period(line: &str) -> bool {
-    let Some((before, after)) = line.split_once(" limit reached") else { return false };
-    let mut words = before.split_whitespace();
-    !before.is_empty() && after.contains("reset") && words.all(|word| PERIODS.contains(&word))
+fn reset(message: &str, now: Timestamp) -> Option<i64> {
+    epoch(message).or_else(|| after(message, now)).or_else(|| clock(message, now))
 }
 
 /// `…limit reached|1790000000`
@@ -73,10 +40,11 @@ fn after(text: &str, now: Timestamp) -> Option<i64> {
     now.as_second().checked_add(count.checked_mul(unit)?)
 }
 
-/// `resets 3pm (Europe/Berlin)`, `resets at 10:30pm`
+/// `resets 3pm (Europe/Berlin)`, `resets at 10:30pm`, `your limit will reset at 3pm`
 fn clock(text: &str, now: Timestamp) -> Option<i64> {
-    let (_, rest) = text.split_once("resets")?;
-    let rest = rest.trim_start().trim_start_matches("at ").trim_start();
+    let (_, rest) = text.split_once("reset")?;
+    let rest =
+        rest.strip_prefix('s').unwrap_or(rest).trim_start().trim_start_matches("at ").trim_start();
     let end =
         rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == ' ' || "apm".contains(c)));
     let (time, rest) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
@@ -141,35 +109,17 @@ mod tests {
             Some(None),
         );
         check("usage limit reached; resets soon", Some(None));
+        check(
+            "Claude usage limit reached. Your limit will reset at 3pm (UTC).",
+            Some(Some("2026-11-15T15:00:00Z")),
+        );
     }
 
     #[test]
-    fn other_failures_are_none() {
-        for text in [
-            "",
-            "error: limit must be positive",
-            "tests failed",
-            "no such file",
-            "API Error: Connection refused",
-            "You've hit your stride",
-        ] {
-            check(text, None);
-        }
-    }
-
-    #[test]
-    fn nor_is_test_output_that_speaks_of_limits() {
-        for text in [
-            "test_throttle - AssertionError: rate limit exceeded",
-            "rate limit exceeded",
-            "E   Exception: usage limit reached",
-            "assert 'Claude AI usage limit reached' in banner",
-            "expected: weekly limit reached, resets at 12am",
-            "Claude AI usage limit reached|1794830400\nFAILED test_banner.py::test_text",
-            "FAILED tests/test_api.py::test_429 - quota exceeded",
-            "disk quota exceeded",
-        ] {
-            check(text, None);
-        }
+    fn a_message_that_is_all_that_was_said_has_its_reset_as_well() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let found = detect_alone("Claude AI usage limit reached|1794830400\n", now);
+        assert_eq!(found, Some(Some(1_794_830_400)));
+        assert_eq!(detect_alone("All done.", now), None);
     }
 }

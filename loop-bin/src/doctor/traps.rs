@@ -60,7 +60,9 @@ pub(super) fn locks(repo: &Repo) -> Option<Finding> {
     let first = locks.first()?.display();
     Some(match git::is_held(repo, &locks) {
         true => Finding::Worth(format!("a git is at work here and holds {first}")),
-        false => Finding::Bad(format!("{first} was left by a git that is gone; remove the file")),
+        false => Finding::Bad(format!(
+            "{first} was left by a git that is gone; remove the file, or let the next run do it"
+        )),
     })
 }
 

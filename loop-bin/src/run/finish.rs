@@ -197,7 +197,8 @@ impl Stage {
     }
 }
 
-fn receipt(spent: Spent) -> String {
+/// What was spent, in words.
+pub(super) fn receipt(spent: Spent) -> String {
     let time = Duration::try_from_secs_f64(spent.seconds).unwrap_or_default();
     let mut text = format!("{} of the agent's time", clock(time));
     // An agent that reports nothing is not one that is free.

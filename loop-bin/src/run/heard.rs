@@ -30,9 +30,10 @@ impl Stage {
         .collect()
     }
 
-    /// How many stories were settled in the session.
-    pub(super) fn settled_in_iteration(&self) -> u64 {
-        self.heard().iter().filter(|record| record.event == Event::StoryDone).count() as u64
+    /// The stories that were settled in the iteration, and when; oldest first.
+    pub(super) fn settled_in_iteration(&self) -> Vec<(String, String)> {
+        let done = self.heard().into_iter().rev().filter(|line| line.event == Event::StoryDone);
+        done.map(|line| (line.story.unwrap_or_default(), line.at)).collect()
     }
 
     /// Whether a hook took back what the agent did: then it did something.

@@ -1,17 +1,14 @@
 //! One iteration's effects on plan, tree and records; the agent itself is `work.rs`.
 
-use std::cell::Cell;
-
 use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::progress::{Entry, Status};
 use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
 use ralph_core::project_plan;
-use ralph_core::settle::{self, Attempt, Report};
+use ralph_core::settle::{self, Attempt, Onlooker, Report, named_files};
 use ralph_core::state::{self, Id, StateDir};
 
-use super::prepare::named;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::step::{Choice, Event, Outcome, Settlement, State};
@@ -60,7 +57,13 @@ impl Stage {
             Some(attempt) => attempt,
             None => {
                 let known = self.just_committed.take();
-                settle::begin_after(&self.place(&journal), &plan, found, iteration, known.as_ref())?
+                settle::begin_after(
+                    &self.place(&journal),
+                    &plan,
+                    found,
+                    iteration,
+                    known.as_deref(),
+                )?
             }
         };
         if attempt.failures != state.attempts() {
@@ -102,19 +105,20 @@ impl Stage {
 
     pub(super) fn settle(&mut self) -> Result<Event, Failure> {
         let attempt = self.current()?;
-        let verify = self.config.verify.commands.join(", ");
         let journal = self.journal();
-        let announced = Cell::new(false);
-        // Asked for the first time when there is something to check, and never if there is not.
-        let stop = || {
-            if !verify.is_empty() && !announced.replace(true) {
-                self.view.line(format!("{}: checking with {verify}", attempt.story));
-                self.view.waiting(&format!("{}  checking", attempt.story));
-            }
-            self.interrupts.signal().is_some()
+        let checking = || {
+            let verify = self.config.verify.commands.join(", ");
+            self.view.line(format!("{}: checking with {verify}", attempt.story));
+            self.view.waiting(&format!("{}  checking", attempt.story));
+        };
+        let onlooker = Onlooker {
+            stop: &|| self.interrupts.signal().is_some(),
+            checking: &checking,
+            checked: &|| self.put_back_state("a check"),
         };
         let report = Report { time_left: self.time_left(), ..self.report.clone() };
-        let outcome = settle::settle(&self.place(&journal), &attempt, &report, &stop)?;
+        let outcome = settle::settle(&self.place(&journal), &attempt, &report, onlooker)?;
+        self.locks.take_again(&self.project, &self.repo)?;
         let settlement = match outcome {
             settle::Outcome::Done(done) => {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
@@ -131,14 +135,14 @@ impl Stage {
                         "{} changed ignore rules; {} were ignored before and stay out of git, by \
                          .git/info/exclude",
                         attempt.story,
-                        named(&done.kept_out)
+                        named_files(&done.kept_out)
                     ));
                 }
                 if !done.hidden.is_empty() {
                     self.view.line(format!(
                         "{}: its own new ignore rules keep new files out of the commit: {}",
                         attempt.story,
-                        named(&done.hidden)
+                        named_files(&done.hidden)
                     ));
                 }
                 self.just_committed.set(done.known);

@@ -1,9 +1,10 @@
 //! What an agent must not take from `.ralph/`: kept in memory while it works, put back after it.
 //!
-//! Settings and lifecycle scripts are put back as they were. What agents may write into, such as
-//! the progress, is put back only where it is gone; so are our own notes, which the stop hook may
-//! have changed meanwhile. The plan itself is repaired by the core. What is new among the settings,
-//! scripts and templates is taken away: see `strangers.rs`.
+//! Settings, lifecycle scripts and prompt templates are put back as they were, and so are the lessons
+//! unless a hook of ours added one. What agents may write into, such as the progress, is put back
+//! only where it is gone; so are our own notes, which the stop hook may have changed meanwhile. The
+//! plan itself is repaired by the core. What is new among settings, scripts, templates and lessons is
+//! taken away: see `strangers.rs`.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
 
-use super::strangers::Steering;
+use super::strangers::{Steering, prompts};
 
 /// More than this is not kept; settings and scripts are small.
 const MOST: usize = 8 * 1024 * 1024;
@@ -41,6 +42,8 @@ pub(super) struct Kept {
 pub(super) enum Kind {
     /// When it was changed or removed.
     Fixed,
+    /// When it was changed otherwise than by a hook of ours, which appends to it, or removed.
+    Lessons,
     /// When it was removed.
     Shared,
     /// When everything was removed: the stop hook removes it as well, when a story is settled.
@@ -54,9 +57,18 @@ impl Keepsake {
         let mut keepsake = Self { files: Vec::new(), room: MOST, steering };
         let entries = state.root().read_dir_utf8().into_iter().flatten().flatten();
         let users = entries.filter(|entry| StateDir::is_users(entry.file_name()));
+        let fixed = [state.config(), state.lifecycle()];
         for entry in users {
-            let fixed = [state.config(), state.lifecycle()].iter().any(|path| path == entry.path());
-            keepsake.add(entry.path(), if fixed { Kind::Fixed } else { Kind::Shared });
+            let kind = match entry.path() {
+                path if fixed.iter().any(|fixed| fixed == path) => Kind::Fixed,
+                path if *path == state.guardrails() => Kind::Lessons,
+                _ => Kind::Shared,
+            };
+            keepsake.add(entry.path(), kind);
+        }
+        let prompts = prompts(state);
+        for kept in keepsake.files.iter_mut().filter(|kept| prompts.contains(&kept.path)) {
+            kept.kind = Kind::Fixed;
         }
         keepsake.add(&state.ignore_file(), Kind::Fixed);
         for path in [state.checkpoint(), state.attempt(), state.current_story()] {
@@ -97,11 +109,13 @@ impl Keepsake {
         &self,
         state: &StateDir,
         plan: &Utf8Path,
+        has_learned: impl Fn() -> bool,
     ) -> io::Result<Vec<Utf8PathBuf>> {
         // Hooks that spoke since have made the journal again, but never the loop's lock.
         let wiped = !state.journal().exists() || !state.lock().exists();
         self.put_back_if(state, |kept| match kept.kind {
-            Kind::Fixed => fs_err::read(&kept.path).ok().as_ref() != Some(&kept.content),
+            Kind::Fixed => !kept.is_still(),
+            Kind::Lessons => !(kept.is_still() || kept.is_begun_with() && has_learned()),
             Kind::Shared if kept.path == plan => kept.is_missing(),
             Kind::Shared => kept.is_missing() || state::in_the_way(&kept.path, false).is_some(),
             Kind::Note => kept.is_missing() && wiped,
@@ -162,6 +176,15 @@ impl Keepsake {
 }
 
 impl Kept {
+    fn is_still(&self) -> bool {
+        fs_err::read(&self.path).is_ok_and(|now| now == self.content)
+    }
+
+    /// Whether something was appended at most.
+    fn is_begun_with(&self) -> bool {
+        fs_err::read(&self.path).is_ok_and(|now| now.starts_with(&self.content))
+    }
+
     fn is_missing(&self) -> bool {
         self.path.symlink_metadata().is_err()
     }

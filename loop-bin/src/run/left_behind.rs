@@ -4,10 +4,9 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::git::Repo;
-use ralph_core::settle::{self, Attempt};
+use ralph_core::settle::{self, Attempt, named_files};
 use ralph_core::state::{self, StateDir};
 
-use super::prepare::named;
 use crate::exit::Failure;
 use crate::terminal::View;
 
@@ -24,7 +23,7 @@ pub(super) fn tell(
         (Some(branch), _) => format!("git switch {branch}"),
         (None, head) => format!("git switch --detach {}", head.clone().unwrap_or_default()),
     };
-    let paths = named(&paths);
+    let paths = named_files(&paths);
     view.warn(format!(
         "a run was interrupted on another branch; this one does not have {paths}, and it is not put \
          into it: `{back}` goes back to it"

@@ -11,11 +11,12 @@ use ralph_core::git::{self, Repo, Status};
 use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
 use ralph_core::prompt::{self, Template};
-use ralph_core::settle::{self, Report};
+use ralph_core::settle::{self, Report, named_files};
 use ralph_core::state::{self, StateDir};
 
 use super::Request;
 use super::allowance::Allowance;
+use super::keepsake::Keepsake;
 use super::record::Record;
 use super::stage::Stage;
 use crate::agent::ClientOptions;
@@ -190,6 +191,7 @@ pub(super) fn prepare(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         return Err(NotReady::NoAgent { program }.into());
     }
     let mut stage = enter(env, ground)?;
+    stage.wait_for_git_locks()?;
     stage.refuse_or_keep_aside()?;
     Ok(stage)
 }
@@ -228,6 +230,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         report: Report::default(),
         just_committed: Cell::new(None),
         is_handed_over: false,
+        keepsake: Keepsake::default(),
         allowance: Allowance::default(),
         outcome: None,
         unlogged: None,
@@ -254,12 +257,21 @@ fn run_name() -> String {
 }
 
 impl Stage {
+    /// A lock that would keep us from committing is not found out only when an agent has worked.
+    fn wait_for_git_locks(&self) -> Result<(), Failure> {
+        for lock in git::wait_for_locks(&self.repo, &|| self.interrupts.signal().is_some())? {
+            let lock = lock.display();
+            self.view.warn(format!("removed {lock}, which was there before and nobody holds"));
+        }
+        Ok(())
+    }
+
     /// Conflicts, and work in repositories inside this one. What is uncommitted in a submodule
     /// stays where it is if the user says so; everything else would become part of a commit.
     fn refuse_what_cannot_be_kept_aside(&self, status: &Status) -> Result<(), Failure> {
         let conflicts = &status.conflicts;
         if !conflicts.is_empty() {
-            return Err(NotReady::Conflicts { files: named(conflicts) }.into());
+            return Err(NotReady::Conflicts { files: named_files(conflicts) }.into());
         }
         let mut nested = status.nested.clone();
         nested.retain(|path| !self.repo.is_untouched(path));
@@ -267,12 +279,12 @@ impl Stage {
             return Ok(());
         }
         if !self.config.run.allow_dirty || !only_uncommitted(&nested, status) {
-            return Err(NotReady::Nested { paths: named(&nested) }.into());
+            return Err(NotReady::Nested { paths: named_files(&nested) }.into());
         }
         self.view.warn(format!(
             "uncommitted work stays where it is, in the submodules {}; what an attempt does to \
              them is not taken back",
-            named(&nested)
+            named_files(&nested)
         ));
         Ok(())
     }
@@ -294,7 +306,7 @@ impl Stage {
         }
         let dirty = self.dirty_files()?;
         if !self.config.run.allow_dirty && !interrupted {
-            let files = named(&dirty);
+            let files = named_files(&dirty);
             return Err(match self.abandoned.clone() {
                 Some(story) => NotReady::DirtySince { files, story }.into(),
                 None => NotReady::Dirty { files }.into(),
@@ -302,7 +314,7 @@ impl Stage {
         }
         let uncovered = git::uncovered_without(&self.repo, &dirty)?;
         if !uncovered.is_empty() {
-            return Err(NotReady::Uncovered { files: named(&uncovered) }.into());
+            return Err(NotReady::Uncovered { files: named_files(&uncovered) }.into());
         }
         let name = format!("{}/{}", aside::REFS, self.run);
         let saved = aside::save(&self.repo, &name)?;
@@ -341,13 +353,4 @@ impl Stage {
 fn only_uncommitted(nested: &[std::path::PathBuf], status: &Status) -> bool {
     let is_uncommitted = |path: &std::path::PathBuf| status.at_commit.contains(path);
     nested.iter().all(is_uncommitted)
-}
-
-/// The first few of some files, for a message.
-pub(crate) fn named(files: &[std::path::PathBuf]) -> String {
-    let names: Vec<String> = files.iter().take(5).map(|path| path.display().to_string()).collect();
-    match files.len().saturating_sub(5) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
 }

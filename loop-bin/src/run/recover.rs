@@ -5,12 +5,13 @@ use std::time::Duration;
 use camino::Utf8Path;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
-use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
+use ralph_core::settle::{self, Attempt, Onlooker, Outcome, Recovered, Report};
 use ralph_core::state;
 
 use super::record::Record;
 use super::refuge;
 use super::stage::Stage;
+use super::uncounted;
 use crate::agent;
 use crate::exit::Failure;
 
@@ -53,11 +54,9 @@ impl Stage {
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.line("finished a rollback that was interrupted");
         }
+        let killed = before.as_ref().map(|before| before.run.clone());
         if let Some(before) = before {
-            self.counters = before.counters;
-            self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
-            self.started_at = before.started_at;
-            self.aside = before.aside;
+            self.go_on_from(before);
         }
         if let Some(aside) = ended.and_then(|ended| ended.aside) {
             // The run got to its end, but could not put the user's work back; this one will.
@@ -71,7 +70,9 @@ impl Stage {
         match &recovered {
             Recovered::Nothing => {}
             Recovered::Finished { story, .. } => {
-                self.counters.commits += 1;
+                // Whoever was killed may have told of it already, and so it is counted.
+                let is_told = |run: &String| uncounted::is_told(self.state(), run, story);
+                self.counters.commits += u64::from(!killed.as_ref().is_some_and(is_told));
                 self.view.line(format!("{story} was committed already; finished its bookkeeping"));
             }
             Recovered::Undone { story } => {
@@ -84,6 +85,14 @@ impl Stage {
             Recovered::Undone { .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
         }
+    }
+
+    fn go_on_from(&mut self, before: Record) {
+        let before = before.caught_up(self.state());
+        self.counters = before.counters;
+        self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
+        self.started_at = before.started_at;
+        self.aside = before.aside;
     }
 
     fn is_moved_since(&self, attempt: &Attempt) -> Result<bool, Failure> {
@@ -146,7 +155,8 @@ impl Stage {
         let journal = self.journal();
         let stop = || self.interrupts.signal().is_some();
         let report = Report { time_left: self.time_left(), ..Report::default() };
-        let outcome = settle::settle(&self.place(&journal), &attempt, &report, &stop)?;
+        let onlooker = Onlooker { stop: &stop, ..Onlooker::default() };
+        let outcome = settle::settle(&self.place(&journal), &attempt, &report, onlooker)?;
         if let Outcome::Done(_) = outcome {
             self.counters.commits += 1;
             self.attempt = None;

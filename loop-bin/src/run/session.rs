@@ -1,5 +1,6 @@
 //! Sessions in which the stop hook settled stories: what the loop makes of them afterwards.
 
+use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::Plan;
@@ -7,15 +8,21 @@ use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Recovered};
 use ralph_core::state::{self, Record, StateDir};
 
+use super::finish::receipt;
+use super::shares::Course;
 use super::stage::Stage;
+use super::work::spent_by;
+use crate::agent::Run;
 use crate::complete::Claim;
 use crate::exit::Failure;
-use crate::step::WorkEnd;
+use crate::step::{Spent, WorkEnd};
 use crate::terminal::counted;
 
 /// What the stop hook settled in a session.
 pub(super) struct SettledThere {
     pub(super) stories: u64,
+    /// Which stories, and when; as far as the journal tells.
+    pub(super) settled: Vec<(String, String)>,
     /// The number of the session's last iteration: each story that the hook gave out was one.
     pub(super) iteration: u64,
     /// The attempt that the hook began last, if it is still under way.
@@ -36,16 +43,40 @@ impl Stage {
         }
         // A hook that could not finish its bookkeeping may not have told the journal.
         let finished = u64::from(matches!(recovered, Recovered::Finished { .. }));
-        let stories = self.settled_in_iteration().max(finished);
+        let settled = self.settled_in_iteration();
+        let stories = (settled.len() as u64).max(finished);
         if stories == 0 {
             return Ok(None);
         }
-        let settled = counted(stories as usize, "story", "stories");
-        self.view.line(format!("settled in the session: {settled}"));
+        let told = counted(stories as usize, "story", "stories");
+        self.view.line(format!("settled in the session: {told}"));
         let next = on_disk.filter(|next| next.run == self.run);
         let last = attempt.iteration.saturating_add(stories.saturating_sub(1));
         let iteration = next.as_ref().map_or(last, |next| next.iteration);
-        Ok(Some(SettledThere { stories, iteration, next }))
+        Ok(Some(SettledThere { stories, settled, iteration, next }))
+    }
+
+    /// What each story of the session cost; those that were settled in it get their receipts.
+    pub(super) fn share_out(
+        &self,
+        attempt: &Attempt,
+        settled: &[(String, String)],
+        next: Option<&str>,
+        run: &Run,
+    ) -> Result<Vec<(String, Spent)>, Failure> {
+        let spent = spent_by(run);
+        if settled.is_empty() && next.is_none() {
+            return Ok(vec![(attempt.story.clone(), spent)]);
+        }
+        let ended = Timestamp::now();
+        let shares = Course { began: &attempt.began, settled, next, ended }.shares(spent);
+        let done = shares.iter().take(settled.len());
+        let receipts: Vec<(String, String)> =
+            done.map(|(story, spent)| (story.clone(), receipt(*spent))).collect();
+        if !receipts.is_empty() {
+            settle::log_receipts(&attempt.progress, &receipts)?;
+        }
+        Ok(shares)
     }
 
     /// The story that the session was sent on to and did not get to: not held against it.

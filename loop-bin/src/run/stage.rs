@@ -13,6 +13,7 @@ use ralph_core::settle::{Attempt, Place, Report, progress_path};
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
+use super::keepsake::Keepsake;
 use super::record::Record;
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
@@ -48,9 +49,11 @@ pub(crate) struct Stage {
     pub(crate) abandoned: Option<String>,
     pub(crate) report: Report,
     /// The story that was committed just now, for as long as nothing else ran since.
-    pub(crate) just_committed: Cell<Option<JustCommitted>>,
+    pub(crate) just_committed: Cell<Option<Box<JustCommitted>>>,
     /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
     pub(crate) is_handed_over: bool,
+    /// What was in our folder before the agent was started.
+    pub(super) keepsake: Keepsake,
     /// What the agent may take at most.
     pub(crate) allowance: Allowance,
     /// How the attempt under way ended, once it was taken back.

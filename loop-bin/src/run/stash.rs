@@ -7,6 +7,9 @@ use super::stage::Stage;
 impl Stage {
     /// Entries that the agent took away are stored again.
     pub(super) fn put_back_stash(&self, stash: &Stash) {
+        if stash.mend_list(&self.repo) {
+            self.view.warn("the agent removed the list of the stash; it is there again");
+        }
         for entry in stash.gone(&self.repo) {
             let (message, commit) = (&entry.message, &entry.commit);
             self.view.warn(match entry.store(&self.repo) {
@@ -17,18 +20,23 @@ impl Stage {
                 ),
             });
         }
-        Stash::forget(&self.repo);
+        stash.forget(&self.repo);
     }
 
-    /// After a crash it may have been the user: they are told, and nothing is done.
+    /// After a crash it may have been the user who took entries: they are told, and that is all.
     pub(super) fn tell_of_stash(&self) {
-        for entry in Stash::left(&self.repo).gone(&self.repo) {
+        let stash = Stash::left(&self.repo);
+        // A list that is gone while its newest entry is there was taken by no `git stash`.
+        if stash.mend_list(&self.repo) {
+            self.view.warn("the list of the stash was removed; it is there again");
+        }
+        for entry in stash.gone(&self.repo) {
             let (message, commit) = (entry.message.replace('\'', ""), entry.commit);
             self.view.warn(format!(
                 "`{message}` was in the stash when the run was interrupted; unless you took it, \
                  `git stash store --message '{message}' {commit}` brings it back"
             ));
         }
-        Stash::forget(&self.repo);
+        stash.forget(&self.repo);
     }
 }

@@ -47,11 +47,14 @@ impl Steering {
 }
 
 /// Where a prompt is looked for is beside a plan: in the numbered folders, and beside them.
-fn roots(state: &StateDir, foreign: Option<&Utf8Path>) -> Vec<Utf8PathBuf> {
+pub(super) fn prompts(state: &StateDir) -> BTreeSet<Utf8PathBuf> {
     let beside = state.prd_numbers().into_iter().map(|number| state.plan(number));
     let beside = beside.chain(state.other_plans().into_iter().filter(|plan| is_ours(state, plan)));
-    let mut roots: BTreeSet<Utf8PathBuf> =
-        beside.map(|plan| StateDir::prompt_beside(&plan)).collect();
+    beside.map(|plan| StateDir::prompt_beside(&plan)).collect()
+}
+
+fn roots(state: &StateDir, foreign: Option<&Utf8Path>) -> Vec<Utf8PathBuf> {
+    let mut roots = prompts(state);
     roots.extend([state.config(), state.lifecycle(), state.guardrails()]);
     roots.extend(foreign.map(Utf8Path::to_owned));
     roots.into_iter().collect()

@@ -1,97 +1,101 @@
-//! The agent at work: its prompt, its run, and what its end is worth.
+//! An iteration from the agent's start to the judgement on it, step by step. How it is watched is
+//! `watch.rs`, what it is told `briefing.rs`.
 
-use std::cell::RefCell;
-use std::fs::File;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ralph_core::config::{Config, KEYS, Key, Kind};
-use ralph_core::fault;
-use ralph_core::git::{self, HeadWatch, Position, Stash};
-use ralph_core::plan::progress;
-use ralph_core::prompt::Values;
-use ralph_core::settle::{self, Attempt, Report};
-use ralph_core::state;
+use ralph_core::config::Config;
+use ralph_core::git;
+use ralph_core::settle::{self, Attempt, Recovered, Report};
 
 use super::allowance::Allowance;
-use super::keepsake::Keepsake;
-use super::prepare::template;
-use super::refuge::{self, Refuge};
 use super::session::SettledThere;
 use super::stage::Stage;
-use crate::agent::{AgentCommand, Run, Supervision, supervise};
+use crate::agent::Run;
 use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
 use crate::step::{Event, SentOnTo, Spent, State, WorkEnd};
-use crate::terminal::Glimpse;
 
-/// How much of earlier entries, lessons and failures a prompt holds.
-const ENTRIES: usize = 5;
-const LONGEST_PART: usize = 16 * 1024;
+/// An agent that has ended, and the operation of git's that it left under way.
+struct Ended {
+    run: Run,
+    left: Option<&'static str>,
+}
 
 impl Stage {
     pub(super) fn run_agent(&mut self, state: &State) -> Result<Event, Failure> {
-        let Some(attempt) = self.attempt.clone() else {
-            return Err(std::io::Error::other("no attempt is under way").into());
-        };
+        let attempt = self.current()?;
         let prompt = self.prompt(&attempt)?;
         self.allowance = self.allowance(state);
         self.forget_session()?;
         let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt)?;
         self.note_window(&run);
         let left = self.repo.quit_operation()?;
+        let recovered = self.finish_what_hooks_began(&attempt)?;
+        let ended = Ended { run, left };
+        match self.settled_in_session(&attempt, &recovered)? {
+            None => self.worked(&attempt, &ended),
+            Some(there) => self.worked_in_session(&attempt, there, &ended),
+        }
+    }
+
+    /// A hook that was killed, or that found the disk full, may have left half of a rollback or of a
+    /// settling.
+    fn finish_what_hooks_began(&self, attempt: &Attempt) -> Result<Recovered, Failure> {
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.warn("finished a rollback that a hook had begun");
         }
-        self.show_hook_error(&attempt);
-        // A hook that was killed, or that found the disk full, may have left half of a settling.
-        let recovered = {
-            let journal = self.journal();
-            settle::recover(&self.place(&journal))?
-        };
-        match self.settled_in_session(&attempt, &recovered)? {
-            None => self.worked(&attempt, &run, left),
-            Some(SettledThere { stories, iteration, next }) => {
-                let next = match next {
-                    None => {
-                        self.take_back_afterthoughts(&attempt)?;
-                        self.report = report_of(&run, None);
-                        None
-                    }
-                    Some(next) => self.sent_on_to(next, attempt, &run, left)?,
-                };
-                let (spent, exit_code) = (spent_by(&run), run.exit_code());
-                Ok(Event::SettledInSession { stories, spent, exit_code, iteration, next })
+        self.show_hook_error(attempt);
+        let journal = self.journal();
+        Ok(settle::recover(&self.place(&journal))?)
+    }
+
+    /// What the agent's run is worth where its hook settled the first story, and perhaps others.
+    fn worked_in_session(
+        &mut self,
+        first: &Attempt,
+        there: SettledThere,
+        ended: &Ended,
+    ) -> Result<Event, Failure> {
+        let SettledThere { stories, settled, iteration, next } = there;
+        let next = match next {
+            None => {
+                self.take_back_afterthoughts(first)?;
+                self.report = report_of(&ended.run, None);
+                None
             }
+            Some(next) => self.sent_on_to(next, first, ended)?,
+        };
+        let sent_to = next.as_ref().map(|next| next.story.as_str());
+        let shares = self.share_out(first, &settled, sent_to, &ended.run)?;
+        if let Some((_, own)) = shares.last().filter(|_| next.is_some()) {
+            self.report = shared(&self.report, *own);
         }
+        let exit_code = ended.run.exit_code();
+        Ok(Event::SettledInSession { stories, shares, exit_code, iteration, next })
     }
 
     /// The story that the session was sent on to; none if it did not begin with it.
     fn sent_on_to(
         &mut self,
         next: Attempt,
-        first: Attempt,
-        run: &Run,
-        left: Option<&'static str>,
+        first: &Attempt,
+        ended: &Ended,
     ) -> Result<Option<SentOnTo>, Failure> {
         self.attempt = Some(next.clone());
-        match self.worked(&next, run, left)? {
+        match self.worked(&next, ended)? {
             Event::Worked { end, failures, .. } if !self.drop_untouched(&next, &end)? => {
                 Ok(Some(SentOnTo { story: next.story, end, failures }))
             }
             _ => {
-                self.attempt = Some(first);
+                self.attempt = Some(first.clone());
                 Ok(None)
             }
         }
     }
 
     /// What the agent's run is worth as an attempt at a story.
-    fn worked(
-        &mut self,
-        attempt: &Attempt,
-        run: &Run,
-        left: Option<&'static str>,
-    ) -> Result<Event, Failure> {
+    fn worked(&mut self, attempt: &Attempt, ended: &Ended) -> Result<Event, Failure> {
+        let Ended { run, left } = ended;
         let failed = Attempt::load(self.state())?.map_or(0, |now| now.failures);
         let repaired = {
             let journal = self.journal();
@@ -126,128 +130,6 @@ impl Stage {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
-    }
-
-    /// Runs the agent with a prompt; what it prints goes to a log of its own. What it took from us
-    /// is put back.
-    pub(crate) fn watch_agent(
-        &mut self,
-        story: &str,
-        iteration: u64,
-        prompt: &str,
-    ) -> Result<Run, Failure> {
-        let budget = self.allowance.cost_usd.map(|(sum, _)| sum);
-        let command = AgentCommand {
-            line: self.options.applied_to(&self.config.agent.command, budget, self.state())?,
-            root: self.project.root().to_owned(),
-            vars: self.agent_variables(),
-        };
-        let log = self.open_log(story, iteration)?;
-        let interrupts = self.interrupts.clone();
-        let head = self.attempt.as_ref().map(|attempt| RefCell::new(self.watch_head(attempt)));
-        let watch = Supervision {
-            deadline: self.allowance.time.map(|(time, _)| time),
-            silence: self.config.agent.silence.limit(),
-            grace: Duration::from_secs(self.config.agent.grace.0),
-            interrupts: &interrupts,
-            log,
-            beat: &|| head.iter().for_each(|head| head.borrow_mut().look()),
-        };
-        let keepsake = Keepsake::take(self.state());
-        let refuge = Refuge::open(&self.repo, self.project.root(), &keepsake);
-        if let Err(error) = &refuge {
-            self.view.warn(format!("no copy of the state could be made: {error}"));
-        }
-        let stash = Stash::remember(&self.repo);
-        let settings = git::Settings::remember(&self.repo);
-        let locks = git::locks(&self.repo);
-        let begun = Instant::now();
-        let run = supervise(&command, prompt, &watch, &mut |seen| {
-            self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
-        })?;
-        (watch.beat)();
-        fault::point("loop.agent-ended");
-        // Before git is asked anything: with other settings it would answer for another folder.
-        self.put_back_settings(&settings)?;
-        for lock in git::remove_dead_locks(&self.repo, &locks) {
-            let lock = lock.display();
-            self.view.warn(format!("removed {lock}, which the agent left and nobody holds"));
-        }
-        for path in keepsake.put_back(self.state(), &self.plan)? {
-            self.view.warn(format!("the agent changed or removed {path}; put back"));
-        }
-        for (path, kept) in keepsake.take_away_new(self.state(), || self.has_learned())? {
-            self.view.warn(format!(
-                "the agent made {path}, which is yours to make; it has no effect, and is kept as {kept}"
-            ));
-        }
-        settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
-        self.locks.take_again(&self.project, &self.repo)?;
-        drop(refuge);
-        refuge::remove(&self.repo)?;
-        self.put_back_refs("the agent removed it")?;
-        self.put_back_stash(&stash);
-        Ok(run)
-    }
-
-    /// What an agent does to HEAD is told from what somebody does after its loop was killed.
-    fn watch_head(&self, attempt: &Attempt) -> HeadWatch {
-        let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
-        HeadWatch::begin(&self.repo, &attempt.run, &began)
-    }
-
-    /// What the agent's client and its hooks are told. Settings that were given as flags reach the
-    /// hooks as variables, because a hook sees no flags.
-    fn agent_variables(&self) -> Vec<(String, String)> {
-        let mut vars = vec![
-            ("RALPH_RUN".to_owned(), self.run.clone()),
-            ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
-            ("PLAN_PATH".to_owned(), self.plan.to_string()),
-        ];
-        let settled = ["loop.plan", "loop.prd"];
-        for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
-            let given = self.flags.iter().filter(|flag| flag.key == *name);
-            let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
-            let (Some(env), false) = (env, values.is_empty()) else { continue };
-            if *kind == Kind::List {
-                // The newline at the end keeps commas inside an item.
-                values.push("");
-            } else {
-                values.drain(..values.len() - 1);
-            }
-            vars.push(((*env).to_owned(), values.join("\n")));
-        }
-        vars
-    }
-
-    fn open_log(&self, story: &str, iteration: u64) -> Result<File, Failure> {
-        let folder = self.state().logs();
-        let path = folder.join(format!("{}-{iteration:03}-{story}.log", self.run));
-        Ok(state::open_log(&path)?)
-    }
-
-    fn prompt(&self, attempt: &Attempt) -> Result<String, Failure> {
-        let plan = self.load_plan()?;
-        let story = plan.story(&attempt.story);
-        let logged = progress::logged(&fs_err::read(&attempt.progress).unwrap_or_default());
-        let entries = progress::last_entries(&logged, ENTRIES);
-        let guardrails = fs_err::read_to_string(self.state().guardrails()).unwrap_or_default();
-        let failure = ralph_core::attempt::last_failure(self.state()).unwrap_or_default();
-        let values = Values {
-            story_id: &attempt.story,
-            story_title: &attempt.title,
-            story_details: story.map_or("", |story| &story.details),
-            plan_path: attempt.plan.as_str(),
-            progress_path: attempt.progress.as_str(),
-            progress: end_of(&entries),
-            guardrails: end_of(&guardrails),
-            failure: end_of(&failure),
-            iteration: attempt.iteration,
-            max_iterations: self.config.run.max_iterations,
-            verify: &self.config.verify.commands,
-            spec_dir: &self.config.run.specs,
-        };
-        Ok(template(&plan)?.render(&values))
     }
 
     /// What a run without stories may take.
@@ -291,10 +173,12 @@ pub(super) fn report_of(run: &Run, claim: Option<&Claim>) -> Report {
     }
 }
 
-fn end_of(text: &str) -> &str {
-    let mut start = text.len().saturating_sub(LONGEST_PART);
-    while !text.is_char_boundary(start) {
-        start += 1;
+/// The report on one story of a session, of which it had a share.
+fn shared(report: &Report, own: Spent) -> Report {
+    Report {
+        duration: Duration::try_from_secs_f64(own.seconds).ok(),
+        tokens: report.tokens.map(|_| own.tokens),
+        cost_usd: report.cost_usd.map(|_| own.cost_usd),
+        ..report.clone()
     }
-    text.get(start..).unwrap_or_default()
 }

@@ -72,14 +72,18 @@ fn a_story_is_done_and_the_plan_complete() {
 
 #[test]
 fn stories_that_were_settled_in_the_session_count() {
-    let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 7 };
-    let settled =
-        Event::SettledInSession { stories: 3, spent, exit_code: Some(1), iteration: 4, next: None };
+    let share = Spent { cost_usd: 0.5, seconds: 2.5, tokens: 3 };
+    let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 6 };
+    let shares = ["US-001", "US-002"].map(|story| (story.to_owned(), share)).to_vec();
+    let (exit_code, iteration) = (Some(1), 4);
+    let settled = Event::SettledInSession { stories: 3, shares, exit_code, iteration, next: None };
     let mut now = state(|_| ());
     now.counters.idle = 2;
     let now = check(now, vec![(settled, Action::RunPostIteration(Outcome::Success)), again()]);
     assert_eq!((now.counters.commits, now.counters.iteration, now.counters.idle), (3, 4, 0));
     assert_eq!((now.counters.spent, now.counters.last_exit_code), (spent, Some(1)));
+    assert_eq!((now.counters.story_spent["US-002"], now.counters.last_duration_s), (share, 5.0));
+    assert_eq!((now.counters.begun, now.counters.counted), (0, 3));
 }
 
 #[test]
@@ -87,7 +91,7 @@ fn the_last_story_of_a_session_is_an_attempt_like_others() {
     let next = |end| SentOnTo { story: "US-002".into(), end, failures: 0 };
     let settled = |end| Event::SettledInSession {
         stories: 1,
-        spent: Spent::default(),
+        shares: vec![],
         exit_code: Some(3),
         iteration: 2,
         next: Some(next(end)),

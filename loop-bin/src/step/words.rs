@@ -21,6 +21,10 @@ pub(crate) struct Counters {
     pub(crate) idle: u64,
     /// Stories committed.
     pub(crate) commits: u64,
+    /// The number with which the iteration under way began, and how many of its stories are counted
+    /// among those that are committed.
+    pub(crate) begun: u64,
+    pub(crate) counted: u64,
     /// What all of it cost, and what each story did.
     pub(crate) spent: Spent,
     pub(crate) story_spent: BTreeMap<String, Spent>,
@@ -68,10 +72,10 @@ pub(crate) enum Event {
     /// The agent ended; its story failed so often in this session.
     Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32>, failures: u64 },
     /// The stop hook settled stories in the agent's session; `next` is what it was sent on to and
-    /// did not get settled there.
+    /// did not get settled there. What each of them cost is its share of the session.
     SettledInSession {
         stories: u64,
-        spent: Spent,
+        shares: Vec<(String, Spent)>,
         exit_code: Option<i32>,
         iteration: u64,
         next: Option<SentOnTo>,

@@ -17,7 +17,12 @@ fn while_the_agent_works_which_is_ended_by_the_next_start() {
     let mut stage = Stage::new("ignores-term", TWO);
     stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
     assert!(is_alive(&stage.note("child")), "the agent outlives a loop that is killed");
+    let child = stage.note("child");
+    let status = stage.run(&["status"]);
+    status.ended(0).says("an agent outlived its run and is still at work on US-001 (process ");
+    assert!(status.out.contains(child.trim()) && status.out.contains("`kill "), "{}", status.out);
     complete(&mut stage);
+    assert!(!stage.run(&["status"]).out.contains("outlived"));
     assert!(!is_alive(&stage.note("child")));
     assert_eq!(stage.discarded(), 1, "the half-done work is kept");
 }

@@ -25,18 +25,38 @@ fn locks_that_an_agent_left_are_removed_with_a_warning() {
 }
 
 #[test]
-fn a_lock_that_was_there_before_is_waited_for_and_named_with_the_true_time() {
+fn a_dead_lock_that_was_there_before_is_removed_before_an_agent_works() {
+    for lock in ["index.lock", "refs/heads/main.lock"] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write(format!(".git/{lock}"), "");
+        let ran = stage.run(&["--agent", "[ ! -e .git/index.lock ] && echo done >done.txt"]);
+        ran.ended(0).says(&format!("{lock}, which was there before and nobody holds"));
+        ran.says("1 story committed in 1 iteration");
+        assert!(!stage.exists(&format!(".git/{lock}")));
+    }
+}
+
+#[test]
+fn a_lock_that_somebody_holds_is_waited_for_and_then_an_error_before_any_agent_works() {
     let stage = Stage::new("works", ONE);
-    stage.repo.write(".git/index.lock", "");
-    let begun = Instant::now();
-    let ran = stage.run(&["--agent", "echo done >done.txt"]);
-    let waited = begun.elapsed().as_secs();
-    ran.ended(1).says(".git/index.lock and kept it for 10 seconds");
-    assert!((10..16).contains(&waited), "it took {waited} seconds");
-    assert!(!ran.err.contains("fatal:"), "{}", ran.err);
-    assert!(stage.exists(".git/index.lock"), "it is somebody else's");
-    stage.repo.remove(".git/index.lock");
-    stage.run(&["--agent", "echo done >done.txt"]).ended(0);
+    let lock = stage.repo.root().join(".git/index.lock");
+    let (over, begun) = (stage.note_path("over"), stage.note_path("begun"));
+    let hold = "exec 9>\"$1\"; until [ -e \"$2\" ]; do sleep 0.02; done; rm \"$1\"";
+    let mut holder = Command::new("sh")
+        .args(["-c", hold, "sh", lock.as_str(), over.as_str()])
+        .spawn()
+        .expect("a holder");
+    crate::stage::until("the lock is held", || lock.exists());
+    let agent = format!("touch '{begun}'; echo done >done.txt");
+    let waited = Instant::now();
+    let ran = stage.run(&["--agent", &agent]);
+    let waited = waited.elapsed().as_secs();
+    ran.ended(1).says(".git/index.lock and kept it for 1").says("wait for that git to end");
+    assert!((10..20).contains(&waited), "it took {waited} seconds");
+    assert!(!begun.exists() && lock.exists(), "no agent was started, and the lock is theirs");
+    fs_err::write(over, "").unwrap();
+    holder.wait().unwrap();
+    stage.run(&["--agent", &agent]).ended(0).says("1 story committed in 1 iteration");
 }
 
 #[test]

@@ -118,6 +118,33 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
 }
 
 #[test]
+fn a_usage_limit_in_the_place_of_an_answer_is_one_though_the_agent_ends_well() {
+    let text = "echo \"Claude AI usage limit reached|$(($(date +%s) + 1))\"";
+    let complaint = format!("{text} >&2");
+    let result = "printf '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\
+                  \"result\":\"Claude AI usage limit reached|%s\"}\\n' $(($(date +%s) + 1))";
+    for says in [text, &complaint, result] {
+        let stage = Stage::new("works", "- [ ] US-001: First\n");
+        let agent = format!(
+            "cat >/dev/null; if [ -e \"$AGENT_NOTES/limited\" ]; then echo done >done.txt; else \
+             touch \"$AGENT_NOTES/limited\"; echo half >half.txt; {says}; fi"
+        );
+        let ran = stage.run(&["--attempts", "1", "--max-iterations", "1", "--agent", &agent]);
+        ran.ended(0).says("the usage limit is reached; waiting").says("finished (complete)");
+        assert!(stage.exists("done.txt") && !stage.exists("half.txt"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn an_answer_that_only_quotes_a_usage_limit_is_none() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let agent = "cat >/dev/null; echo done >done.txt; echo The banner says now:; \
+                 echo 'Claude AI usage limit reached|4000000000'";
+    let ran = stage.run(&["--attempts", "1", "--agent", agent]);
+    ran.ended(0).says("US-001 done").says("finished (complete)");
+}
+
+#[test]
 fn a_failure_that_speaks_of_limits_is_a_failure() {
     let text = "test_throttle - AssertionError: rate limit exceeded";
     let result = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"terminal_reason":"max_turns","result":"Claude AI usage limit reached|4000000000"}"#;

@@ -9,6 +9,7 @@
 
 mod access;
 mod agents;
+mod checks;
 mod commands;
 mod converted;
 mod crashes;

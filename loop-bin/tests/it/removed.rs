@@ -224,7 +224,40 @@ fn the_stash_is_as_it_was_whatever_an_agent_does_to_it() {
         wanted.sort();
         assert_eq!(after, wanted, "{act}");
         assert!(!stage.exists(".git/ralph-stash"));
+        assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/stash"]), "");
     }
+}
+
+#[test]
+fn the_stash_outlives_an_agent_that_removes_its_log_and_tidies_up() {
+    for act in [
+        "rm .git/logs/refs/stash",
+        "git reflog expire --expire=now --all",
+        "git reflog expire --expire=now --all; git gc -q --prune=now",
+        "git stash clear; git gc -q --prune=now",
+        "git stash drop -q; git stash drop -q; git gc -q --prune=now",
+    ] {
+        let stage = with_stash();
+        let before = stage.repo.fingerprint().stash;
+        let agent = format!("cat >/dev/null; echo new >new.txt; {act}");
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(0).says("the stash; it is there again");
+        assert_eq!(stage.repo.fingerprint().stash, before, "{act}");
+        assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/stash"]), "");
+        stage.repo.git(["stash", "apply", "-q"]);
+        assert_eq!(stage.read("a.txt"), "two", "{act}");
+    }
+}
+
+#[test]
+fn a_stash_without_its_log_is_mended_after_a_crash() {
+    let stage = with_stash();
+    let before = stage.repo.fingerprint().stash;
+    let agent = "cat >/dev/null; git reflog expire --expire=now --all; kill -9 $PPID";
+    stage.run(&["--agent", agent]);
+    stage.run(&[]).ended(0).says("the list of the stash was removed; it is there again");
+    assert_eq!(stage.repo.fingerprint().stash, before);
+    assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/stash"]), "");
 }
 
 #[test]

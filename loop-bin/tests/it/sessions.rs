@@ -1,6 +1,6 @@
 //! Several stories in one session, and sessions that hand over: the loop and the real stop hook.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Once;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -59,6 +59,48 @@ fn a_session_goes_on_until_its_context_is_full_and_a_fresh_one_follows() {
     assert!(stage.progress().contains("## Handoff - US-003\n"), "{}", stage.progress());
     assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 5);
     stage.is_clean();
+}
+
+#[test]
+fn each_story_of_a_session_has_its_receipt() {
+    let stage = Stage::new("obeys-stop-hook", &plan(3));
+    let ran = run(&stage, &["--stories-per-session", "3"], 10, 1_000_000, "");
+    ran.ended(0);
+    let progress = stage.progress();
+    let receipts = progress.split("## Receipts - US-001, US-002\n").nth(1).expect("receipts");
+    for story in ["US-001", "US-002"] {
+        ran.says(&format!("receipt: {story}: 0:0"));
+        let line = format!("- {story}: 0:0");
+        let own = receipts.lines().find(|known| known.starts_with(&line)).expect("a line for each");
+        assert!(own.contains(" of the agent's time, $0.0"), "{own}");
+    }
+    ran.says("receipt: US-003: 0:0").says("; 0:0").says("$0.1000");
+    // The last story is the loop's to settle, and its entry has its own share alone.
+    assert!(!progress.contains("- Cost: $0.1000"), "{progress}");
+    assert_eq!(progress.matches("- Duration: ").count(), 3, "{progress}");
+}
+
+#[test]
+fn stories_of_a_session_are_counted_while_it_goes_on_and_after_a_crash() {
+    let stage = Stage::new("works", &plan(2));
+    let stop = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
+                \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
+    let agent = format!(
+        "cat >/dev/null; echo done >$(cat .ralph/current-story).txt; \
+         [ $(cat .ralph/current-story) = US-001 ] || exit 0; {stop}; \
+         touch \"$AGENT_NOTES/sent-on\"; exec sleep 600"
+    );
+    let mut command = stage.command(&["--stories-per-session", "3", "--agent", &agent]);
+    command.env("STOP_HOOK", hook("ralph-on-stop")).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    crate::stage::until("US-001 is settled", || stage.note_path("sent-on").exists());
+    let status = stage.run(&["status"]);
+    status.ended(0).says("US-002, iteration 2").says("1 commit in 2 iterations");
+    crate::stage::signal("KILL", child.id());
+    child.wait().unwrap();
+    stage.run(&["status"]).ended(0).says("1 commit in 2 iterations");
+    stage.run(&["--agent", &agent]).ended(0).says("2 stories committed in 3 iterations");
+    stage.run(&["status"]).ended(0).says("2 commits in 3 iterations");
 }
 
 #[test]

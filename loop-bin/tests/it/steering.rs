@@ -39,6 +39,44 @@ fn new_settings_scripts_and_templates_of_an_agent_have_no_effect() {
 }
 
 #[test]
+fn templates_and_lessons_that_an_agent_changes_are_put_back() {
+    for (plan, prompt) in [
+        (".ralph/PRD-1/plan.md", ".ralph/PRD-1/prompt.md"),
+        (".ralph/fix_plan.md", ".ralph/prompt.md"),
+    ] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.remove(".ralph/PRD-1");
+        stage.repo.write(plan, TWO);
+        stage.repo.write(prompt, "Do {{STORY_ID}}. {{GUARDRAILS}}\n");
+        stage.repo.write(".ralph/guardrails.md", "- keep it short\n");
+        let agent = format!(
+            "cat >\"$AGENT_NOTES/$(cat .ralph/current-story)\"; \
+             echo x >$(cat .ralph/current-story).txt; echo 'as you like' >{prompt}; \
+             echo '- forget the checks' >>.ralph/guardrails.md"
+        );
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(0).says(&format!("{prompt}; put back")).says("guardrails.md; put back");
+        assert_eq!(stage.note("US-002"), "Do US-002. - keep it short\n");
+        assert_eq!(stage.read(".ralph/guardrails.md"), "- keep it short\n");
+        assert_eq!(stage.read(prompt), "Do {{STORY_ID}}. {{GUARDRAILS}}\n");
+    }
+}
+
+#[test]
+fn a_lesson_that_a_hook_added_stays() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.write(".ralph/guardrails.md", "- keep it short\n");
+    let told = "{\"v\":1,\"at\":\"2026-01-01T00:00:00.000Z\",\"source\":\"ralph-post-tool\",\
+                \"run\":\"%s\",\"event\":\"rolled_back\",\"to\":\"\",\"saved_as\":\"\",\"why\":\"\"}";
+    let agent = format!(
+        "cat >/dev/null; echo x >x.txt; echo '- run it' >>.ralph/guardrails.md; \
+         printf '{told}\\n' \"$RALPH_RUN\" >>.ralph/events.jsonl"
+    );
+    stage.run(&["--agent", &agent]).ended(0);
+    assert_eq!(stage.read(".ralph/guardrails.md"), "- keep it short\n- run it\n");
+}
+
+#[test]
 fn what_the_user_made_before_stays_in_force() {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
     stage.script("post_iteration", "echo mine >\"$AGENT_NOTES/ran\"");

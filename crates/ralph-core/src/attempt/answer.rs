@@ -23,6 +23,8 @@ pub struct Failed<'a> {
 pub enum Done {
     /// There is no checkpoint to return to.
     NoCheckpoint,
+    /// The checkpoint is that of a loop that has ended, so the tree is nobody's to take back.
+    LoopGone,
     /// It goes on, for the reason that was decided.
     Weighed(Outcome),
     /// It was taken back.
@@ -56,6 +58,10 @@ pub fn answer(failed: &Failed<'_>) -> String {
         Done::NoCheckpoint => format!(
             "There is no checkpoint, so nothing was rolled back; the output is kept in {log}. \
              Fix these tests before you go on."
+        ),
+        Done::LoopGone => format!(
+            "The loop that started this session has ended, so nothing was rolled back, and nobody \
+             will settle the story; the output is kept in {log}. Fix these tests, or stop here."
         ),
         Done::RolledBack { saved_as, untracked_stay, left_alone } => {
             rolled_back(saved_as, *untracked_stay, left_alone, log)

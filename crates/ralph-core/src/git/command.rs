@@ -17,7 +17,7 @@ use wait_timeout::ChildExt;
 const DEADLINE: Duration = Duration::from_secs(300);
 
 /// How long we wait for somebody else's lock on the index or a ref.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is kept of git's own messages.
 const MOST_STDERR: usize = 8 * 1024;

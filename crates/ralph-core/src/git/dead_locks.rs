@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::command::{GitError, LOCK_PATIENCE};
 use super::repo::Repo;
 
 /// Locks besides those of single refs.
@@ -11,6 +12,9 @@ const LOCKS: [&str; 3] = ["index.lock", "HEAD.lock", "packed-refs.lock"];
 
 /// How long a lock may be somebody else's, who is still at work.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often we look whether a lock is gone.
+const PULSE: Duration = Duration::from_millis(20);
 
 /// Removes locks whose holder was killed, those of submodules included; returns them. Only for when
 /// everything that could hold one for us has ended; a lock of somebody else, whose git is still at
@@ -20,13 +24,37 @@ pub fn remove_dead_locks(repo: &Repo, before: &[PathBuf]) -> Vec<PathBuf> {
     let begun = Instant::now();
     let mut left = new();
     while !left.is_empty() && begun.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(PULSE);
         left = new();
     }
     if left.is_empty() || is_held(repo, &left) {
         return Vec::new();
     }
     left.into_iter().filter(|lock| fs_err::remove_file(lock).is_ok()).collect()
+}
+
+/// Removes locks whose holder was killed and returns them, and waits for those of others; one that
+/// is kept is an error. `stop` ends the wait.
+pub fn wait_for_locks(repo: &Repo, stop: &dyn Fn() -> bool) -> Result<Vec<PathBuf>, GitError> {
+    if locks(repo).is_empty() {
+        return Ok(Vec::new());
+    }
+    let begun = Instant::now();
+    let mut removed = remove_dead_locks(repo, &[]);
+    while !locks(repo).is_empty() && begun.elapsed() < LOCK_PATIENCE && !stop() {
+        std::thread::sleep(PULSE);
+    }
+    if !locks(repo).is_empty() && !stop() {
+        // Whoever held it may have been killed meanwhile.
+        removed.extend(remove_dead_locks(repo, &[]));
+    }
+    match locks(repo).first() {
+        Some(lock) if !stop() => Err(GitError::Locked {
+            seconds: begun.elapsed().as_secs(),
+            lock: lock.display().to_string(),
+        }),
+        _ => Ok(removed),
+    }
 }
 
 /// Whether any git is at work here, or any program has one of these files open.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::command::GitError;
+use super::position::Position;
 use super::repo::Repo;
-use super::sighting::Position;
 use super::status::Status;
 use super::target::Target;
 

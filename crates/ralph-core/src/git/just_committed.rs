@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::position::Position;
 use super::repo::Repo;
 use super::status::Status;
 
@@ -14,8 +15,7 @@ const KNOWN_FOR: Duration = Duration::from_secs(1);
 /// A commit that was made of everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JustCommitted {
-    head: String,
-    branch: Option<String>,
+    position: Position,
     staged_at: Instant,
 }
 
@@ -23,19 +23,16 @@ impl JustCommitted {
     /// After a commit for which everything was staged at an instant. None if git hooks may have
     /// changed something since.
     pub(crate) fn note(repo: &Repo, commit: &str, staged_at: Instant) -> Option<Self> {
-        let (head, branch) = repo.head_on_disk().filter(|(head, _)| head == commit)?;
-        repo.has_no_hooks().then_some(Self { head, branch, staged_at })
+        let position = Position::of(repo)?;
+        let is_there = position.commit.as_deref() == Some(commit);
+        (is_there && repo.has_no_hooks()).then_some(Self { position, staged_at })
     }
 
     /// The status, if it is still known.
     pub(super) fn status(&self, repo: &Repo) -> Option<Status> {
-        let (head, branch) = repo.head_on_disk()?;
-        let is_there = head == self.head && branch == self.branch;
-        (is_there && self.staged_at.elapsed() < KNOWN_FOR).then(|| Status {
-            head: Some(head),
-            branch,
-            ..Status::default()
-        })
+        let now = Position::of(repo).filter(|now| *now == self.position)?;
+        let is_fresh = self.staged_at.elapsed() < KNOWN_FOR;
+        is_fresh.then(|| Status { head: now.commit, branch: now.branch, ..Status::default() })
     }
 }
 

@@ -18,6 +18,7 @@ use super::diff::{Change, Content};
 use super::ignore;
 use super::moved::{self, Part};
 use super::own_rules::OwnRules;
+use super::position::Position;
 use super::repo::Repo;
 use super::restore::{RestoreError, SaveAs, restore};
 use super::snapshot::{Record, Snapshot, SnapshotError};
@@ -67,7 +68,7 @@ pub(super) fn at_checkpoint(
     let clean = paths.filter(|path| !has_work.contains(Path::new(path))).filter_map(|path| {
         let inner = Repo::inside(&repo.top().join(path))?;
         inner.refuse_if_busy().ok()?;
-        Some((path.to_owned(), Inner::Clean { branch: inner.branch_on_disk()? }))
+        Some((path.to_owned(), Inner::Clean { branch: Position::of(&inner)?.branch }))
     });
     Ok(clean.collect())
 }
@@ -305,7 +306,8 @@ fn is_other(repo: &Repo, path: &str, inner: &Inner) -> bool {
         Inner::Saved | Inner::Moved => true,
         Inner::Absent => is_there(repo, path),
         Inner::Clean { branch } => {
-            let now = Repo::inside(&repo.top().join(path)).and_then(|inner| inner.branch_on_disk());
+            let now = Repo::inside(&repo.top().join(path)).and_then(|inner| Position::of(&inner));
+            let now = now.map(|now| now.branch);
             now.as_ref() != Some(branch)
         }
     }

@@ -11,6 +11,7 @@ use super::command::{Git, GitError};
 use super::flags::Flags;
 use super::hooks::Hooks;
 use super::outputs;
+use super::position::Position;
 use crate::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 
 /// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.
@@ -206,39 +207,15 @@ impl Repo {
         self.git.line(&["hash-object", "-t", "tree", "/dev/null"])
     }
 
-    /// The commit that is checked out; none in a repository without commits. Where the branch is a
-    /// file of its own it is read as such, because to start git takes a hundred times longer.
+    /// The commit that is checked out; none in a repository without commits.
     pub fn head(&self) -> Result<Option<String>, GitError> {
-        if let Some((commit, _)) = self.head_on_disk() {
+        if let Some(Position { commit: Some(commit), .. }) = Position::of(self) {
             return Ok(Some(commit));
         }
         match self.git.line(&["rev-parse", "--quiet", "--verify", "HEAD"]) {
             Ok(commit) => Ok(Some(commit)),
             Err(error) if error.exit_code() == Some(1) => Ok(None),
             Err(error) => Err(error),
-        }
-    }
-
-    /// The commit that is checked out, and its branch. None wherever anything is out of the
-    /// ordinary: packed refs, other formats, linked worktrees.
-    pub(super) fn head_on_disk(&self) -> Option<(String, Option<String>)> {
-        let read = |name: &str| fs_err::read_to_string(self.git_dir.join(name)).ok();
-        let head = read("HEAD")?;
-        let (commit, branch) = match head.trim_end().strip_prefix("ref: ") {
-            Some(name) => (read(name)?, Some(name.strip_prefix("refs/heads/")?.to_owned())),
-            None => (head, None),
-        };
-        let commit = commit.trim_end();
-        is_object_id(commit).then(|| (commit.to_owned(), branch))
-    }
-
-    /// The branch, or that HEAD is detached, as the file tells; none where refs are kept otherwise.
-    pub(super) fn branch_on_disk(&self) -> Option<Option<String>> {
-        let head = fs_err::read_to_string(self.git_dir.join("HEAD")).ok()?;
-        match head.trim_end().strip_prefix("ref: ") {
-            None => Some(None),
-            Some("refs/heads/.invalid") => None,
-            Some(name) => name.strip_prefix("refs/heads/").map(|branch| Some(branch.to_owned())),
         }
     }
 

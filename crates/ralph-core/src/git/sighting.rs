@@ -1,36 +1,18 @@
 //! Where HEAD was when a run was last alive: what moved it afterwards was not the run's agent.
 //!
 //! The note is written only when HEAD moves while an agent is at work, so that most iterations
-//! write none. HEAD and branches are read as files: this is asked many times a second. Where refs
-//! are kept otherwise nothing is noted, and nobody can tell who moved HEAD.
+//! write none. Where refs are not kept as files nothing is noted, and nobody can tell who moved HEAD.
 
-use serde::{Deserialize, Serialize};
-
+use super::position::{HeadFiles, Position};
 use super::repo::Repo;
 use crate::state;
-
-/// A place of HEAD: the branch, none if it is detached; and the commit, none if there is none yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// The branch.
-    pub branch: Option<String>,
-    /// The commit.
-    pub commit: Option<String>,
-}
 
 /// Looks after HEAD while the agent of a run is at work.
 #[derive(Debug)]
 pub struct HeadWatch {
     repo: Repo,
     run: String,
-    seen: Option<Texts>,
-}
-
-/// The files that tell where HEAD is; the second is missing where the branch is packed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Texts {
-    head: String,
-    tip: Option<String>,
+    seen: Option<HeadFiles>,
 }
 
 impl HeadWatch {
@@ -38,7 +20,7 @@ impl HeadWatch {
     pub fn begin(repo: &Repo, run: &str, began: &Position) -> Self {
         // A note of an earlier attempt says nothing about this one.
         forget_sighting(repo);
-        let seen = Texts::read(repo);
+        let seen = HeadFiles::read(repo);
         let watch = Self { repo: repo.clone(), run: run.to_owned(), seen };
         // An attempt that is continued may have moved it before.
         if Position::of(repo).is_some_and(|now| now != *began) {
@@ -49,7 +31,7 @@ impl HeadWatch {
 
     /// Notes where HEAD is, if it moved.
     pub fn look(&mut self) {
-        let now = Texts::read(&self.repo);
+        let now = HeadFiles::read(&self.repo);
         if now == self.seen {
             return;
         }
@@ -97,66 +79,11 @@ pub fn last_sighting(repo: &Repo, run: &str) -> Option<Position> {
     lines.next().map(|_| Position { branch, commit })
 }
 
-impl Position {
-    /// Where HEAD is; none where refs are not kept as files.
-    pub fn of(repo: &Repo) -> Option<Self> {
-        let texts = Texts::read(repo)?;
-        let head = texts.head.trim_end();
-        let Some(name) = head.strip_prefix("ref: ") else {
-            return Some(Self { branch: None, commit: Some(head.to_owned()) });
-        };
-        let branch = name.strip_prefix("refs/heads/").filter(|branch| *branch != ".invalid")?;
-        let commit = match texts.tip {
-            Some(tip) => Some(tip.trim_end().to_owned()),
-            None => packed(repo, name),
-        };
-        Some(Self { branch: Some(branch.to_owned()), commit })
-    }
-}
-
-impl Texts {
-    fn read(repo: &Repo) -> Option<Self> {
-        let head = fs_err::read_to_string(repo.git_dir().join("HEAD")).ok()?;
-        let tip = match head.trim_end().strip_prefix("ref: ") {
-            Some(name) => fs_err::read_to_string(repo.shared_git_dir().join(name)).ok(),
-            None => None,
-        };
-        Some(Self { head, tip })
-    }
-}
-
-/// A branch that has no file of its own.
-fn packed(repo: &Repo, name: &str) -> Option<String> {
-    let text = fs_err::read_to_string(repo.shared_git_dir().join("packed-refs")).ok()?;
-    let mut entries = text.lines().filter_map(|line| line.split_once(' '));
-    entries.find(|(_, packed)| *packed == name).map(|(commit, _)| commit.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use test_support::TestRepo;
 
     use super::*;
-
-    fn position(branch: Option<&str>, commit: String) -> Position {
-        Position { branch: branch.map(str::to_owned), commit: Some(commit) }
-    }
-
-    #[test]
-    fn a_position_is_known_however_the_branch_is_kept() {
-        let test = TestRepo::new();
-        let repo = Repo::open(test.root()).unwrap();
-        let first = position(Some("main"), test.head());
-        assert_eq!(Position::of(&repo), Some(first.clone()));
-        test.git(["pack-refs", "--all"]);
-        assert_eq!(Position::of(&repo), Some(first));
-        test.git(["checkout", "-q", "--detach"]);
-        assert_eq!(Position::of(&repo), Some(position(None, test.head())));
-        let linked = test.scratch().path("linked");
-        test.git(["worktree", "add", "-q", "-b", "other", linked.as_str()]);
-        let repo = Repo::open(&linked).unwrap();
-        assert_eq!(Position::of(&repo), Some(position(Some("other"), test.head())));
-    }
 
     #[test]
     fn only_moves_are_noted_and_only_for_their_run() {

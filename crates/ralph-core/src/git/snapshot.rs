@@ -23,8 +23,8 @@ use super::inventory::{Inventory, Modes, parse_modes, render_modes};
 use super::ledger;
 use super::nested::{self, Inner};
 use super::own_rules::OwnRules;
+use super::position::Position;
 use super::repo::{Repo, RepoError};
-use super::sighting::Position;
 use super::status::Status;
 
 /// The version of the record's format.

@@ -4,8 +4,10 @@
 //! never be out of step.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::procedure::{Place, SettleError};
@@ -94,6 +96,12 @@ impl Attempt {
             return Err(io::Error::other(format!("{path} was written by a newer version")));
         }
         Ok(Some((attempt, reader)))
+    }
+
+    /// How long it has been under way; none where a clock was set back since.
+    pub fn age(&self) -> Option<Duration> {
+        let began: Timestamp = self.began.parse().ok()?;
+        Duration::try_from(Timestamp::now().duration_since(began)).ok()
     }
 
     /// Writes it down. It is on the disk long before the agent has done anything.

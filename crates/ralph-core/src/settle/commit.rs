@@ -207,19 +207,30 @@ pub(super) fn return_to_branch(
         )));
     }
     if let (Some(old), Some(new)) = (&attempt.head, &now.head)
-        && old != new
+        && !is_ancestor(repo, old, new)?
     {
-        match repo.git().run(&["merge-base", "--is-ancestor", old, new]) {
-            Ok(_) => {}
-            Err(error) if error.exit_code() == Some(1) => {
-                return Ok(Some(format!("the agent left or rewrote the history after {old:.8}")));
-            }
-            Err(error) => return Err(error),
-        }
+        return Ok(Some(format!("the agent left or rewrote the history after {old:.8}")));
     }
-    if now.branch == attempt.branch {
-        return Ok(None);
+    if now.branch != attempt.branch {
+        set_branch(repo, attempt)?;
     }
+    Ok(None)
+}
+
+/// Whether one commit is part of the history of another.
+pub(super) fn is_ancestor(repo: &Repo, old: &str, new: &str) -> Result<bool, GitError> {
+    if old == new {
+        return Ok(true);
+    }
+    match repo.git().run(&["merge-base", "--is-ancestor", old, new]) {
+        Ok(_) => Ok(true),
+        Err(error) if error.exit_code() == Some(1) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts HEAD on the branch of the attempt, without touching a file.
+pub(super) fn set_branch(repo: &Repo, attempt: &Attempt) -> Result<(), GitError> {
     let reason = "ralph: return to the branch of the story";
     match (&attempt.branch, &attempt.head) {
         (Some(branch), _) => {
@@ -231,7 +242,7 @@ pub(super) fn return_to_branch(
         (None, None) => Ok(Vec::new()),
     }?;
     note_head(repo, &attempt.run);
-    Ok(None)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! use ralph_core::config::Config;
 //! use ralph_core::git::Repo;
 //! use ralph_core::plan::{self, Next, Options};
-//! use ralph_core::settle::{self, Outcome, Place, Report};
+//! use ralph_core::settle::{self, Onlooker, Outcome, Place, Report};
 //! use ralph_core::state::{Journal, StateDir};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,7 +31,7 @@
 //!
 //! # test.write("hello.txt", "hello\n");
 //! // … the agent works …
-//! let outcome = settle::settle(&place, &attempt, &Report::default(), &|| false)?;
+//! let outcome = settle::settle(&place, &attempt, &Report::default(), Onlooker::default())?;
 //! assert!(matches!(outcome, Outcome::Done(_)));
 //! assert_eq!(repo.git().line(&["log", "-1", "--format=%s"])?, "feat(US-001): Greet");
 //! # Ok(())
@@ -41,12 +41,15 @@
 mod attempt;
 mod changed;
 mod check;
+mod checked;
 mod commit;
 mod interrupted;
 mod marker;
+mod named_files;
 mod nested;
 mod own_commit;
 mod procedure;
+mod receipts;
 mod recover;
 mod repaired_plan;
 mod repository;
@@ -55,10 +58,13 @@ mod uncovered;
 pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
+pub use checked::Onlooker;
 pub use interrupted::{abandon, committed, is_moved_since, is_of_another_branch, is_settling};
+pub use named_files::named_files;
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
 };
+pub use receipts::log_receipts;
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_plan};
 pub use repository::refuse_replaced;

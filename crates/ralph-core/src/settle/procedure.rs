@@ -11,13 +11,14 @@ use jiff::Timestamp;
 
 use super::attempt::{self, Attempt};
 use super::changed::{below_top, changed_since};
-use super::check::{Bench, Check, CheckEnd, run_checks};
+use super::check::{Check, CheckEnd};
+use super::checked::{Before, Checked, Onlooker, check};
 use super::commit::{self, StoryCommit};
 use super::marker::Marker;
 use super::nested;
 use super::own_commit;
 use super::recover::{Recovered, recover};
-use super::repaired_plan::{plan_now, repair_after, repair_plan, repair_ticked};
+use super::repaired_plan::{plan_now, repair_plan, repair_ticked};
 use super::repository::refuse_replaced;
 use super::uncovered::{self, Uncovered};
 use crate::attempt::{TestFiles, clear_failure};
@@ -28,7 +29,7 @@ use crate::git::{
     finish_interrupted, remove_dead_locks, unstage_all,
 };
 use crate::plan::progress::{self, Entry};
-use crate::plan::{self, Finding, Options, UnknownStory};
+use crate::plan::{self, Options, UnknownStory};
 use crate::project_plan;
 use crate::secrets::mask;
 use crate::state::{self, Cap, Event, Journal, StateDir};
@@ -115,10 +116,10 @@ pub struct Done {
     pub kept_out: Vec<PathBuf>,
     /// New files that ignore rules of the attempt's own kept out of the commit.
     pub hidden: Vec<PathBuf>,
-    /// What the checks or the user's git hooks did to the plan, and what became of it.
-    pub findings: Vec<Finding>,
+    /// What the checks or the user's git hooks did to plan and branch, and what became of it.
+    pub findings: Vec<String>,
     /// That nothing is uncommitted now, if that is certain.
-    pub known: Option<JustCommitted>,
+    pub known: Option<Box<JustCommitted>>,
 }
 
 /// Why an attempt could not be settled at all.
@@ -156,12 +157,12 @@ pub enum SettleError {
     Story(#[from] UnknownStory),
 }
 
-/// Settles an attempt that the agent ended well. `stop` is asked while checks and commit run.
+/// Settles an attempt that the agent ended well.
 pub fn settle(
     place: &Place<'_>,
     attempt: &Attempt,
     report: &Report,
-    stop: &dyn Fn() -> bool,
+    onlooker: Onlooker<'_>,
 ) -> Result<Outcome, SettleError> {
     refuse_replaced(place.repo, Some(attempt))?;
     // A hook that was killed in the middle of a rollback left a tree that is nobody's work, and one
@@ -198,14 +199,12 @@ pub fn settle(
         return Ok(Outcome::CommitRefused(refusal));
     }
     let hidden = uncovered::hidden(place, &files)?;
-    let verify = &place.config.verify;
-    let bench = Bench { dir: place.root, run: place.run };
-    let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), stop)?;
-    // A check runs what the agent wrote, so it has the agent's hands.
-    let mut findings = repair_after(place, attempt, &known)?;
-    match checks.last() {
-        Some(Check { end: CheckEnd::Stopped, .. }) => return Ok(Outcome::Stopped),
-        Some(check) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
+    let before = Before { plan: &known, head: status.head.clone(), files: &files };
+    let Checked { checks, mut findings, displaced } = check(place, attempt, &before, onlooker)?;
+    match (checks.last(), displaced) {
+        (Some(Check { end: CheckEnd::Stopped, .. }), _) => return Ok(Outcome::Stopped),
+        (Some(check), _) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
+        (_, Some(why)) => return Ok(Outcome::Displaced(why)),
         _ => {}
     }
     let weakened = weakened(place, attempt, &files)?;
@@ -213,17 +212,22 @@ pub fn settle(
         return Ok(Outcome::TestsWeakened(what.clone()));
     }
     fault::point("settle.checked");
-    let limit = commit_limit(verify.timeout.limit(), report.time_left);
+    let limit = commit_limit(place.config.verify.timeout.limit(), report.time_left);
+    let watch = Watch { limit, stop: onlooker.stop };
     let staged_at = Instant::now();
-    let made = match tick_and_commit(place, attempt, &left_out, Watch { limit, stop })? {
+    let made = match tick_and_commit(place, attempt, &left_out, watch)? {
         Ok(made) => made,
         Err(outcome) => return Ok(outcome),
     };
     fault::point("settle.committed");
-    findings.extend(repair_ticked(place, attempt, made.plan)?);
+    let after = repair_ticked(place, attempt, made.plan)?;
+    findings.extend(after.iter().map(ToString::to_string));
     let commit = made.commit;
     let known = match is_all_committed(place, attempt, &status) {
-        true => commit.as_ref().and_then(|made| JustCommitted::note(place.repo, made, staged_at)),
+        true => commit
+            .as_ref()
+            .and_then(|made| JustCommitted::note(place.repo, made, staged_at))
+            .map(Box::new),
         false => None,
     };
     let done = Done { commit, files, checks, weakened, kept_out, hidden, findings, known };

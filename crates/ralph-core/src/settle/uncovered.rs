@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::attempt::Attempt;
+use super::named_files::named_files;
 use super::procedure::{Place, SettleError};
 use crate::git::{
     Checkpoint, CheckpointError, Status, Target, are_rules_changed, cover_again, hidden_since,
@@ -14,9 +15,6 @@ use crate::git::{
 
 /// The time of a file's last change of any kind: seconds, and billionths of one.
 type Instant = (i64, i64);
-
-/// How many files a message names.
-const NAMED: usize = 5;
 
 /// What became of files that were ignored.
 pub(super) enum Uncovered {
@@ -44,7 +42,7 @@ pub(super) fn keep_out(
     };
     let committed = find(&added_by_commits(place, attempt, status)?)?;
     if !committed.is_empty() {
-        let names = named(committed.iter());
+        let names = named_files(&committed);
         return Ok(Uncovered::Exposed(format!(
             "a commit of the agent's holds files that were there and ignored before: {names}; \
              commit without them, and keep them ignored"
@@ -69,7 +67,7 @@ fn cover(
     let now = cover_again(place.repo, target, &set, status, &why).map_err(CheckpointError::from)?;
     let exposed: Vec<&PathBuf> = now.new.iter().filter(|path| set.contains(*path)).collect();
     if !exposed.is_empty() {
-        let names = named(exposed.into_iter());
+        let names = named_files(exposed);
         return Ok(Uncovered::Exposed(format!(
             "the new ignore rules show files that were there and ignored before: {names}; keep \
              them ignored"
@@ -109,13 +107,4 @@ fn added_by_commits(
         return Ok(Vec::new());
     }
     Ok(super::commit::files_added_between(place.repo, old, new)?)
-}
-
-fn named<'a>(paths: impl ExactSizeIterator<Item = &'a PathBuf>) -> String {
-    let more = paths.len().saturating_sub(NAMED);
-    let names: Vec<String> = paths.take(NAMED).map(|path| path.display().to_string()).collect();
-    match more {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
 }

@@ -57,6 +57,9 @@ pub enum Event {
         saved_as: String,
         why: String,
     },
+    NotRolledBack {
+        why: String,
+    },
     StopBlocked {
         reasons: Vec<String>,
     },

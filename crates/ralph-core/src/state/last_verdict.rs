@@ -5,7 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::dir::SessionDir;
+use super::session_dir::SessionDir;
 use super::{journal, write};
 
 /// The version of the file's format.

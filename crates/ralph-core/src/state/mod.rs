@@ -27,14 +27,15 @@ mod journal;
 mod last_verdict;
 mod lock;
 mod masked;
+mod session_dir;
 mod size_limit;
 mod sync;
 mod tail;
 mod write;
 
 pub use dir::{
-    CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, LoopDir, PROJECT_MARKER, SessionDir, StateDir, UNTOUCHED,
-    belongs_to_a_plan, is_in_use,
+    CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, StateDir, UNTOUCHED, belongs_to_a_plan,
+    is_in_use,
 };
 pub use event::{Event, HookFailure, Record};
 pub use git_folder::{
@@ -44,6 +45,7 @@ pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
+pub use session_dir::{LoopDir, SessionDir};
 pub use tail::last_lines;
 pub use write::{
     Cap, append_capped, append_line, in_the_way, keep_as_found, leads_elsewhere, open_log,

@@ -5,7 +5,7 @@ use ralph_core::config::{Config, Flag};
 use ralph_core::env::Env;
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::plan::{self, Next, Options};
-use ralph_core::settle::{self, Attempt, Outcome, Place, Recovered, Report};
+use ralph_core::settle::{self, Attempt, Onlooker, Outcome, Place, Recovered, Report};
 use ralph_core::state::{Journal, StateDir};
 use test_support::TestRepo;
 
@@ -57,7 +57,7 @@ impl Stage {
     }
 
     fn settle(&self, attempt: &Attempt) -> Outcome {
-        settle::settle(&self.place(), attempt, &Report::default(), &|| false).unwrap()
+        settle::settle(&self.place(), attempt, &Report::default(), Onlooker::default()).unwrap()
     }
 
     fn plan(&self) -> String {
@@ -127,7 +127,8 @@ fn the_agents_word_needs_checks_to_count_without_changes() {
         let stage = Stage::new(&flags);
         let attempt = stage.begin();
         let report = Report { claimed: true, ..Report::default() };
-        let outcome = settle::settle(&stage.place(), &attempt, &report, &|| false).unwrap();
+        let outcome =
+            settle::settle(&stage.place(), &attempt, &report, Onlooker::default()).unwrap();
         assert_eq!(matches!(outcome, Outcome::Done(_)), done);
         assert_eq!(stage.plan() != STORIES, done);
     }
@@ -412,7 +413,7 @@ fn a_commit_whose_bookkeeping_failed_is_not_made_twice() {
     let attempt = stage.begin();
     stage.test.write("greet.rs", "hello");
     stage.test.write(".ralph/events.jsonl/in-the-way", "so that nothing can be journaled");
-    settle::settle(&stage.place(), &attempt, &Report::default(), &|| false).unwrap_err();
+    settle::settle(&stage.place(), &attempt, &Report::default(), Onlooker::default()).unwrap_err();
     let head = stage.test.head();
     stage.test.remove(".ralph/events.jsonl");
     let Outcome::Done(done) = stage.settle(&attempt) else { panic!("it is done") };

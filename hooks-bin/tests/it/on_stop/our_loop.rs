@@ -169,6 +169,21 @@ fn a_session_that_outlived_its_loop_settles_nothing() {
 }
 
 #[test]
+fn a_session_that_met_the_usage_limit_in_the_middle_of_a_story_settles_nothing() {
+    let stage = stage(CONFIG);
+    work_on(&stage, "half.txt");
+    let mut input = super::payload("Stop-first");
+    input["session_id"] = "s1".into();
+    input["last_assistant_message"] = "Claude AI usage limit reached|1794830400".into();
+    assert_eq!(stage.send(&input).blocked, None);
+    assert_eq!(stage.allowed().0, "let_go");
+    assert_eq!(
+        (commits(&stage)[0].as_str(), attempt(&stage)),
+        ("plan", Some(("US-001".into(), 1)))
+    );
+}
+
+#[test]
 fn the_attempt_of_another_run_is_left_alone() {
     let stage = stage(CONFIG);
     let other = Stage { vars: vec![("RALPH_RUN".into(), "r2".into())], ..stage };

@@ -1,0 +1,175 @@
+//! The user's checks as a step of settling. They run what the agent wrote, so they have its hands: the
+//! plan, our folder and the branch are looked after once more when they have ended.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use super::attempt::Attempt;
+use super::changed::changed_files;
+use super::check::{Bench, Check, run_checks};
+use super::commit::set_branch;
+use super::procedure::{Place, SettleError};
+use super::repaired_plan::repair_after;
+use crate::git::{GitError, Position, Repo, Status};
+use crate::plan::Repaired;
+
+/// Who looks on while a story is settled.
+#[derive(Clone, Copy)]
+pub struct Onlooker<'a> {
+    /// Asked while checks and commit run: whether to stop.
+    pub stop: &'a dyn Fn() -> bool,
+    /// Called before the checks, if there are any.
+    pub checking: &'a dyn Fn(),
+    /// Called after them, whatever they did.
+    pub checked: &'a dyn Fn() -> io::Result<()>,
+}
+
+impl Default for Onlooker<'_> {
+    fn default() -> Self {
+        Self { stop: &|| false, checking: &|| (), checked: &|| Ok(()) }
+    }
+}
+
+/// What the checks left.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    pub(super) checks: Vec<Check>,
+    /// What they did besides, and what became of it.
+    pub(super) findings: Vec<String>,
+    /// Why the work cannot be committed any more, if it cannot.
+    pub(super) displaced: Option<String>,
+}
+
+/// What was there before the checks.
+pub(super) struct Before<'a> {
+    /// The plan.
+    pub(super) plan: &'a Repaired,
+    /// The commit that was checked out; the branch is that of the attempt.
+    pub(super) head: Option<String>,
+    /// The files that the attempt changed.
+    pub(super) files: &'a [PathBuf],
+}
+
+/// Runs the checks.
+pub(super) fn check(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    before: &Before<'_>,
+    onlooker: Onlooker<'_>,
+) -> Result<Checked, SettleError> {
+    let verify = &place.config.verify;
+    if verify.commands.is_empty() {
+        return Ok(Checked::default());
+    }
+    (onlooker.checking)();
+    let looks = looks_of(place.repo, before.files);
+    let bench = Bench { dir: place.root, run: place.run };
+    let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), onlooker.stop)?;
+    (onlooker.checked)()?;
+    // Without its rules git would see the state that is about to be written there.
+    place.state.prepare()?;
+    let stays = look_after(place, attempt, before, &looks)?;
+    let mut findings: Vec<String> = stays.finding.into_iter().collect();
+    findings.extend(repair_after(place, attempt, before.plan)?.iter().map(ToString::to_string));
+    Ok(Checked { checks, findings, displaced: stays.displaced })
+}
+
+/// What tells at once that a file was written or removed: its number, and when it was changed.
+type Looks = Option<(u64, i64, i64)>;
+
+fn looks_of(repo: &Repo, files: &[PathBuf]) -> Vec<Looks> {
+    let look = |file: &PathBuf| {
+        let found = fs_err::symlink_metadata(repo.top().join(file)).ok()?;
+        Some((found.ino(), found.mtime(), found.mtime_nsec()))
+    };
+    files.iter().map(look).collect()
+}
+
+/// Whether branch and work are what they were.
+#[derive(Default)]
+struct Stays {
+    finding: Option<String>,
+    displaced: Option<String>,
+}
+
+impl Stays {
+    fn displaced(why: impl Into<String>) -> Self {
+        Self { finding: None, displaced: Some(why.into()) }
+    }
+}
+
+/// Starts no git where the checks moved nothing.
+fn look_after(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    before: &Before<'_>,
+    looks: &[Looks],
+) -> Result<Stays, SettleError> {
+    let known = Position { branch: attempt.branch.clone(), commit: before.head.clone() };
+    if Position::of(place.repo).as_ref() != Some(&known) {
+        return go_back(place, attempt, before, &known);
+    }
+    // A check may put files in order; but a story is not done with nothing to commit.
+    let is_touched = looks_of(place.repo, before.files) != looks;
+    Ok(match is_touched && changed_files(place, attempt)?.is_empty() {
+        true => Stays::displaced("a check took all of the work away"),
+        false => Stays::default(),
+    })
+}
+
+/// Goes back to the branch that a check left. Commits that it made on the branch itself are part of
+/// the story.
+fn go_back(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    before: &Before<'_>,
+    known: &Position,
+) -> Result<Stays, SettleError> {
+    let repo = place.repo;
+    let now = Status::read(repo)?;
+    let elsewhere = now.branch.as_deref().unwrap_or("a detached HEAD").to_owned();
+    if now.branch == known.branch {
+        return Ok(match continues(repo, known.commit.as_deref(), now.head.as_deref())? {
+            true => Stays::default(),
+            false => Stays::displaced("a check left or rewrote the history of the branch"),
+        });
+    }
+    if now.head == known.commit {
+        set_branch(repo, attempt)?;
+    } else {
+        check_out(repo, known)?;
+    }
+    let now = Status::read(repo)?;
+    let is_back = now.branch == known.branch && now.head == known.commit;
+    if !is_back || changed_files(place, attempt)? != before.files {
+        return Ok(Stays::displaced(format!(
+            "a check switched to {elsewhere}, and the work is not as it was; a check has to leave \
+             the branch alone"
+        )));
+    }
+    let finding = Some(format!("switched to {elsewhere}; the branch is as it was"));
+    Ok(Stays { finding, displaced: None })
+}
+
+/// As the check has left it: what is uncommitted is carried along, or git refuses.
+fn check_out(repo: &Repo, known: &Position) -> Result<(), GitError> {
+    let tried = match (&known.branch, &known.commit) {
+        (Some(branch), _) => repo.git().run(&["checkout", "--quiet", branch, "--"]),
+        (None, Some(commit)) => repo.git().run(&["checkout", "--quiet", "--detach", commit, "--"]),
+        (None, None) => Ok(Vec::new()),
+    };
+    match tried {
+        // Whether we are back is looked at afterwards.
+        Err(GitError::Failed { .. }) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+fn continues(repo: &Repo, old: Option<&str>, new: Option<&str>) -> Result<bool, GitError> {
+    match (old, new) {
+        (None, _) => Ok(true),
+        (Some(_), None) => Ok(false),
+        (Some(old), Some(new)) => super::commit::is_ancestor(repo, old, new),
+    }
+}

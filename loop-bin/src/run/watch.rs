@@ -1,0 +1,115 @@
+//! The agent at work: what it could take from us or from the user is remembered while it runs, and
+//! put back when it has ended. What its end is worth is judged elsewhere.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ralph_core::fault;
+use ralph_core::git::{self, HeadWatch, Position, Stash};
+use ralph_core::settle::{self, Attempt};
+
+use super::keepsake::Keepsake;
+use super::refuge::{self, Refuge};
+use super::stage::Stage;
+use crate::agent::{AgentCommand, Run, Supervision, supervise};
+use crate::exit::Failure;
+use crate::terminal::Glimpse;
+
+/// What is remembered while an agent is at work; the files of our folder are kept by the stage.
+struct Safeguards {
+    refuge: Option<Refuge>,
+    stash: Stash,
+    settings: git::Settings,
+    /// Locks of git's that were there before.
+    locks: Vec<PathBuf>,
+}
+
+impl Stage {
+    /// Runs the agent with a prompt; what it prints goes to a log of its own. What it took from us
+    /// is put back.
+    pub(crate) fn watch_agent(
+        &mut self,
+        story: &str,
+        iteration: u64,
+        prompt: &str,
+    ) -> Result<Run, Failure> {
+        let budget = self.allowance.cost_usd.map(|(sum, _)| sum);
+        let command = AgentCommand {
+            line: self.options.applied_to(&self.config.agent.command, budget, self.state())?,
+            root: self.project.root().to_owned(),
+            vars: self.agent_variables(),
+        };
+        let log = self.open_log(story, iteration)?;
+        let interrupts = self.interrupts.clone();
+        let head = self.attempt.as_ref().map(|attempt| RefCell::new(self.watch_head(attempt)));
+        let watch = Supervision {
+            deadline: self.allowance.time.map(|(time, _)| time),
+            silence: self.config.agent.silence.limit(),
+            grace: Duration::from_secs(self.config.agent.grace.0),
+            interrupts: &interrupts,
+            log,
+            beat: &|| head.iter().for_each(|head| head.borrow_mut().look()),
+        };
+        let safeguards = self.take_safeguards();
+        let begun = Instant::now();
+        let run = supervise(&command, prompt, &watch, &mut |seen| {
+            self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
+        })?;
+        (watch.beat)();
+        fault::point("loop.agent-ended");
+        self.put_everything_back(safeguards)?;
+        Ok(run)
+    }
+
+    /// Remembers what an agent could take from us or from the user.
+    fn take_safeguards(&mut self) -> Safeguards {
+        self.keepsake = Keepsake::take(self.state());
+        let refuge = Refuge::open(&self.repo, self.project.root(), &self.keepsake);
+        if let Err(error) = &refuge {
+            self.view.warn(format!("no copy of the state could be made: {error}"));
+        }
+        let (stash, locks) = (Stash::remember(&self.repo), git::locks(&self.repo));
+        let settings = git::Settings::remember(&self.repo);
+        Safeguards { refuge: refuge.ok(), stash, settings, locks }
+    }
+
+    /// The order counts: with other settings git would answer for another folder, locks would be in
+    /// the way of everything else, nothing is done to a repository that was replaced, and the copy of
+    /// our state goes only when all of it is back.
+    fn put_everything_back(&mut self, safeguards: Safeguards) -> Result<(), Failure> {
+        let Safeguards { refuge, stash, settings, locks } = safeguards;
+        self.put_back_settings(&settings)?;
+        for lock in git::remove_dead_locks(&self.repo, &locks) {
+            let lock = lock.display();
+            self.view.warn(format!("removed {lock}, which the agent left and nobody holds"));
+        }
+        self.put_back_state("the agent")?;
+        settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
+        self.locks.take_again(&self.project, &self.repo)?;
+        drop(refuge);
+        refuge::remove(&self.repo)?;
+        self.put_back_refs("the agent removed it")?;
+        self.put_back_stash(&stash);
+        Ok(())
+    }
+
+    /// What the agent, or a check that runs what it wrote, took from us.
+    pub(super) fn put_back_state(&self, who: &str) -> std::io::Result<()> {
+        for path in self.keepsake.put_back(self.state(), &self.plan, || self.has_learned())? {
+            self.view.warn(format!("{who} changed or removed {path}; put back"));
+        }
+        for (path, kept) in self.keepsake.take_away_new(self.state(), || self.has_learned())? {
+            self.view.warn(format!(
+                "{who} made {path}, which is yours to make; it has no effect, and is kept as {kept}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// What an agent does to HEAD is told from what somebody does after its loop was killed.
+    fn watch_head(&self, attempt: &Attempt) -> HeadWatch {
+        let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
+        HeadWatch::begin(&self.repo, &attempt.run, &began)
+    }
+}
