@@ -217,7 +217,7 @@ fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
     let (test, client, before) = at_a_checkpoint(1);
     let repo = Repo::open(test.root()).unwrap();
     let state = StateDir::of_project(test.root());
-    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1")).unwrap();
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1"), None).unwrap();
     break_something(&test);
     let work = without_state(&test);
     assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
@@ -233,7 +233,7 @@ fn an_agent_that_outlived_its_loop_is_told_of_the_failure_and_nothing_is_taken_b
     let (test, client, _) = at_a_checkpoint(1);
     let repo = Repo::open(test.root()).unwrap();
     let state = StateDir::of_project(test.root());
-    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1")).unwrap();
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1"), None).unwrap();
     break_something(&test);
     let work = without_state(&test);
     let orphan = client.with("RALPH_RUN", "run-1");
@@ -243,7 +243,7 @@ fn an_agent_that_outlived_its_loop_is_told_of_the_failure_and_nothing_is_taken_b
     assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of the run run-1 has ended");
     // Another loop is at work by now: its checkpoint is not this agent's either.
     let _loop = Lock::take(&state.lock(), "the next loop").unwrap();
-    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-2")).unwrap();
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-2"), None).unwrap();
     test.write("src/lib.rs", "more broken");
     assert_eq!(orphan.bash_ended("pytest", 1, PYTEST_FAILED), None);
     assert_eq!(discarded(&repo).unwrap().len(), 0);
