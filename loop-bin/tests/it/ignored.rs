@@ -149,6 +149,21 @@ fn rules_of_a_failed_attempt_are_taken_back_with_it_and_hide_nothing_later() {
 }
 
 #[test]
+fn an_attempt_that_hides_all_of_its_work_is_taken_back_as_well() {
+    for hides in ["echo '*.rs' >>.git/info/exclude", "printf '.gitignore\\n*.rs\\n' >.gitignore"] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.git(["rm", "-q", ".gitignore"]);
+        stage.repo.commit_all("no rules");
+        let agent = format!("cat >/dev/null; echo new >new.rs; {hides}");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1", "--max-iterations", "1"]);
+        ran.ended(0).says("the agent changed nothing").says("rolled back");
+        assert_eq!((stage.exists("new.rs"), stage.exists(".gitignore")), (false, false), "{hides}");
+        assert!(!stage.read(".git/info/exclude").contains("*.rs"), "{hides}");
+        assert_eq!(stage.discarded(), 1);
+    }
+}
+
+#[test]
 fn rules_of_the_user_come_back_as_they_were_and_those_of_the_attempt_are_shown() {
     let stage = Stage::new("works", ONE);
     let mine = "# mine\n.env\n\n  # odd";

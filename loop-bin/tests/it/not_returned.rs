@@ -59,7 +59,7 @@ fn it_never_overwrites_what_is_there_and_the_advice_works() {
     let before = stage.repo.fingerprint();
     let ran = stage.run(&["undo", &id]);
     ran.ended(1).says("both.txt, gone.txt, new.txt; nothing was changed");
-    ran.says("the attempt had removed gone.txt, and so does `git rm -- <file>`");
+    ran.says("gone.txt had been removed, and `git rm -- <file>` does that again");
     let after = stage.repo.fingerprint();
     assert_eq!((after.index, after.status), (before.index, before.status));
     assert_eq!(stage.read("both.txt"), "agent\n");

@@ -1,5 +1,6 @@
 //! Rollback: how people and hooks return to a checkpoint, and what that discarded.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::brought::Brought;
@@ -60,7 +61,7 @@ pub enum RollbackError {
     },
     /// Files are not as they were, so nothing was brought back.
     #[error(
-        "work went on since that attempt was taken back, and these files are not as they were: \
+        "work went on since that was taken out of the tree, and these files are not as they were: \
          {files}; nothing was changed; {advice}"
     )]
     Conflicts {
@@ -138,7 +139,14 @@ pub fn rollback_changes(
 pub fn finish_interrupted(repo: &Repo, state: &StateDir) -> Result<bool, RollbackError> {
     let _lock = Lock::take_within(&state.rollback_lock(), "finishing a rollback", PATIENCE)?;
     let Some(target) = interrupted(repo).map_err(RestoreError::from)? else { return Ok(false) };
-    discard(repo, &target, None, "left by an interrupted rollback")?;
+    let mut spared = BTreeSet::new();
+    if let Target::Snapshot(attempt) = &target
+        && attempt.name.starts_with(REFS)
+    {
+        // It was an undo, which spares what has nothing to do with it.
+        spared = Brought::by(repo, attempt)?.unrelated(&Status::read(repo)?.changed);
+    }
+    discard(&repo.sparing(spared), &target, None, "left by an interrupted rollback")?;
     Ok(true)
 }
 

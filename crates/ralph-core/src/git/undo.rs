@@ -1,8 +1,9 @@
 //! Undo: brings back an attempt that a rollback took out of the tree.
 //!
 //! Where HEAD is as the rollback left it, everything comes back exactly, commits of the agent's
-//! included; uncommitted files that have nothing to do with the attempt stay. Elsewhere work went on since, so only the files come back that the attempt had changed,
-//! on top of what is checked out; HEAD, branches, index and all other files stay as they are.
+//! included; uncommitted files that have nothing to do with the attempt stay. Elsewhere work went
+//! on since, so only the files come back that the attempt had changed, on top of what is checked
+//! out; HEAD, branches, index and all other files stay as they are.
 //! A submodule in which nobody worked since goes back to its own part of the attempt.
 
 use std::collections::BTreeSet;
@@ -155,12 +156,12 @@ fn refusal(found: &Discarded, conflicts: &BTreeSet<PathBuf>, wanted: &[Change]) 
     if !changed.is_empty() {
         advice.push(format!(
             "`git diff HEAD {name} -- <file>` compares one, and `git checkout {name} -- <file>` \
-             takes the attempt's"
+             takes the one that is kept"
         ));
     }
     if !removed.is_empty() {
         let removed = named(&removed);
-        advice.push(format!("the attempt had removed {removed}, and so does `git rm -- <file>`"));
+        advice.push(format!("{removed} had been removed, and `git rm -- <file>` does that again"));
     }
     RollbackError::Conflicts { files: named(&all), advice: advice.join("; ") }
 }

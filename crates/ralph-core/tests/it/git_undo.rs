@@ -1,7 +1,7 @@
 //! Undo after work went on: the attempt's files come back, and nothing else moves.
 
-use ralph_core::git::{Checkpoint, Repo, RollbackError, rollback, undo};
-use ralph_core::state::StateDir;
+use ralph_core::git::{Checkpoint, Repo, RollbackError, finish_interrupted, rollback, undo};
+use ralph_core::state::{RESTORE_NOTE, StateDir};
 use test_support::{Fingerprint, TestRepo};
 
 struct Project {
@@ -179,4 +179,17 @@ fn no_branch_of_another_work_tree_is_touched() {
     assert!(project.undo(&name).unwrap().as_files);
     assert_eq!(refs(), before);
     assert_eq!(project.test.git(["branch", "--show-current"]).trim(), "main");
+}
+
+#[test]
+fn an_undo_that_was_interrupted_is_finished_and_spares_other_files_as_well() {
+    let project = Project::new(TestRepo::new());
+    let name = project.attempt(several_files);
+    project.test.write("mine.txt", "uncommitted\n");
+    project.test.write("a.txt", "an attempt\n");
+    let note = format!("snapshot {name} {}\n", project.test.head());
+    fs_err::write(project.repo.git_dir().join(RESTORE_NOTE), note).unwrap();
+    assert!(finish_interrupted(&project.repo, &project.state).unwrap());
+    assert_eq!(project.read("new/file.txt").as_deref(), Some("new\n"));
+    assert_eq!(project.read("mine.txt").as_deref(), Some("uncommitted\n"));
 }
