@@ -105,7 +105,8 @@ fn shell(stage: &Stage, script: &str) -> Result<Child> {
 /// Somebody holds the index for a while, or for ever.
 fn held_lock(stage: &Stage, for_ever: bool) -> Result<Vec<String>> {
     let lock = stage.path(".git/index.lock");
-    fs_err::write(&lock, "")?;
+    // Open for as long as it is held: one that nobody has open is taken for dead.
+    let held = fs_err::File::create(&lock)?;
     let begun = Instant::now();
     let child = stage.start(None)?;
     if !for_ever {
@@ -115,6 +116,7 @@ fn held_lock(stage: &Stage, for_ever: bool) -> Result<Vec<String>> {
         return Ok(oracle::after_the_end(stage, &ran));
     }
     let ran = stage.wait(child, begun)?;
+    drop(held);
     let mut found = oracle::after_a_kill(stage);
     if ran.code != Some(1) || !ran.said.contains("index.lock") {
         found.push(format!("it ended with {:?} and said {}", ran.code, ran.said));
