@@ -14,6 +14,9 @@ use crate::state;
 /// Stands for "no run" in a name.
 const NO_RUN: &str = "none";
 
+/// Where all of them are.
+const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
+
 /// Between the parts of a name.
 const SEPARATOR: char = '+';
 
@@ -78,8 +81,7 @@ fn name(stem: &str, run: Option<&str>, branch: Option<&str>) -> Option<String> {
 
 /// The snapshot that a name tells of, if it is one of these.
 pub(super) fn parse(name: &str, commit: &str) -> Option<Snapshot> {
-    let (_, last) = name.strip_prefix("refs/ralph/")?.rsplit_once('/')?;
-    let mut parts = last.split(SEPARATOR).skip(1);
+    let mut parts = name.strip_prefix(CHECKPOINTS)?.split(SEPARATOR).skip(1);
     let run = parts.next()?;
     let branch = parts.next().map(|branch| {
         ESCAPES.iter().rev().fold(branch.to_owned(), |text, (to, from)| text.replace(from, to))
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn other_names_tell_nothing_and_what_a_name_cannot_hold_gets_none() {
-        for other in [STEM, "refs/ralph/discarded/US-001/20260102-030405-678", "refs/heads/a+b+c"] {
+        for other in [STEM, "refs/ralph/discarded/run-1+aside", "refs/heads/a+b+c"] {
             assert_eq!(parse(other, "c0ffee"), None, "{other}");
         }
         assert_eq!(name(STEM, Some("a/b"), Some("main")), None);
