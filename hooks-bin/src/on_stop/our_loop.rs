@@ -8,7 +8,7 @@ use ralph_core::gate::{
     self, Cause, Course, LetGo, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
 };
 use ralph_core::plan;
-use ralph_core::settle::{self, Attempt, Check, Outcome, Place, Report};
+use ralph_core::settle::{self, Attempt, Check, Claim, Outcome, Place, Report};
 use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
 use ralph_core::transcript::Ending;
 
@@ -96,12 +96,21 @@ fn settled(
     place: &Place<'_>,
     attempt: &Attempt,
 ) -> Result<Settled, Failure> {
+    let claim = Claim::load(place.state, &attempt.story);
+    if let Some(why) = claim.as_ref().and_then(Claim::denial) {
+        return Ok(Settled::ForTheLoop(why));
+    }
+    if settle::is_marked_blocked(place, attempt) {
+        return Ok(Settled::ForTheLoop("the agent marked the story as blocked".to_owned()));
+    }
     let last = session.dirs().iter().find_map(LastVerdict::load);
     if let Some(unmet) = last.and_then(|last| gate::last_verdict(&last)) {
         return Ok(Settled::Failed(unmet.to_string()));
     }
-    let summary = session.call.input.last_assistant_message.clone();
-    let report = Report { summary, claimed: place.state.claim().exists(), ..Report::default() };
+    let said = session.call.input.last_assistant_message.clone();
+    let claimed = claim.map(|claim| claim.summary);
+    let summary = claimed.clone().filter(|summary| !summary.is_empty()).or(said);
+    let report = Report { summary, claimed: claimed.is_some(), ..Report::default() };
     Ok(match settle::settle(place, attempt, &report, &|| false)? {
         Outcome::Done(done) => {
             let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();

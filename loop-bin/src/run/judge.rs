@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use ralph_core::settle::{Claim, ClaimStatus};
 
 use super::allowance::Owner;
 use super::heard::FailedRun;
 use super::stage::Stage;
 use crate::agent::{Run, RunEnd};
-use crate::complete::{Claim, ClaimStatus};
 use crate::step::WorkEnd;
 
 /// How often in a row a usage limit is waited for that names no reset, or one that has passed: with
@@ -54,19 +54,13 @@ impl Stage {
                 None => WorkEnd::Quota(reset),
             };
         }
-        match claim {
-            Some(Claim { status: ClaimStatus::Blocked, summary, .. }) => {
-                return WorkEnd::Blocked(format!("the agent says: {summary}"));
-            }
-            Some(Claim { status: ClaimStatus::Partial, summary, .. }) => {
-                return WorkEnd::Failed(format!(
-                    "the agent says that a part is missing: {summary}"
-                ));
-            }
-            _ if marked_blocked => {
+        match claim.and_then(|claim| Some((claim.status, claim.denial()?))) {
+            Some((ClaimStatus::Partial, why)) => return WorkEnd::Failed(why),
+            Some((_, why)) => return WorkEnd::Blocked(why),
+            None if marked_blocked => {
                 return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
             }
-            _ => {}
+            None => {}
         }
         if let Some(why) = unusable(run) {
             return WorkEnd::Unusable(why);

@@ -4,11 +4,10 @@ use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::Plan;
 use ralph_core::project_plan;
-use ralph_core::settle::{self, Attempt, Recovered};
+use ralph_core::settle::{self, Attempt, Claim, Recovered};
 use ralph_core::state::{self, Record, StateDir};
 
 use super::stage::Stage;
-use crate::complete::Claim;
 use crate::exit::Failure;
 use crate::step::WorkEnd;
 use crate::terminal::counted;
@@ -52,7 +51,7 @@ impl Stage {
     pub(super) fn drop_untouched(&self, next: &Attempt, end: &WorkEnd) -> Result<bool, Failure> {
         let journal = self.journal();
         let is_untouched = *end == WorkEnd::Well
-            && Claim::load(self.state()).is_none_or(|claim| claim.story != next.story)
+            && Claim::load(self.state(), &next.story).is_none()
             && settle::changed_files(&self.place(&journal), next)?.is_empty();
         if is_untouched {
             settle::end(self.state())?;

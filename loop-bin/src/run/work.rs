@@ -9,7 +9,7 @@ use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Position, Stash};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
-use ralph_core::settle::{self, Attempt, Report};
+use ralph_core::settle::{self, Attempt, Claim, ClaimStatus, Report};
 use ralph_core::state;
 
 use super::allowance::Allowance;
@@ -19,7 +19,6 @@ use super::refuge::{self, Refuge};
 use super::session::SettledThere;
 use super::stage::Stage;
 use crate::agent::{AgentCommand, Run, Supervision, supervise};
-use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
 use crate::step::{Event, SentOnTo, Spent, State, WorkEnd};
 use crate::terminal::Glimpse;
@@ -100,7 +99,7 @@ impl Stage {
         for finding in &repaired.findings {
             self.view.warn(format!("the agent {finding}"));
         }
-        let claim = Claim::load(self.state()).filter(|claim| claim.story == attempt.story);
+        let claim = Claim::load(self.state(), &attempt.story);
         let marked = repaired.claimed == Some(ralph_core::plan::State::Blocked);
         let end = match (self.judge(run, claim.as_ref(), marked), left) {
             (WorkEnd::Well, Some(left)) => {

@@ -30,7 +30,8 @@ fn run(stage: &Stage, args: &[&str], tokens: u64, window: u64, half: &str) -> Ra
         .env("STOP_HOOK", hook("ralph-on-stop"))
         .env("STORY_TOKENS", tokens.to_string())
         .env("WINDOW", window.to_string())
-        .env("HALF", half);
+        .env("HALF", half)
+        .env("LOOP", LOOP);
     command.output().unwrap().into()
 }
 
@@ -100,14 +101,16 @@ fn work_that_is_half_done_when_the_context_is_full_is_handed_over() {
     }
 }
 
+/// The client asks the hook whether its agent may stop.
+const STOP: &str = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
+                    \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
+
 /// Settles US-001 in its session, is sent on to US-002 and ends there as `end` says.
 fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
-    let stop = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
-                \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
     let first = "[ $(cat .ralph/current-story) = US-001 ]";
     let agent = format!(
         "cat >/dev/null; {first} || {{ echo done >$(cat .ralph/current-story).txt; exit 0; }}; \
-         echo done >US-001.txt; {stop}; {end}"
+         echo done >US-001.txt; {STOP}; {end}"
     );
     run(stage, &[&["--stories-per-session", "3", "--agent", &agent], args].concat(), 0, 0, "")
 }
@@ -138,6 +141,23 @@ fn a_session_that_breaks_after_a_settled_story_is_a_failed_attempt_at_the_next()
         assert!(stage.progress().contains(&entry), "{}", stage.progress());
         assert!(stage.read(".ralph/guardrails.md").contains("- US-002: the agent"));
         assert_eq!((stage.discarded(), stage.plan()), (1, plan(2).replace("[ ]", "[x]")));
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
+    for (status, told, plan_after) in [
+        ("blocked", "US-001 is set aside: the agent says: no key", "- [!] US-001: Story 1\n"),
+        ("partial", "the agent says that a part is missing: no key", "- [!] US-001: Story 1\n"),
+    ] {
+        let stage = Stage::new("works", &plan(1));
+        let complete = format!("\"$LOOP\" complete US-001 --status {status} --summary 'no key'");
+        let agent = format!("cat >/dev/null; echo half >half.txt; {complete}; {STOP}");
+        let args = ["--stories-per-session", "3", "--attempts", "1", "--agent", &agent];
+        run(&stage, &args, 0, 0, "").ended(1).says(told);
+        assert_eq!((stage.plan().as_str(), stage.discarded()), (plan_after, 1), "{status}");
+        assert!(!stage.progress().contains("SUCCESS"), "{}", stage.progress());
         stage.is_clean();
     }
 }

@@ -41,6 +41,7 @@
 mod attempt;
 mod changed;
 mod check;
+mod claim;
 mod commit;
 mod interrupted;
 mod marker;
@@ -55,6 +56,7 @@ mod uncovered;
 pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
+pub use claim::{Claim, ClaimStatus, is_marked_blocked};
 pub use interrupted::{abandon, is_moved_since, is_settling};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
