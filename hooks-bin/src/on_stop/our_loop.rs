@@ -96,6 +96,13 @@ fn settled(
     place: &Place<'_>,
     attempt: &Attempt,
 ) -> Result<Settled, Failure> {
+    if let Some(began) = session.call.env.steering()
+        && began != settle::steering_fingerprint(place.state)
+    {
+        let why = "the settings or the lifecycle scripts are not those that the agent was started \
+                   with; nothing is settled by them";
+        return Ok(Settled::ForTheLoop(why.to_owned()));
+    }
     let claim = Claim::load(place.state, &attempt.story);
     if let Some(why) = claim.as_ref().and_then(Claim::denial) {
         return Ok(Settled::ForTheLoop(why));

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use ralph_core::config::{Config, KEYS, Key, Kind};
+use ralph_core::env::STEERING;
 use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Position, Stash};
 use ralph_core::plan::progress;
@@ -199,6 +200,7 @@ impl Stage {
             ("RALPH_RUN".to_owned(), self.run.clone()),
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
             ("PLAN_PATH".to_owned(), self.plan.to_string()),
+            (STEERING.to_owned(), settle::steering_fingerprint(self.state())),
         ];
         let settled = ["loop.plan", "loop.prd"];
         for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {

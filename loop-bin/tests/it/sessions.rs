@@ -163,6 +163,23 @@ fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
 }
 
 #[test]
+fn an_agent_that_empties_the_checks_settles_nothing_in_its_session() {
+    let stage = Stage::new("works", &plan(2));
+    let config = "[verify]\ncommands = [\"false\"]\n";
+    stage.repo.write(".ralph/config.toml", config);
+    stage.repo.commit_all("checks");
+    let agent = format!(
+        "cat >/dev/null; echo half >half.txt; echo '[verify]' >.ralph/config.toml; {STOP}; {STOP}"
+    );
+    let args = ["--stories-per-session", "3", "--attempts", "1", "--agent", &agent];
+    let ran = run(&stage, &args, 0, 0, "");
+    ran.ended(1).says("config.toml; put back").says("`false` failed with exit code 1");
+    assert_eq!(stage.plan(), plan(2).replace("[ ]", "[!]"));
+    assert_eq!((stage.read(".ralph/config.toml").as_str(), stage.subjects().len()), (config, 2));
+    stage.is_clean();
+}
+
+#[test]
 fn such_attempts_are_counted() {
     let stage = Stage::new("works", &plan(2));
     let ran = sent_on_and(&stage, "echo half >half.txt; exit 1", &["--attempts", "1"]);

@@ -51,6 +51,7 @@ mod procedure;
 mod recover;
 mod repaired_plan;
 mod repository;
+mod steering;
 mod uncovered;
 
 pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
@@ -64,3 +65,4 @@ pub use procedure::{
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_plan};
 pub use repository::refuse_replaced;
+pub use steering::steering_fingerprint;

@@ -1,7 +1,7 @@
 //! Several stories in one session of our own loop: settled as the loop settles them.
 
 use ralph_core::config::Config;
-use ralph_core::env::Env;
+use ralph_core::env::{Env, STEERING};
 use ralph_core::git::Repo;
 use ralph_core::plan::{self, Options};
 use ralph_core::settle::{self, Attempt, Claim, ClaimStatus, Place};
@@ -150,6 +150,23 @@ fn so_is_one_that_the_agent_marked_as_blocked() {
     stage.write(PLAN, &marked);
     left_for_the_loop(&stage, "the agent marked the story as blocked");
     assert_eq!(stage.read(PLAN), marked, "the loop reads it");
+}
+
+#[test]
+fn nothing_is_settled_by_settings_that_the_agent_has_changed() {
+    let config = CONFIG.replace("test ! -e broken", "test -e never");
+    let stage = stage(&config);
+    let began = settle::steering_fingerprint(&StateDir::of_project(stage.repo.root()));
+    let stage = stage.with(STEERING, began);
+    work_on(&stage, "one.txt");
+    stage.write(".ralph/config.toml", "[session]\nstories_per_session = \"auto\"\n");
+    left_for_the_loop(
+        &stage,
+        "the settings or the lifecycle scripts are not those that the agent was started with; \
+         nothing is settled by them",
+    );
+    stage.write(".ralph/config.toml", &config);
+    assert!(stage.stop("s1", false).unwrap().contains("is not done yet"), "the check is back");
 }
 
 fn left_for_the_loop(stage: &Stage, note: &str) {
