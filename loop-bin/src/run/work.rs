@@ -14,6 +14,7 @@ use ralph_core::settle::{self, Attempt, Claim, ClaimStatus, Report};
 use ralph_core::state;
 
 use super::allowance::Allowance;
+use super::handover::handed_over;
 use super::keepsake::Keepsake;
 use super::prepare::template;
 use super::refuge::{self, Refuge};
@@ -106,8 +107,10 @@ impl Stage {
             (WorkEnd::Well, Some(left)) => {
                 WorkEnd::Failed(format!("the agent left a {left} under way"))
             }
-            (WorkEnd::Well, None) if self.is_handoff(run) => WorkEnd::HandedOver(None),
-            (WorkEnd::Failed(why), None) if self.is_handoff(run) => WorkEnd::HandedOver(Some(why)),
+            (end, None) if self.is_handoff(run) => {
+                let claims = |claim: &Claim| claim.status == ClaimStatus::Success;
+                handed_over(end, claim.as_ref().is_some_and(claims) || repaired.claimed_done())
+            }
             (end, _) => end,
         };
         self.report = report_of(run, claim.as_ref());

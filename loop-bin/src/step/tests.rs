@@ -297,27 +297,32 @@ fn a_blocked_story_and_a_timeout_are_told_apart() {
 #[test]
 fn a_full_context_is_handed_over_without_the_loss_of_an_attempt() {
     let why = || "`make test` failed".to_owned();
-    let handed_over = || {
-        let mut path = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
-        path.push((Event::Settled(Settlement::Failed(why())), Action::HandOver(why())));
+    let handed_over = |path: &mut Vec<(Event, Action)>| {
         path.push((Event::HandedOver, Action::RunPostIteration(Outcome::Handoff)));
         path.push(again());
-        path
     };
+    let claimed = || one_iteration(WorkEnd::HandedOver(Handoff::Claimed), Action::Settle);
+    let failed = |action: Action| (Event::Settled(Settlement::Failed(why())), action);
     let mut now = state(|config| config.limits.attempts_per_story = 2);
-    now = check(now, handed_over());
-    now = check(now, handed_over());
+    let mut first = claimed();
+    first.push(failed(Action::HandOver(Some(why()))));
+    handed_over(&mut first);
+    now = check(now, first);
+    let unclaimed = || WorkEnd::HandedOver(Handoff::Unclaimed);
+    let mut second = one_iteration(unclaimed(), Action::HandOver(None));
+    handed_over(&mut second);
+    now = check(now, second);
     assert!(now.counters.attempts.is_empty());
-    // Not for ever, though.
-    let mut third = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
-    let vain = Action::RollBack(Outcome::Failed, why());
-    third.push((Event::Settled(Settlement::Failed(why())), vain));
+    // Not for ever, though: then the checks decide.
+    let mut third = one_iteration(unclaimed(), Action::Settle);
+    third.push(failed(Action::RollBack(Outcome::Failed, why())));
     now = check(now, third);
     assert_eq!(now.counters.attempts["US-001"], 1);
 
-    let too_long = WorkEnd::HandedOver(Some("prompt_too_long".into()));
-    check(state(|_| ()), one_iteration(too_long, Action::HandOver("prompt_too_long".into())));
-    let mut done = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
+    let too_long = WorkEnd::HandedOver(Handoff::Failed("prompt_too_long".into()));
+    let action = Action::HandOver(Some("prompt_too_long".into()));
+    check(state(|_| ()), one_iteration(too_long, action));
+    let mut done = claimed();
     done.push((Event::Settled(Settlement::Done), Action::RunPostIteration(Outcome::Success)));
     assert!(check(state(|_| ()), done).counters.handovers.is_empty());
 }

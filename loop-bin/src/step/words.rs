@@ -117,8 +117,8 @@ pub(crate) enum Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkEnd {
     Well,
-    /// The context was nearly full; with the reason if the agent could not even end well.
-    HandedOver(Option<String>),
+    /// The session ended because its context was nearly full.
+    HandedOver(Handoff),
     Failed(String),
     TimedOut(String),
     /// The agent says that a person is needed.
@@ -132,6 +132,18 @@ pub(crate) enum WorkEnd {
     StorySpent(String),
     /// It cannot work at all.
     Unusable(String),
+}
+
+/// What a session leaves behind that ended because its context was nearly full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Handoff {
+    /// A story that is done, as the agent says.
+    Claimed,
+    /// A story of which nobody said that it is done: checks that pass say no more than that what
+    /// was there before still works.
+    Unclaimed,
+    /// The agent could not even end well.
+    Failed(String),
 }
 
 /// How settling ended.
@@ -155,7 +167,8 @@ pub(crate) enum Action {
     RunAgent,
     Settle,
     RollBack(Outcome, String),
-    HandOver(String),
+    /// With what failed, if anything did.
+    HandOver(Option<String>),
     SetAside(String),
     RunPostIteration(Outcome),
     Wait(Option<i64>),

@@ -46,9 +46,11 @@ fn a_session_goes_on_until_its_context_is_full_and_a_fresh_one_follows() {
     let stage = Stage::new("obeys-stop-hook", &plan(5));
     // Nothing is known about the window at first; the usual one is full after three stories.
     let ran = run(&stage, &AUTO, 60_000, 100_000, "");
-    ran.ended(0).says("settled in the session: 2 stories").says("5 stories committed in 5");
+    ran.ended(0).says("settled in the session: 2 stories").says("5 stories committed in 8");
+    ran.says("US-003: the context is full; a fresh session goes on with it");
     let sessions = "session-0 US-001\nsession-0 US-002\nsession-0 US-003\n\
-                    session-1 US-004\nsession-1 US-005\n";
+                    session-1 US-003\nsession-1 US-004\n\
+                    session-2 US-004\nsession-2 US-005\nsession-3 US-005\n";
     assert_eq!(stage.note("sessions"), sessions);
     assert_eq!(stage.plan(), plan(5).replace("[ ]", "[x]"));
     assert_eq!((stage.subjects().len(), stage.discarded()), (6, 0));
@@ -56,10 +58,27 @@ fn a_session_goes_on_until_its_context_is_full_and_a_fresh_one_follows() {
     let window: serde_json::Value =
         serde_json::from_str(&stage.read(".ralph/context-window.json")).unwrap();
     assert_eq!((&window["model"], &window["tokens"]), (&"large".into(), &100_000.into()));
-    assert_eq!(handoffs(&stage), 2);
+    assert_eq!(handoffs(&stage), 3);
     assert!(stage.progress().contains("## Handoff - US-003\n"), "{}", stage.progress());
     assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 5);
     stage.is_clean();
+}
+
+#[test]
+fn a_story_that_nobody_calls_done_is_not_done_because_the_context_is_full() {
+    let half = Stage::new("obeys-stop-hook", &plan(1));
+    let args = ["--verify", "true", "--max-iterations", "1"];
+    run(&half, &args, 170_000, 1_000_000, "US-001").ended(0).says("finished (max_iterations)");
+    assert_eq!((half.plan(), half.discarded()), (plan(1), 1));
+    // Nothing failed, so nobody is told that it did.
+    assert!(!half.exists(".ralph/failure-context.log"));
+
+    let claimed = Stage::new("obeys-stop-hook", &plan(1));
+    let mut command = claimed.command(&args);
+    command.env("STOP_HOOK", hook("ralph-on-stop")).env("STORY_TOKENS", "170000");
+    command.env("WINDOW", "1000000").env("HALF", "").env("TICKS", "yes");
+    Ran::from(command.output().unwrap()).ended(0).says("finished (complete)");
+    assert_eq!((handoffs(&claimed), claimed.plan()), (1, plan(1).replace("[ ]", "[x]")));
 }
 
 #[test]
