@@ -162,11 +162,12 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
             state.count_failures(failures);
             worked(&mut state, end)
         }
-        Event::SettledInSession { stories, spent, exit_code, iteration, next } => {
+        Event::SettledInSession { stories, last, spent, exit_code, iteration, next } => {
             state.book(spent, exit_code);
             state.counters.commits += stories;
             state.counters.iteration = state.counters.iteration.max(iteration);
             let done = succeeded(&mut state);
+            state.story = Some(last);
             next.map_or(done, |next| sent_on(&mut state, next))
         }
         Event::Settled(settlement) => settled(&mut state, settlement),
@@ -247,6 +248,7 @@ fn worked(state: &mut State, end: WorkEnd) -> Action {
                 Handoff::Failed(why) => state.hand_over_or_in_vain(Outcome::Failed, why),
             }
         }
+        WorkEnd::NotBegun => Action::RunPostIteration(Outcome::Handoff),
         WorkEnd::Failed(why) => state.in_vain(Outcome::Failed, why),
         WorkEnd::TimedOut(why) => state.in_vain(Outcome::Timeout, why),
         WorkEnd::Spent(why) => {

@@ -9,7 +9,7 @@ use ralph_core::gate::{
 };
 use ralph_core::plan;
 use ralph_core::settle::{self, Attempt, Check, Claim, Outcome, Place, Report};
-use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
+use ralph_core::state::{Event, Journal, LastVerdict, Lock, LockError, Marks};
 use ralph_core::transcript::Ending;
 
 use super::continuation::{Answer, end_of, refused, send_on};
@@ -194,12 +194,28 @@ fn go_on(
         return Ok(refused(session, why, &story.id));
     }
     // Whose iteration it is, is the loop's to say: it takes up what was settled here.
-    settle::begin(place, &plan, story, attempt.iteration.saturating_add(1))?;
+    let iteration = attempt.iteration.saturating_add(1);
+    place.journal.append(&finished(attempt))?;
+    settle::begin(place, &plan, story, iteration)?;
+    let number = u32::try_from(iteration).unwrap_or(u32::MAX);
+    place.journal.for_story(&story.id).append(&Event::IterationStarted { iteration: number })?;
     if let Some(dir) = session.call.session() {
         note_on_disk(&dir, |blocks| blocks.sent_to(&session.who, &story.id));
     }
     let text = instruction(Some(told), &plan, story, standing, &Ticking::Us);
     Ok(Answer::Decided(send_on(session, text)))
+}
+
+/// The end of an iteration that is followed by another one in the same session. What the session
+/// cost is known at its end, and told with its last iteration.
+fn finished(attempt: &Attempt) -> Event {
+    Event::IterationFinished {
+        outcome: "success".to_owned(),
+        exit_code: None,
+        duration_s: attempt.seconds(),
+        tokens: None,
+        cost_usd: None,
+    }
 }
 
 /// Asks to hold the session back, whether for the same story or for the next one.

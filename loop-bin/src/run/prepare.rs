@@ -227,6 +227,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         abandoned: None,
         report: Report::default(),
         just_committed: Cell::new(None),
+        closed: Vec::new(),
         is_handed_over: false,
         allowance: Allowance::default(),
         outcome: None,

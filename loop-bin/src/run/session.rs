@@ -7,18 +7,29 @@ use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Claim, Recovered};
 use ralph_core::state::{self, Record, StateDir};
 
+use super::heard::OURS;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::step::WorkEnd;
-use crate::terminal::counted;
+use crate::terminal::{self, counted};
 
 /// What the stop hook settled in a session.
 pub(super) struct SettledThere {
     pub(super) stories: u64,
+    /// The one that was settled last.
+    pub(super) last: String,
     /// The number of the session's last iteration: each story that the hook gave out was one.
     pub(super) iteration: u64,
     /// The attempt that the hook began last, if it is still under way.
     pub(super) next: Option<Attempt>,
+}
+
+/// An iteration that the stop hook closed in the session, when it sent the agent on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Closed {
+    pub(crate) iteration: u64,
+    pub(crate) story: String,
+    pub(crate) seconds: f64,
 }
 
 impl Stage {
@@ -35,16 +46,44 @@ impl Stage {
         }
         // A hook that could not finish its bookkeeping may not have told the journal.
         let finished = u64::from(matches!(recovered, Recovered::Finished { .. }));
-        let stories = self.settled_in_iteration().max(finished);
+        let heard = self.heard();
+        let mut done = heard.iter().filter(|record| record.event == state::Event::StoryDone);
+        let newest = done.next();
+        let stories = (u64::from(newest.is_some()) + done.count() as u64).max(finished);
         if stories == 0 {
             return Ok(None);
         }
+        let newest = newest.and_then(|record| record.story.clone());
+        self.take_over_closed(attempt, &heard);
         let settled = counted(stories as usize, "story", "stories");
         self.view.line(format!("settled in the session: {settled}"));
         let next = on_disk.filter(|next| next.run == self.run);
         let last = attempt.iteration.saturating_add(stories.saturating_sub(1));
         let iteration = next.as_ref().map_or(last, |next| next.iteration);
-        Ok(Some(SettledThere { stories, iteration, next }))
+        let last = newest.unwrap_or_else(|| attempt.story.clone());
+        Ok(Some(SettledThere { stories, last, iteration, next }))
+    }
+
+    /// Notes the iterations that the stop hook closed, for `post_iteration`, and tells them to
+    /// whoever reads our events from the output.
+    fn take_over_closed(&mut self, attempt: &Attempt, heard: &[Record]) {
+        let mut iteration = attempt.iteration;
+        for record in heard.iter().rev().filter(|record| record.source != OURS) {
+            match &record.event {
+                state::Event::IterationFinished { duration_s, .. } => {
+                    let story = record.story.clone().unwrap_or_default();
+                    self.closed.push(Closed { iteration, story, seconds: *duration_s });
+                }
+                state::Event::IterationStarted { iteration: number } => {
+                    iteration = u64::from(*number);
+                }
+                state::Event::Committed { .. } | state::Event::StoryDone => {}
+                _ => continue,
+            }
+            if let (true, Ok(line)) = (self.config.run.json_events, serde_json::to_vec(record)) {
+                terminal::echo(&line);
+            }
+        }
     }
 
     /// The story that the session was sent on to and did not get to: not held against it.

@@ -51,39 +51,38 @@ impl Stage {
         };
         match self.settled_in_session(&attempt, &recovered)? {
             None => self.worked(&attempt, &run, left),
-            Some(SettledThere { stories, iteration, next }) => {
+            Some(SettledThere { stories, last, iteration, next }) => {
                 let next = match next {
                     None => {
                         self.take_back_afterthoughts(&attempt)?;
                         self.report = report_of(&run, None);
+                        // Only its name counts from here on: the last iteration is that story's.
+                        self.attempt = Some(Attempt { story: last.clone(), ..attempt });
                         None
                     }
-                    Some(next) => self.sent_on_to(next, attempt, &run, left)?,
+                    Some(next) => Some(self.sent_on_to(next, &run, left)?),
                 };
                 let (spent, exit_code) = (spent_by(&run), run.exit_code());
-                Ok(Event::SettledInSession { stories, spent, exit_code, iteration, next })
+                Ok(Event::SettledInSession { stories, last, spent, exit_code, iteration, next })
             }
         }
     }
 
-    /// The story that the session was sent on to; none if it did not begin with it.
+    /// The story that the session was sent on to, and what became of it.
     fn sent_on_to(
         &mut self,
         next: Attempt,
-        first: Attempt,
         run: &Run,
         left: Option<&'static str>,
-    ) -> Result<Option<SentOnTo>, Failure> {
+    ) -> Result<SentOnTo, Failure> {
         self.attempt = Some(next.clone());
-        match self.worked(&next, run, left)? {
+        let (end, failures) = match self.worked(&next, run, left)? {
             Event::Worked { end, failures, .. } if !self.drop_untouched(&next, &end)? => {
-                Ok(Some(SentOnTo { story: next.story, end, failures }))
+                (end, failures)
             }
-            _ => {
-                self.attempt = Some(first);
-                Ok(None)
-            }
-        }
+            _ => (WorkEnd::NotBegun, 0),
+        };
+        Ok(SentOnTo { story: next.story, end, failures })
     }
 
     /// What the agent's run is worth as an attempt at a story.

@@ -73,8 +73,14 @@ fn a_story_is_done_and_the_plan_complete() {
 #[test]
 fn stories_that_were_settled_in_the_session_count() {
     let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 7 };
-    let settled =
-        Event::SettledInSession { stories: 3, spent, exit_code: Some(1), iteration: 4, next: None };
+    let settled = Event::SettledInSession {
+        stories: 3,
+        last: "US-003".into(),
+        spent,
+        exit_code: Some(1),
+        iteration: 4,
+        next: None,
+    };
     let mut now = state(|_| ());
     now.counters.idle = 2;
     let now = check(now, vec![(settled, Action::RunPostIteration(Outcome::Success)), again()]);
@@ -87,6 +93,7 @@ fn the_last_story_of_a_session_is_an_attempt_like_others() {
     let next = |end| SentOnTo { story: "US-002".into(), end, failures: 0 };
     let settled = |end| Event::SettledInSession {
         stories: 1,
+        last: "US-001".into(),
         spent: Spent::default(),
         exit_code: Some(3),
         iteration: 2,
@@ -98,6 +105,9 @@ fn the_last_story_of_a_session_is_an_attempt_like_others() {
     assert_eq!((now.counters.commits, now.counters.attempts["US-002"]), (1, 1));
     assert_eq!(now.counters.last_exit_code, Some(3));
     check(state(|_| ()), vec![(settled(WorkEnd::Well), Action::Settle)]);
+    let left = Action::RunPostIteration(Outcome::Handoff);
+    let now = check(state(|_| ()), vec![(settled(WorkEnd::NotBegun), left), again()]);
+    assert!(now.counters.attempts.is_empty());
     let cut_short = Action::RollBack(Outcome::Timeout, why());
     check(state(|_| ()), vec![(settled(WorkEnd::StorySpent(why())), cut_short)]);
 }

@@ -68,9 +68,10 @@ pub(crate) enum Event {
     /// The agent ended; its story failed so often in this session.
     Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32>, failures: u64 },
     /// The stop hook settled stories in the agent's session; `next` is what it was sent on to and
-    /// did not get settled there.
+    /// did not get settled there, `last` what was settled last.
     SettledInSession {
         stories: u64,
+        last: String,
         spent: Spent,
         exit_code: Option<i32>,
         iteration: u64,
@@ -119,6 +120,8 @@ pub(crate) enum WorkEnd {
     Well,
     /// The session ended because its context was nearly full.
     HandedOver(Handoff),
+    /// A story that the session was sent on to, and that it left as it was.
+    NotBegun,
     Failed(String),
     TimedOut(String),
     /// The agent says that a person is needed.

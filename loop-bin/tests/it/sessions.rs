@@ -64,6 +64,52 @@ fn a_session_goes_on_until_its_context_is_full_and_a_fresh_one_follows() {
     stage.is_clean();
 }
 
+/// The iterations that the journal tells of, a word each.
+fn iterations(stage: &Stage) -> Vec<String> {
+    let journal = stage.read(".ralph/events.jsonl");
+    let lines = journal.lines().map(|line| serde_json::from_str(line).unwrap());
+    let told = lines.filter_map(|line: serde_json::Value| {
+        let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+        match text("event").strip_prefix("iteration_")? {
+            "started" => Some(format!("{} {} started", line["iteration"], text("story"))),
+            _ => Some(format!("{} {} {}", text("story"), text("outcome"), line["cost_usd"])),
+        }
+    });
+    told.collect()
+}
+
+#[test]
+fn each_story_of_a_session_is_an_iteration_for_the_journal_and_the_scripts() {
+    let note = "echo $RALPH_ITERATION $RALPH_STORY $RALPH_OUTCOME >>\"$AGENT_NOTES/scripts\"";
+    let started = ["1 US-001 started", "2 US-002 started", "3 US-003 started"];
+    for (stories, json) in [("3", false), ("auto", true)] {
+        let stage = Stage::new("obeys-stop-hook", &plan(3));
+        stage.script("next_iteration", note);
+        stage.script("post_iteration", note);
+        let args = ["--stories-per-session", stories, if json { "--json" } else { "--json=false" }];
+        let ran = run(&stage, &args, 10, 1_000_000, "");
+        let finished = ["US-001 success null", "US-002 success null", "US-003 success 0.1"];
+        let expected: Vec<&str> =
+            started.into_iter().zip(finished).flat_map(|(s, f)| [s, f]).collect();
+        assert_eq!(iterations(&stage), expected, "{stories}");
+        let scripts = "1\n1 US-001 success\n2 US-002 success\n3 US-003 success\n";
+        assert_eq!(stage.note("scripts"), scripts, "{stories}");
+        ran.ended(0);
+        if json {
+            assert_eq!(ran.out.matches("\"event\":\"iteration_finished\"").count(), 3);
+            assert_eq!(ran.out.matches("\"event\":\"story_done\"").count(), 3);
+        }
+    }
+}
+
+#[test]
+fn a_script_that_asks_for_the_end_after_a_story_of_a_session_is_heard() {
+    let stage = Stage::new("obeys-stop-hook", &plan(3));
+    stage.script("post_iteration", "[ $RALPH_STORY != US-001 ] || exit 2");
+    run(&stage, &["--stories-per-session", "2"], 10, 1_000_000, "").ended(3);
+    assert_eq!(stage.plan().matches("[x]").count(), 2);
+}
+
 #[test]
 fn a_story_that_nobody_calls_done_is_not_done_because_the_context_is_full() {
     let half = Stage::new("obeys-stop-hook", &plan(1));
@@ -149,7 +195,7 @@ fn a_session_that_breaks_after_a_settled_story_is_a_failed_attempt_at_the_next()
         let ran = sent_on_and(&stage, &end, &["--timeout", "2", "--grace", "1"]);
         ran.ended(0).says("settled in the session: 1 story").says(told);
         ran.says("US-002: rolled back 1 file; `ralph-loop undo");
-        let outcomes = format!("US-002 {outcome} {code}\nUS-002 success 0\n");
+        let outcomes = format!("US-001 success 0\nUS-002 {outcome} {code}\nUS-002 success 0\n");
         assert_eq!(stage.note("outcomes"), outcomes, "{end}");
         let journal = stage.read(".ralph/events.jsonl");
         let failed = format!(
@@ -212,6 +258,9 @@ fn a_story_that_the_session_was_sent_on_to_and_did_not_begin_is_not_held_against
     sent_on_and(&stage, "true", &["--attempts", "1"]).ended(0).says("2 stories committed");
     let journal = stage.read(".ralph/events.jsonl");
     assert!(!journal.contains("\"outcome\":\"no_changes\""), "{journal}");
+    let left =
+        ["1 US-001 started", "US-001 success null", "2 US-002 started", "US-002 handoff null"];
+    assert_eq!(iterations(&stage)[..4], left);
 }
 
 #[test]

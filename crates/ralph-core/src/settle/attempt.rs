@@ -6,6 +6,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::procedure::{Place, SettleError};
@@ -102,6 +103,12 @@ impl Attempt {
         content.push(b'\n');
         content.extend_from_slice(&self.plan_before);
         state::replace_soon(&state.attempt(), &content)
+    }
+
+    /// How many seconds ago it began, as far as the clock can tell.
+    pub fn seconds(&self) -> f64 {
+        let began = self.began.parse::<Timestamp>().ok();
+        began.map_or(0.0, |began| Timestamp::now().duration_since(began).as_secs_f64().max(0.0))
     }
 
     /// The plan as it was when the attempt began.
