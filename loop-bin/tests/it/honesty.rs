@@ -50,6 +50,23 @@ fn the_last_verdict_counts_whichever_session_gave_it() {
 }
 
 #[test]
+fn a_result_that_cannot_be_understood_is_no_success() {
+    let (unreadable, turns) = ("a result that cannot be understood", "error_max_turns");
+    for (result, told) in [
+        (r#"{"type":"result","subtype":"success","is_error":tr"#, unreadable),
+        (r#"{"type":"resul"#, unreadable),
+        (r#"{"type":"result","subtype":"error_max_turns","is_error":"true"}"#, turns),
+    ] {
+        let stage = Stage::new("works", ONE);
+        let init = r#"{"type":"system","subtype":"init","session_id":"s-1"}"#;
+        let agent = format!("cat >/dev/null; echo half >half.txt; echo '{init}'; echo '{result}'");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        ran.ended(1).says(&format!("the agent reports {told}"));
+        assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 1));
+    }
+}
+
+#[test]
 fn a_check_that_ticks_stories_ticks_none() {
     let stage = Stage::new("works", THREE);
     let agent =
