@@ -128,7 +128,7 @@ fn refuse_if_failed(story: &str, checks: &[Check]) -> Result<(), Refusal> {
             }
             Err(Refusal::CheckFailed {
                 story: story.to_owned(),
-                command: check.command.clone(),
+                command: check.name(),
                 verdict: check.verdict(),
                 output,
             })

@@ -143,7 +143,7 @@ fn settled(
 fn shown(check: Option<&Check>) -> String {
     check.map_or_else(String::new, |check| {
         let output = gate::last_lines(&check.output);
-        format!("`{}` {}; it printed:\n{output}", check.command, check.verdict())
+        format!("`{}` {}; it printed:\n{output}", check.name(), check.verdict())
     })
 }
 

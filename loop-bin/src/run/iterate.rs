@@ -102,7 +102,9 @@ impl Stage {
 
     pub(super) fn settle(&mut self) -> Result<Event, Failure> {
         let attempt = self.current()?;
-        let verify = self.config.verify.commands.join(", ");
+        let verify: Vec<String> =
+            self.config.verify.commands.iter().map(|command| settle::one_line(command)).collect();
+        let verify = verify.join(", ");
         let journal = self.journal();
         let announced = Cell::new(false);
         // Asked for the first time when there is something to check, and never if there is not.
@@ -294,7 +296,7 @@ pub(super) fn why_not(outcome: &settle::Outcome) -> String {
         settle::Outcome::Done(_) => String::new(),
         settle::Outcome::NothingChanged => "the agent changed nothing".to_owned(),
         settle::Outcome::CheckFailed(checks) => match checks.last() {
-            Some(check) => format!("`{}` {}\n{}", check.command, check.verdict(), check.output),
+            Some(check) => format!("`{}` {}\n{}", check.name(), check.verdict(), check.output),
             None => "a check failed".to_owned(),
         },
         settle::Outcome::TestsWeakened(what) => format!("the tests were weakened: {what}"),

@@ -1,6 +1,6 @@
 //! Never done without proof: failed verdicts, ticks that nobody checked, agents that get nowhere.
 
-use crate::sessions::hook;
+use crate::sessions::{STOP, hook};
 use crate::stage::{PLAN, Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
@@ -63,6 +63,26 @@ fn a_result_that_cannot_be_understood_is_no_success() {
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
         ran.ended(1).says(&format!("the agent reports {told}"));
         assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 1));
+    }
+}
+
+#[test]
+fn a_check_of_several_lines_fails_at_the_first_that_fails() {
+    let lines =
+        "[verify]\ncommands = [\"\"\"\necho unit tests; false\necho linter; true\n\"\"\"]\n";
+    let session = [STOP, STOP, STOP].join("; ");
+    for (args, agent) in [
+        (&[][..], "cat >/dev/null; echo x >x.txt".to_owned()),
+        (&["--stories-per-session", "2"], format!("cat >/dev/null; echo x >x.txt; {session}")),
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write(".ralph/config.toml", lines);
+        stage.repo.commit_all("checks");
+        let args = [args, &["--agent", &agent, "--attempts", "1"]].concat();
+        let mut command = stage.command(&args);
+        let ran: Ran = command.env("STOP_HOOK", hook("ralph-on-stop")).output().unwrap().into();
+        ran.ended(1).says("US-001: `echo unit tests; false … (2 lines)` failed with exit code 1");
+        assert_eq!(stage.plan(), "- [!] US-001: First\n");
     }
 }
 

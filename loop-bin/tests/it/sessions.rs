@@ -167,7 +167,7 @@ fn work_that_is_half_done_when_the_context_is_full_is_handed_over() {
 }
 
 /// The client asks the hook whether its agent may stop.
-const STOP: &str = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
+pub(crate) const STOP: &str = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
                     \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
 
 /// Settles US-001 in its session, is sent on to US-002 and ends there as `end` says.

@@ -27,6 +27,11 @@ impl Check {
         self.end == CheckEnd::Exited(Some(0))
     }
 
+    /// The command on one line, for messages.
+    pub fn name(&self) -> String {
+        one_line(&self.command)
+    }
+
     /// What became of it, in a few words.
     pub fn verdict(&self) -> String {
         match self.end {
@@ -36,6 +41,16 @@ impl Check {
             CheckEnd::TimedOut => "took too long".to_owned(),
             CheckEnd::Stopped => "was stopped".to_owned(),
         }
+    }
+}
+
+/// A check of several lines by its first one: messages and the progress have a line for each check.
+pub fn one_line(command: &str) -> String {
+    let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.count() {
+        0 => first.to_owned(),
+        more => format!("{first} … ({} lines)", more + 1),
     }
 }
 
@@ -92,6 +107,10 @@ fn run(
 #[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
 fn shell(dir: &Utf8Path, command: &str) -> Command {
     let mut shell = Command::new("sh");
+    // Otherwise only the last of several lines would count.
+    if command.trim().contains('\n') {
+        shell.arg("-e");
+    }
     shell.arg("-c").arg(command).current_dir(dir);
     shell
 }
@@ -116,6 +135,20 @@ mod tests {
         assert_eq!(failed.output, "out\nerr\n");
         assert!(check("true", None, false).passed());
         assert_eq!(check("kill -9 $$", None, false).end, CheckEnd::Exited(None));
+    }
+
+    #[test]
+    fn each_of_several_lines_must_succeed() {
+        let several = |lines: &str| check(lines, None, false);
+        let failed = several("\necho first; false\necho second\n");
+        assert_eq!((failed.passed(), failed.output.as_str()), (false, "first\n"));
+        assert_eq!(failed.name(), "echo first; false … (2 lines)");
+        for lines in ["true\ntrue\n", "if false\nthen exit 1\nfi", "false || true\n! false\n"] {
+            assert!(several(lines).passed(), "{lines}");
+        }
+        // On one line it is the user who says what counts.
+        assert!(several("false; true\n").passed());
+        assert_eq!(one_line("  cargo test\n"), "cargo test");
     }
 
     #[test]
