@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use ralph_core::config::{Config, KEYS, Key, Kind};
+use ralph_core::config::{self, Config, KEYS, Key, Kind};
 use ralph_core::env::STEERING;
 use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Position, Stash};
@@ -209,13 +209,11 @@ impl Stage {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
             let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
             let (Some(env), false) = (env, values.is_empty()) else { continue };
-            if *kind == Kind::List {
-                // The newline at the end keeps commas inside an item.
-                values.push("");
-            } else {
-                values.drain(..values.len() - 1);
-            }
-            vars.push(((*env).to_owned(), values.join("\n")));
+            let value = match kind {
+                Kind::List => config::as_variable(&values),
+                _ => values.pop().unwrap_or_default().to_owned(),
+            };
+            vars.push(((*env).to_owned(), value));
         }
         vars
     }
