@@ -69,6 +69,9 @@ fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
     if let Some(program) = &ground.missing_agent {
         warnings.push(format!("the agent `{program}` was not found: the run would be refused"));
     }
+    if let Some(missing) = &ground.missing_check {
+        warnings.push(format!("{missing}: the run would be refused"));
+    }
     warnings.extend(options.warning);
     let outlook = outlook::look(&ground.project, &ground.config)?;
     if !outlook.is_attempts && !Status::read(&ground.repo)?.is_clean(&ground.repo) {

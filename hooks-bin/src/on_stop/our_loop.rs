@@ -123,7 +123,11 @@ fn settled(
             let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
             Settled::Done(format!("{} is done (commit {commit}).", attempt.story))
         }
-        Outcome::CheckFailed(checks) => Settled::Failed(shown(checks.last())),
+        Outcome::CheckFailed(checks) => match checks.last().and_then(Check::needs) {
+            // Whether anything can be done about it is the loop's to say.
+            Some(program) => Settled::ForTheLoop(format!("a check needs `{program}`")),
+            None => Settled::Failed(shown(checks.last())),
+        },
         Outcome::NothingChanged => Settled::Failed("No file was changed for it.".to_owned()),
         Outcome::TestsWeakened(what) => {
             Settled::Failed(format!("The tests were weakened: {what}. Bring them back."))

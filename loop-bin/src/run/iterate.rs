@@ -11,7 +11,7 @@ use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Report};
 use ralph_core::state::{self, Id, StateDir};
 
-use super::prepare::named;
+use super::prepare::{NotReady, named};
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::step::{Choice, Event, Outcome, Settlement, State};
@@ -117,6 +117,11 @@ impl Stage {
         };
         let report = Report { time_left: self.time_left(), ..self.report.clone() };
         let outcome = settle::settle(&self.place(&journal), &attempt, &report, &stop)?;
+        if let settle::Outcome::CheckFailed(checks) = &outcome
+            && let Some(why) = self.lacks_program(checks)
+        {
+            return Ok(Event::Settled(Settlement::Impossible(why)));
+        }
         let settlement = match outcome {
             settle::Outcome::Done(done) => {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
@@ -147,6 +152,14 @@ impl Stage {
             },
         };
         Ok(Event::Settled(settlement))
+    }
+
+    /// What a check needs that no attempt can bring.
+    fn lacks_program(&self, checks: &[settle::Check]) -> Option<String> {
+        let check = checks.last()?;
+        let program = check.needs().map(str::to_owned)?;
+        let is_hopeless = !settle::finds_in_project(&self.path, self.project.root());
+        is_hopeless.then(|| NotReady::NoCheck { check: check.name(), program }.to_string())
     }
 
     /// Takes an attempt back, and writes down why, for the next one and for the user.
@@ -235,6 +248,7 @@ impl Stage {
         // One entry an iteration: this one tells of the last attempt as well.
         self.unlogged = None;
         self.log(&attempt, Status::Blocked, headline)?;
+        ralph_core::attempt::close_failure(self.state())?;
         self.view.warn(format!("{} is set aside: {headline}", attempt.story));
         Ok(Event::SetAside)
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ralph_core::settle::{Claim, ClaimStatus};
+use ralph_core::settle::{self, Claim, ClaimStatus};
 
 use super::allowance::Owner;
 use super::heard::FailedRun;
@@ -62,7 +62,7 @@ impl Stage {
             }
             None => {}
         }
-        if let Some(why) = unusable(run) {
+        if let Some(why) = unusable(run).filter(|_| !self.has_left_work()) {
             return WorkEnd::Unusable(why);
         }
         match &run.seen.verdict {
@@ -80,6 +80,15 @@ impl Stage {
             }
             None => WorkEnd::Well,
         }
+    }
+
+    /// Whether the attempt under way changed anything: then the agent was started, whatever else.
+    fn has_left_work(&self) -> bool {
+        let journal = self.journal();
+        let changed = |attempt| settle::changed_files(&self.place(&journal), attempt);
+        self.attempt
+            .as_ref()
+            .is_some_and(|attempt| changed(attempt).is_ok_and(|files| !files.is_empty()))
     }
 
     /// Why there is no point in waiting for the reset of a usage limit.
@@ -123,7 +132,8 @@ fn unusable(run: &Run) -> Option<String> {
         (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
             Some(format!("the agent's service refuses us: {}; log in and try again", verdict.text))
         }
-        (None, Some(126 | 127)) if run.seen.text.is_empty() => {
+        // The shell says why it could not start a program.
+        (None, Some(126 | 127)) if run.seen.text.is_empty() && !said.is_empty() => {
             Some(format!("the agent could not be started: {said}"))
         }
         _ => None,

@@ -56,7 +56,7 @@ mod uncovered;
 
 pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
 pub use changed::changed_files;
-pub use check::{Bench, Check, CheckEnd, RUN_MARK, one_line, run_checks};
+pub use check::{Bench, Check, CheckEnd, RUN_MARK, finds_in_project, one_line, run_checks};
 pub use claim::{Claim, ClaimStatus, is_marked_blocked};
 pub use interrupted::{abandon, is_moved_since, is_settling};
 pub use procedure::{
