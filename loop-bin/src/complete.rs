@@ -2,20 +2,15 @@
 //! has ended; a story that is said to be done is checked here first.
 
 use std::fmt::Write;
-use std::str::FromStr;
 
 use clap::{Arg, ArgMatches, Command};
 use ralph_core::env::Env;
-use ralph_core::settle::{self, Attempt, Bench, Check};
-use ralph_core::state::{self, StateDir};
-use serde::{Deserialize, Serialize};
+use ralph_core::settle::{self, Attempt, Bench, Check, Claim, ClaimStatus};
+use ralph_core::state::StateDir;
 
 use crate::exit::{Failure, Success};
 use crate::here;
 use crate::terminal::say;
-
-/// The version of the file's format.
-const VERSION: u32 = 1;
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,36 +18,6 @@ pub(crate) struct Request {
     story: String,
     status: ClaimStatus,
     summary: String,
-}
-
-/// What the agent says about its story.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ClaimStatus {
-    /// It is done.
-    Success,
-    /// A part of it is.
-    Partial,
-    /// A person is needed.
-    Blocked,
-}
-
-/// The agent's word, on disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Claim {
-    version: u32,
-    pub(crate) story: String,
-    pub(crate) status: ClaimStatus,
-    pub(crate) summary: String,
-    at: String,
-}
-
-impl Claim {
-    /// Reads it; none if there is none, or none that we understand.
-    pub(crate) fn load(state: &StateDir) -> Option<Self> {
-        let claim: Self = serde_json::from_slice(&fs_err::read(state.claim()).ok()?).ok()?;
-        (claim.version <= VERSION).then_some(claim)
-    }
 }
 
 /// Why the agent's word is not taken.
@@ -66,16 +31,12 @@ enum Refusal {
     CheckFailed { story: String, command: String, verdict: String, output: String },
 }
 
-impl FromStr for ClaimStatus {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "success" => Ok(Self::Success),
-            "partial" => Ok(Self::Partial),
-            "blocked" => Ok(Self::Blocked),
-            _ => Err("one of success, partial and blocked is wanted"),
-        }
+fn parse_status(text: &str) -> Result<ClaimStatus, &'static str> {
+    match text {
+        "success" => Ok(ClaimStatus::Success),
+        "partial" => Ok(ClaimStatus::Partial),
+        "blocked" => Ok(ClaimStatus::Blocked),
+        _ => Err("one of success, partial and blocked is wanted"),
     }
 }
 
@@ -93,7 +54,7 @@ pub(crate) fn command() -> Command {
             Arg::new("status")
                 .long("status")
                 .default_value("success")
-                .value_parser(ClaimStatus::from_str)
+                .value_parser(parse_status)
                 .help("success, partial or blocked"),
         )
         .arg(
@@ -130,15 +91,8 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         let checks = settle::run_checks(bench, &verify.commands, limit, &|| false)?;
         refuse_if_failed(&story.id, &checks)?;
     }
-    let claim = Claim {
-        version: VERSION,
-        story: story.id.clone(),
-        status: request.status,
-        summary: request.summary.clone(),
-        at: state::now(),
-    };
     project.own_state().prepare()?;
-    state::replace(&project.own_state().claim(), &serde_json::to_vec_pretty(&claim)?)?;
+    Claim::new(&story.id, request.status, &request.summary).save(project.own_state())?;
     say(match request.status {
         ClaimStatus::Success => {
             format!("{}: noted. End now; the loop commits and ticks.", story.id)
@@ -174,7 +128,7 @@ fn refuse_if_failed(story: &str, checks: &[Check]) -> Result<(), Refusal> {
             }
             Err(Refusal::CheckFailed {
                 story: story.to_owned(),
-                command: check.command.clone(),
+                command: check.name(),
                 verdict: check.verdict(),
                 output,
             })

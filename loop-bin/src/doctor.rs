@@ -13,6 +13,7 @@ use ralph_core::env::Env;
 use ralph_core::git::{Git, Repo, RepoError, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
+use ralph_core::settle::one_line;
 
 use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
@@ -163,7 +164,10 @@ fn checks(config: &Config) -> Finding {
         [] => Finding::Worth(
             "no verify commands are set; a story counts as done when the agent says so".to_owned(),
         ),
-        commands => Finding::Good(format!("verified by: {}", commands.join(", "))),
+        commands => {
+            let names: Vec<String> = commands.iter().map(|command| one_line(command)).collect();
+            Finding::Good(format!("verified by: {}", names.join(", ")))
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use ralph_core::config::{Config, Mode, RollbackOn};
 use ralph_core::env::Env;
 use ralph_core::git::Status;
 use ralph_core::plan::{Next, Plan};
+use ralph_core::settle::one_line;
 use ralph_core::state::LockError;
 use serde::Serialize;
 
@@ -67,6 +68,9 @@ fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
     let mut warnings = Vec::new();
     if let Some(program) = &ground.missing_agent {
         warnings.push(format!("the agent `{program}` was not found: the run would be refused"));
+    }
+    if let Some(missing) = &ground.missing_check {
+        warnings.push(format!("{missing}: the run would be refused"));
     }
     warnings.extend(options.warning);
     let outlook = outlook::look(&ground.project, &ground.config)?;
@@ -142,7 +146,9 @@ fn lines(prospect: &Prospect) -> Vec<String> {
     lines.extend(prospect.hooks.iter().map(|told| format!("Hooks     {told}")));
     match prospect.verify.as_slice() {
         [] => lines.push("Verify    nothing is set".to_owned()),
-        commands => lines.extend(commands.iter().map(|command| format!("Verify    {command}"))),
+        commands => {
+            lines.extend(commands.iter().map(|command| format!("Verify    {}", one_line(command))))
+        }
     }
     let rollback = match prospect.rollback {
         "never" => "never",

@@ -98,7 +98,7 @@ fn without_ticks(stage: &Stage, old: Option<&[u8]>, new: Vec<u8>) -> Result<Plan
 
 fn failure(stage: &Stage, run: &Run) -> Option<Finish> {
     match stage.judge(run, None, false) {
-        WorkEnd::Well | WorkEnd::HandedOver(_) => None,
+        WorkEnd::Well | WorkEnd::HandedOver(_) | WorkEnd::NotBegun => None,
         WorkEnd::Signalled(signal) => Some(Finish::Manual(signal)),
         WorkEnd::Spent(why) | WorkEnd::StorySpent(why) => Some(Finish::Budget(why)),
         WorkEnd::Quota(_) => {

@@ -94,7 +94,7 @@ impl Stage {
             Action::RunAgent => self.run_agent(state),
             Action::Settle => self.settle(),
             Action::RollBack(outcome, why) => self.roll_back(*outcome, why),
-            Action::HandOver(why) => self.hand_over(why),
+            Action::HandOver(why) => self.hand_over(why.as_deref()),
             Action::SetAside(why) => self.set_aside(why),
             Action::RunPostIteration(outcome) => self.run_post_iteration(state, *outcome),
             Action::Wait(reset) => Ok(self.wait(*reset)),

@@ -9,8 +9,8 @@ use crate::terminal::counted;
 use ralph_core::config::{self, Config};
 
 pub(crate) use words::{
-    Action, Choice, Counters, Event, Finish, Outcome, SentOnTo, Settlement, Signal, Spent, Wish,
-    WorkEnd,
+    Action, Choice, Counters, Event, Finish, Handoff, Outcome, SentOnTo, Settlement, Signal, Spent,
+    Wish, WorkEnd,
 };
 
 /// Where a run stands, and what it may still do.
@@ -132,14 +132,20 @@ impl State {
     /// A fresh session goes on with what is there. No attempt is lost by it, but it does not
     /// happen more often than attempts are allowed.
     fn hand_over_or_in_vain(&mut self, outcome: Outcome, why: String) -> Action {
+        match self.is_handed_over && self.may_hand_over() {
+            true => Action::HandOver(Some(why)),
+            false => self.in_vain(outcome, why),
+        }
+    }
+
+    /// Whether another session may go on with the story; counts it.
+    fn may_hand_over(&mut self) -> bool {
         let most = self.limits.attempts_per_story.max(1);
         let story = self.story.clone().unwrap_or_default();
         let count = self.counters.handovers.entry(story).or_default();
-        if !self.is_handed_over || *count >= most {
-            return self.in_vain(outcome, why);
-        }
-        *count += 1;
-        Action::HandOver(why)
+        let is_allowed = *count < most;
+        *count += u64::from(is_allowed);
+        is_allowed
     }
 
     fn roll_back_then(&mut self, pending: Pending, outcome: Outcome, why: &str) -> Action {
@@ -161,11 +167,12 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
             state.count_failures(failures);
             worked(&mut state, end)
         }
-        Event::SettledInSession { stories, shares, exit_code, iteration, next } => {
+        Event::SettledInSession { stories, last, shares, exit_code, iteration, next } => {
             state.book(shares, exit_code);
             state.count_commits(stories);
             state.counters.iteration = state.counters.iteration.max(iteration);
             let done = succeeded(&mut state);
+            state.story = Some(last);
             next.map_or(done, |next| sent_on(&mut state, next))
         }
         Event::Settled(settlement) => settled(&mut state, settlement),
@@ -239,13 +246,15 @@ fn announced(state: &mut State, wish: Wish) -> Action {
 fn worked(state: &mut State, end: WorkEnd) -> Action {
     match end {
         WorkEnd::Well => Action::Settle,
-        WorkEnd::HandedOver(why) => {
+        WorkEnd::HandedOver(handoff) => {
             state.is_handed_over = true;
-            match why {
-                None => Action::Settle,
-                Some(why) => state.hand_over_or_in_vain(Outcome::Failed, why),
+            match handoff {
+                Handoff::Unclaimed if state.may_hand_over() => Action::HandOver(None),
+                Handoff::Claimed | Handoff::Unclaimed => Action::Settle,
+                Handoff::Failed(why) => state.hand_over_or_in_vain(Outcome::Failed, why),
             }
         }
+        WorkEnd::NotBegun => Action::RunPostIteration(Outcome::Handoff),
         WorkEnd::Failed(why) => state.in_vain(Outcome::Failed, why),
         WorkEnd::TimedOut(why) => state.in_vain(Outcome::Timeout, why),
         WorkEnd::Spent(why) => {

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
+/// The variable of [`Env::steering`].
+pub const STEERING: &str = "RALPH_INTERNAL__STEERING";
+
 /// The environment: that of this process, or one made up for a test or an embedding program.
 #[derive(Debug, Clone)]
 pub struct Env {
@@ -74,6 +77,11 @@ impl Env {
     /// `RALPH_RUN`: set by the loop for its agent, so that hooks know whose session it is.
     pub fn run(&self) -> Option<String> {
         self.get("RALPH_RUN")
+    }
+
+    /// The loop's word to its agent's hooks: what steered the run when the agent was started.
+    pub fn steering(&self) -> Option<String> {
+        self.get(STEERING)
     }
 
     /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: after how many blocks in a row without a tool call the

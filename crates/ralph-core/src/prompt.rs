@@ -203,12 +203,20 @@ impl Values<'_> {
             "MAX_ITERATIONS" => self.max_iterations.to_string(),
             "SPEC_DIR" => self.spec_dir.to_owned(),
             "VERIFY" => {
-                let lines: Vec<String> =
-                    self.verify.iter().map(|command| format!("- `{command}`")).collect();
-                or_none(&lines.join("\n"))
+                let checks: Vec<String> = self.verify.iter().map(|check| shown(check)).collect();
+                or_none(&checks.join("\n"))
             }
             _ => String::new(),
         }
+    }
+}
+
+/// A check as the agent can run it itself.
+fn shown(check: &str) -> String {
+    let check = check.trim();
+    match check.contains('\n') {
+        false => format!("- `{check}`"),
+        true => format!("- each of these lines:\n```sh\n{check}\n```"),
     }
 }
 
@@ -242,6 +250,14 @@ mod tests {
         let expected = "id\ntitle\ndetails\nplan\nprogress path\nprogress\n(none)\n(none)\n2\n\
                         unlimited\n- `cargo test`\nspecs";
         assert_eq!(Template::parse(&text).unwrap().render(&values), expected);
+    }
+
+    #[test]
+    fn a_check_of_several_lines_is_shown_as_it_is_run() {
+        let verify = ["a\n".to_owned(), "\nb\nc\n".to_owned()];
+        let values = Values { verify: &verify, ..Values::default() };
+        let shown = Template::parse("{{VERIFY}}").unwrap().render(&values);
+        assert_eq!(shown, "- `a`\n- each of these lines:\n```sh\nb\nc\n```");
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn verify(session: &Session<'_>) -> Option<Unmet> {
     ) {
         Ok(checks) => {
             let failed = checks.last().filter(|check| !check.passed()).map(|check| FailedCheck {
-                command: check.command.clone(),
+                command: check.name(),
                 ended: check.verdict(),
                 output: check.output.clone(),
             });

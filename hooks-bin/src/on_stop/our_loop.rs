@@ -8,8 +8,8 @@ use ralph_core::gate::{
     self, Cause, Course, LetGo, Standing, StopStatus, Ticking, course, instruction, note_on_disk,
 };
 use ralph_core::plan;
-use ralph_core::settle::{self, Attempt, Check, Onlooker, Outcome, Place, Report};
-use ralph_core::state::{Journal, LastVerdict, Lock, LockError, Marks};
+use ralph_core::settle::{self, Attempt, Check, Claim, Onlooker, Outcome, Place, Report};
+use ralph_core::state::{Event, Journal, LastVerdict, Lock, LockError, Marks};
 use ralph_core::transcript::Ending;
 use ralph_core::usage_limit;
 
@@ -98,21 +98,37 @@ fn settled(
     place: &Place<'_>,
     attempt: &Attempt,
 ) -> Result<Settled, Failure> {
-    let summary = session.call.input.last_assistant_message.clone();
-    if summary.as_deref().and_then(usage_limit::message_alone).is_some() {
+    let said = session.call.input.last_assistant_message.clone();
+    if said.as_deref().and_then(usage_limit::message_alone).is_some() {
         // Whatever is there is half of the work, and the loop waits for the reset.
         return Ok(Settled::ForTheLoop(
             "the usage limit of the agent's service is reached".to_owned(),
         ));
     }
+    if let Some(began) = session.call.env.steering()
+        && began != settle::steering_fingerprint(place.state)
+    {
+        let why = "the settings or the lifecycle scripts are not those that the agent was started \
+                   with; nothing is settled by them";
+        return Ok(Settled::ForTheLoop(why.to_owned()));
+    }
+    let claim = Claim::load(place.state, &attempt.story);
+    if let Some(why) = claim.as_ref().and_then(Claim::denial) {
+        return Ok(Settled::ForTheLoop(why));
+    }
+    if settle::is_marked_blocked(place, attempt) {
+        return Ok(Settled::ForTheLoop("the agent marked the story as blocked".to_owned()));
+    }
     let last = session.dirs().iter().find_map(LastVerdict::load);
     if let Some(unmet) = last.and_then(|last| gate::last_verdict(&last)) {
         return Ok(Settled::Failed(unmet.to_string()));
     }
+    let claimed = claim.map(|claim| claim.summary);
+    let summary = claimed.clone().filter(|summary| !summary.is_empty()).or(said);
     let report = Report {
         summary,
         duration: attempt.age(),
-        claimed: place.state.claim().exists(),
+        claimed: claimed.is_some(),
         ..Report::default()
     };
     Ok(match settle::settle(place, attempt, &report, Onlooker::default())? {
@@ -120,7 +136,11 @@ fn settled(
             let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
             Settled::Done(format!("{} is done (commit {commit}).", attempt.story))
         }
-        Outcome::CheckFailed(checks) => Settled::Failed(shown(checks.last())),
+        Outcome::CheckFailed(checks) => match checks.last().and_then(Check::needs) {
+            // Whether anything can be done about it is the loop's to say.
+            Some(program) => Settled::ForTheLoop(format!("a check needs `{program}`")),
+            None => Settled::Failed(shown(checks.last())),
+        },
         Outcome::NothingChanged => Settled::Failed("No file was changed for it.".to_owned()),
         Outcome::TestsWeakened(what) => {
             Settled::Failed(format!("The tests were weakened: {what}. Bring them back."))
@@ -140,7 +160,7 @@ fn settled(
 fn shown(check: Option<&Check>) -> String {
     check.map_or_else(String::new, |check| {
         let output = gate::last_lines(&check.output);
-        format!("`{}` {}; it printed:\n{output}", check.command, check.verdict())
+        format!("`{}` {}; it printed:\n{output}", check.name(), check.verdict())
     })
 }
 
@@ -191,12 +211,28 @@ fn go_on(
         return Ok(refused(session, why, &story.id));
     }
     // Whose iteration it is, is the loop's to say: it takes up what was settled here.
-    settle::begin(place, &plan, story, attempt.iteration.saturating_add(1))?;
+    let iteration = attempt.iteration.saturating_add(1);
+    place.journal.append(&finished(attempt))?;
+    settle::begin(place, &plan, story, iteration)?;
+    let number = u32::try_from(iteration).unwrap_or(u32::MAX);
+    place.journal.for_story(&story.id).append(&Event::IterationStarted { iteration: number })?;
     if let Some(dir) = session.call.session() {
         note_on_disk(&dir, |blocks| blocks.sent_to(&session.who, &story.id));
     }
     let text = instruction(Some(told), &plan, story, standing, &Ticking::Us);
     Ok(Answer::Decided(send_on(session, text)))
+}
+
+/// The end of an iteration that is followed by another one in the same session. What the session
+/// cost is known at its end, and told with its last iteration.
+fn finished(attempt: &Attempt) -> Event {
+    Event::IterationFinished {
+        outcome: "success".to_owned(),
+        exit_code: None,
+        duration_s: attempt.seconds(),
+        tokens: None,
+        cost_usd: None,
+    }
 }
 
 /// Asks to hold the session back, whether for the same story or for the next one.

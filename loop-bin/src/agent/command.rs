@@ -83,7 +83,8 @@ pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
 
 /// Words that the shell knows by itself.
 fn is_builtin(word: &str) -> bool {
-    "cd exec eval set export unset if for while until case command true false umask ulimit trap . :"
+    "cd exec eval set export unset if for while until case command true false umask ulimit trap . : \
+     test echo printf read exit time type wait kill source let select function declare"
         .split(' ')
         .any(|known| known == word)
 }

@@ -1,5 +1,6 @@
 //! The agent: started, watched, understood and ended, together with everything it started.
 
+mod broken_result;
 mod child;
 mod client;
 mod command;

@@ -9,6 +9,8 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::broken_result;
+
 /// What is kept of plain text and of complaints.
 const KEPT: usize = 4 * 1024;
 
@@ -164,8 +166,17 @@ impl Seen {
         if !text.trim_start().starts_with('{') {
             self.doing = short(&text);
             keep_end(&mut self.text, &text);
-        } else if let Ok(line) = serde_json::from_str::<Line<'_>>(&text) {
-            self.event(line);
+        } else {
+            match serde_json::from_str::<Line<'_>>(&text) {
+                Ok(line) => self.event(line),
+                Err(_) => {
+                    let verdict = broken_result::judge(
+                        &text,
+                        self.session.is_some() && self.verdict.is_none(),
+                    );
+                    self.verdict = verdict.or(self.verdict.take());
+                }
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 
-use ralph_core::config::{KEYS, Key, Kind};
+use ralph_core::config::{self, KEYS, Key, Kind};
+use ralph_core::env::STEERING;
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
-use ralph_core::settle::Attempt;
+use ralph_core::settle::{self, Attempt};
 use ralph_core::state;
 
 use super::prepare::template;
@@ -24,19 +25,18 @@ impl Stage {
             ("RALPH_RUN".to_owned(), self.run.clone()),
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
             ("PLAN_PATH".to_owned(), self.plan.to_string()),
+            (STEERING.to_owned(), settle::steering_fingerprint(self.state())),
         ];
         let settled = ["loop.plan", "loop.prd"];
         for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
             let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
             let (Some(env), false) = (env, values.is_empty()) else { continue };
-            if *kind == Kind::List {
-                // The newline at the end keeps commas inside an item.
-                values.push("");
-            } else {
-                values.drain(..values.len() - 1);
-            }
-            vars.push(((*env).to_owned(), values.join("\n")));
+            let value = match kind {
+                Kind::List => config::as_variable(&values),
+                _ => values.pop().unwrap_or_default().to_owned(),
+            };
+            vars.push(((*env).to_owned(), value));
         }
         vars
     }

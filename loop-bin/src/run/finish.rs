@@ -58,6 +58,10 @@ impl Stage {
             self.tell(noted);
         }
         let counters = &state.counters;
+        if self.interrupts.signal().is_none() {
+            let reported = self.report_closed().map(drop);
+            self.tell(reported);
+        }
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
             ("FINISH_TYPE", finish.word().to_owned()),

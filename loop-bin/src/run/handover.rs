@@ -9,7 +9,7 @@ use ralph_core::state::Id;
 use super::stage::Stage;
 use crate::agent::Run;
 use crate::exit::Failure;
-use crate::step::Event;
+use crate::step::{Event, Handoff, WorkEnd};
 
 impl Stage {
     /// Whether the stop hook let the session go because its context was nearly full.
@@ -20,16 +20,19 @@ impl Stage {
     }
 
     /// Leaves the work where it is, and what is missing where the next session is told of it.
-    pub(super) fn hand_over(&mut self, why: &str) -> Result<Event, Failure> {
+    pub(super) fn hand_over(&mut self, why: Option<&str>) -> Result<Event, Failure> {
         let attempt = self.current()?;
         let journal = self.journal();
         settle::repair_plan(&self.place(&journal), &attempt)?;
-        let headline = why.lines().next().unwrap_or_default();
         let story = &attempt.story;
-        self.view.line(format!("{story}: {headline}"));
+        let mut reason = "handed over to a fresh session, with the work so far".to_owned();
+        if let Some(why) = why {
+            let headline = why.lines().next().unwrap_or_default();
+            self.view.line(format!("{story}: {headline}"));
+            reason.push_str(&format!(": {headline}"));
+            ralph_core::attempt::record_failure(self.state(), why)?;
+        }
         self.view.line(format!("{story}: the context is full; a fresh session goes on with it"));
-        ralph_core::attempt::record_failure(self.state(), why)?;
-        let reason = format!("handed over to a fresh session, with the work so far: {headline}");
         self.log(&attempt, Status::Interrupted, &reason)?;
         self.is_handed_over = true;
         Ok(Event::HandedOver)
@@ -72,5 +75,15 @@ impl Stage {
         if let Err(error) = window.save(self.state()) {
             self.view.warn(format!("the context window could not be written down: {error}"));
         }
+    }
+}
+
+/// What the end of a session is worth whose context was nearly full.
+pub(super) fn handed_over(end: WorkEnd, is_claimed: bool) -> WorkEnd {
+    match end {
+        WorkEnd::Well if is_claimed => WorkEnd::HandedOver(Handoff::Claimed),
+        WorkEnd::Well => WorkEnd::HandedOver(Handoff::Unclaimed),
+        WorkEnd::Failed(why) => WorkEnd::HandedOver(Handoff::Failed(why)),
+        other => other,
     }
 }

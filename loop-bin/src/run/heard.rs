@@ -9,6 +9,9 @@ use crate::agent::Run;
 /// How far back the journal is looked through for what happened in one iteration.
 const LINES: usize = 5_000;
 
+/// What the loop calls itself in the journal.
+pub(super) const OURS: &str = "ralph-loop";
+
 /// A test run that failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FailedRun {
@@ -19,15 +22,18 @@ pub(super) struct FailedRun {
 }
 
 impl Stage {
-    /// The records of this run since its iteration began, newest first.
+    /// The records of this run since the loop began an iteration, newest first. Those that the stop
+    /// hook began in the session since belong to it.
     pub(super) fn heard(&self) -> Vec<Record> {
-        let journal = Journal::new(self.state(), "ralph-loop").tail(LINES).unwrap_or_default();
+        let journal = Journal::new(self.state(), OURS).tail(LINES).unwrap_or_default();
         let ours =
             journal.into_iter().rev().filter(|record| record.run.as_ref() == Some(&self.run));
-        ours.take_while(|record| {
-            !matches!(record.event, Event::IterationStarted { .. } | Event::LoopStarted { .. })
-        })
-        .collect()
+        let is_begin = |record: &Record| {
+            let begun =
+                matches!(record.event, Event::IterationStarted { .. } | Event::LoopStarted { .. });
+            begun && record.source == OURS
+        };
+        ours.take_while(|record| !is_begin(record)).collect()
     }
 
     /// The stories that were settled in the iteration, and when; oldest first.

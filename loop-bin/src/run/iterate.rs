@@ -9,6 +9,7 @@ use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Onlooker, Report, named_files};
 use ralph_core::state::{self, Id, StateDir};
 
+use super::prepare::NotReady;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::step::{Choice, Event, Outcome, Settlement, State};
@@ -107,7 +108,9 @@ impl Stage {
         let attempt = self.current()?;
         let journal = self.journal();
         let checking = || {
-            let verify = self.config.verify.commands.join(", ");
+            let verify = &self.config.verify.commands;
+            let verify: Vec<String> = verify.iter().map(|check| settle::one_line(check)).collect();
+            let verify = verify.join(", ");
             self.view.line(format!("{}: checking with {verify}", attempt.story));
             self.view.waiting(&format!("{}  checking", attempt.story));
         };
@@ -119,6 +122,11 @@ impl Stage {
         let report = Report { time_left: self.time_left(), ..self.report.clone() };
         let outcome = settle::settle(&self.place(&journal), &attempt, &report, onlooker)?;
         self.locks.take_again(&self.project, &self.repo)?;
+        if let settle::Outcome::CheckFailed(checks) = &outcome
+            && let Some(why) = self.lacks_program(checks)
+        {
+            return Ok(Event::Settled(Settlement::Impossible(why)));
+        }
         let settlement = match outcome {
             settle::Outcome::Done(done) => {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
@@ -156,6 +164,14 @@ impl Stage {
             },
         };
         Ok(Event::Settled(settlement))
+    }
+
+    /// What a check needs that no attempt can bring.
+    fn lacks_program(&self, checks: &[settle::Check]) -> Option<String> {
+        let check = checks.last()?;
+        let program = check.needs().map(str::to_owned)?;
+        let is_hopeless = !settle::finds_in_project(&self.path, self.project.root());
+        is_hopeless.then(|| NotReady::NoCheck { check: check.name(), program }.to_string())
     }
 
     /// Takes an attempt back, and writes down why, for the next one and for the user.
@@ -243,6 +259,7 @@ impl Stage {
         // One entry an iteration: this one tells of the last attempt as well.
         self.unlogged = None;
         self.log(&attempt, Status::Blocked, headline)?;
+        ralph_core::attempt::close_failure(self.state())?;
         self.view.warn(format!("{} is set aside: {headline}", attempt.story));
         Ok(Event::SetAside)
     }
@@ -304,7 +321,7 @@ pub(super) fn why_not(outcome: &settle::Outcome) -> String {
         settle::Outcome::Done(_) => String::new(),
         settle::Outcome::NothingChanged => "the agent changed nothing".to_owned(),
         settle::Outcome::CheckFailed(checks) => match checks.last() {
-            Some(check) => format!("`{}` {}\n{}", check.command, check.verdict(), check.output),
+            Some(check) => format!("`{}` {}\n{}", check.name(), check.verdict(), check.output),
             None => "a check failed".to_owned(),
         },
         settle::Outcome::TestsWeakened(what) => format!("the tests were weakened: {what}"),

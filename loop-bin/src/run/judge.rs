@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use ralph_core::settle::{self, Claim, ClaimStatus};
 
 use super::allowance::Owner;
 use super::heard::FailedRun;
 use super::stage::Stage;
 use crate::agent::{Run, RunEnd};
-use crate::complete::{Claim, ClaimStatus};
 use crate::step::WorkEnd;
 
 /// How often in a row a usage limit is waited for that names no reset, or one that has passed: with
@@ -54,21 +54,15 @@ impl Stage {
                 None => WorkEnd::Quota(reset),
             };
         }
-        match claim {
-            Some(Claim { status: ClaimStatus::Blocked, summary, .. }) => {
-                return WorkEnd::Blocked(format!("the agent says: {summary}"));
-            }
-            Some(Claim { status: ClaimStatus::Partial, summary, .. }) => {
-                return WorkEnd::Failed(format!(
-                    "the agent says that a part is missing: {summary}"
-                ));
-            }
-            _ if marked_blocked => {
+        match claim.and_then(|claim| Some((claim.status, claim.denial()?))) {
+            Some((ClaimStatus::Partial, why)) => return WorkEnd::Failed(why),
+            Some((_, why)) => return WorkEnd::Blocked(why),
+            None if marked_blocked => {
                 return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
             }
-            _ => {}
+            None => {}
         }
-        if let Some(why) = unusable(run) {
+        if let Some(why) = unusable(run).filter(|_| !self.has_left_work()) {
             return WorkEnd::Unusable(why);
         }
         match &run.seen.verdict {
@@ -86,6 +80,15 @@ impl Stage {
             }
             None => WorkEnd::Well,
         }
+    }
+
+    /// Whether the attempt under way changed anything: then the agent was started, whatever else.
+    fn has_left_work(&self) -> bool {
+        let journal = self.journal();
+        let changed = |attempt| settle::changed_files(&self.place(&journal), attempt);
+        self.attempt
+            .as_ref()
+            .is_some_and(|attempt| changed(attempt).is_ok_and(|files| !files.is_empty()))
     }
 
     /// Why there is no point in waiting for the reset of a usage limit.
@@ -129,7 +132,8 @@ fn unusable(run: &Run) -> Option<String> {
         (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
             Some(format!("the agent's service refuses us: {}; log in and try again", verdict.text))
         }
-        (None, Some(126 | 127)) if run.seen.text.is_empty() => {
+        // The shell says why it could not start a program.
+        (None, Some(126 | 127)) if run.seen.text.is_empty() && !said.is_empty() => {
             Some(format!("the agent could not be started: {said}"))
         }
         _ => None,

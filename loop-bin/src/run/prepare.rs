@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use jiff::Timestamp;
 use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
@@ -29,7 +30,7 @@ use crate::{agent, aside, here, trust};
 
 /// Why a run does not begin.
 #[derive(Debug, thiserror::Error)]
-enum NotReady {
+pub(crate) enum NotReady {
     #[error(
         "there is uncommitted work: {files}; commit it (`git add -A && git commit`), stash it \
          (`git stash -u`), or start with --allow-dirty to have it kept aside and restored"
@@ -65,6 +66,11 @@ enum NotReady {
     Linked { path: String },
     #[error("uncommitted work could not be put back; make room for it and start again")]
     StillAside,
+    #[error(
+        "the check `{check}` needs `{program}`, which was not found; install it, or mend [verify] \
+         commands"
+    )]
+    NoCheck { check: String, program: String },
     #[error("the agent `{program}` was not found; install it, or name another with --agent")]
     NoAgent { program: String },
     #[error(
@@ -96,6 +102,8 @@ pub(crate) struct Ground {
     pub(crate) flags: Vec<Flag>,
     /// The agent's program, if it cannot be found.
     pub(crate) missing_agent: Option<String>,
+    /// A check that cannot pass because its program cannot be found.
+    pub(crate) missing_check: Option<NotReady>,
 }
 
 /// Finds everything and checks what can be checked without writing.
@@ -137,7 +145,20 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let path = env.get("PATH").unwrap_or_default();
     let missing = program.filter(|program| !agent::is_found(program, &path, project.root()));
     let missing_agent = missing.map(str::to_owned);
-    Ok(Ground { project, config, repo, plan, flags, missing_agent })
+    let missing_check = missing_check(&config, &path, project.root());
+    Ok(Ground { project, config, repo, plan, flags, missing_agent, missing_check })
+}
+
+/// A check whose program is found nowhere. What is named by a path may be a story's to make.
+fn missing_check(config: &Config, path: &str, root: &Utf8Path) -> Option<NotReady> {
+    if config.run.mode == Mode::Planning || settle::finds_in_project(path, root) {
+        return None;
+    }
+    config.verify.commands.iter().find_map(|line| {
+        let program = agent::program_of(line).filter(|program| !program.contains('/'))?;
+        let (check, program) = (settle::one_line(line), program.to_owned());
+        (!agent::is_found(&program, path, root)).then_some(NotReady::NoCheck { check, program })
+    })
 }
 
 /// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
@@ -190,6 +211,9 @@ pub(super) fn prepare(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     if let Some(program) = ground.missing_agent.clone() {
         return Err(NotReady::NoAgent { program }.into());
     }
+    if let Some(missing) = ground.missing_check {
+        return Err(missing.into());
+    }
     let mut stage = enter(env, ground)?;
     stage.wait_for_git_locks()?;
     stage.refuse_or_keep_aside()?;
@@ -198,7 +222,7 @@ pub(super) fn prepare(env: &Env, ground: Ground) -> Result<Stage, Failure> {
 
 /// Takes the locks, and takes over from a run that never got to its end.
 pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
-    let Ground { project, config, repo, plan, flags, missing_agent: _ } = ground;
+    let Ground { project, config, repo, plan, flags, missing_agent: _, missing_check: _ } = ground;
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
         None => project.own_state().plan(1),
@@ -229,6 +253,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         abandoned: None,
         report: Report::default(),
         just_committed: Cell::new(None),
+        closed: Vec::new(),
         is_handed_over: false,
         keepsake: Keepsake::default(),
         allowance: Allowance::default(),

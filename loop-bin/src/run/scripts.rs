@@ -104,6 +104,7 @@ impl Stage {
         outcome: Outcome,
     ) -> Result<Event, Failure> {
         self.end_iteration(state, outcome)?;
+        let wished = self.report_closed()?;
         let counters = &state.counters;
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
@@ -112,6 +113,26 @@ impl Stage {
             ("DURATION", format!("{:.0}", counters.last_duration_s)),
             ("OUTCOME", outcome.word().to_owned()),
         ];
-        Ok(Event::Reported(self.script("post_iteration", vars)?))
+        let wish = self.script("post_iteration", vars)?;
+        Ok(Event::Reported(if wished == Wish::Stop { wished } else { wish }))
+    }
+
+    /// Runs `post_iteration` for the iterations that the stop hook closed in the session. In the
+    /// session itself it would keep the agent waiting, and work on a tree that the agent holds.
+    pub(super) fn report_closed(&mut self) -> Result<Wish, Failure> {
+        let mut wished = Wish::GoOn;
+        for closed in std::mem::take(&mut self.closed) {
+            let vars = vec![
+                ("ITERATION", closed.iteration.to_string()),
+                ("STORY", closed.story),
+                ("EXIT_CODE", "0".to_owned()),
+                ("DURATION", format!("{:.0}", closed.seconds)),
+                ("OUTCOME", Outcome::Success.word().to_owned()),
+            ];
+            if self.script("post_iteration", vars)? == Wish::Stop {
+                wished = Wish::Stop;
+            }
+        }
+        Ok(wished)
     }
 }

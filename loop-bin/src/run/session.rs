@@ -5,18 +5,18 @@ use ralph_core::config::RollbackOn;
 use ralph_core::git;
 use ralph_core::plan::Plan;
 use ralph_core::project_plan;
-use ralph_core::settle::{self, Attempt, Recovered};
+use ralph_core::settle::{self, Attempt, Claim, Recovered};
 use ralph_core::state::{self, Record, StateDir};
 
 use super::finish::receipt;
+use super::heard::OURS;
 use super::shares::Course;
 use super::stage::Stage;
 use super::work::spent_by;
 use crate::agent::Run;
-use crate::complete::Claim;
 use crate::exit::Failure;
 use crate::step::{Spent, WorkEnd};
-use crate::terminal::counted;
+use crate::terminal::{self, counted};
 
 /// What the stop hook settled in a session.
 pub(super) struct SettledThere {
@@ -27,6 +27,14 @@ pub(super) struct SettledThere {
     pub(super) iteration: u64,
     /// The attempt that the hook began last, if it is still under way.
     pub(super) next: Option<Attempt>,
+}
+
+/// An iteration that the stop hook closed in the session, when it sent the agent on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Closed {
+    pub(crate) iteration: u64,
+    pub(crate) story: String,
+    pub(crate) seconds: f64,
 }
 
 impl Stage {
@@ -48,6 +56,8 @@ impl Stage {
         if stories == 0 {
             return Ok(None);
         }
+        let heard = self.heard();
+        self.take_over_closed(attempt, &heard);
         let told = counted(stories as usize, "story", "stories");
         self.view.line(format!("settled in the session: {told}"));
         let next = on_disk.filter(|next| next.run == self.run);
@@ -79,11 +89,33 @@ impl Stage {
         Ok(shares)
     }
 
+    /// Notes the iterations that the stop hook closed, for `post_iteration`, and tells them to
+    /// whoever reads our events from the output.
+    fn take_over_closed(&mut self, attempt: &Attempt, heard: &[Record]) {
+        let mut iteration = attempt.iteration;
+        for record in heard.iter().rev().filter(|record| record.source != OURS) {
+            match &record.event {
+                state::Event::IterationFinished { duration_s, .. } => {
+                    let story = record.story.clone().unwrap_or_default();
+                    self.closed.push(Closed { iteration, story, seconds: *duration_s });
+                }
+                state::Event::IterationStarted { iteration: number } => {
+                    iteration = u64::from(*number);
+                }
+                state::Event::Committed { .. } | state::Event::StoryDone => {}
+                _ => continue,
+            }
+            if let (true, Ok(line)) = (self.config.run.json_events, serde_json::to_vec(record)) {
+                terminal::echo(&line);
+            }
+        }
+    }
+
     /// The story that the session was sent on to and did not get to: not held against it.
     pub(super) fn drop_untouched(&self, next: &Attempt, end: &WorkEnd) -> Result<bool, Failure> {
         let journal = self.journal();
         let is_untouched = *end == WorkEnd::Well
-            && Claim::load(self.state()).is_none_or(|claim| claim.story != next.story)
+            && Claim::load(self.state(), &next.story).is_none()
             && settle::changed_files(&self.place(&journal), next)?.is_empty();
         if is_untouched {
             settle::end(self.state())?;

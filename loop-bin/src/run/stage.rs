@@ -13,8 +13,10 @@ use ralph_core::settle::{Attempt, Place, Report, progress_path};
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
+use super::heard::OURS;
 use super::keepsake::Keepsake;
 use super::record::Record;
+use super::session::Closed;
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
 use crate::locks::Locks;
@@ -48,6 +50,8 @@ pub(crate) struct Stage {
     /// The story whose attempt was forgotten, because the branch moved since it was interrupted.
     pub(crate) abandoned: Option<String>,
     pub(crate) report: Report,
+    /// Iterations that the stop hook closed in the session, and of which no script was told yet.
+    pub(crate) closed: Vec<Closed>,
     /// The story that was committed just now, for as long as nothing else ran since.
     pub(crate) just_committed: Cell<Option<Box<JustCommitted>>>,
     /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
@@ -80,7 +84,7 @@ impl Stage {
     pub(crate) fn journal(&self) -> Journal {
         let story = self.attempt.as_ref().map(|attempt| attempt.story.clone());
         let marks = Marks { run: Some(self.run.clone()), story, session: None };
-        let journal = Journal::new(self.state(), "ralph-loop").marked(marks);
+        let journal = Journal::new(self.state(), OURS).marked(marks);
         if self.config.run.json_events { journal.echoed(terminal::echo) } else { journal }
     }
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use ralph_core::config::Config;
 use ralph_core::git;
-use ralph_core::settle::{self, Attempt, Recovered, Report};
+use ralph_core::settle::{self, Attempt, Claim, ClaimStatus, Recovered, Report};
 
 use super::allowance::Allowance;
+use super::handover::handed_over;
 use super::session::SettledThere;
 use super::stage::Stage;
 use crate::agent::Run;
-use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
 use crate::step::{Event, SentOnTo, Spent, State, WorkEnd};
 
@@ -57,40 +57,37 @@ impl Stage {
         ended: &Ended,
     ) -> Result<Event, Failure> {
         let SettledThere { stories, settled, iteration, next } = there;
+        let last = settled.last().map_or_else(|| first.story.clone(), |(story, _)| story.clone());
         let next = match next {
             None => {
                 self.take_back_afterthoughts(first)?;
                 self.report = report_of(&ended.run, None);
+                // Only its name counts from here on: the last iteration is that story's.
+                self.attempt = Some(Attempt { story: last.clone(), ..first.clone() });
                 None
             }
-            Some(next) => self.sent_on_to(next, first, ended)?,
+            Some(next) => Some(self.sent_on_to(next, ended)?),
         };
-        let sent_to = next.as_ref().map(|next| next.story.as_str());
+        let begun = next.as_ref().filter(|next| next.end != WorkEnd::NotBegun);
+        let sent_to = begun.map(|next| next.story.as_str());
         let shares = self.share_out(first, &settled, sent_to, &ended.run)?;
-        if let Some((_, own)) = shares.last().filter(|_| next.is_some()) {
+        if let Some((_, own)) = shares.last().filter(|_| sent_to.is_some()) {
             self.report = shared(&self.report, *own);
         }
         let exit_code = ended.run.exit_code();
-        Ok(Event::SettledInSession { stories, shares, exit_code, iteration, next })
+        Ok(Event::SettledInSession { stories, last, shares, exit_code, iteration, next })
     }
 
-    /// The story that the session was sent on to; none if it did not begin with it.
-    fn sent_on_to(
-        &mut self,
-        next: Attempt,
-        first: &Attempt,
-        ended: &Ended,
-    ) -> Result<Option<SentOnTo>, Failure> {
+    /// The story that the session was sent on to, and what became of it.
+    fn sent_on_to(&mut self, next: Attempt, ended: &Ended) -> Result<SentOnTo, Failure> {
         self.attempt = Some(next.clone());
-        match self.worked(&next, ended)? {
+        let (end, failures) = match self.worked(&next, ended)? {
             Event::Worked { end, failures, .. } if !self.drop_untouched(&next, &end)? => {
-                Ok(Some(SentOnTo { story: next.story, end, failures }))
+                (end, failures)
             }
-            _ => {
-                self.attempt = Some(first.clone());
-                Ok(None)
-            }
-        }
+            _ => (WorkEnd::NotBegun, 0),
+        };
+        Ok(SentOnTo { story: next.story, end, failures })
     }
 
     /// What the agent's run is worth as an attempt at a story.
@@ -104,14 +101,16 @@ impl Stage {
         for finding in &repaired.findings {
             self.view.warn(format!("the agent {finding}"));
         }
-        let claim = Claim::load(self.state()).filter(|claim| claim.story == attempt.story);
+        let claim = Claim::load(self.state(), &attempt.story);
         let marked = repaired.claimed == Some(ralph_core::plan::State::Blocked);
         let end = match (self.judge(run, claim.as_ref(), marked), left) {
             (WorkEnd::Well, Some(left)) => {
                 WorkEnd::Failed(format!("the agent left a {left} under way"))
             }
-            (WorkEnd::Well, None) if self.is_handoff(run) => WorkEnd::HandedOver(None),
-            (WorkEnd::Failed(why), None) if self.is_handoff(run) => WorkEnd::HandedOver(Some(why)),
+            (end, None) if self.is_handoff(run) => {
+                let claims = |claim: &Claim| claim.status == ClaimStatus::Success;
+                handed_over(end, claim.as_ref().is_some_and(claims) || repaired.claimed_done())
+            }
             (end, _) => end,
         };
         self.report = report_of(run, claim.as_ref());

@@ -75,8 +75,14 @@ fn stories_that_were_settled_in_the_session_count() {
     let share = Spent { cost_usd: 0.5, seconds: 2.5, tokens: 3 };
     let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 6 };
     let shares = ["US-001", "US-002"].map(|story| (story.to_owned(), share)).to_vec();
-    let (exit_code, iteration) = (Some(1), 4);
-    let settled = Event::SettledInSession { stories: 3, shares, exit_code, iteration, next: None };
+    let settled = Event::SettledInSession {
+        stories: 3,
+        last: "US-003".into(),
+        shares,
+        exit_code: Some(1),
+        iteration: 4,
+        next: None,
+    };
     let mut now = state(|_| ());
     now.counters.idle = 2;
     let now = check(now, vec![(settled, Action::RunPostIteration(Outcome::Success)), again()]);
@@ -91,6 +97,7 @@ fn the_last_story_of_a_session_is_an_attempt_like_others() {
     let next = |end| SentOnTo { story: "US-002".into(), end, failures: 0 };
     let settled = |end| Event::SettledInSession {
         stories: 1,
+        last: "US-001".into(),
         shares: vec![],
         exit_code: Some(3),
         iteration: 2,
@@ -102,6 +109,9 @@ fn the_last_story_of_a_session_is_an_attempt_like_others() {
     assert_eq!((now.counters.commits, now.counters.attempts["US-002"]), (1, 1));
     assert_eq!(now.counters.last_exit_code, Some(3));
     check(state(|_| ()), vec![(settled(WorkEnd::Well), Action::Settle)]);
+    let left = Action::RunPostIteration(Outcome::Handoff);
+    let now = check(state(|_| ()), vec![(settled(WorkEnd::NotBegun), left), again()]);
+    assert!(now.counters.attempts.is_empty());
     let cut_short = Action::RollBack(Outcome::Timeout, why());
     check(state(|_| ()), vec![(settled(WorkEnd::StorySpent(why())), cut_short)]);
 }
@@ -301,27 +311,32 @@ fn a_blocked_story_and_a_timeout_are_told_apart() {
 #[test]
 fn a_full_context_is_handed_over_without_the_loss_of_an_attempt() {
     let why = || "`make test` failed".to_owned();
-    let handed_over = || {
-        let mut path = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
-        path.push((Event::Settled(Settlement::Failed(why())), Action::HandOver(why())));
+    let handed_over = |path: &mut Vec<(Event, Action)>| {
         path.push((Event::HandedOver, Action::RunPostIteration(Outcome::Handoff)));
         path.push(again());
-        path
     };
+    let claimed = || one_iteration(WorkEnd::HandedOver(Handoff::Claimed), Action::Settle);
+    let failed = |action: Action| (Event::Settled(Settlement::Failed(why())), action);
     let mut now = state(|config| config.limits.attempts_per_story = 2);
-    now = check(now, handed_over());
-    now = check(now, handed_over());
+    let mut first = claimed();
+    first.push(failed(Action::HandOver(Some(why()))));
+    handed_over(&mut first);
+    now = check(now, first);
+    let unclaimed = || WorkEnd::HandedOver(Handoff::Unclaimed);
+    let mut second = one_iteration(unclaimed(), Action::HandOver(None));
+    handed_over(&mut second);
+    now = check(now, second);
     assert!(now.counters.attempts.is_empty());
-    // Not for ever, though.
-    let mut third = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
-    let vain = Action::RollBack(Outcome::Failed, why());
-    third.push((Event::Settled(Settlement::Failed(why())), vain));
+    // Not for ever, though: then the checks decide.
+    let mut third = one_iteration(unclaimed(), Action::Settle);
+    third.push(failed(Action::RollBack(Outcome::Failed, why())));
     now = check(now, third);
     assert_eq!(now.counters.attempts["US-001"], 1);
 
-    let too_long = WorkEnd::HandedOver(Some("prompt_too_long".into()));
-    check(state(|_| ()), one_iteration(too_long, Action::HandOver("prompt_too_long".into())));
-    let mut done = one_iteration(WorkEnd::HandedOver(None), Action::Settle);
+    let too_long = WorkEnd::HandedOver(Handoff::Failed("prompt_too_long".into()));
+    let action = Action::HandOver(Some("prompt_too_long".into()));
+    check(state(|_| ()), one_iteration(too_long, action));
+    let mut done = claimed();
     done.push((Event::Settled(Settlement::Done), Action::RunPostIteration(Outcome::Success)));
     assert!(check(state(|_| ()), done).counters.handovers.is_empty());
 }

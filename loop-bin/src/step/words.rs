@@ -72,9 +72,11 @@ pub(crate) enum Event {
     /// The agent ended; its story failed so often in this session.
     Worked { end: WorkEnd, spent: Spent, exit_code: Option<i32>, failures: u64 },
     /// The stop hook settled stories in the agent's session; `next` is what it was sent on to and
-    /// did not get settled there. What each of them cost is its share of the session.
+    /// did not get settled there, `last` what was settled last. What each of them cost is its share
+    /// of the session.
     SettledInSession {
         stories: u64,
+        last: String,
         shares: Vec<(String, Spent)>,
         exit_code: Option<i32>,
         iteration: u64,
@@ -121,8 +123,10 @@ pub(crate) enum Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkEnd {
     Well,
-    /// The context was nearly full; with the reason if the agent could not even end well.
-    HandedOver(Option<String>),
+    /// The session ended because its context was nearly full.
+    HandedOver(Handoff),
+    /// A story that the session was sent on to, and that it left as it was.
+    NotBegun,
     Failed(String),
     TimedOut(String),
     /// The agent says that a person is needed.
@@ -136,6 +140,18 @@ pub(crate) enum WorkEnd {
     StorySpent(String),
     /// It cannot work at all.
     Unusable(String),
+}
+
+/// What a session leaves behind that ended because its context was nearly full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Handoff {
+    /// A story that is done, as the agent says.
+    Claimed,
+    /// A story of which nobody said that it is done: checks that pass say no more than that what
+    /// was there before still works.
+    Unclaimed,
+    /// The agent could not even end well.
+    Failed(String),
 }
 
 /// How settling ended.
@@ -159,7 +175,8 @@ pub(crate) enum Action {
     RunAgent,
     Settle,
     RollBack(Outcome, String),
-    HandOver(String),
+    /// With what failed, if anything did.
+    HandOver(Option<String>),
     SetAside(String),
     RunPostIteration(Outcome),
     Wait(Option<i64>),

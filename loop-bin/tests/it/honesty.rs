@@ -1,6 +1,6 @@
 //! Never done without proof: failed verdicts, ticks that nobody checked, agents that get nowhere.
 
-use crate::sessions::hook;
+use crate::sessions::{STOP, hook};
 use crate::stage::{PLAN, Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
@@ -47,6 +47,98 @@ fn the_last_verdict_counts_whichever_session_gave_it() {
     let other = Stage::new("works", ONE);
     let runs = [test_run("s-1", true), test_run("s-2", false)];
     run_plain(&other, &runs, &["--attempts", "1"]).ended(1).says("the last test run failed");
+}
+
+#[test]
+fn a_result_that_cannot_be_understood_is_no_success() {
+    let (unreadable, turns) = ("a result that cannot be understood", "error_max_turns");
+    for (result, told) in [
+        (r#"{"type":"result","subtype":"success","is_error":tr"#, unreadable),
+        (r#"{"type":"resul"#, unreadable),
+        (r#"{"type":"result","subtype":"error_max_turns","is_error":"true"}"#, turns),
+    ] {
+        let stage = Stage::new("works", ONE);
+        let init = r#"{"type":"system","subtype":"init","session_id":"s-1"}"#;
+        let agent = format!("cat >/dev/null; echo half >half.txt; echo '{init}'; echo '{result}'");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        ran.ended(1).says(&format!("the agent reports {told}"));
+        assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 1));
+    }
+}
+
+#[test]
+fn a_check_of_several_lines_fails_at_the_first_that_fails() {
+    let lines =
+        "[verify]\ncommands = [\"\"\"\necho unit tests; false\necho linter; true\n\"\"\"]\n";
+    let session = [STOP, STOP, STOP].join("; ");
+    for (args, agent) in [
+        (&[][..], "cat >/dev/null; echo x >x.txt".to_owned()),
+        (&["--stories-per-session", "2"], format!("cat >/dev/null; echo x >x.txt; {session}")),
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write(".ralph/config.toml", lines);
+        stage.repo.commit_all("checks");
+        let args = [args, &["--agent", &agent, "--attempts", "1"]].concat();
+        let mut command = stage.command(&args);
+        let ran: Ran = command.env("STOP_HOOK", hook("ralph-on-stop")).output().unwrap().into();
+        ran.ended(1).says("US-001: `echo unit tests; false … (2 lines)` failed with exit code 1");
+        assert_eq!(stage.plan(), "- [!] US-001: First\n");
+    }
+}
+
+#[test]
+fn a_check_without_its_program_is_refused_before_anything_is_spent() {
+    let stage = Stage::new("works", ONE);
+    let check = ["--verify", "no-such-program --all"];
+    let told = "the check `no-such-program --all` needs `no-such-program`, which was not found";
+    stage.run(&check).ended(1).says(told);
+    stage.run(&[&check[..], &["--dry-run"]].concat()).ended(0).says("the run would be refused");
+    assert_eq!((stage.plan().as_str(), stage.exists(".ralph/PRD-1/progress.md")), (ONE, false));
+
+    // Where the shell alone can tell, the first attempt does.
+    let late = ["--verify", "cd . && no-such-program"];
+    for session in [&[][..], &["--stories-per-session", "2"]] {
+        let agent = format!("cat >/dev/null; echo x >x.txt; {STOP}");
+        let args = [&late[..], session, &["--agent", &agent]].concat();
+        let mut command = stage.command(&args);
+        let ran: Ran = command.env("STOP_HOOK", hook("ralph-on-stop")).output().unwrap().into();
+        ran.ended(1).says("needs `no-such-program`, which was not found").says("finished (error)");
+        assert_eq!(stage.plan(), ONE);
+        assert_eq!(stage.progress().matches("## Iteration").count(), 1, "{}", stage.progress());
+        fs_err::remove_file(stage.repo.root().join(".ralph/PRD-1/progress.md")).unwrap();
+    }
+}
+
+#[test]
+fn a_check_that_a_story_is_to_make_fails_like_others_until_it_is_there() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat >/dev/null; [ -e again ] && printf '#!/bin/sh\n' >test.sh && chmod +x test.sh; \
+                 echo x >>x.txt; echo >again";
+    let args = ["--agent", agent, "--verify", "./test.sh", "--rollback", "never"];
+    stage.run(&args).ended(0).says("failed with exit code 127").says("US-001 done");
+}
+
+#[test]
+fn an_agent_that_worked_was_started_whatever_its_exit_code_is() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat >/dev/null; echo an hour of work >work.txt; exit 127";
+    let ran = stage.run(&["--agent", agent, "--attempts", "1"]);
+    ran.ended(1).says("US-001: the agent ended with exit code 127");
+    assert!(!ran.out.contains("could not be started") && !ran.err.contains("could not be started"));
+    assert_eq!(stage.discarded(), 1);
+}
+
+#[test]
+fn the_failure_of_a_story_that_was_set_aside_is_not_told_to_the_next() {
+    let stage = Stage::new("works", THREE);
+    let agent = "cat >\"$AGENT_NOTES/prompt-$(cat .ralph/current-story)\"; \
+                 echo x >$(cat .ralph/current-story).txt";
+    let check = "echo BOOM-OF-US-001; test ! -f US-001.txt";
+    let args = ["--agent", agent, "--verify", check, "--attempts", "1", "--max-iterations", "2"];
+    stage.run(&args).ended(0).says("US-001 is set aside").says("US-002 done");
+    let prompt = stage.note("prompt-US-002");
+    assert!(prompt.contains("# What failed last time\n\n(none)\n"), "{prompt}");
+    assert!(stage.note("prompt-US-001").contains("# What failed last time\n\n(none)\n"));
 }
 
 #[test]

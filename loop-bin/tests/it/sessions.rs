@@ -30,7 +30,8 @@ fn run(stage: &Stage, args: &[&str], tokens: u64, window: u64, half: &str) -> Ra
         .env("STOP_HOOK", hook("ralph-on-stop"))
         .env("STORY_TOKENS", tokens.to_string())
         .env("WINDOW", window.to_string())
-        .env("HALF", half);
+        .env("HALF", half)
+        .env("LOOP", LOOP);
     command.output().unwrap().into()
 }
 
@@ -45,9 +46,11 @@ fn a_session_goes_on_until_its_context_is_full_and_a_fresh_one_follows() {
     let stage = Stage::new("obeys-stop-hook", &plan(5));
     // Nothing is known about the window at first; the usual one is full after three stories.
     let ran = run(&stage, &AUTO, 60_000, 100_000, "");
-    ran.ended(0).says("settled in the session: 2 stories").says("5 stories committed in 5");
+    ran.ended(0).says("settled in the session: 2 stories").says("5 stories committed in 8");
+    ran.says("US-003: the context is full; a fresh session goes on with it");
     let sessions = "session-0 US-001\nsession-0 US-002\nsession-0 US-003\n\
-                    session-1 US-004\nsession-1 US-005\n";
+                    session-1 US-003\nsession-1 US-004\n\
+                    session-2 US-004\nsession-2 US-005\nsession-3 US-005\n";
     assert_eq!(stage.note("sessions"), sessions);
     assert_eq!(stage.plan(), plan(5).replace("[ ]", "[x]"));
     assert_eq!((stage.subjects().len(), stage.discarded()), (6, 0));
@@ -55,10 +58,73 @@ fn a_session_goes_on_until_its_context_is_full_and_a_fresh_one_follows() {
     let window: serde_json::Value =
         serde_json::from_str(&stage.read(".ralph/context-window.json")).unwrap();
     assert_eq!((&window["model"], &window["tokens"]), (&"large".into(), &100_000.into()));
-    assert_eq!(handoffs(&stage), 2);
+    assert_eq!(handoffs(&stage), 3);
     assert!(stage.progress().contains("## Handoff - US-003\n"), "{}", stage.progress());
     assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 5);
     stage.is_clean();
+}
+
+/// The iterations that the journal tells of, a word each.
+fn iterations(stage: &Stage) -> Vec<String> {
+    let journal = stage.read(".ralph/events.jsonl");
+    let lines = journal.lines().map(|line| serde_json::from_str(line).unwrap());
+    let told = lines.filter_map(|line: serde_json::Value| {
+        let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+        match text("event").strip_prefix("iteration_")? {
+            "started" => Some(format!("{} {} started", line["iteration"], text("story"))),
+            _ => Some(format!("{} {} {}", text("story"), text("outcome"), line["cost_usd"])),
+        }
+    });
+    told.collect()
+}
+
+#[test]
+fn each_story_of_a_session_is_an_iteration_for_the_journal_and_the_scripts() {
+    let note = "echo $RALPH_ITERATION $RALPH_STORY $RALPH_OUTCOME >>\"$AGENT_NOTES/scripts\"";
+    let started = ["1 US-001 started", "2 US-002 started", "3 US-003 started"];
+    for (stories, json) in [("3", false), ("auto", true)] {
+        let stage = Stage::new("obeys-stop-hook", &plan(3));
+        stage.script("next_iteration", note);
+        stage.script("post_iteration", note);
+        let args = ["--stories-per-session", stories, if json { "--json" } else { "--json=false" }];
+        let ran = run(&stage, &args, 10, 1_000_000, "");
+        let finished = ["US-001 success null", "US-002 success null", "US-003 success 0.1"];
+        let expected: Vec<&str> =
+            started.into_iter().zip(finished).flat_map(|(s, f)| [s, f]).collect();
+        assert_eq!(iterations(&stage), expected, "{stories}");
+        let scripts = "1\n1 US-001 success\n2 US-002 success\n3 US-003 success\n";
+        assert_eq!(stage.note("scripts"), scripts, "{stories}");
+        ran.ended(0);
+        if json {
+            assert_eq!(ran.out.matches("\"event\":\"iteration_finished\"").count(), 3);
+            assert_eq!(ran.out.matches("\"event\":\"story_done\"").count(), 3);
+        }
+    }
+}
+
+#[test]
+fn a_script_that_asks_for_the_end_after_a_story_of_a_session_is_heard() {
+    let stage = Stage::new("obeys-stop-hook", &plan(3));
+    stage.script("post_iteration", "[ $RALPH_STORY != US-001 ] || exit 2");
+    run(&stage, &["--stories-per-session", "2"], 10, 1_000_000, "").ended(3);
+    assert_eq!(stage.plan().matches("[x]").count(), 2);
+}
+
+#[test]
+fn a_story_that_nobody_calls_done_is_not_done_because_the_context_is_full() {
+    let half = Stage::new("obeys-stop-hook", &plan(1));
+    let args = ["--verify", "true", "--max-iterations", "1"];
+    run(&half, &args, 170_000, 1_000_000, "US-001").ended(0).says("finished (max_iterations)");
+    assert_eq!((half.plan(), half.discarded()), (plan(1), 1));
+    // Nothing failed, so nobody is told that it did.
+    assert!(!half.exists(".ralph/failure-context.log"));
+
+    let claimed = Stage::new("obeys-stop-hook", &plan(1));
+    let mut command = claimed.command(&args);
+    command.env("STOP_HOOK", hook("ralph-on-stop")).env("STORY_TOKENS", "170000");
+    command.env("WINDOW", "1000000").env("HALF", "").env("TICKS", "yes");
+    Ran::from(command.output().unwrap()).ended(0).says("finished (complete)");
+    assert_eq!((handoffs(&claimed), claimed.plan()), (1, plan(1).replace("[ ]", "[x]")));
 }
 
 #[test]
@@ -142,14 +208,16 @@ fn work_that_is_half_done_when_the_context_is_full_is_handed_over() {
     }
 }
 
+/// The client asks the hook whether its agent may stop.
+pub(crate) const STOP: &str = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
+                    \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
+
 /// Settles US-001 in its session, is sent on to US-002 and ends there as `end` says.
 fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
-    let stop = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
-                \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
     let first = "[ $(cat .ralph/current-story) = US-001 ]";
     let agent = format!(
         "cat >/dev/null; {first} || {{ echo done >$(cat .ralph/current-story).txt; exit 0; }}; \
-         echo done >US-001.txt; {stop}; {end}"
+         echo done >US-001.txt; {STOP}; {end}"
     );
     run(stage, &[&["--stories-per-session", "3", "--agent", &agent], args].concat(), 0, 0, "")
 }
@@ -169,7 +237,7 @@ fn a_session_that_breaks_after_a_settled_story_is_a_failed_attempt_at_the_next()
         let ran = sent_on_and(&stage, &end, &["--timeout", "2", "--grace", "1"]);
         ran.ended(0).says("settled in the session: 1 story").says(told);
         ran.says("US-002: rolled back 1 file; `ralph-loop undo");
-        let outcomes = format!("US-002 {outcome} {code}\nUS-002 success 0\n");
+        let outcomes = format!("US-001 success 0\nUS-002 {outcome} {code}\nUS-002 success 0\n");
         assert_eq!(stage.note("outcomes"), outcomes, "{end}");
         let journal = stage.read(".ralph/events.jsonl");
         let failed = format!(
@@ -182,6 +250,40 @@ fn a_session_that_breaks_after_a_settled_story_is_a_failed_attempt_at_the_next()
         assert_eq!((stage.discarded(), stage.plan()), (1, plan(2).replace("[ ]", "[x]")));
         stage.is_clean();
     }
+}
+
+#[test]
+fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
+    for (status, told, plan_after) in [
+        ("blocked", "US-001 is set aside: the agent says: no key", "- [!] US-001: Story 1\n"),
+        ("partial", "the agent says that a part is missing: no key", "- [!] US-001: Story 1\n"),
+    ] {
+        let stage = Stage::new("works", &plan(1));
+        let complete = format!("\"$LOOP\" complete US-001 --status {status} --summary 'no key'");
+        let agent = format!("cat >/dev/null; echo half >half.txt; {complete}; {STOP}");
+        let args = ["--stories-per-session", "3", "--attempts", "1", "--agent", &agent];
+        run(&stage, &args, 0, 0, "").ended(1).says(told);
+        assert_eq!((stage.plan().as_str(), stage.discarded()), (plan_after, 1), "{status}");
+        assert!(!stage.progress().contains("SUCCESS"), "{}", stage.progress());
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn an_agent_that_empties_the_checks_settles_nothing_in_its_session() {
+    let stage = Stage::new("works", &plan(2));
+    let config = "[verify]\ncommands = [\"false\"]\n";
+    stage.repo.write(".ralph/config.toml", config);
+    stage.repo.commit_all("checks");
+    let agent = format!(
+        "cat >/dev/null; echo half >half.txt; echo '[verify]' >.ralph/config.toml; {STOP}; {STOP}"
+    );
+    let args = ["--stories-per-session", "3", "--attempts", "1", "--agent", &agent];
+    let ran = run(&stage, &args, 0, 0, "");
+    ran.ended(1).says("config.toml; put back").says("`false` failed with exit code 1");
+    assert_eq!(stage.plan(), plan(2).replace("[ ]", "[!]"));
+    assert_eq!((stage.read(".ralph/config.toml").as_str(), stage.subjects().len()), (config, 2));
+    stage.is_clean();
 }
 
 #[test]
@@ -198,6 +300,9 @@ fn a_story_that_the_session_was_sent_on_to_and_did_not_begin_is_not_held_against
     sent_on_and(&stage, "true", &["--attempts", "1"]).ended(0).says("2 stories committed");
     let journal = stage.read(".ralph/events.jsonl");
     assert!(!journal.contains("\"outcome\":\"no_changes\""), "{journal}");
+    let left =
+        ["1 US-001 started", "US-001 success null", "2 US-002 started", "US-002 handoff null"];
+    assert_eq!(iterations(&stage)[..4], left);
 }
 
 #[test]

@@ -16,6 +16,9 @@ const LONGEST_LINE: usize = 2_000;
 
 const HEADER: &str = "=== Test Failure ";
 
+/// What stands below the failures of a story that was set aside.
+const CLOSED: &str = "=== Set aside ";
+
 /// Appends the beginning of a failure's text under a header with the time, without the keys in it.
 pub fn record_failure(state: &StateDir, text: &str) -> io::Result<()> {
     let mut block = format!("{HEADER}{} ===\n", state::now());
@@ -28,6 +31,16 @@ pub fn record_failure(state: &StateDir, text: &str) -> io::Result<()> {
     state::append_capped(&state.failure_context(), block.as_bytes(), CAP)
 }
 
+/// Says that the failures are none of the next story's: the one that they belong to is set aside. They
+/// stay for people to read.
+pub fn close_failure(state: &StateDir) -> io::Result<()> {
+    if last_failure(state).is_none() {
+        return Ok(());
+    }
+    let line = format!("{CLOSED}{} ===\n", state::now());
+    state::append_capped(&state.failure_context(), line.as_bytes(), CAP)
+}
+
 /// Forgets the failures: the story they belong to is done.
 pub fn clear_failure(state: &StateDir) -> io::Result<()> {
     match fs_err::remove_file(state.failure_context()) {
@@ -36,13 +49,14 @@ pub fn clear_failure(state: &StateDir) -> io::Result<()> {
     }
 }
 
-/// The newest failure, without its header.
+/// The newest failure, without its header; none if its story was set aside.
 pub fn last_failure(state: &StateDir) -> Option<String> {
     let log = fs_err::read(state.failure_context()).ok()?;
     let log = String::from_utf8_lossy(&log);
     let newest = log.rsplit(HEADER).next()?;
     let text = newest.split_once('\n').map_or(newest, |(_, text)| text).trim_end();
-    (!text.is_empty()).then(|| text.to_owned())
+    let is_closed = text.lines().next_back().is_some_and(|line| line.starts_with(CLOSED));
+    (!text.is_empty() && !is_closed).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -82,6 +96,20 @@ mod tests {
         record_failure(&state, "expected ghp_0123456789abcdefghij0123456789 to be refused\n")
             .unwrap();
         assert_eq!(last_failure(&state).unwrap(), "expected [masked] to be refused");
+    }
+
+    #[test]
+    fn the_failures_of_a_story_that_was_set_aside_are_kept_and_not_told() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        close_failure(&state).unwrap();
+        assert!(!scratch.path(".ralph/failure-context.log").exists());
+        record_failure(&state, "one\n").unwrap();
+        close_failure(&state).unwrap();
+        assert_eq!(last_failure(&state), None);
+        assert!(scratch.read(".ralph/failure-context.log").contains("one\n=== Set aside 2"));
+        record_failure(&state, "two\n").unwrap();
+        assert_eq!(last_failure(&state).unwrap(), "two");
     }
 
     #[test]

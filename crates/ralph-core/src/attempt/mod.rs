@@ -22,7 +22,7 @@ mod test_files;
 
 pub use answer::{Done, Failed, answer, cause};
 pub use decide::{Circumstances, Outcome, decide};
-pub use failure_context::{clear_failure, last_failure, record_failure};
+pub use failure_context::{clear_failure, close_failure, last_failure, record_failure};
 pub use lessons::add_lesson;
 pub use memory::Memory;
 pub use test_files::TestFiles;

@@ -33,7 +33,8 @@ pub enum Kind {
     Text,
     /// One of a few words, or a number.
     Choice,
-    /// A list; a variable separates its items by newlines or, failing that, by commas.
+    /// A list; a variable separates its items by newlines or, failing that, by commas outside of
+    /// quotes and parentheses.
     List,
     /// A table of its own; only the file can hold it.
     Table,
@@ -69,7 +70,7 @@ pub const KEYS: &[Key] = &[
     key("agent.silence", Kind::Seconds, "RALPH_AGENT_SILENCE", "silence", "How long the agent may print nothing before it counts as hanging; 0 means for ever."),
     key("agent.grace", Kind::Seconds, "RALPH_AGENT_GRACE", "grace", "How long the agent has to end after it was asked to."),
     key("plan.optional_sections", Kind::List, "RALPH_OPTIONAL_SECTIONS", "", "Headings whose stories do not keep the loop going."),
-    key("verify.commands", Kind::List, "RALPH_VERIFY", "verify", "Commands that must all succeed before a story is done."),
+    key("verify.commands", Kind::List, "RALPH_VERIFY", "verify", "Commands that must all succeed before a story is done; several by giving it again, in the variable by commas outside of quotes and parentheses, or by line ends."),
     key("verify.timeout", Kind::Seconds, "RALPH_VERIFY_TIMEOUT", "verify-timeout", "How long each verify command, and a commit with your git hooks, may take."),
     key("rollback.on", Kind::Choice, "RALPH_ROLLBACK", "rollback", "When a failed attempt is taken back: `failure`, `story-end` or `never`."),
     key("rollback.after_failures", Kind::Integer, "RALPH_ROLLBACK_AFTER_FAILURES", "rollback-after", "How many failing test runs in a row lead to a rollback."),

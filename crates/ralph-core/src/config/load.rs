@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use toml::{Table, Value};
 
 use super::error::ConfigError;
+use super::items::items;
 use super::keys::{KEYS, Key, Kind};
 use super::seconds::Seconds;
 use super::values::Config;
@@ -201,15 +202,6 @@ fn switch(text: &str) -> Option<bool> {
         "false" | "0" | "no" | "off" => Some(false),
         _ => None,
     }
-}
-
-/// A command may hold commas, so newlines separate wherever there is one.
-fn items(text: &str) -> Vec<String> {
-    let separator = if text.contains('\n') { '\n' } else { ',' };
-    text.split(separator)
-        .map(|item| item.trim().to_owned())
-        .filter(|item| !item.is_empty())
-        .collect()
 }
 
 fn put(table: &mut Table, name: &str, value: Value) {

@@ -19,12 +19,14 @@
 //! ```
 
 mod error;
+mod items;
 mod keys;
 mod load;
 mod seconds;
 mod values;
 
 pub use error::ConfigError;
+pub use items::as_variable;
 pub use keys::{KEYS, Key, Kind};
 pub use load::Flag;
 pub use seconds::Seconds;

@@ -44,6 +44,8 @@ fn flags_win_over_variables_over_the_file() {
 fn newlines_separate_commands_that_hold_commas() {
     let config = load("", &[("RALPH_VERIFY", "a 1,2\n b")], &[]).unwrap();
     assert_eq!(config.verify.commands, ["a 1,2", "b"]);
+    let config = load("", &[("RALPH_VERIFY", "test \"a,b\" = \"a,b\", c")], &[]).unwrap();
+    assert_eq!(config.verify.commands, ["test \"a,b\" = \"a,b\"", "c"]);
     let config = load("", &[("RALPH_VERIFY", "a 1,2\n")], &[]).unwrap();
     assert_eq!(config.verify.commands, ["a 1,2"]);
 }

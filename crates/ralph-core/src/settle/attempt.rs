@@ -112,6 +112,12 @@ impl Attempt {
         state::replace_soon(&state.attempt(), &content)
     }
 
+    /// How many seconds ago it began, as far as the clock can tell.
+    pub fn seconds(&self) -> f64 {
+        let began = self.began.parse::<Timestamp>().ok();
+        began.map_or(0.0, |began| Timestamp::now().duration_since(began).as_secs_f64().max(0.0))
+    }
+
     /// The plan as it was when the attempt began.
     pub fn plan_before(&self, place: &Place<'_>) -> Result<Plan, SettleError> {
         Ok(Plan::parse(&self.plan, self.plan_before.clone(), &place.plan_options())?)

@@ -27,6 +27,11 @@ impl Check {
         self.end == CheckEnd::Exited(Some(0))
     }
 
+    /// The command on one line, for messages.
+    pub fn name(&self) -> String {
+        one_line(&self.command)
+    }
+
     /// What became of it, in a few words.
     pub fn verdict(&self) -> String {
         match self.end {
@@ -36,6 +41,34 @@ impl Check {
             CheckEnd::TimedOut => "took too long".to_owned(),
             CheckEnd::Stopped => "was stopped".to_owned(),
         }
+    }
+}
+
+impl Check {
+    /// Why no attempt at any story can make it pass: the shell knows no such program. A path is
+    /// another matter, because a story may be there to make what it leads to.
+    pub fn needs(&self) -> Option<&str> {
+        let said = self.output.lines().rev().find(|line| !line.trim().is_empty())?;
+        let said = said.trim().strip_prefix("sh: ")?;
+        let name = [": command not found", ": not found"].iter().find_map(|e| said.strip_suffix(e));
+        let name = name?.rsplit(": ").next()?;
+        (self.end == CheckEnd::Exited(Some(127)) && !name.contains('/')).then_some(name)
+    }
+}
+
+/// Whether programs are looked for in the project as well, so that a story may make one.
+pub fn finds_in_project(path: &str, root: &Utf8Path) -> bool {
+    path.split(':')
+        .any(|folder| !folder.starts_with('/') || Utf8Path::new(folder).starts_with(root))
+}
+
+/// A check of several lines by its first one: messages and the progress have a line for each check.
+pub fn one_line(command: &str) -> String {
+    let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.count() {
+        0 => first.to_owned(),
+        more => format!("{first} … ({} lines)", more + 1),
     }
 }
 
@@ -92,6 +125,10 @@ fn run(
 #[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
 fn shell(dir: &Utf8Path, command: &str) -> Command {
     let mut shell = Command::new("sh");
+    // Otherwise only the last of several lines would count.
+    if command.trim().contains('\n') {
+        shell.arg("-e");
+    }
     shell.arg("-c").arg(command).current_dir(dir);
     shell
 }
@@ -116,6 +153,41 @@ mod tests {
         assert_eq!(failed.output, "out\nerr\n");
         assert!(check("true", None, false).passed());
         assert_eq!(check("kill -9 $$", None, false).end, CheckEnd::Exited(None));
+    }
+
+    #[test]
+    fn each_of_several_lines_must_succeed() {
+        let several = |lines: &str| check(lines, None, false);
+        let failed = several("\necho first; false\necho second\n");
+        assert_eq!((failed.passed(), failed.output.as_str()), (false, "first\n"));
+        assert_eq!(failed.name(), "echo first; false … (2 lines)");
+        for lines in ["true\ntrue\n", "if false\nthen exit 1\nfi", "false || true\n! false\n"] {
+            assert!(several(lines).passed(), "{lines}");
+        }
+        // On one line it is the user who says what counts.
+        assert!(several("false; true\n").passed());
+        assert_eq!(one_line("  cargo test\n"), "cargo test");
+    }
+
+    #[test]
+    fn a_program_that_nobody_knows_is_told_from_one_that_is_to_be_made() {
+        let needs = |command: &str| check(command, None, false).needs().map(str::to_owned);
+        assert_eq!(needs("no-such-program --all"), Some("no-such-program".to_owned()));
+        assert_eq!(needs("cd / && no-such-program"), Some("no-such-program".to_owned()));
+        for ordinary in ["./test.sh", "tools/check x", "exit 127", "echo 'sh: x: not found'; false"]
+        {
+            assert_eq!(needs(ordinary), None, "{ordinary}");
+        }
+        let root = Utf8Path::new("/home/dev/app");
+        for (path, expected) in [
+            ("/usr/bin:/bin", false),
+            ("/usr/bin:/home/dev/application", false),
+            ("/home/dev/app/bin:/bin", true),
+            ("node_modules/.bin:/bin", true),
+            ("/bin:", true),
+        ] {
+            assert_eq!(finds_in_project(path, root), expected, "{path}");
+        }
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod attempt;
 mod changed;
 mod check;
 mod checked;
+mod claim;
 mod commit;
 mod interrupted;
 mod marker;
@@ -53,12 +54,14 @@ mod receipts;
 mod recover;
 mod repaired_plan;
 mod repository;
+mod steering;
 mod uncovered;
 
 pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
 pub use changed::changed_files;
-pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
+pub use check::{Bench, Check, CheckEnd, RUN_MARK, finds_in_project, one_line, run_checks};
 pub use checked::Onlooker;
+pub use claim::{Claim, ClaimStatus, is_marked_blocked};
 pub use interrupted::{abandon, committed, is_moved_since, is_of_another_branch, is_settling};
 pub use named_files::named_files;
 pub use procedure::{
@@ -68,3 +71,4 @@ pub use receipts::log_receipts;
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_plan};
 pub use repository::refuse_replaced;
+pub use steering::steering_fingerprint;

@@ -340,7 +340,7 @@ pub(super) fn record_done(
     fault::point("settle.journaled");
     let entry = Entry {
         commit: short(done.commit.as_deref()),
-        verify: done.checks.iter().map(|check| (check.command.clone(), check.passed())).collect(),
+        verify: done.checks.iter().map(|check| (check.name(), check.passed())).collect(),
         files_changed: done.files.iter().map(|file| file.display().to_string()).collect(),
         weakened: done.weakened.clone(),
         ..progress_entry(attempt, report, progress::Status::Success)

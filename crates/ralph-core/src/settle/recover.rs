@@ -39,6 +39,9 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
         Marker::clear(place.state)?;
         return Ok(Recovered::Nothing);
     };
+    // It may be another story than the one that our caller believes to be under way.
+    let journal = place.journal.for_story(&attempt.story);
+    let place = &Place { journal: &journal, ..*place };
     // The commit may be made yet.
     end_orphaned_commit(place.repo.top(), &|| false);
     let made = own_commit::made_since(place, &attempt, marker.head.as_deref())?;

@@ -51,6 +51,13 @@ impl Journal {
         Self { marks, ..self }
     }
 
+    /// The same journal, its lines marked with another story.
+    #[must_use]
+    pub fn for_story(&self, story: &str) -> Self {
+        let marks = Marks { story: Some(story.to_owned()), ..self.marks.clone() };
+        self.clone().marked(marks)
+    }
+
     /// The same journal, each of its lines also given to `echo`.
     #[must_use]
     pub fn echoed(self, echo: fn(&[u8])) -> Self {

@@ -1,10 +1,10 @@
 //! Several stories in one session of our own loop: settled as the loop settles them.
 
 use ralph_core::config::Config;
-use ralph_core::env::Env;
+use ralph_core::env::{Env, STEERING};
 use ralph_core::git::Repo;
 use ralph_core::plan::{self, Options};
-use ralph_core::settle::{self, Attempt, Place};
+use ralph_core::settle::{self, Attempt, Claim, ClaimStatus, Place};
 use ralph_core::state::{Journal, Lock, StateDir};
 
 use super::Stage;
@@ -125,6 +125,56 @@ fn failing_tests_are_not_settled() {
         "{reason}"
     );
     assert_eq!(commits(&stage)[0], "plan");
+}
+
+#[test]
+fn a_story_that_the_agent_calls_blocked_or_partly_done_is_the_loops() {
+    for (status, note) in [
+        (ClaimStatus::Blocked, "the agent says: no key"),
+        (ClaimStatus::Partial, "the agent says that a part is missing: no key"),
+    ] {
+        let stage = stage(CONFIG);
+        work_on(&stage, "half.txt");
+        let state = StateDir::of_project(stage.repo.root());
+        Claim::new("US-001", status, "no key").save(&state).unwrap();
+        left_for_the_loop(&stage, note);
+        assert!(stage.exists(".ralph/claim.json"), "the loop reads it");
+    }
+}
+
+#[test]
+fn so_is_one_that_the_agent_marked_as_blocked() {
+    let stage = stage(CONFIG);
+    work_on(&stage, "half.txt");
+    let marked = stage.read(PLAN).replacen("[ ]", "[!]", 1);
+    stage.write(PLAN, &marked);
+    left_for_the_loop(&stage, "the agent marked the story as blocked");
+    assert_eq!(stage.read(PLAN), marked, "the loop reads it");
+}
+
+#[test]
+fn nothing_is_settled_by_settings_that_the_agent_has_changed() {
+    let config = CONFIG.replace("test ! -e broken", "test -e never");
+    let stage = stage(&config);
+    let began = settle::steering_fingerprint(&StateDir::of_project(stage.repo.root()));
+    let stage = stage.with(STEERING, began);
+    work_on(&stage, "one.txt");
+    stage.write(".ralph/config.toml", "[session]\nstories_per_session = \"auto\"\n");
+    left_for_the_loop(
+        &stage,
+        "the settings or the lifecycle scripts are not those that the agent was started with; \
+         nothing is settled by them",
+    );
+    stage.write(".ralph/config.toml", &config);
+    assert!(stage.stop("s1", false).unwrap().contains("is not done yet"), "the check is back");
+}
+
+fn left_for_the_loop(stage: &Stage, note: &str) {
+    assert_eq!(stage.stop("s1", false), None);
+    assert_eq!(stage.allowed(), ("let_go".to_owned(), note.to_owned()));
+    assert_eq!(commits(stage)[0], "plan");
+    assert!(!stage.read(PLAN).contains("[x]"));
+    assert_eq!(attempt(stage), Some(("US-001".into(), 1)));
 }
 
 #[test]
