@@ -44,24 +44,33 @@ impl Stage {
         if on_disk.as_ref().is_some_and(|now| now.story == attempt.story) {
             return Ok(None);
         }
-        // A hook that could not finish its bookkeeping may not have told the journal.
-        let finished = u64::from(matches!(recovered, Recovered::Finished { .. }));
-        let heard = self.heard();
-        let mut done = heard.iter().filter(|record| record.event == state::Event::StoryDone);
-        let newest = done.next();
-        let stories = (u64::from(newest.is_some()) + done.count() as u64).max(finished);
-        if stories == 0 {
-            return Ok(None);
-        }
-        let newest = newest.and_then(|record| record.story.clone());
+        let heard = self.heard_of_settling(recovered)?;
+        let done = heard.iter().filter(|record| record.event == state::Event::StoryDone);
+        let stories = done.clone().count() as u64;
+        let Some(newest) = done.clone().next() else { return Ok(None) };
+        let last = newest.story.clone().unwrap_or_else(|| attempt.story.clone());
         self.take_over_closed(attempt, &heard);
         let settled = counted(stories as usize, "story", "stories");
         self.view.line(format!("settled in the session: {settled}"));
         let next = on_disk.filter(|next| next.run == self.run);
-        let last = attempt.iteration.saturating_add(stories.saturating_sub(1));
-        let iteration = next.as_ref().map_or(last, |next| next.iteration);
-        let last = newest.unwrap_or_else(|| attempt.story.clone());
+        let iteration = attempt.iteration.saturating_add(stories.saturating_sub(1));
+        let iteration = next.as_ref().map_or(iteration, |next| next.iteration);
         Ok(Some(SettledThere { stories, last, iteration, next }))
+    }
+
+    /// What the journal tells of the session. A hook that could not finish its bookkeeping may not
+    /// have told it of its last story; that is made up for.
+    fn heard_of_settling(&self, recovered: &Recovered) -> Result<Vec<Record>, Failure> {
+        let heard = self.heard();
+        let Recovered::Finished { story, .. } = recovered else { return Ok(heard) };
+        let is_told = heard.iter().any(|record| {
+            record.event == state::Event::StoryDone && record.story.as_ref() == Some(story)
+        });
+        if is_told {
+            return Ok(heard);
+        }
+        self.journal().for_story(story).append(&state::Event::StoryDone)?;
+        Ok(self.heard())
     }
 
     /// Notes the iterations that the stop hook closed, for `post_iteration`, and tells them to
