@@ -36,12 +36,6 @@ impl Stage {
         ours.take_while(|record| !is_begin(record)).collect()
     }
 
-    /// The stories that were settled in the iteration, and when; oldest first.
-    pub(super) fn settled_in_iteration(&self) -> Vec<(String, String)> {
-        let done = self.heard().into_iter().rev().filter(|line| line.event == Event::StoryDone);
-        done.map(|line| (line.story.unwrap_or_default(), line.at)).collect()
-    }
-
     /// Whether a hook took back what the agent did: then it did something.
     pub(super) fn was_rolled_back(&self, story: &str) -> bool {
         let heard = self.heard();

@@ -283,12 +283,14 @@ impl Stage {
         }
         let counters = &state.counters;
         self.outcome = None;
+        // The others of a session were told before anybody knew what it used.
+        let used = self.whole_session.take().unwrap_or_else(|| self.report.clone());
         self.note(&state::Event::IterationFinished {
             outcome: outcome.word().to_owned(),
             exit_code: counters.last_exit_code,
             duration_s: counters.last_duration_s,
-            tokens: self.report.tokens,
-            cost_usd: self.report.cost_usd,
+            tokens: used.tokens,
+            cost_usd: used.cost_usd,
         });
         Ok(())
     }

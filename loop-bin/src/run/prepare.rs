@@ -252,6 +252,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         attempt: None,
         abandoned: None,
         report: Report::default(),
+        whole_session: None,
         just_committed: Cell::new(None),
         closed: Vec::new(),
         is_handed_over: false,

@@ -49,14 +49,14 @@ impl Stage {
         if on_disk.as_ref().is_some_and(|now| now.story == attempt.story) {
             return Ok(None);
         }
-        // A hook that could not finish its bookkeeping may not have told the journal.
-        let finished = u64::from(matches!(recovered, Recovered::Finished { .. }));
-        let settled = self.settled_in_iteration();
-        let stories = (settled.len() as u64).max(finished);
+        let heard = self.heard_of_settling(recovered)?;
+        let done = heard.iter().rev().filter(|record| record.event == state::Event::StoryDone);
+        let settled: Vec<(String, String)> =
+            done.map(|line| (line.story.clone().unwrap_or_default(), line.at.clone())).collect();
+        let stories = settled.len() as u64;
         if stories == 0 {
             return Ok(None);
         }
-        let heard = self.heard();
         self.take_over_closed(attempt, &heard);
         let told = counted(stories as usize, "story", "stories");
         self.view.line(format!("settled in the session: {told}"));
@@ -87,6 +87,21 @@ impl Stage {
             settle::log_receipts(&attempt.progress, &receipts)?;
         }
         Ok(shares)
+    }
+
+    /// What the journal tells of the session. A hook that could not finish its bookkeeping may not
+    /// have told it of its last story; that is made up for.
+    fn heard_of_settling(&self, recovered: &Recovered) -> Result<Vec<Record>, Failure> {
+        let heard = self.heard();
+        let Recovered::Finished { story, .. } = recovered else { return Ok(heard) };
+        let is_told = heard.iter().any(|record| {
+            record.event == state::Event::StoryDone && record.story.as_ref() == Some(story)
+        });
+        if is_told {
+            return Ok(heard);
+        }
+        self.journal().for_story(story).append(&state::Event::StoryDone)?;
+        Ok(self.heard())
     }
 
     /// Notes the iterations that the stop hook closed, for `post_iteration`, and tells them to

@@ -50,6 +50,8 @@ pub(crate) struct Stage {
     /// The story whose attempt was forgotten, because the branch moved since it was interrupted.
     pub(crate) abandoned: Option<String>,
     pub(crate) report: Report,
+    /// What the whole session used, where the report has only the last story's share of it.
+    pub(crate) whole_session: Option<Report>,
     /// Iterations that the stop hook closed in the session, and of which no script was told yet.
     pub(crate) closed: Vec<Closed>,
     /// The story that was committed just now, for as long as nothing else ran since.

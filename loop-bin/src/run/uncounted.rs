@@ -4,6 +4,7 @@
 use ralph_core::settle::Attempt;
 use ralph_core::state::{self, Event, Journal, StateDir};
 
+use super::heard::OURS;
 use super::record::Record;
 
 /// How far back the journal is looked through.
@@ -42,7 +43,7 @@ pub(super) fn is_told(state: &StateDir, run: &str, story: &str) -> bool {
 
 /// What the journal tells of a run, newest first.
 fn journal_of(state: &StateDir, run: &str) -> Vec<state::Record> {
-    let journal = Journal::new(state, "ralph-loop").tail(LINES).unwrap_or_default();
+    let journal = Journal::new(state, OURS).tail(LINES).unwrap_or_default();
     journal.into_iter().rev().filter(|line| line.run.as_deref() == Some(run)).collect()
 }
 
@@ -52,7 +53,7 @@ fn uncounted(journal: &[state::Record], record: &Record) -> u64 {
     for line in journal {
         match line.event {
             Event::StoryDone => settled += 1,
-            Event::IterationStarted { iteration } => {
+            Event::IterationStarted { iteration } if line.source == OURS => {
                 let is_under_way = u64::from(iteration) == record.counters.begun;
                 let counted = record.counters.counted;
                 return if is_under_way { settled.saturating_sub(counted) } else { 0 };
@@ -70,7 +71,7 @@ mod tests {
 
     fn line(event: Event) -> state::Record {
         let run = Some("r1".to_owned());
-        let (at, source) = (String::new(), String::new());
+        let (at, source) = (String::new(), OURS.to_owned());
         state::Record { v: 1, at, source, session: None, run, story: None, event }
     }
 

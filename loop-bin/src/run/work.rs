@@ -72,7 +72,9 @@ impl Stage {
         let sent_to = begun.map(|next| next.story.as_str());
         let shares = self.share_out(first, &settled, sent_to, &ended.run)?;
         if let Some((_, own)) = shares.last().filter(|_| sent_to.is_some()) {
-            self.report = shared(&self.report, *own);
+            let whole = self.report.clone();
+            self.report = shared(&whole, *own);
+            self.whole_session = Some(whole);
         }
         let exit_code = ended.run.exit_code();
         Ok(Event::SettledInSession { stories, last, shares, exit_code, iteration, next })

@@ -111,6 +111,25 @@ fn a_script_that_asks_for_the_end_after_a_story_of_a_session_is_heard() {
 }
 
 #[test]
+fn a_hook_that_dies_while_it_settles_a_later_story_leaves_it_done() {
+    let dies = test_support::fixtures().join("agents/dies-settling.sh");
+    let stage = Stage::new("works", &plan(3));
+    let ran = sent_on_and(&stage, &format!("sh {dies} </dev/null"), &["--max-iterations", "2"]);
+    ran.ended(0).says("settled in the session: 2 stories").says("finished (max_iterations)");
+    assert_eq!(
+        stage.plan(),
+        "- [x] US-001: Story 1\n- [x] US-002: Story 2\n- [ ] US-003: Story 3\n"
+    );
+    assert_eq!(stage.subjects()[0], "feat(US-002): Story 2");
+    let journal = stage.read(".ralph/events.jsonl");
+    for story in ["US-001", "US-002"] {
+        let done = format!("\"story\":\"{story}\",\"event\":\"story_done\"");
+        assert_eq!(journal.matches(&done).count(), 1, "{journal}");
+    }
+    stage.is_clean();
+}
+
+#[test]
 fn a_story_that_nobody_calls_done_is_not_done_because_the_context_is_full() {
     let half = Stage::new("obeys-stop-hook", &plan(1));
     let args = ["--verify", "true", "--max-iterations", "1"];

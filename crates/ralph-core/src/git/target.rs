@@ -76,7 +76,7 @@ impl Target {
 
     /// When it was saved, as its name tells; none if there is no name.
     pub(super) fn saved_at(&self) -> Option<Timestamp> {
-        self.name().split('/').find_map(instant_of)
+        self.name().split(['/', '+']).find_map(instant_of)
     }
 
     /// The commit that is to be checked out; none in a repository without commits.
