@@ -128,8 +128,8 @@ fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Resu
     if !has_another_plan(&state, keepsake) {
         mended.extend(keepsake.put_back_missing(&state)?);
     }
-    for path in &mended {
-        view.warn(format!("{path} was removed while an agent was at work; put back"));
+    for put_back in &mended {
+        view.warn(put_back.to_string());
     }
     Ok(remove(repo)?)
 }

@@ -170,12 +170,13 @@ impl Stage {
             let lock = lock.display();
             self.view.warn(format!("removed {lock}, which the agent left and nobody holds"));
         }
-        for path in keepsake.put_back(self.state(), &self.plan)? {
-            self.view.warn(format!("the agent changed or removed {path}; put back"));
+        for put_back in keepsake.put_back(self.state(), &self.plan)? {
+            self.view.warn(put_back.to_string());
         }
         for (path, kept) in keepsake.take_away_new(self.state(), || self.has_learned())? {
             self.view.warn(format!(
-                "the agent made {path}, which is yours to make; it has no effect, and is kept as {kept}"
+                "{path} was made while the agent worked; it has no effect, and is kept as {kept}; to \
+                 make it yourself, stop the loop first"
             ));
         }
         settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
