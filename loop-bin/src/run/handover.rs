@@ -23,7 +23,8 @@ impl Stage {
     pub(super) fn hand_over(&mut self, why: &str) -> Result<Event, Failure> {
         let attempt = self.current()?;
         let journal = self.journal();
-        settle::repair_plan(&self.place(&journal), &attempt)?;
+        let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;
+        self.tell_findings("somebody", &repaired.findings);
         let headline = why.lines().next().unwrap_or_default();
         let story = &attempt.story;
         self.view.line(format!("{story}: {headline}"));

@@ -120,9 +120,7 @@ impl Stage {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
                 let files = counted(done.files.len(), "file", "files");
                 self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
-                for finding in &done.findings {
-                    self.view.warn(format!("a check or a git hook {finding}"));
-                }
+                self.tell_findings("a check or a git hook", &done.findings);
                 if let Some(what) = done.weakened {
                     self.view.line(format!("{}: look at the tests: {what}", attempt.story));
                 }
@@ -152,7 +150,9 @@ impl Stage {
         let attempt = self.current()?;
         let journal = self.journal();
         let place = self.place(&journal);
-        settle::repair_plan(&place, &attempt)?;
+        let repaired = settle::repair_plan(&place, &attempt)?;
+        // The agent's own changes are undone by now.
+        self.tell_findings("somebody", &repaired.findings);
         let changed = !settle::changed_files(&place, &attempt)?.is_empty();
         let headline: String = why.lines().next().unwrap_or_default().to_owned();
         self.view.line(format!("{}: {headline}", attempt.story));

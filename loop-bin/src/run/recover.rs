@@ -74,8 +74,9 @@ impl Stage {
                 self.counters.commits += 1;
                 self.view.line(format!("{story} was committed already; finished its bookkeeping"));
             }
-            Recovered::Undone { story } => {
+            Recovered::Undone { story, findings } => {
                 self.view.line(format!("{story} was being committed; doing it again"));
+                self.tell_findings("somebody", findings);
             }
         }
         let attempt = Attempt::load(self.state())?;
@@ -96,7 +97,8 @@ impl Stage {
     fn abandon_attempt(&mut self) -> Result<(), Failure> {
         let Some(attempt) = Attempt::load(self.state())? else { return Ok(()) };
         let journal = self.journal();
-        settle::abandon(&self.place(&journal), &attempt)?;
+        let findings = settle::abandon(&self.place(&journal), &attempt)?;
+        self.tell_findings("somebody", &findings);
         let story = attempt.story;
         self.view.line(format!(
             "the branch moved since the run was interrupted; kept as it is; {story} begins anew"
@@ -160,7 +162,8 @@ impl Stage {
     pub(super) fn undo_attempt(&mut self, why: &str) -> Result<(), Failure> {
         let Some(attempt) = self.attempt.clone() else { return Ok(()) };
         let journal = self.journal();
-        settle::repair_plan(&self.place(&journal), &attempt)?;
+        let repaired = settle::repair_interrupted(&self.place(&journal), &attempt)?;
+        self.tell_findings("somebody", &repaired.findings);
         if self.config.rollback.on == RollbackOn::Never {
             return Ok(());
         }
@@ -176,7 +179,9 @@ impl Stage {
             ));
             self.tell_left_alone(&restored.left_alone);
             // The plan may be a file that went back as well.
-            settle::repair_plan(&self.place(&journal), &attempt)?;
+            if fs_err::read(&attempt.plan).ok().as_ref() != Some(&repaired.bytes) {
+                state::replace_users(&attempt.plan, &repaired.bytes)?;
+            }
         }
         settle::end(self.state())?;
         self.attempt = None;

@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use ralph_core::config::{Config, Flag};
 use ralph_core::fault;
 use ralph_core::git::{JustCommitted, Repo, Status};
-use ralph_core::plan::progress;
+use ralph_core::plan::{Finding, progress};
 use ralph_core::project::Project;
 use ralph_core::settle::{Attempt, Place, Report, progress_path};
 use ralph_core::state::{Event, Journal, Marks, StateDir};
@@ -109,6 +109,13 @@ impl Stage {
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let limit = self.config.limits.max_duration.limit();
         limit.map(|limit| limit.saturating_sub(self.elapsed()))
+    }
+
+    /// Tells what somebody did to the plan, and what became of it.
+    pub(crate) fn tell_findings(&self, who: &str, findings: &[Finding]) {
+        for finding in findings {
+            self.view.warn(format!("{who} {finding}"));
+        }
     }
 
     /// Names the repositories inside the project that a rollback did not touch.

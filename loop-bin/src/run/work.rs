@@ -9,7 +9,7 @@ use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Position, Stash};
 use ralph_core::plan::progress;
 use ralph_core::prompt::Values;
-use ralph_core::settle::{self, Attempt, Report};
+use ralph_core::settle::{self, Attempt, PlanWatch, Report};
 use ralph_core::state;
 
 use super::allowance::Allowance;
@@ -97,9 +97,7 @@ impl Stage {
             let journal = self.journal();
             settle::repair_plan(&self.place(&journal), attempt)?
         };
-        for finding in &repaired.findings {
-            self.view.warn(format!("the agent {finding}"));
-        }
+        self.tell_findings("the agent", &repaired.findings);
         let claim = Claim::load(self.state()).filter(|claim| claim.story == attempt.story);
         let marked = repaired.claimed == Some(ralph_core::plan::State::Blocked);
         let end = match (self.judge(run, claim.as_ref(), marked), left) {
@@ -145,13 +143,19 @@ impl Stage {
         let log = self.open_log(story, iteration)?;
         let interrupts = self.interrupts.clone();
         let head = self.attempt.as_ref().map(|attempt| RefCell::new(self.watch_head(attempt)));
+        let plan =
+            self.attempt.as_ref().map(|attempt| PlanWatch::begin(self.state(), &attempt.plan));
+        let plan = plan.map(RefCell::new);
         let watch = Supervision {
             deadline: self.allowance.time.map(|(time, _)| time),
             silence: self.config.agent.silence.limit(),
             grace: Duration::from_secs(self.config.agent.grace.0),
             interrupts: &interrupts,
             log,
-            beat: &|| head.iter().for_each(|head| head.borrow_mut().look()),
+            beat: &|| {
+                head.iter().for_each(|head| head.borrow_mut().look());
+                plan.iter().for_each(|plan| plan.borrow_mut().look());
+            },
         };
         let keepsake = Keepsake::take(self.state());
         let refuge = Refuge::open(&self.repo, self.project.root(), &keepsake);

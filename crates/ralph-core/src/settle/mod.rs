@@ -46,6 +46,7 @@ mod interrupted;
 mod marker;
 mod nested;
 mod own_commit;
+mod plan_sighting;
 mod procedure;
 mod recover;
 mod repaired_plan;
@@ -56,9 +57,10 @@ pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resum
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
 pub use interrupted::{abandon, is_moved_since, is_settling};
+pub use plan_sighting::PlanWatch;
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
 };
 pub use recover::{Recovered, recover};
-pub use repaired_plan::{put_plan_in_place, repair_plan};
+pub use repaired_plan::{put_plan_in_place, repair_interrupted, repair_plan};
 pub use repository::refuse_replaced;

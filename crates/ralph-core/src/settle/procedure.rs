@@ -196,8 +196,6 @@ pub fn settle(
     let verify = &place.config.verify;
     let bench = Bench { dir: place.root, run: place.run };
     let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), stop)?;
-    // A check runs what the agent wrote, so it has the agent's hands.
-    let mut findings = repair_after(place, attempt, &known)?;
     match checks.last() {
         Some(Check { end: CheckEnd::Stopped, .. }) => return Ok(Outcome::Stopped),
         Some(check) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
@@ -207,6 +205,8 @@ pub fn settle(
     if let (Some(what), Weakened::Refuse) = (&weakened, place.config.tests.weakened) {
         return Ok(Outcome::TestsWeakened(what.clone()));
     }
+    // A check runs what the agent wrote, so it has the agent's hands.
+    let mut findings = repair_after(place, attempt, &known)?;
     fault::point("settle.checked");
     let limit = commit_limit(verify.timeout.limit(), report.time_left);
     let staged_at = Instant::now();

@@ -5,10 +5,10 @@ use super::commit;
 use super::marker::Marker;
 use super::own_commit;
 use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
-use super::repaired_plan::{plan_now, repair_plan};
+use super::repaired_plan::{plan_now, repair_interrupted};
 use crate::fault;
 use crate::git::{end_orphaned_commit, unstage_all};
-use crate::plan::State;
+use crate::plan::{Finding, Repaired, State};
 use crate::state;
 
 /// What was found and done.
@@ -27,6 +27,8 @@ pub enum Recovered {
     Undone {
         /// The story, which is open again.
         story: String,
+        /// What else was found in the plan.
+        findings: Vec<Finding>,
     },
 }
 
@@ -43,11 +45,15 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     end_orphaned_commit(place.repo.top(), &|| false);
     let made = own_commit::made_since(place, &attempt, marker.head.as_deref())?;
     let Some(commit) = made else {
-        repair_plan(place, &attempt)?;
+        let Repaired { bytes, findings, .. } = repair_interrupted(place, &attempt)?;
+        if bytes != attempt.plan_before {
+            // What somebody wrote into it since is part of the plan from now on.
+            Attempt { plan_before: bytes, ..attempt.clone() }.save(place.state)?;
+        }
         unstage_all(place.repo)?;
         fault::point("recover.undone");
         Marker::clear(place.state)?;
-        return Ok(Recovered::Undone { story: attempt.story });
+        return Ok(Recovered::Undone { story: attempt.story, findings });
     };
     let plan = plan_now(place, &attempt)?;
     if plan.story(&attempt.story).is_some_and(|story| story.state != State::Done) {

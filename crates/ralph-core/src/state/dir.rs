@@ -250,9 +250,9 @@ impl StateDir {
         self.root.join("state/working-session")
     }
 
-    /// A plan as it was found before it was repaired the last time.
-    pub fn plan_as_found(&self) -> Utf8PathBuf {
-        self.logs().join("plan-as-found.md")
+    /// How the plan was when an agent at work changed it last.
+    pub fn plan_seen(&self) -> Utf8PathBuf {
+        self.root.join("state/plan-seen")
     }
 
     /// The agent's word about its story.
@@ -313,7 +313,7 @@ impl StateDir {
             self.journal(),
             self.lock(),
             self.passed_settings(),
-            self.plan_as_found(),
+            self.plan_seen(),
             self.rollback_lock(),
             self.run(),
             self.sessions_log(),
