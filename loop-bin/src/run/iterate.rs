@@ -234,7 +234,26 @@ impl Stage {
         self.unlogged = None;
         self.log(&attempt, Status::Blocked, headline)?;
         self.view.warn(format!("{} is set aside: {headline}", attempt.story));
+        self.tell_of_leftovers(&attempt)?;
         Ok(Event::SetAside)
+    }
+
+    /// Without rollbacks the next story's commit holds whatever is there, checked or not.
+    fn tell_of_leftovers(&self, attempt: &Attempt) -> Result<(), Failure> {
+        if self.config.rollback.on != RollbackOn::Never {
+            return Ok(());
+        }
+        let journal = self.journal();
+        let left = settle::changed_files(&self.place(&journal), attempt)?;
+        if !left.is_empty() {
+            self.view.warn(format!(
+                "what {} left stays in the tree, because no attempt is taken back; the next \
+                 story's commit will hold it: {}",
+                attempt.story,
+                named(&left)
+            ));
+        }
+        Ok(())
     }
 
     /// The iteration is over: nothing is under way any more.

@@ -10,7 +10,7 @@ use ralph_core::state::{self, Id};
 
 use super::record::Record;
 use super::refuge;
-use super::stage::Stage;
+use super::stage::{Abandoned, Stage};
 use crate::agent;
 use crate::exit::Failure;
 
@@ -103,7 +103,7 @@ impl Stage {
         self.view.line(format!(
             "the branch moved since the run was interrupted; kept as it is; {story} begins anew"
         ));
-        self.abandoned = Some(story);
+        self.abandoned = Some(Abandoned { story, why: "the branch moved since" });
         Ok(())
     }
 
@@ -158,14 +158,17 @@ impl Stage {
     }
 
     /// An attempt that was under way goes back to its checkpoint, unless the user wants no
-    /// rollback: then the next attempt goes on with what is there.
+    /// rollback: then the tree stays as it is, and what is in it may be the user's by now.
     pub(super) fn undo_attempt(&mut self, why: &str) -> Result<(), Failure> {
         let Some(attempt) = self.attempt.clone() else { return Ok(()) };
         let journal = self.journal();
         let repaired = settle::repair_interrupted(&self.place(&journal), &attempt)?;
         self.tell_findings("somebody", &repaired.findings);
+        self.attempt = None;
         if self.config.rollback.on == RollbackOn::Never {
-            return Ok(());
+            let why = "the settings say that no attempt is taken back";
+            self.abandoned = Some(Abandoned { story: attempt.story, why });
+            return Ok(settle::end(self.state())?);
         }
         let changed = settle::changed_files(&self.place(&journal), &attempt)?;
         // Commits that change no file of the user's are no less the attempt's.
@@ -183,8 +186,6 @@ impl Stage {
                 state::replace_users(&attempt.plan, &repaired.bytes)?;
             }
         }
-        settle::end(self.state())?;
-        self.attempt = None;
-        Ok(())
+        Ok(settle::end(self.state())?)
     }
 }

@@ -21,6 +21,13 @@ use crate::signals::Interrupts;
 use crate::step::{Action, Counters, Finish, Outcome, State};
 use crate::terminal::{self, View};
 
+/// An attempt of which nothing was taken back.
+#[derive(Debug, Clone)]
+pub(crate) struct Abandoned {
+    pub(crate) story: String,
+    pub(crate) why: &'static str,
+}
+
 /// What a run has at hand.
 pub(crate) struct Stage {
     pub(crate) flags: Vec<Flag>,
@@ -44,8 +51,8 @@ pub(crate) struct Stage {
     pub(crate) aside: Option<String>,
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
-    /// The story whose attempt was forgotten, because the branch moved since it was interrupted.
-    pub(crate) abandoned: Option<String>,
+    /// An attempt that was interrupted, and forgotten with the tree as it was.
+    pub(crate) abandoned: Option<Abandoned>,
     pub(crate) report: Report,
     /// The story that was committed just now, for as long as nothing else ran since.
     pub(crate) just_committed: Cell<Option<JustCommitted>>,

@@ -55,13 +55,6 @@ fn an_agent_that_fails_is_rolled_back_and_its_story_set_aside() {
 }
 
 #[test]
-fn without_rollback_the_work_stays() {
-    let stage = Stage::new("fails", ONE);
-    stage.run(&["--attempts", "1", "--rollback", "never"]).ended(1);
-    assert_eq!((stage.read("broken.txt").as_str(), stage.discarded()), ("broken\n", 0));
-}
-
-#[test]
 fn an_agent_that_hangs_is_ended_at_its_deadline() {
     let stage = Stage::new("hangs", ONE);
     stage.run(&["--timeout", "1", "--attempts", "2"]).ended(1).says("did not end within 1 seconds");

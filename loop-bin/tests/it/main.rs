@@ -40,6 +40,7 @@ mod stage;
 mod steering;
 mod undo;
 mod view;
+mod without_rollback;
 
 use std::process::Output;
 
