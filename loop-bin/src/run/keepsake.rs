@@ -61,7 +61,7 @@ impl Keepsake {
             keepsake.add(entry.path(), if fixed { Kind::Fixed } else { Kind::Shared });
         }
         keepsake.add(&state.ignore_file(), Kind::Fixed);
-        for path in [state.checkpoint(), state.attempt(), state.current_story()] {
+        for path in [state.checkpoint(), state.attempt(), state.current_story(), state.left_out()] {
             keepsake.add(&path, Kind::Note);
         }
         keepsake.add(&state.run(), Kind::Shared);

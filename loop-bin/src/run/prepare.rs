@@ -277,7 +277,9 @@ impl Stage {
     }
 
     fn refuse_or_keep_aside(&mut self) -> Result<(), Failure> {
-        self.refuse_what_cannot_be_kept_aside(&Status::read(&self.repo)?)?;
+        let status = Status::read(&self.repo)?;
+        self.refuse_what_cannot_be_kept_aside(&status)?;
+        self.leave_out(&status)?;
         if self.dirty_files()?.is_empty() {
             return Ok(());
         }

@@ -9,10 +9,11 @@ use ralph_core::fault;
 use ralph_core::git::{JustCommitted, Repo, Status};
 use ralph_core::plan::{Finding, progress};
 use ralph_core::project::Project;
-use ralph_core::settle::{Attempt, Place, Report, progress_path};
+use ralph_core::settle::{self, Attempt, Place, Report, progress_path};
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
+use super::prepare::named;
 use super::record::Record;
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
@@ -142,12 +143,34 @@ impl Stage {
 
     /// Whether a path below the top of the work tree belongs to the loop.
     pub(crate) fn is_ours(&self, path: &std::path::Path) -> bool {
+        self.repo.is_untouched(path) || self.is_plans(path)
+    }
+
+    /// Whether it is the plan, or what the loop writes beside it.
+    fn is_plans(&self, path: &std::path::Path) -> bool {
         let full = self.repo.top().join(path);
         let progress = progress_path(&self.config.run, self.project.root(), &self.plan);
-        self.repo.is_untouched(path)
-            || same_file(&full, self.plan.as_std_path())
+        same_file(&full, self.plan.as_std_path())
             || same_file(&full, progress.as_std_path())
             || same_file(&full, StateDir::loop_progress_beside(&self.plan).as_std_path())
+    }
+
+    /// What is uncommitted in our own folder and the client's is the user's, and does not become part
+    /// of a commit; but for the plan, the progress and the lessons, which the loop writes.
+    pub(crate) fn leave_out(&self, status: &Status) -> Result<(), Failure> {
+        let is_written = |path: &std::path::Path| {
+            same_file(&self.repo.top().join(path), self.state().guardrails().as_std_path())
+        };
+        let mut left_out = status.changed.clone();
+        left_out.retain(|path| {
+            self.repo.is_untouched(path) && !self.is_plans(path) && !is_written(path)
+        });
+        settle::leave_out(self.state(), left_out.iter().map(std::path::PathBuf::as_path))?;
+        if !left_out.is_empty() {
+            let files = named(&left_out);
+            self.view.line(format!("uncommitted, and left out of every commit: {files}"));
+        }
+        Ok(())
     }
 
     /// Writes down where the run stands. A disk that is full does not end it.

@@ -24,6 +24,7 @@ mod ignored;
 mod install;
 mod interrupted;
 mod iterations;
+mod left_out;
 mod limits;
 mod locks;
 mod nested;

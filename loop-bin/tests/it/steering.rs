@@ -40,7 +40,7 @@ fn new_settings_scripts_and_templates_of_an_agent_have_no_effect() {
     }
     assert!(stage.read(".ralph/.gitignore").contains("events.jsonl"));
     let committed = stage.repo.git(["ls-files", ".ralph"]);
-    assert_eq!(committed, ".ralph/PRD-1/plan.md\n.ralph/PRD-1/progress.md\n.ralph/hooks/started\n");
+    assert_eq!(committed, ".ralph/PRD-1/plan.md\n.ralph/PRD-1/progress.md\n");
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod changed;
 mod check;
 mod commit;
 mod interrupted;
+mod left_out;
 mod marker;
 mod nested;
 mod own_commit;
@@ -57,6 +58,7 @@ pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resum
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
 pub use interrupted::{abandon, is_moved_since, is_settling};
+pub use left_out::leave_out;
 pub use plan_sighting::PlanWatch;
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,

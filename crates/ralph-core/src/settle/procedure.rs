@@ -13,6 +13,7 @@ use super::attempt::{self, Attempt};
 use super::changed::{below_top, changed_since};
 use super::check::{Bench, Check, CheckEnd, run_checks};
 use super::commit::{self, StoryCommit};
+use super::left_out;
 use super::marker::Marker;
 use super::nested;
 use super::own_commit;
@@ -176,7 +177,8 @@ pub fn settle(
         return Ok(Outcome::Displaced(why));
     }
     let unsettled = nested::since(place, &status.unsettled)?;
-    let left_out = nested::untouched(place, &status.unsettled);
+    let mut left_out = nested::untouched(place, &status.unsettled);
+    left_out.extend(left_out::left_out(place.state)?);
     let mut files = changed_since(place, attempt, status.clone())?;
     let kept_out = match uncovered::keep_out(place, attempt, &status, &files)? {
         Uncovered::None => Vec::new(),

@@ -255,6 +255,11 @@ impl StateDir {
         self.root.join("state/plan-seen")
     }
 
+    /// What was uncommitted in our own folder and the client's when the run began.
+    pub fn left_out(&self) -> Utf8PathBuf {
+        self.root.join("state/left-out")
+    }
+
     /// The agent's word about its story.
     pub fn claim(&self) -> Utf8PathBuf {
         self.root.join("claim.json")
@@ -311,6 +316,7 @@ impl StateDir {
             self.guardrails(),
             self.hook_error(),
             self.journal(),
+            self.left_out(),
             self.lock(),
             self.passed_settings(),
             self.plan_seen(),
