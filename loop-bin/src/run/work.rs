@@ -14,7 +14,7 @@ use ralph_core::state;
 
 use super::allowance::Allowance;
 use super::keepsake::Keepsake;
-use super::prepare::template;
+use super::prepare::{named, template};
 use super::refuge::{self, Refuge};
 use super::session::SettledThere;
 use super::stage::Stage;
@@ -189,6 +189,15 @@ impl Stage {
         refuge::remove(&self.repo)?;
         self.put_back_refs("the agent removed it")?;
         self.put_back_stash(&stash);
+        // Before anybody asks git what changed.
+        let overlooked = self.repo.put_back_overlooked()?;
+        if !overlooked.is_empty() {
+            let files = named(&overlooked);
+            self.view.warn(format!(
+                "the agent changed what git overlooks (--assume-unchanged, --skip-worktree): \
+                 {files}; undone"
+            ));
+        }
         Ok(run)
     }
 

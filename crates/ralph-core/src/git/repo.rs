@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::command::{Git, GitError};
-use super::flags::Flags;
+use super::flags::{self, Flags};
 use super::hooks::Hooks;
 use super::outputs;
 use crate::state::UNTOUCHED;
@@ -22,6 +22,7 @@ pub struct Repo {
     untouched: Vec<PathBuf>,
     outputs: Vec<PathBuf>,
     overlooked: BTreeSet<PathBuf>,
+    flags: Flags,
     hooks: Option<Hooks>,
 }
 
@@ -107,7 +108,8 @@ impl Repo {
 
     fn at(top: PathBuf, git_dir: PathBuf, untouched: Vec<PathBuf>) -> Self {
         let (outputs, overlooked) = (Vec::new(), BTreeSet::new());
-        Self { git: Git::at(&top), top, git_dir, untouched, outputs, overlooked, hooks: None }
+        let (git, flags) = (Git::at(&top), Flags::default());
+        Self { git, top, git_dir, untouched, outputs, overlooked, flags, hooks: None }
     }
 
     /// The same; files of the work tree that a process prints into are not touched.
@@ -125,8 +127,15 @@ impl Repo {
     /// The same; files that git was told to overlook (`--skip-worktree`, `--assume-unchanged`) are
     /// saved with every checkpoint, because no status tells of their changes.
     pub fn minding_overlooked(mut self) -> Result<Self, GitError> {
-        self.overlooked = Flags::read(&self)?.files(&self);
+        self.flags = Flags::read(&self)?;
+        self.overlooked = self.flags.files(&self);
         Ok(self)
+    }
+
+    /// Takes back what git was told to overlook, or to overlook no more, since somebody began to
+    /// mind that; names the files.
+    pub fn put_back_overlooked(&self) -> Result<Vec<PathBuf>, GitError> {
+        flags::put_back(self, &self.flags)
     }
 
     /// Files that git was told to overlook, if somebody minds them.
