@@ -209,7 +209,6 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     for doubt in trust::doubts(project.own_state(), &plan) {
         view.warn(doubt);
     }
-    project.own_state().prepare()?;
     let locks = Locks::take(&project, &repo, locks::LOOP)?;
     agent::adopt_orphans();
     let before = Record::load(project.own_state())?;
