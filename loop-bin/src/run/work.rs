@@ -18,9 +18,11 @@ use super::prepare::{named, template};
 use super::refuge::{self, Refuge};
 use super::session::SettledThere;
 use super::stage::Stage;
-use crate::agent::{AgentCommand, Run, Supervision, supervise};
+use crate::agent::{AgentCommand, Run, Supervision, is_found, supervise};
 use crate::complete::{Claim, ClaimStatus};
 use crate::exit::Failure;
+use crate::install::folder_of_this_program;
+use crate::locks::LOOP;
 use crate::step::{Event, SentOnTo, Spent, State, WorkEnd};
 use crate::terminal::Glimpse;
 
@@ -215,6 +217,7 @@ impl Stage {
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
             ("PLAN_PATH".to_owned(), self.plan.to_string()),
         ];
+        vars.extend(self.path_with_us().map(|path| ("PATH".to_owned(), path)));
         let settled = ["loop.plan", "loop.prd"];
         for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
@@ -229,6 +232,16 @@ impl Stage {
             vars.push(((*env).to_owned(), values.join("\n")));
         }
         vars
+    }
+
+    /// Where programs are looked for, with the folder of this one at its end; none if `ralph-loop` is
+    /// found already. The prompt tells the agent to run it.
+    fn path_with_us(&self) -> Option<String> {
+        if self.path.is_empty() || is_found(LOOP, &self.path, self.project.root()) {
+            return None;
+        }
+        let folder = folder_of_this_program().filter(|folder| folder.join(LOOP).is_file())?;
+        Some(format!("{}:{folder}", self.path))
     }
 
     fn open_log(&self, story: &str, iteration: u64) -> Result<File, Failure> {

@@ -2,7 +2,7 @@
 
 use test_support::TestRepo;
 
-use crate::stage::{Stage, is_alive};
+use crate::stage::{PLAN, Ran, Stage, is_alive};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
@@ -317,4 +317,19 @@ fn commits_of_an_attempt_in_vain_are_taken_back_whatever_they_touch() {
         assert_eq!(stage.repo.head(), head, "{act}");
         assert!(!stage.plan().contains("[x]"));
     }
+}
+
+#[test]
+fn the_agent_finds_the_loop_that_its_prompt_names() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat; ralph-loop complete US-001 --status blocked --summary 'no key'";
+    stage.run(&["--agent", agent]).ended(1).says("US-001 is set aside").says("no key");
+    assert_eq!(stage.plan(), "- [!] US-001: First\n");
+    let other =
+        stage.repo.scratch().script("bin/ralph-loop", "#!/bin/sh\necho >\"$AGENT_NOTES/other\"\n");
+    let mut command = stage.command(&["--agent", "cat; ralph-loop; echo x >x.txt"]);
+    let path = format!("{}:/usr/bin:/bin", other.parent().unwrap());
+    stage.repo.write(PLAN, ONE);
+    Ran::from(command.env("PATH", path).output().unwrap()).ended(0);
+    assert!(stage.note_path("other").exists(), "the user's own comes first");
 }
