@@ -1,4 +1,5 @@
-//! What is uncommitted in `.ralph/` and `.claude/` when the loop starts, and what is made there.
+//! What must not become part of a commit: what is uncommitted in `.ralph/` and `.claude/` when the
+//! loop starts, and what is outside of the story's scope.
 
 use crate::stage::{PLAN, Stage};
 
@@ -66,4 +67,34 @@ fn in_a_repository_without_commits_it_stays_out_as_well() {
     stage.run(&["--max-iterations", "1"]).ended(0);
     let files = stage.repo.git(["ls-files"]);
     assert_eq!(files, format!("{PLAN}\nUS-001.txt\n"));
+}
+
+#[test]
+fn what_is_outside_of_the_scope_is_refused_and_named() {
+    let stage = Stage::new("works", TWO);
+    let agent = "mkdir -p src; echo x >src/a.rs; echo x >.claude-notes; \
+                 [ -e \"$AGENT_NOTES/before\" ] || echo x >outside.txt; touch \"$AGENT_NOTES/before\"";
+    let scope = ["--scope", "src/**", "--scope", ".claude-notes"];
+    let ran = stage.run(&[&["--agent", agent, "--max-iterations", "2"], &scope[..]].concat());
+    ran.ended(0).says("the commit was refused: the story may only touch src/**, .claude-notes");
+    ran.says("but changed are also outside.txt;").says("US-001 done");
+    assert!(!stage.exists("outside.txt"));
+    assert_eq!((stage.subjects().len(), stage.discarded()), (2, 1));
+    let journal = stage.read(".ralph/events.jsonl");
+    let denied =
+        "\"event\":\"denied\",\"rule\":\"scope\",\"tool\":\"commit\",\"target\":\"outside.txt\"";
+    assert!(journal.contains(denied), "{journal}");
+}
+
+#[test]
+fn the_scope_of_a_story_and_a_switch_are_heeded() {
+    for (settings, code) in [
+        ("[scope]\npaths = [\"none\"]\n[scope.stories]\n\"US-001\" = [\"*.txt\"]\n", 0),
+        ("[scope]\npaths = [\"none\"]\n[guard]\ndisable = [\"scope\"]\n", 0),
+        ("[scope]\npaths = [\"none\"]\n", 1),
+    ] {
+        let stage = Stage::new("works", "- [ ] US-001: First\n");
+        stage.repo.write(".ralph/config.toml", settings);
+        stage.run(&["--attempts", "1"]).ended(code);
+    }
 }

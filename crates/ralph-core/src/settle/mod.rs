@@ -52,6 +52,7 @@ mod procedure;
 mod recover;
 mod repaired_plan;
 mod repository;
+mod scope;
 mod uncovered;
 
 pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};

@@ -20,6 +20,7 @@ use super::own_commit;
 use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_after, repair_plan, repair_ticked};
 use super::repository::refuse_replaced;
+use super::scope;
 use super::uncovered::{self, Uncovered};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
@@ -193,6 +194,9 @@ pub fn settle(
         return Ok(Outcome::NothingChanged);
     }
     if let Some(refusal) = nested::refusal(&unsettled) {
+        return Ok(Outcome::CommitRefused(refusal));
+    }
+    if let Some(refusal) = scope::refusal(place, attempt, &files)? {
         return Ok(Outcome::CommitRefused(refusal));
     }
     let verify = &place.config.verify;
