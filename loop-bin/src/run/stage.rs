@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{Config, Flag};
 use ralph_core::fault;
 use ralph_core::git::{JustCommitted, Repo, Status};
@@ -158,8 +158,13 @@ impl Stage {
     /// What is uncommitted in our own folder and the client's is the user's, and does not become part
     /// of a commit; but for the plan, the progress and the lessons, which the loop writes.
     pub(crate) fn leave_out(&self, status: &Status) -> Result<(), Failure> {
+        let lessons = self.state().guardrails();
+        // The last entry of another plan's progress was written after the last commit.
+        let is_progress = |path: &std::path::Path| {
+            Utf8Path::from_path(path).is_some_and(|path| StateDir::progress_beside(path) == path)
+        };
         let is_written = |path: &std::path::Path| {
-            same_file(&self.repo.top().join(path), self.state().guardrails().as_std_path())
+            is_progress(path) || same_file(&self.repo.top().join(path), lessons.as_std_path())
         };
         let mut left_out = status.changed.clone();
         left_out.retain(|path| {

@@ -61,6 +61,20 @@ fn what_was_staged_there_is_not_committed_either() {
 }
 
 #[test]
+fn what_the_loop_wrote_itself_is_committed_by_the_next_run() {
+    let stage = Stage::new("fails", TWO);
+    stage.run(&["--attempts", "1", "--max-iterations", "1"]).ended(0);
+    stage.repo.write(".ralph/PRD-2/plan.md", "- [ ] US-009: Later\n");
+    let ran = stage.run(&["--prd", "2", "--agent", "echo x >x.txt"]);
+    ran.ended(0);
+    assert!(!ran.out.contains("progress.md") && !ran.out.contains("guardrails"), "{}", ran.out);
+    let files = stage.repo.git(["show", "--format=", "--name-only"]);
+    for name in [".ralph/PRD-1/progress.md", ".ralph/guardrails.md", ".ralph/PRD-2/plan.md"] {
+        assert!(files.contains(name), "{files}");
+    }
+}
+
+#[test]
 fn in_a_repository_without_commits_it_stays_out_as_well() {
     let stage = Stage::with(test_support::TestRepo::empty(), "works", TWO);
     stage.repo.write(".claude/settings.local.json", "{}\n");
