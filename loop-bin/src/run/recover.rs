@@ -74,15 +74,19 @@ impl Stage {
                 self.counters.commits += 1;
                 self.view.line(format!("{story} was committed already; finished its bookkeeping"));
             }
-            Recovered::Undone { story, findings } => {
-                self.view.line(format!("{story} was being committed; doing it again"));
+            Recovered::Undone { story, findings, is_changed } => {
+                let then = match is_changed {
+                    false => "doing it again",
+                    true => "files were changed since, so it is not",
+                };
+                self.view.line(format!("{story} was being committed; {then}"));
                 self.tell_findings("somebody", findings);
             }
         }
         let attempt = Attempt::load(self.state())?;
         self.attempt = attempt;
         match recovered {
-            Recovered::Undone { .. } => self.settle_again(),
+            Recovered::Undone { is_changed: false, .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
         }
     }

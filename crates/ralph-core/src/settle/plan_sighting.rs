@@ -47,7 +47,7 @@ pub(super) fn is_as_seen(state: &StateDir, plan: &Utf8Path) -> bool {
 }
 
 fn stamp(plan: &Utf8Path) -> Option<String> {
-    let now = std::fs::metadata(plan).ok()?;
+    let now = fs_err::metadata(plan).ok()?;
     let (written, changed) = ((now.mtime(), now.mtime_nsec()), (now.ctime(), now.ctime_nsec()));
     Some(format!("{written:?} {changed:?} {} {}\n", now.ino(), now.size()))
 }
