@@ -262,7 +262,7 @@ fn a_crash_before_the_commit_takes_the_tick_back_and_keeps_the_work() {
     let story = "US-001".to_owned();
     assert_eq!(
         settle::recover(&stage.place()).unwrap(),
-        Recovered::Undone { story, findings: vec![] }
+        Recovered::Undone { story, findings: vec![], is_changed: false }
     );
     assert_eq!((stage.plan().as_str(), stage.read("new.txt").as_str()), (STORIES, "new\n"));
     assert_eq!(settle::recover(&stage.place()).unwrap(), Recovered::Nothing);
@@ -294,7 +294,7 @@ fn a_commit_of_somebody_else_is_not_taken_for_the_storys() {
     let story = "US-001".to_owned();
     assert_eq!(
         settle::recover(&stage.place()).unwrap(),
-        Recovered::Undone { story, findings: vec![] }
+        Recovered::Undone { story, findings: vec![], is_changed: true }
     );
     assert_eq!((stage.plan().as_str(), stage.read("new.txt").as_str()), (STORIES, "new\n"));
 
