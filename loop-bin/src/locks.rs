@@ -23,6 +23,8 @@ pub(crate) struct Locks {
 impl Locks {
     /// Takes both at once, or says who has one.
     pub(crate) fn take(project: &Project, repo: &Repo, doing: &str) -> Result<Self, Failure> {
+        // In a clone or another work tree nothing keeps the locks out of git yet.
+        project.own_state().prepare()?;
         let own = take(&project.own_state().lock(), doing)?;
         let tree = repo
             .own_file(state::TREE_LOCK)

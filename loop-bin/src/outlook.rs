@@ -78,16 +78,22 @@ impl Outlook {
             Place { root, repo: &repo, state, config, journal: &journal, run: &attempt.run };
         let story = &attempt.story;
         let is_moved = settle::is_moved_since(&place, attempt)?;
-        self.is_attempts = !is_moved;
+        let is_settling = !is_moved && settle::is_settling(&place, attempt)?;
+        let stays = !is_settling && config.rollback.on == RollbackOn::Never;
+        self.is_attempts = !is_moved && !stays;
         self.lines.push(if is_moved {
             format!(
                 "an attempt at {story} was interrupted, and the branch moved since: the next start \
                  keeps branch and tree as they are and begins {story} anew"
             )
-        } else if settle::is_settling(&place, attempt)? {
+        } else if is_settling {
             format!("{story} was being committed when its run ended: the next start finishes that")
-        } else if config.rollback.on == RollbackOn::Never {
-            format!("an attempt at {story} was interrupted: the next start goes on with it")
+        } else if stays {
+            format!(
+                "an attempt at {story} was interrupted, and the settings say that none is taken \
+                 back: the next start keeps the tree as it is and begins {story} anew, if nothing \
+                 is uncommitted"
+            )
         } else {
             format!(
                 "an attempt at {story} was interrupted: the next start takes back what it committed \

@@ -11,7 +11,10 @@ use ralph_core::state;
 
 use super::prepare::template;
 use super::stage::Stage;
+use crate::agent::is_found;
 use crate::exit::Failure;
+use crate::install::folder_of_this_program;
+use crate::locks::LOOP;
 
 /// How much of earlier entries, lessons and failures a prompt holds.
 const ENTRIES: usize = 5;
@@ -27,6 +30,7 @@ impl Stage {
             ("PLAN_PATH".to_owned(), self.plan.to_string()),
             (STEERING.to_owned(), settle::steering_fingerprint(self.state())),
         ];
+        vars.extend(self.path_with_us().map(|path| ("PATH".to_owned(), path)));
         let settled = ["loop.plan", "loop.prd"];
         for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
             let given = self.flags.iter().filter(|flag| flag.key == *name);
@@ -39,6 +43,16 @@ impl Stage {
             vars.push(((*env).to_owned(), value));
         }
         vars
+    }
+
+    /// Where programs are looked for, with the folder of this one at its end; none if `ralph-loop` is
+    /// found already. The prompt tells the agent to run it.
+    fn path_with_us(&self) -> Option<String> {
+        if self.path.is_empty() || is_found(LOOP, &self.path, self.project.root()) {
+            return None;
+        }
+        let folder = folder_of_this_program().filter(|folder| folder.join(LOOP).is_file())?;
+        Some(format!("{}:{folder}", self.path))
     }
 
     pub(super) fn open_log(&self, story: &str, iteration: u64) -> Result<File, Failure> {

@@ -23,7 +23,8 @@ impl Stage {
     pub(super) fn hand_over(&mut self, why: Option<&str>) -> Result<Event, Failure> {
         let attempt = self.current()?;
         let journal = self.journal();
-        settle::repair_plan(&self.place(&journal), &attempt)?;
+        let repaired = settle::repair_plan(&self.place(&journal), &attempt)?;
+        self.tell_findings("somebody", &repaired.findings);
         let story = &attempt.story;
         let mut reason = "handed over to a fresh session, with the work so far".to_owned();
         if let Some(why) = why {

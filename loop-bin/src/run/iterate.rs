@@ -132,9 +132,7 @@ impl Stage {
                 let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
                 let files = counted(done.files.len(), "file", "files");
                 self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
-                for finding in &done.findings {
-                    self.view.warn(format!("a check or a git hook {finding}"));
-                }
+                self.tell_findings("a check or a git hook", &done.findings);
                 if let Some(what) = done.weakened {
                     self.view.line(format!("{}: look at the tests: {what}", attempt.story));
                 }
@@ -179,7 +177,9 @@ impl Stage {
         let attempt = self.current()?;
         let journal = self.journal();
         let place = self.place(&journal);
-        settle::repair_plan(&place, &attempt)?;
+        let repaired = settle::repair_plan(&place, &attempt)?;
+        // The agent's own changes are undone by now.
+        self.tell_findings("somebody", &repaired.findings);
         let changed = !settle::changed_files(&place, &attempt)?.is_empty();
         let headline: String = why.lines().next().unwrap_or_default().to_owned();
         self.view.line(format!("{}: {headline}", attempt.story));
@@ -261,7 +261,26 @@ impl Stage {
         self.log(&attempt, Status::Blocked, headline)?;
         ralph_core::attempt::close_failure(self.state())?;
         self.view.warn(format!("{} is set aside: {headline}", attempt.story));
+        self.tell_of_leftovers(&attempt)?;
         Ok(Event::SetAside)
+    }
+
+    /// Without rollbacks the next story's commit holds whatever is there, checked or not.
+    fn tell_of_leftovers(&self, attempt: &Attempt) -> Result<(), Failure> {
+        if self.config.rollback.on != RollbackOn::Never {
+            return Ok(());
+        }
+        let journal = self.journal();
+        let left = settle::changed_files(&self.place(&journal), attempt)?;
+        if !left.is_empty() {
+            self.view.warn(format!(
+                "what {} left stays in the tree, because no attempt is taken back; the next \
+                 story's commit will hold it: {}",
+                attempt.story,
+                named_files(&left)
+            ));
+        }
+        Ok(())
     }
 
     /// The iteration is over: nothing is under way any more.

@@ -1,11 +1,13 @@
 //! What an agent must not take from `.ralph/`: kept in memory while it works, put back after it.
 //!
 //! Settings, lifecycle scripts and prompt templates are put back as they were, and so are the lessons
-//! unless a hook of ours added one. What agents may write into, such as the progress, is put back
-//! only where it is gone; so are our own notes, which the stop hook may have changed meanwhile. The
-//! plan itself is repaired by the core. What is new among settings, scripts, templates and lessons is
-//! taken away: see `strangers.rs`.
+//! unless a hook of ours added one; what was found in their place is kept, because the user may have
+//! changed them meanwhile. What agents may write into, such as the progress, is put back only where
+//! it is gone; so are our own notes, which the stop hook may have changed meanwhile. The plan itself
+//! is repaired by the core. What is new among settings, scripts, templates and lessons is taken away:
+//! see `strangers.rs`.
 
+use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 
@@ -71,7 +73,7 @@ impl Keepsake {
             kept.kind = Kind::Fixed;
         }
         keepsake.add(&state.ignore_file(), Kind::Fixed);
-        for path in [state.checkpoint(), state.attempt(), state.current_story()] {
+        for path in [state.checkpoint(), state.attempt(), state.current_story(), state.left_out()] {
             keepsake.add(&path, Kind::Note);
         }
         keepsake.add(&state.run(), Kind::Shared);
@@ -103,14 +105,14 @@ impl Keepsake {
         }
     }
 
-    /// Puts back what is gone, is no file any more or was not to be changed; names the files. What
-    /// is in the place of the plan is left for its repair.
+    /// Puts back what is gone, is no file any more or was not to be changed. What is in the place of
+    /// the plan is left for its repair.
     pub(super) fn put_back(
         &self,
         state: &StateDir,
         plan: &Utf8Path,
         has_learned: impl Fn() -> bool,
-    ) -> io::Result<Vec<Utf8PathBuf>> {
+    ) -> io::Result<Vec<PutBack>> {
         // Hooks that spoke since have made the journal again, but never the loop's lock.
         let wiped = !state.journal().exists() || !state.lock().exists();
         self.put_back_if(state, |kept| match kept.kind {
@@ -141,12 +143,12 @@ impl Keepsake {
     }
 
     /// Puts back the record of the run, which names the work that was kept aside.
-    pub(super) fn put_back_run(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
+    pub(super) fn put_back_run(&self, state: &StateDir) -> io::Result<Vec<PutBack>> {
         self.put_back_if(state, |kept| kept.path == state.run())
     }
 
     /// Puts back our own notes where they are gone.
-    pub(super) fn put_back_notes(&self, state: &StateDir) -> io::Result<Vec<Utf8PathBuf>> {
+    pub(super) fn put_back_notes(&self, state: &StateDir) -> io::Result<Vec<PutBack>> {
         self.put_back_if(state, |kept| kept.kind == Kind::Note && kept.is_missing())
     }
 
@@ -155,7 +157,7 @@ impl Keepsake {
         &self,
         state: &StateDir,
         but: &[&Kept],
-    ) -> io::Result<Vec<Utf8PathBuf>> {
+    ) -> io::Result<Vec<PutBack>> {
         let is_left = |kept: &Kept| but.iter().any(|left| left.path == kept.path);
         self.put_back_if(state, |kept| kept.is_missing() && !is_left(kept))
     }
@@ -164,12 +166,11 @@ impl Keepsake {
         &self,
         state: &StateDir,
         is_wanted: impl Fn(&Kept) -> bool,
-    ) -> io::Result<Vec<Utf8PathBuf>> {
+    ) -> io::Result<Vec<PutBack>> {
         state.prepare()?;
         let mut mended = Vec::new();
         for kept in self.files.iter().filter(|kept| is_wanted(kept)) {
-            kept.write(state)?;
-            mended.push(kept.path.clone());
+            mended.push(kept.write(state)?);
         }
         Ok(mended)
     }
@@ -189,12 +190,43 @@ impl Kept {
         self.path.symlink_metadata().is_err()
     }
 
-    fn write(&self, state: &StateDir) -> io::Result<()> {
+    /// Whoever changed the file may have been the user: what is replaced is kept.
+    fn write(&self, state: &StateDir) -> io::Result<PutBack> {
+        let mut found = None;
         // A folder that became a link would lead us outside, and what is no file cannot be replaced.
         while let Some(obstacle) = state::in_the_way(&self.path, false) {
-            state::keep_as_found(&obstacle, &state.logs())?;
+            found = Some(state::keep_as_found(&obstacle, &state.logs())?);
+        }
+        if !self.is_missing() {
+            found = Some(match fs_err::read(&self.path) {
+                Ok(now) => state::keep_content_as_found(&self.path, &now, &state.logs())?,
+                Err(_) => state::keep_as_found(&self.path, &state.logs())?,
+            });
         }
         state::replace(&self.path, &self.content)?;
-        fs_err::set_permissions(&self.path, std::fs::Permissions::from_mode(self.mode))
+        fs_err::set_permissions(&self.path, std::fs::Permissions::from_mode(self.mode))?;
+        Ok(PutBack { path: self.path.clone(), found })
+    }
+}
+
+/// A file that was put back.
+#[derive(Debug)]
+pub(super) struct PutBack {
+    path: Utf8PathBuf,
+    /// Where that is kept which was in its place.
+    found: Option<Utf8PathBuf>,
+}
+
+impl fmt::Display for PutBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = &self.path;
+        match &self.found {
+            None => write!(f, "{path} was removed while the agent worked; put back"),
+            Some(found) => write!(
+                f,
+                "{path} was changed while the agent worked; put back, and what was found is kept \
+                 as {found}; to change it yourself, stop the loop first"
+            ),
+        }
     }
 }

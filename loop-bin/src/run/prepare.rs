@@ -19,7 +19,7 @@ use super::Request;
 use super::allowance::Allowance;
 use super::keepsake::Keepsake;
 use super::record::Record;
-use super::stage::Stage;
+use super::stage::{Abandoned, Stage};
 use crate::agent::ClientOptions;
 use crate::exit::Failure;
 use crate::locks::{self, Locks};
@@ -38,11 +38,10 @@ pub(crate) enum NotReady {
     Dirty { files: String },
     #[error(
         "there is uncommitted work: {files}; it may be yours or be left by the attempt at {story} \
-         that was interrupted, and the branch moved since, so it was not touched; look at it with \
-         `git diff` and commit it, stash it (`git stash -u`) or remove it (`git restore .` and \
+         that was interrupted, and {why}, so it was not touched; look at it with `git diff` and commit it, stash it (`git stash -u`) or remove it (`git restore .` and \
          `git clean -fd`), or start with --allow-dirty to have it kept aside and restored"
     )]
-    DirtySince { files: String, story: String },
+    DirtySince { files: String, story: String, why: &'static str },
     #[error(
         "repositories inside this one hold work that is not recorded here: {paths}; commit it in \
          the submodule and the submodule's new state here, or add the folder to .gitignore \
@@ -236,7 +235,6 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     for doubt in trust::doubts(project.own_state(), &plan) {
         view.warn(doubt);
     }
-    project.own_state().prepare()?;
     let locks = Locks::take(&project, &repo, locks::LOOP)?;
     agent::adopt_orphans();
     let before = Record::load(project.own_state())?;
@@ -316,11 +314,10 @@ impl Stage {
     }
 
     fn refuse_or_keep_aside(&mut self) -> Result<(), Failure> {
-        if self.attempt.is_none() {
-            self.refuse_what_cannot_be_kept_aside(&Status::read(&self.repo)?)?;
-        }
-        // An attempt that is to be continued is not the user's work.
-        if self.attempt.is_some() || self.dirty_files()?.is_empty() {
+        let status = Status::read(&self.repo)?;
+        self.refuse_what_cannot_be_kept_aside(&status)?;
+        self.leave_out(&status)?;
+        if self.dirty_files()?.is_empty() {
             return Ok(());
         }
         let interrupted = self.aside.is_some();
@@ -334,7 +331,7 @@ impl Stage {
         if !self.config.run.allow_dirty && !interrupted {
             let files = named_files(&dirty);
             return Err(match self.abandoned.clone() {
-                Some(story) => NotReady::DirtySince { files, story }.into(),
+                Some(Abandoned { story, why }) => NotReady::DirtySince { files, story, why }.into(),
                 None => NotReady::Dirty { files }.into(),
             });
         }

@@ -8,14 +8,9 @@ use crate::exit::Failure;
 
 /// Why it stays aside.
 #[derive(Debug, thiserror::Error)]
-enum StaysAside {
-    #[error(
-        "an attempt is under way that the next run goes on with, and the two must not be mixed; \
-         `git checkout {name} -- <file>` takes single files"
-    )]
-    UnderWay { name: String },
-    #[error("some of it could not be put back; it is kept as {name}")]
-    NotAll { name: String },
+#[error("some of it could not be put back; it is kept as {name}")]
+struct StaysAside {
+    name: String,
 }
 
 /// Does what the next run would do at its start and its end, and starts no agent: an attempt that
@@ -24,16 +19,13 @@ pub(crate) fn put_back_aside(env: &Env) -> Result<(), Failure> {
     let request = Request { flags: Vec::new() };
     refuge::bring_back(env, &request)?;
     let mut stage = enter(env, ground(env, &request)?)?;
-    if let (Some(name), true) = (stage.aside.clone(), stage.attempt.is_some()) {
-        return Err(StaysAside::UnderWay { name }.into());
-    }
     let done = stage.bring_back();
     if let Some(record) = Record::load(stage.state())? {
         Record { aside: stage.aside.clone(), ..record }.save(stage.state())?;
     }
     match (done, stage.aside) {
         (Err(failure), _) => Err(failure),
-        (Ok(()), Some(name)) => Err(StaysAside::NotAll { name }.into()),
+        (Ok(()), Some(name)) => Err(StaysAside { name }.into()),
         (Ok(()), None) => Ok(()),
     }
 }

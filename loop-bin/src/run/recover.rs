@@ -10,7 +10,7 @@ use ralph_core::state;
 
 use super::record::Record;
 use super::refuge;
-use super::stage::Stage;
+use super::stage::{Abandoned, Stage};
 use super::uncounted;
 use crate::agent;
 use crate::exit::Failure;
@@ -75,14 +75,19 @@ impl Stage {
                 self.counters.commits += u64::from(!killed.as_ref().is_some_and(is_told));
                 self.view.line(format!("{story} was committed already; finished its bookkeeping"));
             }
-            Recovered::Undone { story } => {
-                self.view.line(format!("{story} was being committed; doing it again"));
+            Recovered::Undone { story, findings, is_changed } => {
+                let then = match is_changed {
+                    false => "doing it again",
+                    true => "files were changed since, so it is not",
+                };
+                self.view.line(format!("{story} was being committed; {then}"));
+                self.tell_findings("somebody", findings);
             }
         }
         let attempt = Attempt::load(self.state())?;
         self.attempt = attempt;
         match recovered {
-            Recovered::Undone { .. } => self.settle_again(),
+            Recovered::Undone { is_changed: false, .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
         }
     }
@@ -105,12 +110,13 @@ impl Stage {
     fn abandon_attempt(&mut self) -> Result<(), Failure> {
         let Some(attempt) = Attempt::load(self.state())? else { return Ok(()) };
         let journal = self.journal();
-        settle::abandon(&self.place(&journal), &attempt)?;
+        let findings = settle::abandon(&self.place(&journal), &attempt)?;
+        self.tell_findings("somebody", &findings);
         let story = attempt.story;
         self.view.line(format!(
             "the branch moved since the run was interrupted; kept as it is; {story} begins anew"
         ));
-        self.abandoned = Some(story);
+        self.abandoned = Some(Abandoned { story, why: "the branch moved since" });
         Ok(())
     }
 
@@ -166,13 +172,17 @@ impl Stage {
     }
 
     /// An attempt that was under way goes back to its checkpoint, unless the user wants no
-    /// rollback: then the next attempt goes on with what is there.
+    /// rollback: then the tree stays as it is, and what is in it may be the user's by now.
     pub(super) fn undo_attempt(&mut self, why: &str) -> Result<(), Failure> {
         let Some(attempt) = self.attempt.clone() else { return Ok(()) };
         let journal = self.journal();
-        settle::repair_plan(&self.place(&journal), &attempt)?;
+        let repaired = settle::repair_interrupted(&self.place(&journal), &attempt)?;
+        self.tell_findings("somebody", &repaired.findings);
+        self.attempt = None;
         if self.config.rollback.on == RollbackOn::Never {
-            return Ok(());
+            let why = "the settings say that no attempt is taken back";
+            self.abandoned = Some(Abandoned { story: attempt.story, why });
+            return Ok(settle::end(self.state())?);
         }
         let changed = settle::changed_files(&self.place(&journal), &attempt)?;
         // Commits that change no file of the user's are no less the attempt's.
@@ -185,10 +195,10 @@ impl Stage {
             ));
             self.tell_left_alone(&restored.left_alone);
             // The plan may be a file that went back as well.
-            settle::repair_plan(&self.place(&journal), &attempt)?;
+            if fs_err::read(&attempt.plan).ok().as_ref() != Some(&repaired.bytes) {
+                state::replace_users(&attempt.plan, &repaired.bytes)?;
+            }
         }
-        settle::end(self.state())?;
-        self.attempt = None;
-        Ok(())
+        Ok(settle::end(self.state())?)
     }
 }

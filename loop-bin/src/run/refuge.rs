@@ -147,8 +147,8 @@ fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Resu
         }
         mended.extend(keepsake.put_back_missing(&state, &left)?);
     }
-    for path in &mended {
-        view.warn(format!("{path} was removed while an agent was at work; put back"));
+    for put_back in &mended {
+        view.warn(put_back.to_string());
     }
     match attempt {
         Some(attempt) if !left.is_empty() => {

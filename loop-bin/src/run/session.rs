@@ -195,9 +195,7 @@ impl Stage {
         let journal = self.journal();
         let settled = Attempt { plan_before: known, ..attempt.clone() };
         let repaired = settle::repair_plan(&self.place(&journal), &settled)?;
-        for finding in &repaired.findings {
-            self.view.warn(format!("the agent {finding}"));
-        }
+        self.tell_findings("the agent", &repaired.findings);
         Ok(())
     }
 

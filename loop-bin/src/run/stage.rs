@@ -1,15 +1,16 @@
 //! What a run has at hand: the project, its settings and what is under way.
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{Config, Flag};
 use ralph_core::fault;
 use ralph_core::git::{JustCommitted, Repo, Status};
 use ralph_core::plan::progress;
 use ralph_core::project::Project;
-use ralph_core::settle::{Attempt, Place, Report, progress_path};
+use ralph_core::settle::{self, Attempt, Place, Report, named_files, progress_path};
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
@@ -23,6 +24,13 @@ use crate::locks::Locks;
 use crate::signals::Interrupts;
 use crate::step::{Action, Counters, Finish, Outcome, State};
 use crate::terminal::{self, View};
+
+/// An attempt of which nothing was taken back.
+#[derive(Debug, Clone)]
+pub(crate) struct Abandoned {
+    pub(crate) story: String,
+    pub(crate) why: &'static str,
+}
 
 /// What a run has at hand.
 pub(crate) struct Stage {
@@ -47,8 +55,8 @@ pub(crate) struct Stage {
     pub(crate) aside: Option<String>,
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
-    /// The story whose attempt was forgotten, because the branch moved since it was interrupted.
-    pub(crate) abandoned: Option<String>,
+    /// An attempt that was interrupted, and forgotten with the tree as it was.
+    pub(crate) abandoned: Option<Abandoned>,
     pub(crate) report: Report,
     /// What the whole session used, where the report has only the last story's share of it.
     pub(crate) whole_session: Option<Report>,
@@ -120,6 +128,13 @@ impl Stage {
         limit.map(|limit| limit.saturating_sub(self.elapsed()))
     }
 
+    /// Tells what somebody did to the plan, and what became of it.
+    pub(crate) fn tell_findings(&self, who: &str, findings: &[impl Display]) {
+        for finding in findings {
+            self.view.warn(format!("{who} {finding}"));
+        }
+    }
+
     /// Names the repositories inside the project that a rollback did not touch.
     pub(crate) fn tell_left_alone(&self, left_alone: &[String]) {
         if !left_alone.is_empty() {
@@ -137,12 +152,39 @@ impl Stage {
 
     /// Whether a path below the top of the work tree belongs to the loop.
     pub(crate) fn is_ours(&self, path: &std::path::Path) -> bool {
+        self.repo.is_untouched(path) || self.is_plans(path)
+    }
+
+    /// Whether it is the plan, or what the loop writes beside it.
+    fn is_plans(&self, path: &std::path::Path) -> bool {
         let full = self.repo.top().join(path);
         let progress = progress_path(&self.config.run, self.project.root(), &self.plan);
-        self.repo.is_untouched(path)
-            || same_file(&full, self.plan.as_std_path())
+        same_file(&full, self.plan.as_std_path())
             || same_file(&full, progress.as_std_path())
             || same_file(&full, StateDir::loop_progress_beside(&self.plan).as_std_path())
+    }
+
+    /// What is uncommitted in our own folder and the client's is the user's, and does not become part
+    /// of a commit; but for the plan, the progress and the lessons, which the loop writes.
+    pub(crate) fn leave_out(&self, status: &Status) -> Result<(), Failure> {
+        let lessons = self.state().guardrails();
+        // The last entry of another plan's progress was written after the last commit.
+        let is_progress = |path: &std::path::Path| {
+            Utf8Path::from_path(path).is_some_and(|path| StateDir::progress_beside(path) == path)
+        };
+        let is_written = |path: &std::path::Path| {
+            is_progress(path) || same_file(&self.repo.top().join(path), lessons.as_std_path())
+        };
+        let mut left_out = status.changed.clone();
+        left_out.retain(|path| {
+            self.repo.is_untouched(path) && !self.is_plans(path) && !is_written(path)
+        });
+        settle::leave_out(self.state(), left_out.iter().map(std::path::PathBuf::as_path))?;
+        if !left_out.is_empty() {
+            let files = named_files(&left_out);
+            self.view.line(format!("uncommitted, and left out of every commit: {files}"));
+        }
+        Ok(())
     }
 
     /// Writes down where the run stands. A disk that is full does not end it.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Position, Stash};
-use ralph_core::settle::{self, Attempt};
+use ralph_core::settle::{self, Attempt, PlanWatch, named_files};
 
 use super::keepsake::Keepsake;
 use super::refuge::{self, Refuge};
@@ -43,13 +43,19 @@ impl Stage {
         let log = self.open_log(story, iteration)?;
         let interrupts = self.interrupts.clone();
         let head = self.attempt.as_ref().map(|attempt| RefCell::new(self.watch_head(attempt)));
+        let plan =
+            self.attempt.as_ref().map(|attempt| PlanWatch::begin(self.state(), &attempt.plan));
+        let plan = plan.map(RefCell::new);
         let watch = Supervision {
             deadline: self.allowance.time.map(|(time, _)| time),
             silence: self.config.agent.silence.limit(),
             grace: Duration::from_secs(self.config.agent.grace.0),
             interrupts: &interrupts,
             log,
-            beat: &|| head.iter().for_each(|head| head.borrow_mut().look()),
+            beat: &|| {
+                head.iter().for_each(|head| head.borrow_mut().look());
+                plan.iter().for_each(|plan| plan.borrow_mut().look());
+            },
         };
         let safeguards = self.take_safeguards();
         let begun = Instant::now();
@@ -91,17 +97,27 @@ impl Stage {
         refuge::remove(&self.repo)?;
         self.put_back_refs("the agent removed it")?;
         self.put_back_stash(&stash);
+        // Before anybody asks git what changed.
+        let overlooked = self.repo.put_back_overlooked()?;
+        if !overlooked.is_empty() {
+            let files = named_files(&overlooked);
+            self.view.warn(format!(
+                "the agent changed what git overlooks (--assume-unchanged, --skip-worktree): \
+                 {files}; undone"
+            ));
+        }
         Ok(())
     }
 
     /// What the agent, or a check that runs what it wrote, took from us.
     pub(super) fn put_back_state(&self, who: &str) -> std::io::Result<()> {
-        for path in self.keepsake.put_back(self.state(), &self.plan, || self.has_learned())? {
-            self.view.warn(format!("{who} changed or removed {path}; put back"));
+        for put_back in self.keepsake.put_back(self.state(), &self.plan, || self.has_learned())? {
+            self.view.warn(put_back.to_string());
         }
         for (path, kept) in self.keepsake.take_away_new(self.state(), || self.has_learned())? {
             self.view.warn(format!(
-                "{who} made {path}, which is yours to make; it has no effect, and is kept as {kept}"
+                "{path} was made while {who} worked; it has no effect, and is kept as {kept}; to make \
+                 it yourself, stop the loop first"
             ));
         }
         Ok(())

@@ -100,9 +100,7 @@ impl Stage {
             let journal = self.journal();
             settle::repair_plan(&self.place(&journal), attempt)?
         };
-        for finding in &repaired.findings {
-            self.view.warn(format!("the agent {finding}"));
-        }
+        self.tell_findings("the agent", &repaired.findings);
         let claim = Claim::load(self.state(), &attempt.story);
         let marked = repaired.claimed == Some(ralph_core::plan::State::Blocked);
         let end = match (self.judge(run, claim.as_ref(), marked), left) {

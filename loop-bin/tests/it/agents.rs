@@ -2,7 +2,7 @@
 
 use test_support::TestRepo;
 
-use crate::stage::{Stage, is_alive};
+use crate::stage::{PLAN, Ran, Stage, is_alive};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
@@ -52,13 +52,6 @@ fn an_agent_that_fails_is_rolled_back_and_its_story_set_aside() {
         stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
     stage.run(&["undo", id.lines().next().unwrap()]).ended(0);
     assert_eq!(stage.read("broken.txt"), "broken\n");
-}
-
-#[test]
-fn without_rollback_the_work_stays() {
-    let stage = Stage::new("fails", ONE);
-    stage.run(&["--attempts", "1", "--rollback", "never"]).ended(1);
-    assert_eq!((stage.read("broken.txt").as_str(), stage.discarded()), ("broken\n", 0));
 }
 
 #[test]
@@ -327,10 +320,16 @@ fn commits_of_an_attempt_in_vain_are_taken_back_whatever_they_touch() {
 }
 
 #[test]
-fn a_plan_that_was_repaired_is_kept_as_it_was_found() {
-    let stage = Stage::new("works", THREE);
-    let agent = "echo done >a-file.txt; sed -i 's/Third/Third, and by hand/' .ralph/PRD-1/plan.md";
-    stage.run(&["--agent", agent, "--max-iterations", "1"]).ended(0);
-    assert!(!stage.plan().contains("by hand"));
-    assert!(stage.read(".ralph/logs/plan-as-found.md").contains("Third, and by hand"));
+fn the_agent_finds_the_loop_that_its_prompt_names() {
+    let stage = Stage::new("works", ONE);
+    let agent = "cat; ralph-loop complete US-001 --status blocked --summary 'no key'";
+    stage.run(&["--agent", agent]).ended(1).says("US-001 is set aside").says("no key");
+    assert_eq!(stage.plan(), "- [!] US-001: First\n");
+    let other =
+        stage.repo.scratch().script("bin/ralph-loop", "#!/bin/sh\necho >\"$AGENT_NOTES/other\"\n");
+    let mut command = stage.command(&["--agent", "cat; ralph-loop; echo x >x.txt"]);
+    let path = format!("{}:/usr/bin:/bin", other.parent().unwrap());
+    stage.repo.write(PLAN, ONE);
+    Ran::from(command.env("PATH", path).output().unwrap()).ended(0);
+    assert!(stage.note_path("other").exists(), "the user's own comes first");
 }

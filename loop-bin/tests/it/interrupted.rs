@@ -137,6 +137,24 @@ fn a_commit_by_hand_after_an_interrupted_commit_is_not_the_storys() {
 }
 
 #[test]
+fn what_was_written_after_an_interrupted_commit_is_not_committed() {
+    for fault in ["settle.ticked", "commit.staged"] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.commit_all("the plan");
+        let mut command = stage.command(&[]);
+        let killed = command.env("RALPH_INTERNAL__FAULT", fault).output().unwrap();
+        assert_eq!(killed.status.code(), None);
+        stage.repo.write("mine.txt", "mine\n");
+        let ran = stage.run(&[]);
+        ran.ended(0).says("US-001 was being committed; files were changed since, so it is not");
+        let files = stage.repo.git(["show", "--format=%s", "--name-only"]);
+        assert!(files.contains("feat(US-001)") && !files.contains("mine.txt"), "{files}");
+        let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
+        stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+mine");
+    }
+}
+
+#[test]
 fn work_that_was_kept_aside_is_told_of_and_comes_back_without_another_run() {
     let mut stage = Stage::new("hangs", ONE);
     stage.repo.commit_all("the plan");

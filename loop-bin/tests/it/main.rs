@@ -25,6 +25,7 @@ mod ignored;
 mod install;
 mod interrupted;
 mod iterations;
+mod left_out;
 mod limits;
 mod locks;
 mod neighbours;
@@ -33,6 +34,7 @@ mod not_returned;
 mod outputs;
 mod overlooked;
 mod passed_hooks;
+mod plan_edits;
 mod pre_push;
 mod removed;
 mod scripts;
@@ -42,6 +44,7 @@ mod stage;
 mod steering;
 mod undo;
 mod view;
+mod without_rollback;
 
 use std::process::Output;
 

@@ -42,3 +42,45 @@ fn what_git_overlooks_comes_back_after_an_attempt_in_vain() {
         stage.is_clean();
     }
 }
+
+#[test]
+fn what_an_agent_tells_git_to_overlook_is_seen_all_the_same() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        for (end, line) in [(0, "agent\n"), (1, "a\n")] {
+            let stage = Stage::new("works", ONE);
+            let agent = format!(
+                "git update-index {flag} a.txt; echo agent >a.txt; echo x >x.txt; exit {end}"
+            );
+            let ran = stage.run(&["--agent", &agent, "--max-iterations", "1"]);
+            ran.says("the agent changed what git overlooks").says("a.txt; undone");
+            assert_eq!(stage.read("a.txt"), line, "{flag} {end}");
+            assert_eq!(stage.repo.git(["show", "HEAD:a.txt"]), line, "{flag} {end}");
+            assert!(stage.repo.git(["ls-files", "-v", "a.txt"]).starts_with("H "), "{flag}");
+            stage.is_clean();
+        }
+    }
+}
+
+#[test]
+fn what_the_user_overlooks_does_not_become_visible() {
+    let stage = overlooking();
+    let agent = "git update-index --no-skip-worktree skipped.ini; \
+                 git update-index --no-assume-unchanged assumed.ini; echo x >x.txt";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(0).says("the agent changed what git overlooks").says("assumed.ini, skipped.ini");
+    for (name, tag) in [("skipped.ini", "S"), ("assumed.ini", "h")] {
+        assert_eq!(stage.repo.git(["show", &format!("HEAD:{name}")]), "committed\n");
+        assert_eq!(stage.repo.git(["ls-files", "-v", name]), format!("{tag} {name}\n"));
+        assert_eq!(stage.read(name), "my password\n");
+    }
+}
+
+#[test]
+fn a_sparse_checkout_stays_as_the_agent_made_it() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("docs/page.md", "page\n");
+    stage.repo.commit_all("pages");
+    let agent = "git sparse-checkout set --no-cone '/*' '!/docs'; echo x >x.txt";
+    stage.run(&["--agent", agent]).ended(0);
+    assert_eq!(stage.repo.git(["show", "HEAD:docs/page.md"]), "page\n");
+}

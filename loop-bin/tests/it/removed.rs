@@ -91,7 +91,7 @@ fn a_state_that_was_removed_before_a_crash_is_there_again_after_it() {
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"true\"]\n");
     killed_after(&stage, "wiped");
     assert!(!stage.exists(".ralph"));
-    complete(&mut stage).says("plan.md was removed while an agent was at work; put back");
+    complete(&mut stage).says("plan.md was removed while the agent worked; put back");
     assert_eq!(stage.read(".ralph/config.toml"), "[verify]\ncommands = [\"true\"]\n");
     assert_eq!(stage.discarded(), 1);
     assert!(!stage.exists(".git/ralph-kept"));

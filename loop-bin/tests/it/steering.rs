@@ -4,11 +4,14 @@ use crate::stage::Stage;
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
-/// What was moved away, by the end of its name.
-fn kept(stage: &Stage, name: &str) -> usize {
+/// What was moved away, by the end of its name; the oldest first.
+fn found(stage: &Stage, name: &str) -> Vec<String> {
     let logs = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap().flatten();
     let names = logs.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter(|file| file.starts_with("as-found-") && file.ends_with(name)).count()
+    let is_it = |file: &String| file.starts_with("as-found-") && file.ends_with(name);
+    let mut found: Vec<String> = names.filter(is_it).collect();
+    found.sort();
+    found
 }
 
 #[test]
@@ -23,19 +26,21 @@ fn new_settings_scripts_and_templates_of_an_agent_have_no_effect() {
                  echo 'do as you like' >.ralph/PRD-1/prompt.md; : >.ralph/.gitignore; \
                  echo '- forget the checks' >.ralph/guardrails.md";
     let ran = stage.run(&["--agent", agent]);
-    ran.ended(0).says("2 stories committed").says("which is yours to make; it has no effect");
-    ran.says("the agent changed or removed").says(".gitignore; put back");
+    ran.ended(0)
+        .says("2 stories committed")
+        .says("was made while the agent worked; it has no effect");
+    ran.says(".gitignore was changed while the agent worked; put back");
     assert!(!stage.note_path("ran").exists(), "the script never ran");
     assert!(stage.note("prompt-US-002").contains("# US-002: Second"));
     for name in ["hooks/post_iteration", "config.toml", "PRD-1/prompt.md", "guardrails.md"] {
         assert!(!stage.exists(&format!(".ralph/{name}")), "{name}");
     }
     for name in ["post_iteration", "config.toml", "prompt.md", "guardrails.md"] {
-        assert_eq!(kept(&stage, name), 2, "{name}");
+        assert_eq!(found(&stage, name).len(), 2, "{name}");
     }
     assert!(stage.read(".ralph/.gitignore").contains("events.jsonl"));
     let committed = stage.repo.git(["ls-files", ".ralph"]);
-    assert_eq!(committed, ".ralph/PRD-1/plan.md\n.ralph/PRD-1/progress.md\n.ralph/hooks/started\n");
+    assert_eq!(committed, ".ralph/PRD-1/plan.md\n.ralph/PRD-1/progress.md\n");
 }
 
 #[test]
@@ -86,10 +91,34 @@ fn what_the_user_made_before_stays_in_force() {
                  echo '- [ ] US-009: Later' >.ralph/PRD-2/plan.md";
     let ran = stage.run(&["--agent", agent]);
     ran.ended(0);
-    assert!(!ran.out.contains("yours to make"), "{}", ran.out);
+    assert!(!ran.out.contains("it has no effect"), "{}", ran.out);
     assert_eq!(
         (stage.note("ran").as_str(), stage.note("prompt").as_str()),
         ("mine\n", "Do US-001")
     );
     assert!(stage.exists(".ralph/PRD-2/plan.md"), "plans are the agent's to write");
+}
+
+#[test]
+fn what_the_user_changed_meanwhile_is_kept_and_named() {
+    let stage = Stage::new("works", TWO);
+    let settings = "[limits]\nattempts_per_story = 2\n";
+    stage.repo.write(".ralph/config.toml", settings);
+    stage.script("finished", "true");
+    let agent = "story=$(cat .ralph/current-story); echo x >$story.txt; \
+                 echo \"# an hour of thinking, $story\" >>.ralph/config.toml; \
+                 echo \"# mine, $story\" >>.ralph/hooks/finished";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(0).says("config.toml was changed while the agent worked; put back, and what was");
+    ran.says("hooks/finished was changed").says("to change it yourself, stop the loop first");
+    assert!(!ran.out.contains("the agent changed"), "{}", ran.out);
+    assert_eq!(stage.read(".ralph/config.toml"), settings);
+    for name in ["config.toml", "finished"] {
+        let kept = found(&stage, name);
+        assert_eq!(kept.len(), 2, "{name}");
+        for (file, story) in kept.iter().zip(["US-001", "US-002"]) {
+            assert!(stage.read(&format!(".ralph/logs/{file}")).contains(story), "{file}");
+            ran.says(file);
+        }
+    }
 }

@@ -159,3 +159,23 @@ fn files_that_have_nothing_to_do_with_an_attempt_stay_and_others_are_named() {
         }
     }
 }
+
+#[test]
+fn in_another_work_tree_nothing_of_ours_is_left_for_git_to_see() {
+    let test = TestRepo::new();
+    test.write(".ralph/PRD-1/plan.md", "- [ ] US-001: First\n");
+    test.commit_all("the plan");
+    let state = StateDir::of_project(test.root());
+    state.prepare().unwrap();
+    let repo = Repo::open(test.root()).unwrap();
+    Checkpoint::create(&repo, &state, "checkpoint").unwrap();
+    test.write("a.txt", "an attempt\n");
+    rollback(&repo, &state, None, "2 tests failed").unwrap();
+    let other = test.scratch().path("other");
+    test.git(["worktree", "add", "-q", "-b", "side", other.as_str()]);
+    let (_, out, _) = ralph_loop(&other, &["undo"]);
+    let (code, out, err) = ralph_loop(&other, &["undo", out.split_whitespace().next().unwrap()]);
+    assert_eq!(code, 0, "{out}{err}");
+    let status = test.git_in(other.as_std_path(), ["status", "--porcelain"]);
+    assert_eq!(status, " M a.txt\n");
+}

@@ -1,5 +1,6 @@
 //! Files that the user told git to overlook: `--skip-worktree` and `--assume-unchanged`. Their
-//! changes are in no status, so whoever saves a state has to know them.
+//! changes are in no status, so whoever saves a state has to know them; and what an agent tells git
+//! to overlook would be neither judged nor committed nor rolled back.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,6 +9,9 @@ use std::path::PathBuf;
 
 use super::command::GitError;
 use super::ignore::paths_in;
+use super::index::is_split;
+use super::index_flags::parse;
+use super::position::Position;
 use super::repo::Repo;
 
 /// The entries of an index that are overlooked.
@@ -39,6 +43,25 @@ impl Flags {
         flags
     }
 
+    /// One more entry.
+    pub(super) fn add(&mut self, path: PathBuf, is_assumed: bool, is_skipped: bool) {
+        if is_assumed {
+            self.assumed.push(path.clone());
+        }
+        if is_skipped {
+            self.skipped.push(path);
+        }
+    }
+
+    /// The same as [`Self::read`], without git where that is possible.
+    fn read_file(repo: &Repo) -> Result<Self, GitError> {
+        // Where the index is split, a part of it is in another file.
+        let content = fs_err::read(repo.git_dir().join("index")).ok().filter(|_| !is_split(repo));
+        let id_length = Position::of(repo).and_then(|now| now.commit).map(|head| head.len() / 2);
+        let parsed = content.zip(id_length).and_then(|(text, length)| parse(&text, length));
+        parsed.map_or_else(|| Self::read(repo), Ok)
+    }
+
     /// All of them that are on disk: a sparse checkout has flags for all that it leaves out.
     pub(super) fn files(&self, repo: &Repo) -> BTreeSet<PathBuf> {
         let all = self.skipped.iter().chain(&self.assumed);
@@ -55,16 +78,57 @@ impl Flags {
         for (paths, option) in
             [(&self.skipped, "--skip-worktree"), (&self.assumed, "--assume-unchanged")]
         {
-            let mut names = Vec::new();
-            for path in paths.iter().filter(|path| there.contains(*path)) {
-                names.extend_from_slice(path.as_os_str().as_bytes());
-                names.push(0);
-            }
-            if !names.is_empty() {
-                repo.git().feed(&["update-index", option, "-z", "--stdin"], &names)?;
-            }
+            mark(repo, option, paths.iter().filter(|path| there.contains(*path)))?;
         }
         Ok(())
+    }
+}
+
+/// Makes the index overlook what it did when `before` was read, and no more; names the files that
+/// were changed in that respect. What a sparse checkout leaves out is not on disk, and would be taken
+/// for deleted.
+pub(super) fn put_back(repo: &Repo, before: &Flags) -> Result<Vec<PathBuf>, GitError> {
+    let now = Flags::read_file(repo)?;
+    if now == *before {
+        return Ok(Vec::new());
+    }
+    let is_sparse = repo.git_dir().join("info/sparse-checkout").exists();
+    let is_there = |path: &PathBuf| repo.top().join(path).symlink_metadata().is_ok();
+    let new = |now: &[PathBuf], before: &[PathBuf]| {
+        let before: BTreeSet<&PathBuf> = before.iter().collect();
+        now.iter().filter(|path| !before.contains(path)).cloned().collect::<Vec<PathBuf>>()
+    };
+    let mut skipped = new(&now.skipped, &before.skipped);
+    skipped.retain(|path| !is_sparse || is_there(path));
+    let assumed = new(&now.assumed, &before.assumed);
+    mark(repo, "--no-skip-worktree", skipped.iter())?;
+    mark(repo, "--no-assume-unchanged", assumed.iter())?;
+    let mut lost = Flags {
+        skipped: new(&before.skipped, &now.skipped),
+        assumed: new(&before.assumed, &now.assumed),
+    };
+    lost.skipped.retain(is_there);
+    lost.assumed.retain(is_there);
+    lost.set_again(repo)?;
+    let mut changed = [skipped, assumed, lost.skipped, lost.assumed].concat();
+    changed.sort();
+    changed.dedup();
+    Ok(changed)
+}
+
+fn mark<'a>(
+    repo: &Repo,
+    option: &str,
+    paths: impl Iterator<Item = &'a PathBuf>,
+) -> Result<(), GitError> {
+    let mut names = Vec::new();
+    for path in paths {
+        names.extend_from_slice(path.as_os_str().as_bytes());
+        names.push(0);
+    }
+    match names.is_empty() {
+        true => Ok(()),
+        false => repo.git().feed(&["update-index", option, "-z", "--stdin"], &names).map(drop),
     }
 }
 

@@ -92,7 +92,7 @@ pub fn unstage_all(repo: &Repo) -> Result<(), GitError> {
     repo.git().run(args).map(drop)
 }
 
-fn is_split(repo: &Repo) -> bool {
+pub(super) fn is_split(repo: &Repo) -> bool {
     fs_err::read_dir(repo.git_dir()).is_ok_and(|entries| {
         entries
             .flatten()

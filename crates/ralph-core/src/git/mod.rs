@@ -44,6 +44,7 @@ mod hooks;
 mod ignore;
 mod import;
 mod index;
+mod index_flags;
 mod inventory;
 mod just_committed;
 mod ledger;

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::command::{Git, GitError};
-use super::flags::Flags;
+use super::flags::{self, Flags};
 use super::hooks::Hooks;
 use super::outputs;
 use super::position::Position;
@@ -26,6 +26,7 @@ pub struct Repo {
     outputs: Vec<PathBuf>,
     overlooked: BTreeSet<PathBuf>,
     spared: BTreeSet<PathBuf>,
+    flags: Flags,
     hooks: Option<Hooks>,
 }
 
@@ -136,6 +137,7 @@ impl Repo {
             outputs: Vec::new(),
             overlooked: BTreeSet::new(),
             spared: BTreeSet::new(),
+            flags: Flags::default(),
             hooks: None,
         }
     }
@@ -160,8 +162,15 @@ impl Repo {
     /// The same; files that git was told to overlook (`--skip-worktree`, `--assume-unchanged`) are
     /// saved with every checkpoint, because no status tells of their changes.
     pub fn minding_overlooked(mut self) -> Result<Self, GitError> {
-        self.overlooked = Flags::read(&self)?.files(&self);
+        self.flags = Flags::read(&self)?;
+        self.overlooked = self.flags.files(&self);
         Ok(self)
+    }
+
+    /// Takes back what git was told to overlook, or to overlook no more, since somebody began to
+    /// mind that; names the files.
+    pub fn put_back_overlooked(&self) -> Result<Vec<PathBuf>, GitError> {
+        flags::put_back(self, &self.flags)
     }
 
     /// Files that git was told to overlook, if somebody minds them.

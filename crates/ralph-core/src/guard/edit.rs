@@ -1,6 +1,7 @@
 //! Forbids edits: of protected files, outside of the story's scope, and of files nobody looked at.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use globset::GlobSet;
 
 use super::check::Denial;
 use super::protected::{Owner, globs, owner};
@@ -69,13 +70,24 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
 
 /// Whether a file may be touched under the scope in force.
 pub fn is_in_scope(path: &Utf8Path, edit: &Edit) -> bool {
-    if edit.scope.is_empty() || edit.plan_files.iter().any(|own| own == path) {
+    edit.scope.is_empty() || is_within(path, edit, &globs(&edit.scope))
+}
+
+/// Those of the files that may not be touched under the scope in force.
+pub fn out_of_scope(mut paths: Vec<Utf8PathBuf>, edit: &Edit) -> Vec<Utf8PathBuf> {
+    let scope = globs(&edit.scope);
+    paths.retain(|path| !edit.scope.is_empty() && !is_within(path, edit, &scope));
+    paths
+}
+
+fn is_within(path: &Utf8Path, edit: &Edit, scope: &GlobSet) -> bool {
+    if edit.plan_files.iter().any(|own| own == path) {
         return true;
     }
     match path.strip_prefix(&edit.root) {
         // The plan is part of every story.
         Ok(inside) if inside.starts_with(PROJECT_MARKER) => true,
-        Ok(inside) => globs(&edit.scope).is_match(inside),
+        Ok(inside) => scope.is_match(inside),
         Err(_) => path.starts_with(&edit.temp) && !edit.temp.as_str().is_empty(),
     }
 }

@@ -38,7 +38,7 @@ mod writes;
 mod tests;
 
 pub use check::{Denial, Facts, check, check_script, commits, read};
-pub use edit::{EDIT_RULES, Edit, check_edit, is_in_scope};
+pub use edit::{EDIT_RULES, Edit, check_edit, is_in_scope, out_of_scope};
 pub use matched::matched;
 pub use reads::reads;
 pub use rules::{RULES, Rule};

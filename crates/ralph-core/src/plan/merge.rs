@@ -55,8 +55,8 @@ fn first_line(section: &[u8]) -> &[u8] {
     section.get(..end).unwrap_or_default()
 }
 
-/// Gives every box of the own section the mark that the box with the same text had, or an open one.
-fn box_edits(change: &Change<'_>, old: &Story, new: &Story) -> Vec<Edit> {
+/// Gives every box of a section the mark that the box with the same text had, or an open one.
+pub(super) fn box_edits(change: &Change<'_>, old: &Story, new: &Story) -> Vec<Edit> {
     let mut marks: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
     for (mark, text) in boxes(change.before, old).into_iter().rev() {
         marks.entry(text).or_default().push(mark);

@@ -32,9 +32,11 @@
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking and blocking |
 //! | `repair.rs`, `merge.rs`, `planned.rs` | what the agent may not do to a plan |
+//! | `afterwards.rs` | what is kept of a plan that was written while no loop was at work |
 //! | `find.rs`, `known_story.rs` | which of several files is the plan; what it said about a story |
 //! | `progress.rs`, `loop_progress.rs` | `progress.md`; `progress.txt` |
 
+mod afterwards;
 mod blocks;
 mod depends;
 mod edit;
@@ -58,6 +60,7 @@ mod select;
 mod story;
 mod syntax;
 
+pub use afterwards::keep_text;
 pub use edit::UnknownStory;
 pub use find::{Candidate, FindError, files, find, load, read_file};
 pub use ids::is_safe_id;

@@ -7,6 +7,7 @@
 use super::edit::{self, Edit};
 use super::merge::{new_stories, own_section, rebuilt, reopened};
 use super::story::{Format, Plan, State, Story};
+use camino::Utf8PathBuf;
 use std::fmt;
 
 /// What became of a plan that an agent had its hands on.
@@ -72,6 +73,16 @@ pub enum Finding {
     Unreadable {
         reason: String,
     },
+    /// A tick that was made while no loop was at work.
+    Unchecked {
+        story: String,
+    },
+    /// Text that was written while no loop was at work.
+    TextKept,
+    /// Where the plan is kept as it was before any of this was undone.
+    KeptAsFound {
+        path: Utf8PathBuf,
+    },
 }
 
 impl fmt::Display for Finding {
@@ -103,6 +114,15 @@ impl fmt::Display for Finding {
             Self::Unreadable { reason } => {
                 write!(f, "left a plan that cannot be read ({reason}); the old one was put back")
             }
+            Self::Unchecked { story } => {
+                write!(f, "ticked {story}, which no check has passed; undone")
+            }
+            Self::TextKept => f.write_str("edited the plan since the run was last alive; kept"),
+            Self::KeptAsFound { path } => write!(
+                f,
+                "left the plan as it is kept in {path}; if some of that is yours, write it again \
+                 while no loop runs"
+            ),
         }
     }
 }

@@ -71,7 +71,10 @@ pub(super) fn check(
     place.state.prepare()?;
     let stays = look_after(place, attempt, before, &looks)?;
     let mut findings: Vec<String> = stays.finding.into_iter().collect();
-    findings.extend(repair_after(place, attempt, before.plan)?.iter().map(ToString::to_string));
+    // What is undone after a check that failed is told by whoever takes the attempt back.
+    if checks.last().is_none_or(Check::passed) {
+        findings.extend(repair_after(place, attempt, before.plan)?.iter().map(ToString::to_string));
+    }
     Ok(Checked { checks, findings, displaced: stays.displaced })
 }
 

@@ -1,6 +1,6 @@
 //! The user's commit: everything that git does not ignore, with the user's hooks and identity.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -90,23 +90,29 @@ fn commit_staged(
 }
 
 fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
-    let all = ["add", "--all", "--", "."].map(OsString::from);
-    let but = wanted.left_out.iter().chain(place.repo.outputs()).map(|path| {
-        let mut pathspec = OsString::from(":(top,exclude,literal)");
-        pathspec.push(path);
-        pathspec
-    });
-    place.repo.git().run(&all.into_iter().chain(but).collect::<Vec<_>>())?;
-    let staged = wanted.left_out.iter().chain(place.repo.outputs()).map(|path| {
-        let mut pathspec = OsString::from(":(top,literal)");
-        pathspec.push(path);
-        pathspec
-    });
-    unstage(place.repo, staged.collect(), wanted.head.is_some())?;
+    let repo = place.repo;
+    let left_out: Vec<&PathBuf> = wanted.left_out.iter().chain(repo.outputs()).collect();
+    if left_out.is_empty() {
+        repo.git().run(&["add", "--all", "--", "."])?;
+    } else {
+        let mut all_but = b".\0".to_vec();
+        all_but.extend(pathspecs(":(top,exclude,literal)", &left_out));
+        repo.git().feed(&[&["add", "--all"], &FROM_STDIN[..]].concat(), &all_but)?;
+        // An agent may have staged it.
+        unstage(repo, &pathspecs(":(top,literal)", &left_out), wanted.head.is_some())?;
+    }
     match place.state.is_hidden() {
         true => Ok(()),
         false => leave_out_state(place, wanted.head.is_some()),
     }
+}
+
+/// Paths of any number do not fit into a command line.
+const FROM_STDIN: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+
+fn pathspecs(magic: &str, paths: &[&PathBuf]) -> Vec<u8> {
+    let spec = |path: &&PathBuf| [magic.as_bytes(), path.as_os_str().as_bytes(), b"\0"].concat();
+    paths.iter().flat_map(spec).collect()
 }
 
 /// Whether git said that it cannot write a commit at all: a signature that cannot be made, a disk
@@ -135,22 +141,17 @@ fn leave_out_state(place: &Place<'_>, has_commit: bool) -> Result<(), GitError> 
         Some(name) => format!(":(top,glob){folder}/{name}/**"),
         None => format!(":(top,glob){folder}/{name}"),
     };
-    let patterns = StateDir::uncommitted().map(|name| pattern(name).into());
-    unstage(place.repo, patterns.collect(), has_commit)
+    let patterns = StateDir::uncommitted().flat_map(|name| (pattern(name) + "\0").into_bytes());
+    unstage(place.repo, &patterns.collect::<Vec<u8>>(), has_commit)
 }
 
-/// Takes what an agent may have staged out of the index.
-fn unstage(repo: &Repo, what: Vec<OsString>, has_commit: bool) -> Result<(), GitError> {
-    if what.is_empty() {
-        return Ok(());
-    }
+/// Takes what these pathspecs, each ended by NUL, name out of the index.
+fn unstage(repo: &Repo, what: &[u8], has_commit: bool) -> Result<(), GitError> {
     let command: &[&str] = match has_commit {
-        true => &["reset", "--quiet", "--"],
-        false => &["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"],
+        true => &["reset", "--quiet"],
+        false => &["rm", "-r", "--cached", "--quiet", "--ignore-unmatch"],
     };
-    let mut args: Vec<OsString> = command.iter().map(OsString::from).collect();
-    args.extend(what);
-    repo.git().run(&args).map(drop)
+    repo.git().feed(&[command, &FROM_STDIN].concat(), what).map(drop)
 }
 
 fn is_staged(repo: &Repo, head: Option<&str>) -> Result<bool, GitError> {

@@ -7,8 +7,9 @@ use super::changed::below_top;
 use super::marker::Marker;
 use super::own_commit;
 use super::procedure::{Place, SettleError};
-use super::repaired_plan::repair_plan;
+use super::repaired_plan::repair_interrupted;
 use crate::git::{GitError, Position, Repo, Status, last_sighting};
+use crate::plan::Finding;
 
 /// Whether HEAD is elsewhere than the run left it, so that somebody else has moved it since. Moves
 /// that an agent made while its run was alive are the attempt's, and so is the story's own commit.
@@ -64,16 +65,18 @@ pub fn committed(repo: &Repo, commit: &str, file: &Utf8Path) -> Result<Option<Ve
 }
 
 /// Forgets an attempt without a change to tree, index or branch. The plan is repaired, unless it is
-/// as it was committed, or is not there: then whoever moved the branch chose that.
-pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<(), SettleError> {
-    if !is_plan_committed(place, attempt)?
-        && !is_of_another_branch(place.repo, attempt, &attempt.plan)?
-    {
-        repair_plan(place, attempt)?;
-    }
+/// as it was committed, or is not there: then whoever moved the branch chose that. Tells what was
+/// found there.
+pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<Finding>, SettleError> {
+    let is_chosen = is_plan_committed(place, attempt)?
+        || is_of_another_branch(place.repo, attempt, &attempt.plan)?;
+    let findings = match is_chosen {
+        true => Vec::new(),
+        false => repair_interrupted(place, attempt)?.findings,
+    };
     attempt::end(place.state)?;
     Marker::clear(place.state)?;
-    Ok(())
+    Ok(findings)
 }
 
 fn is_plan_committed(place: &Place<'_>, attempt: &Attempt) -> Result<bool, GitError> {

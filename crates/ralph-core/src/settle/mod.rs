@@ -45,15 +45,18 @@ mod checked;
 mod claim;
 mod commit;
 mod interrupted;
+mod left_out;
 mod marker;
 mod named_files;
 mod nested;
 mod own_commit;
+mod plan_sighting;
 mod procedure;
 mod receipts;
 mod recover;
 mod repaired_plan;
 mod repository;
+mod scope;
 mod steering;
 mod uncovered;
 
@@ -63,12 +66,14 @@ pub use check::{Bench, Check, CheckEnd, RUN_MARK, finds_in_project, one_line, ru
 pub use checked::Onlooker;
 pub use claim::{Claim, ClaimStatus, is_marked_blocked};
 pub use interrupted::{abandon, committed, is_moved_since, is_of_another_branch, is_settling};
+pub use left_out::leave_out;
 pub use named_files::named_files;
+pub use plan_sighting::PlanWatch;
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
 };
 pub use receipts::log_receipts;
 pub use recover::{Recovered, recover};
-pub use repaired_plan::{put_plan_in_place, repair_plan};
+pub use repaired_plan::{put_plan_in_place, repair_interrupted, repair_plan};
 pub use repository::refuse_replaced;
 pub use steering::steering_fingerprint;

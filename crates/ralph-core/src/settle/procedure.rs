@@ -14,12 +14,14 @@ use super::changed::{below_top, changed_since};
 use super::check::{Check, CheckEnd};
 use super::checked::{Before, Checked, Onlooker, check};
 use super::commit::{self, StoryCommit};
+use super::left_out;
 use super::marker::Marker;
 use super::nested;
 use super::own_commit;
 use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_plan, repair_ticked};
 use super::repository::refuse_replaced;
+use super::scope;
 use super::uncovered::{self, Uncovered};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
@@ -182,6 +184,7 @@ pub fn settle(
     let mut left_out = nested::untouched(place, &status.unsettled);
     let is_anothers = |path: &&PathBuf| place.repo.is_state_of_another(path);
     left_out.extend(status.changed.iter().filter(is_anothers).cloned());
+    left_out.extend(left_out::left_out(place.state)?);
     let mut files = changed_since(place, attempt, status.clone())?;
     let kept_out = match uncovered::keep_out(place, attempt, &status, &files)? {
         Uncovered::None => Vec::new(),
@@ -196,6 +199,9 @@ pub fn settle(
         return Ok(Outcome::NothingChanged);
     }
     if let Some(refusal) = nested::refusal(&unsettled) {
+        return Ok(Outcome::CommitRefused(refusal));
+    }
+    if let Some(refusal) = scope::refusal(place, attempt, &files)? {
         return Ok(Outcome::CommitRefused(refusal));
     }
     let hidden = uncovered::hidden(place, &files)?;

@@ -1,14 +1,18 @@
 //! After a crash in the middle of settling: the tick and its commit are both there, or neither is.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use super::attempt::Attempt;
+use super::changed::changed_files;
 use super::commit;
 use super::marker::Marker;
 use super::own_commit;
 use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
-use super::repaired_plan::{plan_now, repair_plan};
+use super::repaired_plan::{plan_now, repair_interrupted};
 use crate::fault;
 use crate::git::{end_orphaned_commit, unstage_all};
-use crate::plan::State;
+use crate::plan::{Finding, Repaired, State};
 use crate::state;
 
 /// What was found and done.
@@ -27,6 +31,10 @@ pub enum Recovered {
     Undone {
         /// The story, which is open again.
         story: String,
+        /// What else was found in the plan.
+        findings: Vec<Finding>,
+        /// Whether files were changed since, so that what is there may not be the agent's alone.
+        is_changed: bool,
     },
 }
 
@@ -46,11 +54,16 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     end_orphaned_commit(place.repo.top(), &|| false);
     let made = own_commit::made_since(place, &attempt, marker.head.as_deref())?;
     let Some(commit) = made else {
-        repair_plan(place, &attempt)?;
+        let is_changed = is_changed_since_marked(place, &attempt)?;
+        let Repaired { bytes, findings, .. } = repair_interrupted(place, &attempt)?;
+        if bytes != attempt.plan_before {
+            // What somebody wrote into it since is part of the plan from now on.
+            Attempt { plan_before: bytes, ..attempt.clone() }.save(place.state)?;
+        }
         unstage_all(place.repo)?;
         fault::point("recover.undone");
         Marker::clear(place.state)?;
-        return Ok(Recovered::Undone { story: attempt.story });
+        return Ok(Recovered::Undone { story: attempt.story, findings, is_changed });
     };
     let plan = plan_now(place, &attempt)?;
     if plan.story(&attempt.story).is_some_and(|story| story.state != State::Done) {
@@ -63,4 +76,16 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     let done = Done { commit: commit.clone(), files, weakened, ..Done::default() };
     record_done(place, &attempt, &Report::default(), &done)?;
     Ok(Recovered::Finished { story: attempt.story, commit })
+}
+
+/// Whether a file of the attempt was written after the marker: by the user, or by a git hook that
+/// was at work on the commit.
+fn is_changed_since_marked(place: &Place<'_>, attempt: &Attempt) -> Result<bool, SettleError> {
+    let time = |path: &Path| {
+        let metadata = fs_err::symlink_metadata(path).ok()?;
+        Some((metadata.ctime(), metadata.ctime_nsec()))
+    };
+    let marked = time(place.state.settling().as_std_path());
+    let files = changed_files(place, attempt)?;
+    Ok(files.iter().any(|file| time(&place.repo.top().join(file)) > marked))
 }

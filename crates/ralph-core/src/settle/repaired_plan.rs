@@ -3,26 +3,46 @@
 use std::io;
 
 use super::attempt::Attempt;
+use super::plan_sighting::is_as_seen;
 use super::procedure::{Place, SettleError};
-use crate::plan::{self, Finding, Plan, Repaired, repair};
+use crate::plan::{self, Finding, Format, Plan, Repaired, keep_text, repair};
 use crate::state::{self, Event, StateDir};
 
 /// Undoes what the agent did to stories that are not its own, and writes the plan if that changed
 /// it.
 pub fn repair_plan(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, SettleError> {
+    mend(place, attempt, |before, after| repair(before, after, Some(&attempt.story)))
+}
+
+/// The same for an attempt whose run was interrupted. Where the plan is not as it was when the run
+/// was last alive, what is written there is taken for somebody's own: all but ticks is kept.
+pub fn repair_interrupted(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, SettleError> {
+    if is_as_seen(place.state, &attempt.plan) {
+        return repair_plan(place, attempt);
+    }
+    mend(place, attempt, |before, after| keep_text(before, after, &attempt.story))
+}
+
+fn mend(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    repair: impl FnOnce(&Plan, Option<&[u8]>) -> Repaired,
+) -> Result<Repaired, SettleError> {
     let before = attempt.plan_before(place)?;
     // A folder, a pipe or a file that is too large in the place of the plan is as good as none.
     let after = plan::read_file(&attempt.plan).unwrap_or_default();
-    let mut repaired = repair(&before, after.as_deref(), Some(&attempt.story));
+    let mut repaired = repair(&before, after.as_deref());
     let was_in_the_way = clear_the_way(place.state, attempt)?;
     if was_in_the_way {
         repaired.findings.retain(|finding| *finding != Finding::Vanished);
         repaired.findings.push(Finding::NotAFile);
     }
     if was_in_the_way || after.as_deref() != Some(repaired.bytes.as_slice()) {
-        if let Some(found) = after.filter(|_| !repaired.findings.is_empty()) {
+        if let Some(found) = after.filter(|found| is_worth_keeping(&before, found, &repaired)) {
             // Somebody else may have written there meanwhile: nothing of it is lost.
-            state::replace_unsynced(&place.state.plan_as_found(), &found)?;
+            let logs = place.state.logs();
+            let path = state::keep_content_as_found(&attempt.plan, &found, &logs)?;
+            repaired.findings.push(Finding::KeptAsFound { path });
         }
         state::replace_users(&attempt.plan, &repaired.bytes)?;
     }
@@ -31,6 +51,23 @@ pub fn repair_plan(place: &Place<'_>, attempt: &Attempt) -> Result<Repaired, Set
         place.journal.append(&Event::PlanRepaired { findings })?;
     }
     Ok(repaired)
+}
+
+/// Whether more is undone than ticks: those of an agent's own story are undone in most iterations.
+fn is_worth_keeping(before: &Plan, found: &[u8], repaired: &Repaired) -> bool {
+    let is_tick = |finding: &Finding| {
+        matches!(finding, Finding::Ticked { .. } | Finding::Unchecked { .. } | Finding::TextKept)
+    };
+    if before.format() != Format::Markdown {
+        return !repaired.findings.iter().all(is_tick);
+    }
+    let mark = |at: usize| {
+        at.checked_sub(1).and_then(|at| found.get(at)) == Some(&b'[')
+            && found.get(at + 1) == Some(&b']')
+    };
+    let is_same = |(at, (one, other)): (usize, (&u8, &u8))| one == other || mark(at);
+    found.len() != repaired.bytes.len()
+        || !found.iter().zip(&repaired.bytes).enumerate().all(is_same)
 }
 
 /// Repairs the plan once more, after something ran that the agent may have written; tells what is

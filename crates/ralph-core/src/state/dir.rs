@@ -257,9 +257,14 @@ impl StateDir {
         self.root.join("state/working-session")
     }
 
-    /// A plan as it was found before it was repaired the last time.
-    pub fn plan_as_found(&self) -> Utf8PathBuf {
-        self.logs().join("plan-as-found.md")
+    /// How the plan was when an agent at work changed it last.
+    pub fn plan_seen(&self) -> Utf8PathBuf {
+        self.root.join("state/plan-seen")
+    }
+
+    /// What was uncommitted in our own folder and the client's when the run began.
+    pub fn left_out(&self) -> Utf8PathBuf {
+        self.root.join("state/left-out")
     }
 
     /// The agent's word about its story.
@@ -318,9 +323,10 @@ impl StateDir {
             self.guardrails(),
             self.hook_error(),
             self.journal(),
+            self.left_out(),
             self.lock(),
             self.passed_settings(),
-            self.plan_as_found(),
+            self.plan_seen(),
             self.rollback_lock(),
             self.run(),
             self.sessions_log(),

@@ -235,18 +235,35 @@ pub fn in_the_way(path: &Utf8Path, links: bool) -> Option<Utf8PathBuf> {
 
 /// Moves what is in the way of a file of ours into a folder, where nothing of it is lost.
 pub fn keep_as_found(path: &Utf8Path, folder: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    let kept = name_as_found(path, folder);
+    prepare_parent(&kept)?;
+    fs::rename(path, &kept)?;
+    Ok(kept)
+}
+
+/// Writes what a file held into a folder before the file is replaced, so that nothing of it is lost.
+pub fn keep_content_as_found(
+    path: &Utf8Path,
+    content: &[u8],
+    folder: &Utf8Path,
+) -> io::Result<Utf8PathBuf> {
+    let kept = name_as_found(path, folder);
+    replace(&kept, content)?;
+    Ok(kept)
+}
+
+/// A name that nothing has yet: a rename replaces, and several files of one name may be kept within
+/// a millisecond.
+fn name_as_found(path: &Utf8Path, folder: &Utf8Path) -> Utf8PathBuf {
     let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
     let name = path.file_name().unwrap_or("state");
     let mut kept = folder.join(format!("as-found-{time}-{name}"));
     let mut count = 2;
-    // A rename replaces, and several files of one name may be moved within a millisecond.
     while kept.symlink_metadata().is_ok() {
         kept = folder.join(format!("as-found-{time}-{count}-{name}"));
         count += 1;
     }
-    prepare_parent(&kept)?;
-    fs::rename(path, &kept)?;
-    Ok(kept)
+    kept
 }
 
 /// Checks the path up to the state folder. The state folder itself may be a link: then it is the

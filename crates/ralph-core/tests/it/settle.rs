@@ -261,7 +261,10 @@ fn a_crash_before_the_commit_takes_the_tick_back_and_keeps_the_work() {
     let stage = Stage::new(&[]);
     crash(&stage, false);
     let story = "US-001".to_owned();
-    assert_eq!(settle::recover(&stage.place()).unwrap(), Recovered::Undone { story });
+    assert_eq!(
+        settle::recover(&stage.place()).unwrap(),
+        Recovered::Undone { story, findings: vec![], is_changed: false }
+    );
     assert_eq!((stage.plan().as_str(), stage.read("new.txt").as_str()), (STORIES, "new\n"));
     assert_eq!(settle::recover(&stage.place()).unwrap(), Recovered::Nothing);
     let attempt = Attempt::load(&stage.state).unwrap().unwrap();
@@ -290,7 +293,10 @@ fn a_commit_of_somebody_else_is_not_taken_for_the_storys() {
     stage.test.git(["add", "by-hand.txt"]);
     stage.test.git(["commit", "-q", "--only", "-m", "by hand", "--", "by-hand.txt"]);
     let story = "US-001".to_owned();
-    assert_eq!(settle::recover(&stage.place()).unwrap(), Recovered::Undone { story });
+    assert_eq!(
+        settle::recover(&stage.place()).unwrap(),
+        Recovered::Undone { story, findings: vec![], is_changed: true }
+    );
     assert_eq!((stage.plan().as_str(), stage.read("new.txt").as_str()), (STORIES, "new\n"));
 
     let stage = Stage::new(&[]);
