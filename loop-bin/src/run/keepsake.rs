@@ -59,7 +59,8 @@ impl Keepsake {
             keepsake.add(entry.path(), if fixed { Kind::Fixed } else { Kind::Shared });
         }
         keepsake.add(&state.ignore_file(), Kind::Fixed);
-        for path in [state.checkpoint(), state.attempt(), state.current_story()] {
+        let notes = [state.checkpoint(), state.attempt(), state.current_story(), state.planning()];
+        for path in notes {
             keepsake.add(&path, Kind::Note);
         }
         keepsake.add(&state.run(), Kind::Shared);

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
@@ -10,6 +11,7 @@ use ralph_core::fault;
 use ralph_core::git::{self, Repo, Status};
 use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
+use ralph_core::project_plan;
 use ralph_core::prompt::{self, Template};
 use ralph_core::settle::{self, Report};
 use ralph_core::state::{self, StateDir};
@@ -109,7 +111,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let plan = here::plan(&project, env, &config);
     let plan = match plan {
         Ok(plan) => {
-            refuse_links(&plan)?;
+            refuse_links(plan.path())?;
             let progress = settle::progress_path(&config.run, project.root(), plan.path());
             if progress.is_dir() {
                 let path = progress.into_string();
@@ -160,12 +162,26 @@ fn iterations_of(
 }
 
 /// Before an agent worked for nothing.
-fn refuse_links(plan: &Plan) -> Result<(), Failure> {
-    let progress = StateDir::progress_beside(plan.path());
-    match [plan.path(), &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
+fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
+    let progress = StateDir::progress_beside(plan);
+    match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
         Some(path) => Err(Failure::usage(NotReady::Linked { path: path.to_string() })),
         None => Ok(()),
     }
+}
+
+/// Where planning writes a plan that is not there yet. What was given on the command line is meant
+/// from the folder in which that was typed, anything else from the project.
+fn plan_to_write(
+    project: &Project,
+    config: &Config,
+    flags: &[Flag],
+) -> Result<Utf8PathBuf, Failure> {
+    let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
+    let from = if is_typed { here::folder()? } else { project.root().to_owned() };
+    let plan = project_plan::to_write(project, config, &from);
+    refuse_links(&plan)?;
+    Ok(plan)
 }
 
 /// The prompt's template: the user's beside the plan, or our own.
@@ -199,7 +215,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     let Ground { project, config, repo, plan, flags, missing_agent: _ } = ground;
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
-        None => project.own_state().plan(1),
+        None => plan_to_write(&project, &config, &flags)?,
         Some(plan) => {
             for warning in plan.warnings() {
                 view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
@@ -224,6 +240,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         started_at: state::now(),
         aside: None,
         attempt: None,
+        draft: None,
         abandoned: None,
         report: Report::default(),
         just_committed: Cell::new(None),

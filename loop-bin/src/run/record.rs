@@ -32,6 +32,8 @@ pub(crate) struct Record {
     pub(crate) finish: Option<String>,
     /// The snapshot of the user's uncommitted work that is kept aside.
     pub(crate) aside: Option<String>,
+    /// Whether it writes the plan instead of working through it.
+    pub(crate) planning: bool,
 }
 
 impl Record {
@@ -61,12 +63,6 @@ impl Record {
             )));
         }
         Ok(Some(record))
-    }
-
-    /// Writes down that the run got to its end, if there is a record of it at all.
-    pub(crate) fn close(state: &StateDir, finish: &str) -> io::Result<()> {
-        let Some(record) = Self::load(state)? else { return Ok(()) };
-        Self { finish: Some(finish.to_owned()), aside: None, ..record }.save(state)
     }
 
     /// Writes it down. Only the user's work that is kept aside is worth a wait for the disk: without

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_core::config::RollbackOn;
+use ralph_core::config::{Mode, RollbackOn};
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Outcome, Recovered, Report};
 use ralph_core::state::{self, Id};
@@ -27,7 +27,11 @@ impl Stage {
             if left > 0 {
                 self.view.line(format!("ended {left} processes of a run that was killed"));
             }
-            self.view.line(format!("going on with the run that began at {}", before.started_at));
+            let when = &before.started_at;
+            self.view.line(match self.is_of_this_mode(before) {
+                true => format!("going on with the run that began at {when}"),
+                false => format!("the run that began at {when} was killed; this one is another"),
+            });
         }
         let under_way = Attempt::load(self.state())?;
         if before.is_some() || under_way.is_some() {
@@ -54,11 +58,14 @@ impl Stage {
             self.view.line("finished a rollback that was interrupted");
         }
         if let Some(before) = before {
-            self.counters = before.counters;
-            self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
-            self.started_at = before.started_at;
-            self.aside = before.aside;
+            self.aside = before.aside.clone();
+            if self.is_of_this_mode(&before) {
+                self.counters = before.counters;
+                self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
+                self.started_at = before.started_at;
+            }
         }
+        self.take_back_left_draft()?;
         if let Some(aside) = ended.and_then(|ended| ended.aside) {
             // The run got to its end, but could not put the user's work back; this one will.
             self.aside = Some(aside);
@@ -84,6 +91,11 @@ impl Stage {
             Recovered::Undone { .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
         }
+    }
+
+    /// What a planning run may take and has taken is not the limit of a building one.
+    fn is_of_this_mode(&self, before: &Record) -> bool {
+        before.planning == (self.config.run.mode == Mode::Planning)
     }
 
     fn is_moved_since(&self, attempt: &Attempt) -> Result<bool, Failure> {

@@ -17,6 +17,7 @@ use ralph_core::state::{self, Lock, StateDir};
 use serde::{Deserialize, Serialize};
 
 use super::Request;
+use super::draft::Draft;
 use super::keepsake::{Keepsake, Kept};
 use super::record::Record;
 use crate::exit::Failure;
@@ -90,6 +91,7 @@ pub(super) fn bring_back(env: &Env, request: &Request) -> Result<(), Failure> {
     }
     let view = View::new(env, settings.json_events);
     if project.own_state().run().exists() {
+        make_draft_readable(&project, &view)?;
         return put_plan_in_place(project.own_state(), &view);
     }
     if is_untrodden(project.root()) {
@@ -118,6 +120,21 @@ fn put_plan_in_place(state: &StateDir, view: &View) -> Result<(), Failure> {
     let Ok(Some(attempt)) = Attempt::load(state) else { return Ok(()) };
     if settle::put_plan_in_place(state, &attempt)? {
         view.warn(format!("{} was no file any more; put back", attempt.plan));
+    }
+    Ok(())
+}
+
+/// The same after planning that a crash interrupted.
+fn make_draft_readable(project: &Project, view: &View) -> Result<(), Failure> {
+    let state = project.own_state();
+    if !state.planning().exists() || Lock::holder(&state.lock()).is_some() {
+        return Ok(());
+    }
+    // Notes that cannot be understood are told of by whoever takes them up.
+    let Ok(Some(draft)) = Draft::load(state) else { return Ok(()) };
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
+    if let Some(kept) = draft.make_readable(&repo, state)? {
+        view.warn(format!("planning was interrupted; the plan is as it was, and {kept}"));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use ralph_core::config::{Config, Flag};
+use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::fault;
 use ralph_core::git::{JustCommitted, Repo, Status};
 use ralph_core::plan::progress;
@@ -13,6 +13,7 @@ use ralph_core::settle::{Attempt, Place, Report, progress_path};
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
+use super::draft::Draft;
 use super::record::Record;
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
@@ -44,6 +45,8 @@ pub(crate) struct Stage {
     pub(crate) aside: Option<String>,
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
+    /// The planning under way.
+    pub(crate) draft: Option<Draft>,
     /// The story whose attempt was forgotten, because the branch moved since it was interrupted.
     pub(crate) abandoned: Option<String>,
     pub(crate) report: Report,
@@ -156,6 +159,7 @@ impl Stage {
             story: state.story.clone(),
             finish,
             aside: self.aside.clone(),
+            planning: self.config.run.mode == Mode::Planning,
             ..Record::new()
         };
         // How long it took is only worth a write along with something else.

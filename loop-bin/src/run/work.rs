@@ -42,7 +42,7 @@ impl Stage {
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.warn("finished a rollback that a hook had begun");
         }
-        self.show_hook_error(&attempt);
+        self.show_hook_error(&attempt.began);
         // A hook that was killed, or that found the disk full, may have left half of a settling.
         let recovered = {
             let journal = self.journal();
@@ -121,7 +121,7 @@ impl Stage {
     }
 
     /// The next session that speaks is that of the agent about to be started.
-    fn forget_session(&self) -> std::io::Result<()> {
+    pub(super) fn forget_session(&self) -> std::io::Result<()> {
         match fs_err::remove_file(self.state().working_session()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -144,7 +144,7 @@ impl Stage {
         };
         let log = self.open_log(story, iteration)?;
         let interrupts = self.interrupts.clone();
-        let head = self.attempt.as_ref().map(|attempt| RefCell::new(self.watch_head(attempt)));
+        let head = self.watch_head().map(RefCell::new);
         let watch = Supervision {
             deadline: self.allowance.time.map(|(time, _)| time),
             silence: self.config.agent.silence.limit(),
@@ -188,9 +188,13 @@ impl Stage {
     }
 
     /// What an agent does to HEAD is told from what somebody does after its loop was killed.
-    fn watch_head(&self, attempt: &Attempt) -> HeadWatch {
+    fn watch_head(&self) -> Option<HeadWatch> {
+        if let Some(draft) = &self.draft {
+            return Some(HeadWatch::begin(&self.repo, &self.run, &draft.position()));
+        }
+        let attempt = self.attempt.as_ref()?;
         let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
-        HeadWatch::begin(&self.repo, &attempt.run, &began)
+        Some(HeadWatch::begin(&self.repo, &attempt.run, &began))
     }
 
     /// What the agent's client and its hooks are told. Settings that were given as flags reach the
@@ -247,13 +251,7 @@ impl Stage {
         Ok(template(&plan)?.render(&values))
     }
 
-    /// What a run without stories may take.
-    pub(crate) fn first_allowance(&self) -> Allowance {
-        let Config { agent, limits, .. } = &self.config;
-        Allowance::of(agent, limits, self.elapsed(), Spent::default(), Spent::default())
-    }
-
-    fn allowance(&self, state: &State) -> Allowance {
+    pub(super) fn allowance(&self, state: &State) -> Allowance {
         let Config { agent, limits, .. } = &self.config;
         let counters = &state.counters;
         let story = state.story.as_ref().and_then(|id| counters.story_spent.get(id));

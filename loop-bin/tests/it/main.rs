@@ -30,6 +30,7 @@ mod nested;
 mod outputs;
 mod overlooked;
 mod passed_hooks;
+mod planning;
 mod pre_push;
 mod removed;
 mod scripts;

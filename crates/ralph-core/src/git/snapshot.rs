@@ -93,6 +93,9 @@ pub struct Record {
     /// The ignore rules of the repository itself (`info/exclude`), if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_rules: Option<String>,
+    /// The plan, if the snapshot is a draft of it and of nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<String>,
 }
 
 /// Why a snapshot could not be made or read.
@@ -157,6 +160,8 @@ pub(super) struct Extra {
     pub(super) inner: BTreeMap<String, Inner>,
     /// Those of them that are left alone.
     pub(super) left_alone: Vec<String>,
+    /// The plan, if it alone is to be saved.
+    pub(super) draft: Option<String>,
 }
 
 impl Snapshot {
@@ -211,6 +216,7 @@ impl Snapshot {
             replaced_by: extra.replaced_by.clone(),
             left_at: extra.left_at.clone(),
             own_rules: own_rules::read(repo),
+            draft: extra.draft.clone(),
         };
         let mut record_files = vec![
             (RECORD_FILE, serde_json::to_vec_pretty(&record).map_err(io::Error::from)?),
@@ -247,6 +253,7 @@ impl Snapshot {
             replaced_by: None,
             left_at: None,
             own_rules: None,
+            draft: None,
         };
         Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }
     }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::as_they_were::Present;
 use super::command::GitError;
 use super::diff::{self, Change, Content};
+use super::draft;
 use super::inventory::Modes;
 use super::moved;
 use super::nested::{self, Inner};
@@ -29,6 +30,9 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     let _lock = Lock::take_within(&state.rollback_lock(), "undoing a rollback", PATIENCE)?;
     let found = find(repo, id)?;
     let attempt = Snapshot::load(repo, &found.name).map_err(RestoreError::from)?;
+    if let Some(path) = &attempt.record.draft {
+        return draft::bring_back(repo, &found, &attempt, path);
+    }
     let now = Status::read(repo)?;
     let is_there = attempt.record.left_at == Some(position(&now));
     if is_there && !moves_branches_elsewhere(repo, &attempt, &now)? {

@@ -1,12 +1,14 @@
 //! An attempt whose run was interrupted: whose is what happened to the branch since?
 
+use camino::Utf8Path;
+
 use super::attempt::{self, Attempt};
 use super::changed::below_top;
 use super::marker::Marker;
 use super::own_commit;
 use super::procedure::{Place, SettleError};
 use super::repaired_plan::repair_plan;
-use crate::git::{GitError, Status, last_sighting};
+use crate::git::{GitError, Repo, Status, last_sighting};
 
 /// Whether HEAD is elsewhere than the run left it, so that somebody else has moved it since. Moves
 /// that an agent made while its run was alive are the attempt's, and so is the story's own commit.
@@ -39,7 +41,7 @@ pub fn is_settling(place: &Place<'_>, attempt: &Attempt) -> Result<bool, SettleE
 /// Forgets an attempt without a change to tree, index or branch. The plan is repaired, unless it is
 /// as it was committed: then whoever moved the branch chose that plan.
 pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<(), SettleError> {
-    if !is_plan_committed(place, attempt)? {
+    if !is_plan_committed(place.repo, &attempt.plan)? {
         repair_plan(place, attempt)?;
     }
     attempt::end(place.state)?;
@@ -47,12 +49,12 @@ pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<(), SettleError> 
     Ok(())
 }
 
-fn is_plan_committed(place: &Place<'_>, attempt: &Attempt) -> Result<bool, GitError> {
-    let Some(path) = below_top(place.repo, &attempt.plan) else { return Ok(false) };
-    let git = place.repo.git();
+/// Whether a plan is as it was committed.
+pub fn is_plan_committed(repo: &Repo, plan: &Utf8Path) -> Result<bool, GitError> {
+    let Some(path) = below_top(repo, plan) else { return Ok(false) };
     let object = format!("HEAD:{}", path.display());
-    match git.run(&["cat-file", "blob", &object]) {
-        Ok(committed) => Ok(fs_err::read(&attempt.plan).is_ok_and(|now| now == committed)),
+    match repo.git().run(&["cat-file", "blob", &object]) {
+        Ok(committed) => Ok(fs_err::read(plan).is_ok_and(|now| now == committed)),
         Err(GitError::Failed { .. }) => Ok(false),
         Err(error) => Err(error),
     }

@@ -55,7 +55,7 @@ mod uncovered;
 pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, run_checks};
-pub use interrupted::{abandon, is_moved_since, is_settling};
+pub use interrupted::{abandon, is_moved_since, is_plan_committed, is_settling};
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
 };
