@@ -62,7 +62,7 @@ fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
 fn a_dry_run_warns_of_an_agent_that_is_not_there() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--dry-run", "--agent", "no-such-agent -p"]);
-    ran.ended(0).says("the agent `no-such-agent` was not found: the run would be refused");
+    ran.ended(0).says("was not found in the folders of PATH: the run would be refused");
     ran.says("US-001 First").says("Rollback");
     stage.run(&["--agent", "no-such-agent -p"]).ended(1).says("was not found");
 }
@@ -215,4 +215,16 @@ fn status_tells_of_verdicts_denials_and_what_waits() {
     ran.says("Denied    2026-01-01T00:00:00.000Z git-push: git push");
     ran.says("For you   US-001 is blocked: First");
     ran.says("For you   the last run was killed; start again to go on with it");
+}
+
+#[test]
+fn a_repository_above_a_ceiling_of_gits_is_not_worked_on() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("inner/.ralph/PRD-1/plan.md", ONE);
+    let inner = stage.repo.root().join("inner");
+    let mut command = stage.command(&[]);
+    command.current_dir(&inner).env("GIT_CEILING_DIRECTORIES", stage.repo.root());
+    let ran: crate::stage::Ran = command.output().unwrap().into();
+    ran.ended(1).says("is not in a git work tree that can be used");
+    assert_eq!(stage.subjects(), ["first"]);
 }
