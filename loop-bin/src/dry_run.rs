@@ -65,8 +65,8 @@ fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
     let Config { run, agent, limits, .. } = &ground.config;
     let options = ClientOptions::find(env, &ground.project, &agent.command);
     let mut warnings = Vec::new();
-    if let Some(program) = &ground.missing_agent {
-        warnings.push(format!("the agent `{program}` was not found: the run would be refused"));
+    if let Some(missing) = &ground.missing_agent {
+        warnings.push(format!("{missing}: the run would be refused"));
     }
     warnings.extend(options.warning);
     let outlook = outlook::look(&ground.project, &ground.config)?;

@@ -53,7 +53,7 @@ pub(crate) fn work_aside(project: &Project) -> Result<Option<String>, Failure> {
     if Lock::holder(&state.lock()).is_some() {
         return Ok(None);
     }
-    Ok(Record::load(state)?.and_then(|record| record.aside))
+    Ok(Record::load_or_tell(state)?.0.and_then(|record| record.aside))
 }
 
 impl Outlook {

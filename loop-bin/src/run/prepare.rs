@@ -19,6 +19,7 @@ use ralph_core::state::{self, StateDir};
 use super::Request;
 use super::allowance::Allowance;
 use super::record::Record;
+use super::refuge;
 use super::stage::Stage;
 use crate::agent::ClientOptions;
 use crate::exit::Failure;
@@ -66,8 +67,8 @@ enum NotReady {
     Linked { path: String },
     #[error("uncommitted work could not be put back; make room for it and start again")]
     StillAside,
-    #[error("the agent `{program}` was not found; install it, or name another with --agent")]
-    NoAgent { program: String },
+    #[error("{missing}; install it, or name another with --agent")]
+    NoAgent { missing: String },
     #[error(
         "the agent's command `{line}` cannot be read by a shell ({flaw}); mend it where it was \
          given: --agent, RALPH_AGENT, or `command` in the table [agent]"
@@ -95,7 +96,7 @@ pub(crate) struct Ground {
     pub(crate) plan: Option<Plan>,
     /// What was given on the command line, and what the plan's own files say in its place.
     pub(crate) flags: Vec<Flag>,
-    /// The agent's program, if it cannot be found.
+    /// That the agent's program was not found, and where it was looked for.
     pub(crate) missing_agent: Option<String>,
 }
 
@@ -137,7 +138,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let program = agent::program_of(&config.agent.command);
     let path = env.get("PATH").unwrap_or_default();
     let missing = program.filter(|program| !agent::is_found(program, &path, project.root()));
-    let missing_agent = missing.map(str::to_owned);
+    let missing_agent = missing.map(|program| agent::not_found(program, project.root()));
     Ok(Ground { project, config, repo, plan, flags, missing_agent })
 }
 
@@ -202,8 +203,8 @@ pub(crate) fn template(plan: &Plan) -> Result<Template, Failure> {
 
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
 pub(super) fn prepare(env: &Env, ground: Ground) -> Result<Stage, Failure> {
-    if let Some(program) = ground.missing_agent.clone() {
-        return Err(NotReady::NoAgent { program }.into());
+    if let Some(missing) = ground.missing_agent.clone() {
+        return Err(NotReady::NoAgent { missing }.into());
     }
     let mut stage = enter(env, ground)?;
     stage.refuse_or_keep_aside()?;
@@ -229,7 +230,11 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     project.own_state().prepare()?;
     let locks = Locks::take(&project, &repo, locks::LOOP)?;
     agent::adopt_orphans();
-    let before = Record::load(project.own_state())?;
+    let (before, damaged) = Record::load_or_move_away(project.own_state())?;
+    if let Some(kept) = damaged {
+        view.warn(format!("the record of the last run was damaged and is kept as {kept}"));
+        refuge::tell_of_work_aside(&repo, &view)?;
+    }
     let mut stage = Stage {
         flags,
         interrupts: Interrupts::listen()?,

@@ -13,6 +13,7 @@ use super::refuge;
 use super::stage::Stage;
 use crate::agent;
 use crate::exit::Failure;
+use crate::terminal::counted;
 
 impl Stage {
     /// Takes over from a run that never got to its end, if there was one, and cleans up after it.
@@ -40,6 +41,7 @@ impl Stage {
         }
         let moved = under_way.as_ref().map(|attempt| self.is_moved_since(attempt)).transpose()?;
         let moved = moved.unwrap_or(false);
+        let was_working = under_way.is_some() || self.state().planning().exists();
         let under_way = under_way.is_some();
         match (under_way, moved) {
             (true, false) => drop(self.repo.quit_operation()?),
@@ -57,9 +59,10 @@ impl Stage {
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.line("finished a rollback that was interrupted");
         }
+        let goes_on = before.as_ref().is_some_and(|before| self.is_of_this_mode(before));
         if let Some(before) = before {
-            self.aside = before.aside.clone();
-            if self.is_of_this_mode(&before) {
+            self.aside = before.aside;
+            if goes_on {
                 self.counters = before.counters;
                 self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
                 self.started_at = before.started_at;
@@ -70,9 +73,16 @@ impl Stage {
             // The run got to its end, but could not put the user's work back; this one will.
             self.aside = Some(aside);
         }
-        if moved {
-            return self.abandon_attempt();
+        let commits = self.counters.commits;
+        if moved { self.abandon_attempt() } else { self.finish_or_undo() }?;
+        if goes_on {
+            self.count_on(was_working && self.counters.commits == commits);
         }
+        Ok(())
+    }
+
+    /// What was being committed is, and any other attempt is taken back.
+    fn finish_or_undo(&mut self) -> Result<(), Failure> {
         let journal = self.journal();
         let recovered = settle::recover(&self.place(&journal))?;
         match &recovered {
@@ -90,6 +100,17 @@ impl Stage {
         match recovered {
             Recovered::Undone { .. } => self.settle_again(),
             _ => self.undo_attempt("left by a run that was ended"),
+        }
+    }
+
+    /// An iteration that was interrupted is made again, and is counted once.
+    fn count_on(&mut self, was_interrupted: bool) {
+        let iteration = &mut self.counters.iteration;
+        *iteration = iteration.saturating_sub(u64::from(was_interrupted));
+        let most = self.config.run.max_iterations;
+        if most > 0 {
+            let made = counted(*iteration as usize, "iteration", "iterations");
+            self.view.line(format!("it had made {made}, which count towards the limit of {most}"));
         }
     }
 

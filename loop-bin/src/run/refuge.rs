@@ -152,7 +152,7 @@ fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Resu
 }
 
 /// Without a record of the run nobody knows whether it came back, so it is for the user to say.
-fn tell_of_work_aside(repo: &Repo, view: &View) -> Result<(), Failure> {
+pub(super) fn tell_of_work_aside(repo: &Repo, view: &View) -> Result<(), Failure> {
     let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", aside::REFS];
     let names = repo.git().line(&args)?;
     if let Some(name) = names.lines().find(|name| !aside::is_safety_copy(name)) {
