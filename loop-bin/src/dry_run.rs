@@ -153,10 +153,13 @@ fn lines(prospect: &Prospect) -> Vec<String> {
         0 => "any number of iterations".to_owned(),
         most => counted(most as usize, "iteration", "iterations"),
     };
+    let time = match prospect.timeout_s {
+        0 => "any time".to_owned(),
+        seconds => format!("{seconds} s"),
+    };
     lines.push(format!(
-        "Limits    {iterations}, {} a story, {} s an iteration",
+        "Limits    {iterations}, {} a story, {time} an iteration",
         counted(prospect.attempts_per_story as usize, "attempt", "attempts"),
-        prospect.timeout_s
     ));
     lines.extend(prospect.left.iter().map(|left| format!("Left      {left}")));
     lines.extend(prospect.warnings.iter().map(|warning| format!("Warning   {warning}")));

@@ -5,7 +5,7 @@
 
 mod words;
 
-use crate::terminal::counted;
+use crate::terminal::{counted, seconds as seconds_of};
 use ralph_core::config::{self, Config, Mode};
 
 pub(crate) use words::{
@@ -81,7 +81,7 @@ impl State {
             return Some(format!("${cost_usd:.2} of ${limit:.2} are spent"));
         }
         let limit = self.limits.max_duration.limit()?;
-        (seconds >= limit.as_secs_f64()).then(|| format!("{} seconds have passed", limit.as_secs()))
+        (seconds >= limit.as_secs_f64()).then(|| format!("{} have passed", seconds_of(limit)))
     }
 
     /// Why the story under way is not tried again, if it is not.
@@ -96,8 +96,8 @@ impl State {
         if cost > 0.0 && spent.cost_usd >= cost {
             return Some(format!("its budget of ${cost:.2} is used up"));
         }
-        let late = time.limit().is_some_and(|limit| spent.seconds >= limit.as_secs_f64());
-        late.then(|| format!("its {time} seconds are used up"))
+        let limit = time.limit().filter(|limit| spent.seconds >= limit.as_secs_f64())?;
+        Some(format!("its time of {} is used up", seconds_of(limit)))
     }
 
     fn is_stalled(&self) -> bool {

@@ -26,7 +26,8 @@ impl Stage {
         if let Some(before) = &before {
             let left = agent::end_leftovers(&before.run);
             if left > 0 {
-                self.view.line(format!("ended {left} processes of a run that was killed"));
+                let processes = counted(left, "process", "processes");
+                self.view.line(format!("ended {processes} of a run that was killed"));
             }
             let when = &before.started_at;
             self.view.line(match self.is_of_this_mode(before) {

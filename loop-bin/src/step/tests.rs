@@ -134,7 +134,7 @@ fn a_storys_own_budgets_set_it_aside() {
     type Row = (fn(&mut Config), &'static str);
     let rows: [Row; 2] = [
         (|c| c.limits.story_max_cost_usd = 0.5, "its budget of $0.50 is used up"),
-        (|c| c.limits.story_max_duration = Seconds(10), "its 10 seconds are used up"),
+        (|c| c.limits.story_max_duration = Seconds(10), "its time of 10 seconds is used up"),
     ];
     for (change, why) in rows {
         let mut path = failing_iteration();

@@ -64,7 +64,7 @@ fn without_rollback_the_work_stays() {
 #[test]
 fn an_agent_that_hangs_is_ended_at_its_deadline() {
     let stage = Stage::new("hangs", ONE);
-    stage.run(&["--timeout", "1", "--attempts", "2"]).ended(1).says("did not end within 1 seconds");
+    stage.run(&["--timeout", "1", "--attempts", "2"]).ended(1).says("did not end within 1 second");
     assert!(stage.progress().contains("- Status: TIMEOUT") && !stage.exists("half.txt"));
 }
 
@@ -72,7 +72,7 @@ fn an_agent_that_hangs_is_ended_at_its_deadline() {
 fn an_agent_that_goes_silent_is_ended() {
     let stage = Stage::new("hangs", ONE);
     let ran = stage.run(&["--silence", "1", "--attempts", "1"]);
-    ran.ended(1).says("printed nothing for 1 seconds");
+    ran.ended(1).says("printed nothing for 1 second");
 }
 
 #[test]
