@@ -88,7 +88,7 @@ pub(crate) fn not_found(program: &str, root: &Utf8Path) -> String {
         path if path.starts_with('/') => format!("the agent `{path}` was not found"),
         path if path.contains('/') => format!(
             "the agent `{path}` was not found in {root}, from where it is started (looked for {})",
-            root.join(path)
+            root.join(path.trim_start_matches("./"))
         ),
         name => format!("the agent `{name}` was not found in the folders of PATH"),
     }

@@ -32,7 +32,8 @@ pub(crate) struct Draft {
     branch: Option<String>,
     /// When it began, as RFC 3339 in UTC.
     pub(super) began: String,
-    /// The plan as it was.
+    /// The plan as it was, and its length, because half of a plan must not take its place.
+    length: usize,
     #[serde(skip)]
     before: Vec<u8>,
 }
@@ -59,6 +60,7 @@ impl Draft {
             head: status.head.clone(),
             branch: status.branch.clone(),
             began: state::now(),
+            length: before.as_ref().map_or(0, Vec::len),
             before: before.unwrap_or_default(),
         })
     }
@@ -82,6 +84,9 @@ impl Draft {
             return Err(io::Error::other(format!("{path} {what}; {advice}")));
         }
         draft.before = rest.get(1..).unwrap_or_default().to_vec();
+        if draft.before.len() != draft.length {
+            return Err(io::Error::other(format!("{path} is damaged; {advice}")));
+        }
         Ok(Some(draft))
     }
 

@@ -167,3 +167,43 @@ fn commits_of_a_planning_agent_are_taken_back() {
     assert_eq!(stage.subjects(), ["first"]);
     assert_eq!(stage.plan(), format!("{TWO}{ADDED}"));
 }
+
+#[test]
+fn a_plan_among_the_users_files_is_kept_apart_from_what_else_was_changed() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write("docs/PLAN.md", TWO);
+    stage.repo.commit_all("the plan");
+    let write = "printf -- '- [ ] US-007: More\\n' >>docs/PLAN.md; echo x >code.txt";
+    let ran = planning(&stage, &format!("{write}; exit 1"), &["--plan", "docs/PLAN.md"]);
+    ran.ended(1).says("changed more than the plan").says("the agent's draft is kept");
+    assert_eq!((stage.read("docs/PLAN.md").as_str(), stage.exists("code.txt")), (TWO, false));
+    planning(&stage, write, &["--plan", "docs/PLAN.md"]).ended(0).says("3 open stories");
+    assert!(stage.read("docs/PLAN.md").contains("US-007") && !stage.exists("code.txt"));
+}
+
+#[test]
+fn a_first_plan_that_was_killed_is_taken_back_as_well() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.remove(".ralph");
+    let agent = adding("exec sleep 100");
+    let agent = format!("mkdir -p .ralph/PRD-1; {agent}");
+    let args = ["--mode", "planning", "--agent", &agent];
+    stage.killed_when(&args, "the agent works", || stage.plan() == ADDED);
+    let ran = stage.run(&[]);
+    ran.ended(1).says("the agent's draft is kept").says("ended 1 process");
+    assert!(!stage.exists(PLAN));
+    stage.run(&[]).ended(1).says("no plan found");
+    planning(&stage, &adding(""), &[]).ended(0).says("1 open story");
+}
+
+#[test]
+fn what_somebody_committed_after_a_killed_planning_is_theirs() {
+    let stage = Stage::new("works", TWO);
+    let agent = adding("echo x >code.txt; : >ready; exec sleep 100");
+    let args = ["--mode", "planning", "--agent", &agent];
+    stage.killed_when(&args, "the agent works", || stage.exists("ready"));
+    stage.repo.git(["add", "-A"]);
+    stage.repo.git(["commit", "-qm", "taken as it is"]);
+    stage.run(&["--max-iterations", "1"]).ended(0).says("the branch moved since planning");
+    assert!(stage.exists("code.txt") && stage.plan().contains("US-009"));
+}
