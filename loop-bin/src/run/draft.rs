@@ -5,7 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::git::{self, Position, Repo, Status};
-use ralph_core::plan;
+use ralph_core::plan::{self, Plan};
 use ralph_core::settle;
 use ralph_core::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
@@ -152,14 +152,30 @@ impl Draft {
         if now.as_deref() == self.before() {
             return Ok(kept);
         }
-        if let Some(now) = &now {
-            kept = Some(self.keep(repo, state, now, why)?);
+        if let Some(now) = now {
+            let now = self.without_ticks(now)?;
+            if self.before() == Some(&now) {
+                return Ok(kept);
+            }
+            kept = Some(self.keep(repo, state, &now, why)?);
         }
         match self.before() {
             Some(before) => state::replace_users(&self.plan, before)?,
             None => fs_err::remove_file(&self.plan)?,
         }
         Ok(kept)
+    }
+
+    /// Nobody checked what the agent ticked, and a draft may be brought back.
+    fn without_ticks(&self, found: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let parse =
+            |bytes: &[u8]| Plan::parse(&self.plan, bytes.to_vec(), &plan::Options::default()).ok();
+        let Some(after) = parse(&found) else { return Ok(found) };
+        let planned = plan::planned(self.before().and_then(parse).as_ref(), &after);
+        if planned.bytes != found {
+            state::replace_users(&self.plan, &planned.bytes)?;
+        }
+        Ok(planned.bytes)
     }
 
     fn keep(

@@ -28,7 +28,7 @@ fn a_killed_planning_leaves_neither_ticks_nor_an_agent() {
     let stage = Stage::new("works", TWO);
     let pid = stage.note_path("pid");
     let agent = format!(
-        "cat >/dev/null; sed -i 's/\\[ \\]/[x]/' {PLAN}; echo x >code.txt; echo $$ >{pid}.new; \
+        "cat >/dev/null; sed -i 's/\\[ \\]/[x]/' {PLAN}; echo '- [x] US-009: New' >>{PLAN}; echo x >code.txt; echo $$ >{pid}.new; \
          mv {pid}.new {pid}; exec sleep 100"
     );
     let args = ["--mode", "planning", "--agent", &agent];
@@ -41,6 +41,9 @@ fn a_killed_planning_leaves_neither_ticks_nor_an_agent() {
         .says("the plan is as it was")
         .says("US-001 done")
         .says("changed more than the plan");
+    let id = ran.out.split("draft is kept: `ralph-loop undo ").nth(1).unwrap().split('`').next();
+    let show = stage.run(&["undo", id.unwrap(), "--show"]);
+    assert!(!show.ended(0).out.contains("[x]"), "nobody checked what a draft ticks: {}", show.out);
     assert!(!is_alive(&agent));
     assert_eq!(stage.plan(), TWO.replacen("[ ]", "[x]", 1));
     assert!(!stage.exists("code.txt"));
