@@ -217,7 +217,7 @@ fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
     let (test, client, before) = at_a_checkpoint(1);
     let repo = Repo::open(test.root()).unwrap();
     let state = StateDir::of_project(test.root());
-    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1")).unwrap();
+    Checkpoint::create_for(&repo, &state, "checkpoint", Some("run-1"), None).unwrap();
     break_something(&test);
     let work = without_state(&test);
     assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
