@@ -74,16 +74,19 @@ impl Stage {
             // The run got to its end, but could not put the user's work back; this one will.
             self.aside = Some(aside);
         }
-        let commits = self.counters.commits;
-        if moved { self.abandon_attempt() } else { self.finish_or_undo() }?;
+        let is_done = match moved {
+            true => self.abandon_attempt().map(|()| false),
+            false => self.finish_or_undo(),
+        }?;
         if goes_on {
-            self.count_on(was_working && self.counters.commits == commits);
+            self.count_on(was_working && !is_done);
         }
         Ok(())
     }
 
-    /// What was being committed is, and any other attempt is taken back.
-    fn finish_or_undo(&mut self) -> Result<(), Failure> {
+    /// What was being committed is, and any other attempt is taken back. Tells whether its story is
+    /// done.
+    fn finish_or_undo(&mut self) -> Result<bool, Failure> {
         let journal = self.journal();
         let recovered = settle::recover(&self.place(&journal))?;
         match &recovered {
@@ -100,7 +103,10 @@ impl Stage {
         self.attempt = attempt;
         match recovered {
             Recovered::Undone { .. } => self.settle_again(),
-            _ => self.undo_attempt("left by a run that was ended"),
+            other => {
+                self.undo_attempt("left by a run that was ended")?;
+                Ok(matches!(other, Recovered::Finished { .. }))
+            }
         }
     }
 
@@ -175,8 +181,8 @@ impl Stage {
     }
 
     /// The agent had ended well when the crash came, so its work is not thrown away.
-    fn settle_again(&mut self) -> Result<(), Failure> {
-        let Some(attempt) = self.attempt.clone() else { return Ok(()) };
+    fn settle_again(&mut self) -> Result<bool, Failure> {
+        let Some(attempt) = self.attempt.clone() else { return Ok(false) };
         let journal = self.journal();
         let stop = || self.interrupts.signal().is_some();
         let report = Report { time_left: self.time_left(), ..Report::default() };
@@ -184,9 +190,9 @@ impl Stage {
         if let Outcome::Done(_) = outcome {
             self.counters.commits += 1;
             self.attempt = None;
-            return Ok(());
+            return Ok(true);
         }
-        self.undo_attempt("its checks did not pass again after a crash")
+        self.undo_attempt("its checks did not pass again after a crash").map(|()| false)
     }
 
     /// An attempt that was under way goes back to its checkpoint, unless the user wants no
