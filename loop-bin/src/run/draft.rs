@@ -193,8 +193,15 @@ impl Draft {
         Ok(KeptDraft::In(state.plan_as_found()))
     }
 
+    /// A copy of the plan as it was, where nothing is committed.
+    pub(super) fn copy_before(&self, state: &StateDir) -> io::Result<Option<Utf8PathBuf>> {
+        let Some(before) = self.before() else { return Ok(None) };
+        state::replace(&state.plan_as_found(), before)?;
+        Ok(Some(state.plan_as_found()))
+    }
+
     /// Makes the plan what it was if it is not one that can be read, so that a start gets to where
-    /// the rest is taken back. A plan that somebody committed is theirs.
+    /// the rest is taken back. A plan that somebody committed or checked out is theirs.
     pub(super) fn make_readable(
         &self,
         repo: &Repo,
@@ -202,6 +209,7 @@ impl Draft {
     ) -> Result<Option<KeptDraft>, Failure> {
         if plan::load(&self.plan, &plan::Options::default()).is_ok()
             || settle::is_plan_committed(repo, &self.plan)?
+            || self.is_moved_since(repo)?
         {
             return Ok(None);
         }

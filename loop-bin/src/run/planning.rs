@@ -224,9 +224,14 @@ impl Stage {
             return self.put_plan_back(&draft, WHY);
         }
         self.view.line("the branch moved since planning was interrupted; kept as it is");
-        // Whoever moved it chose the plan that is committed there.
-        if !settle::is_plan_committed(&self.repo, draft.plan())? {
+        let is_missing = draft.plan().symlink_metadata().is_err();
+        if !is_missing && !settle::is_plan_committed(&self.repo, draft.plan())? {
             return self.put_plan_back(&draft, WHY);
+        }
+        // Whoever moved it chose the plan that is committed there, or a branch that has none.
+        if is_missing && let Some(copy) = draft.copy_before(self.state())? {
+            self.view
+                .warn(format!("{} is not there; as it was, it is kept as {copy}", draft.plan()));
         }
         Draft::forget(self.state())?;
         Ok(Checkpoint::clear(self.state())?)

@@ -210,3 +210,22 @@ fn what_somebody_committed_after_a_killed_planning_is_theirs() {
     stage.run(&["--max-iterations", "1"]).ended(0).says("the branch moved since planning");
     assert!(stage.exists("code.txt") && stage.plan().contains("US-009"));
 }
+
+#[test]
+fn a_killed_planning_puts_no_plan_into_a_branch_that_has_none() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.git(["branch", "without"]);
+    stage.repo.git(["add", "-A"]);
+    stage.repo.git(["commit", "-qm", "with a plan"]);
+    let agent = format!("cat >/dev/null; sed -i 's/\\[ \\]/[x]/' {PLAN}; exec sleep 100");
+    let args = ["--mode", "planning", "--agent", &agent];
+    stage.killed_when(&args, "the agent works", || stage.plan().contains("[x]"));
+    stage.repo.git(["checkout", "-qf", "without"]);
+    stage.repo.write("other.md", "- [ ] US-001: Other\n");
+    stage.repo.git(["add", "other.md"]);
+    stage.repo.git(["commit", "-qm", "another plan"]);
+    let ran = stage.run(&["--plan", "other.md"]);
+    ran.ended(0).says("is not there; as it was, it is kept as ").says("1 story committed");
+    assert!(!stage.exists(PLAN));
+    assert_eq!(stage.read(".ralph/logs/plan-as-found.md"), TWO);
+}
