@@ -6,7 +6,7 @@ use std::fmt::Write;
 use clap::{Arg, ArgMatches, Command};
 use ralph_core::env::Env;
 use ralph_core::settle::{self, Attempt, Bench, Check, Claim, ClaimStatus};
-use ralph_core::state::StateDir;
+use ralph_core::state::{Lock, StateDir};
 
 use crate::exit::{Failure, Success};
 use crate::here;
@@ -25,6 +25,11 @@ pub(crate) struct Request {
 enum Refusal {
     #[error("{plan} has no story {story}")]
     UnknownStory { plan: String, story: String },
+    #[error(
+        "no loop is at work on {story} any more, so nothing was noted; the next `ralph-loop` takes \
+         the attempt back and begins the story anew"
+    )]
+    NoLoop { story: String },
     #[error("{story} is not under way, so nothing was noted; {instead}")]
     NotUnderWay { story: String, instead: String },
     #[error("{story} is not done: `{command}` {verdict}; mend that and try again\n{output}")]
@@ -107,6 +112,11 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
 /// attempt, or the one that somebody else's loop has written down.
 fn refuse_if_not_under_way(state: &StateDir, story: &str) -> Result<(), Failure> {
     let attempt = Attempt::load_without_plan(state)?.map(|attempt| attempt.story);
+    // Where even the lock's file is gone, an agent removed it, and its loop may well be alive.
+    let is_killed = state.lock().exists() && Lock::holder(&state.lock()).is_none();
+    if attempt.is_some() && is_killed {
+        return Err(Refusal::NoLoop { story: story.to_owned() }.into());
+    }
     let noted = || fs_err::read_to_string(state.current_story()).ok();
     let under_way = attempt.or_else(noted).map(|id| id.trim().to_owned());
     let instead = match under_way.filter(|id| !id.is_empty()) {

@@ -132,7 +132,8 @@ fn the_agent(env: &Env, project: &Project, config: &Config) -> Vec<Finding> {
     let path = env.get("PATH").unwrap_or_default();
     if !agent::is_found(program, &path, project.root()) {
         let advice = "install it, or set [agent] command";
-        return vec![Finding::Bad(format!("the agent `{program}` was not found; {advice}"))];
+        let missing = agent::not_found(program, project.root());
+        return vec![Finding::Bad(format!("{missing}; {advice}"))];
     }
     if let Some(script) = traps::missing_script(command, project.root()) {
         let advice = "put it there, or set [agent] command";

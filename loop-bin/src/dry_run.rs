@@ -66,8 +66,8 @@ fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
     let Config { run, agent, limits, .. } = &ground.config;
     let options = ClientOptions::find(env, &ground.project, &agent.command);
     let mut warnings = Vec::new();
-    if let Some(program) = &ground.missing_agent {
-        warnings.push(format!("the agent `{program}` was not found: the run would be refused"));
+    if let Some(missing) = &ground.missing_agent {
+        warnings.push(format!("{missing}: the run would be refused"));
     }
     if let Some(missing) = &ground.missing_check {
         warnings.push(format!("{missing}: the run would be refused"));
@@ -159,10 +159,13 @@ fn lines(prospect: &Prospect) -> Vec<String> {
         0 => "any number of iterations".to_owned(),
         most => counted(most as usize, "iteration", "iterations"),
     };
+    let time = match prospect.timeout_s {
+        0 => "any time".to_owned(),
+        seconds => format!("{seconds} s"),
+    };
     lines.push(format!(
-        "Limits    {iterations}, {} a story, {} s an iteration",
+        "Limits    {iterations}, {} a story, {time} an iteration",
         counted(prospect.attempts_per_story as usize, "attempt", "attempts"),
-        prospect.timeout_s
     ));
     lines.extend(prospect.left.iter().map(|left| format!("Left      {left}")));
     lines.extend(prospect.warnings.iter().map(|warning| format!("Warning   {warning}")));

@@ -27,7 +27,16 @@ pub(crate) fn shown(path: &Utf8Path) -> Utf8PathBuf {
 
 /// The project that we are in.
 pub(crate) fn project(env: &Env) -> std::io::Result<Project> {
-    Ok(Project::locate(env, &folder()?))
+    let project = Project::locate(env, &folder()?);
+    let root = project.root();
+    if !root.is_dir() {
+        let variable = if env.root().is_some() { "RALPH_ROOT" } else { "CLAUDE_PROJECT_DIR" };
+        return Err(std::io::Error::other(format!(
+            "{variable} says that the project is {root}, and there is no such folder; correct or \
+             unset it"
+        )));
+    }
+    Ok(project)
 }
 
 /// Its settings.

@@ -97,7 +97,7 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
     state.prepare()?;
     let (kind, checks) = detect(root);
     say(match kind {
-        Some(kind) => format!("This is a {kind} project."),
+        Some(kind) => format!("The kind of project is {kind}."),
         None => {
             "The kind of project was not recognised; set [verify] commands yourself.".to_owned()
         }
@@ -157,7 +157,10 @@ fn is_usable(root: &Utf8Path, kind: &str, file: &str) -> bool {
         fs_err::read_to_string(root.join(file)).is_ok_and(|text| text.contains(word))
     };
     match kind {
-        "npm" | "pnpm" | "yarn" => has("package.json", "\"test\""),
+        // What `npm init` writes always fails.
+        "npm" | "pnpm" | "yarn" => {
+            has("package.json", "\"test\"") && !has("package.json", "no test specified")
+        }
         "make" | "just" => {
             let text = fs_err::read_to_string(root.join(file)).unwrap_or_default();
             text.lines().any(|line| line.starts_with("test") && line.contains(':'))
@@ -214,6 +217,8 @@ mod tests {
         check(&[package], Some("npm"), "npm test");
         check(&[package, ("pnpm-lock.yaml", "")], Some("pnpm"), "pnpm test");
         check(&[package, ("yarn.lock", "")], Some("yarn"), "yarn test");
+        let untested = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
+        check(&[("package.json", untested)], None, "");
         check(&[("package.json", "{}"), ("Makefile", "test: all\n")], Some("make"), "make test");
         check(&[("pyproject.toml", "")], Some("python"), "python -m pytest");
         check(&[("go.mod", "")], Some("go"), "go vet ./...");

@@ -15,7 +15,6 @@ mod install;
 mod lifecycle;
 mod locks;
 mod outlook;
-mod planning;
 mod request_merge;
 mod run;
 mod signals;

@@ -9,7 +9,7 @@ use ralph_core::state::{Journal, Lock};
 
 use crate::aside;
 use crate::exit::Failure;
-use crate::run::Record;
+use crate::run::{Draft, Record};
 
 /// What waits for the next start.
 #[derive(Debug, Default)]
@@ -30,6 +30,13 @@ pub(crate) fn look(project: &Project, config: &Config) -> Result<Outlook, Failur
     if let Some(attempt) = Attempt::load_without_plan(state)? {
         outlook.tell_of(project, config, &attempt)?;
     }
+    if let Some(draft) = Draft::load(state)? {
+        let is_moved = draft.is_moved_since(&Repo::open(project.root())?)?;
+        outlook.is_attempts |= !is_moved;
+        let what = "planning was interrupted: the next start makes the plan what it was before, \
+                    and names the `ralph-loop undo` that brings the draft back";
+        outlook.lines.push(what.to_owned());
+    }
     if let Some(name) = work_aside(project)? {
         let id = aside::id_of(&name);
         outlook.lines.push(format!(
@@ -46,7 +53,7 @@ pub(crate) fn work_aside(project: &Project) -> Result<Option<String>, Failure> {
     if Lock::holder(&state.lock()).is_some() {
         return Ok(None);
     }
-    Ok(Record::load(state)?.and_then(|record| record.aside))
+    Ok(Record::load_or_tell(state)?.0.and_then(|record| record.aside))
 }
 
 /// Work of the user's that did not come back, because the loop changed the same files.

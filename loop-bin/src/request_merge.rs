@@ -24,8 +24,17 @@ pub(crate) fn command() -> Command {
             Arg::new("summary")
                 .long("summary")
                 .required(true)
+                .value_parser(said)
                 .help("What is to be merged, and why"),
         )
+}
+
+/// A request that says nothing helps nobody.
+fn said(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("say what is to be merged, and why"),
+        text => Ok(text.to_owned()),
+    }
 }
 
 impl Request {
@@ -48,7 +57,7 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         status.head.as_deref().unwrap_or("(none)"),
         if story.trim().is_empty() { "(none)" } else { story.trim() },
         state::now(),
-        request.summary.trim()
+        request.summary
     );
     let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
     let path = state.merge_requests().join(format!("{stamp}.md"));

@@ -2,6 +2,7 @@
 
 mod allowance;
 mod briefing;
+mod draft;
 mod finish;
 mod handover;
 mod heard;
@@ -9,6 +10,7 @@ mod iterate;
 mod judge;
 mod keepsake;
 mod left_behind;
+mod planning;
 mod prepare;
 mod put_back;
 mod record;
@@ -28,10 +30,11 @@ mod work;
 use ralph_core::config::{Flag, Mode};
 use ralph_core::env::Env;
 
+use crate::dry_run;
 use crate::exit::{Failure, Success};
 use crate::step::{Action, Event, Finish, State, step};
-use crate::{dry_run, planning};
 
+pub(crate) use draft::Draft;
 pub(crate) use prepare::{Ground, template};
 pub(crate) use put_back::put_back_aside;
 pub(crate) use record::Record;
@@ -52,9 +55,6 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         return dry_run::show(env, &ground);
     }
     let mut stage = prepare::prepare(env, ground)?;
-    if stage.config.run.mode == Mode::Planning {
-        return planning::run(&mut stage);
-    }
     let mut state = State::new(&stage.config, stage.counters.clone());
     let mut action = Action::RunStarted;
     // The run's name is on disk before anything is started that could outlive us.
@@ -86,7 +86,14 @@ impl Stage {
         if let Some(signal) = self.interrupts.signal().filter(|_| between) {
             return Ok(Event::Signalled(signal));
         }
+        let is_planning = self.config.run.mode == Mode::Planning;
         match action {
+            Action::RunStarted if is_planning => self.planning_started(),
+            Action::Choose if is_planning => Ok(self.choose_planning()),
+            Action::Begin(_) if is_planning => self.begin_planning(state),
+            Action::RunAgent if is_planning => self.run_planner(state),
+            Action::Settle if is_planning => self.settle_draft(state),
+            Action::RollBack(outcome, why) if is_planning => self.take_back_draft(*outcome, why),
             Action::RunStarted => self.run_started(),
             Action::Choose => self.choose(state),
             Action::RunNextIteration => self.run_next_iteration(state),

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use signal_hook::consts::{
-    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ,
 };
 use signal_hook::iterator::Signals;
 
 use crate::step::Signal;
 
 /// Signals that mean nothing to us, and would end us if nobody listened to them. Not set to be
-/// ignored: then the agent would have to ignore them as well.
-const MEANINGLESS: [i32; 6] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO];
+/// ignored: then the agent would have to ignore them as well. A file that is larger than `ulimit -f`
+/// allows is an error of the write, as on a full disk.
+const MEANINGLESS: [i32; 7] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXFSZ];
 
 /// What came so far.
 #[derive(Debug, Clone, Default)]

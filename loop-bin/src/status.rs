@@ -91,7 +91,9 @@ impl Report {
         let state = project.own_state();
         let holder = Lock::holder(&state.lock());
         self.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
-        if let Some(record) = Record::load(state)?.map(|record| record.caught_up(state)) {
+        let (record, damage) = Record::load_or_tell(state)?;
+        self.waiting.extend(damage);
+        if let Some(record) = record.map(|record| record.caught_up(state)) {
             self.iteration = record.counters.iteration;
             self.commits = record.counters.commits;
             self.cost_usd = record.counters.spent.cost_usd;

@@ -5,8 +5,8 @@
 
 mod words;
 
-use crate::terminal::counted;
-use ralph_core::config::{self, Config};
+use crate::terminal::{counted, seconds as seconds_of};
+use ralph_core::config::{self, Config, Mode};
 
 pub(crate) use words::{
     Action, Choice, Counters, Event, Finish, Handoff, Outcome, SentOnTo, Settlement, Signal, Spent,
@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) counters: Counters,
     /// The story under way.
     pub(crate) story: Option<String>,
+    /// Whether the one story is to write the plan.
+    is_planning: bool,
     /// Whether its session ended because its context was nearly full.
     is_handed_over: bool,
     /// What is decided already, while something else has to be done first.
@@ -37,8 +39,8 @@ enum Pending {
     Block(String),
     /// After `post_iteration`: wait for the reset.
     Quota(Option<i64>),
-    /// After `post_iteration`: end, because the budget is used up.
-    Spent(String),
+    /// After `post_iteration`: end; with the outcome that it is told of.
+    Last(Outcome, Finish),
     /// After the rollback: end.
     End(Finish),
 }
@@ -51,6 +53,7 @@ impl State {
             max_iterations: config.run.max_iterations,
             counters,
             story: None,
+            is_planning: config.run.mode == Mode::Planning,
             is_handed_over: false,
             pending: Pending::Nothing,
         }
@@ -83,7 +86,7 @@ impl State {
             return Some(format!("${cost_usd:.2} of ${limit:.2} are spent"));
         }
         let limit = self.limits.max_duration.limit()?;
-        (seconds >= limit.as_secs_f64()).then(|| format!("{} seconds have passed", limit.as_secs()))
+        (seconds >= limit.as_secs_f64()).then(|| format!("{} have passed", seconds_of(limit)))
     }
 
     /// Why the story under way is not tried again, if it is not.
@@ -98,8 +101,8 @@ impl State {
         if cost > 0.0 && spent.cost_usd >= cost {
             return Some(format!("its budget of ${cost:.2} is used up"));
         }
-        let late = time.limit().is_some_and(|limit| spent.seconds >= limit.as_secs_f64());
-        late.then(|| format!("its {time} seconds are used up"))
+        let limit = time.limit().filter(|limit| spent.seconds >= limit.as_secs_f64())?;
+        Some(format!("its time of {} is used up", seconds_of(limit)))
     }
 
     fn is_stalled(&self) -> bool {
@@ -122,6 +125,13 @@ impl State {
 
     /// Another attempt in vain: the tree goes back first.
     fn in_vain(&mut self, outcome: Outcome, why: String) -> Action {
+        if self.is_planning {
+            let finish = match outcome {
+                Outcome::NoChanges => Finish::NoChanges,
+                _ => Finish::Error(why.clone()),
+            };
+            return self.roll_back_then(Pending::Last(outcome, finish), outcome, &why);
+        }
         if let Some(story) = self.story.clone() {
             *self.counters.attempts.entry(story).or_default() += 1;
         }
@@ -258,7 +268,8 @@ fn worked(state: &mut State, end: WorkEnd) -> Action {
         WorkEnd::Failed(why) => state.in_vain(Outcome::Failed, why),
         WorkEnd::TimedOut(why) => state.in_vain(Outcome::Timeout, why),
         WorkEnd::Spent(why) => {
-            state.roll_back_then(Pending::Spent(why.clone()), Outcome::Budget, &why)
+            let then = Pending::Last(Outcome::Budget, Finish::Budget(why.clone()));
+            state.roll_back_then(then, Outcome::Budget, &why)
         }
         WorkEnd::Blocked(why) | WorkEnd::StorySpent(why) => {
             state.roll_back_then(Pending::Block(why.clone()), Outcome::Blocked, &why)
@@ -297,6 +308,10 @@ fn settled(state: &mut State, settlement: Settlement) -> Action {
         Settlement::Done => {
             state.count_commits(1);
             succeeded(state)
+        }
+        Settlement::Planned => {
+            state.pending = Pending::Last(Outcome::Success, Finish::Complete);
+            Action::RunPostIteration(Outcome::Success)
         }
         Settlement::NothingChanged => {
             let why = "the agent changed nothing".to_owned();
@@ -342,9 +357,9 @@ fn rolled_back(state: &mut State, changed: bool) -> Action {
             state.pending = Pending::Quota(reset);
             Action::RunPostIteration(Outcome::Quota)
         }
-        Pending::Spent(why) => {
-            state.pending = Pending::Spent(why);
-            Action::RunPostIteration(Outcome::Budget)
+        Pending::Last(outcome, finish) => {
+            state.pending = Pending::Last(outcome, finish);
+            Action::RunPostIteration(outcome)
         }
         Pending::End(finish) => Action::RunFinished(finish),
         Pending::Nothing => Action::Choose,
@@ -355,7 +370,7 @@ fn reported(state: &mut State, wish: Wish) -> Action {
     let pending = std::mem::replace(&mut state.pending, Pending::Nothing);
     state.story = None;
     match (wish, pending) {
-        (_, Pending::Spent(why)) => Action::RunFinished(Finish::Budget(why)),
+        (_, Pending::Last(_, finish)) => Action::RunFinished(finish),
         (Wish::Stop, _) => Action::RunFinished(Finish::HookAbort),
         (_, Pending::Quota(reset)) => Action::Wait(reset),
         _ if state.is_stalled() => Action::RunFinished(Finish::NoChanges),

@@ -199,6 +199,14 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// A number of whole seconds.
+pub(crate) fn seconds(duration: Duration) -> String {
+    match duration.as_secs() {
+        1 => "1 second".to_owned(),
+        many => format!("{many} seconds"),
+    }
+}
+
 /// Without what would move the cursor or change colours: the text may be an agent's or a test's.
 fn printable(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());

@@ -90,6 +90,13 @@ impl Env {
         self.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")?.trim().parse().ok()
     }
 
+    /// `GIT_CEILING_DIRECTORIES`: folders into which git does not go up to look for a repository.
+    pub fn git_ceilings(&self) -> Vec<Utf8PathBuf> {
+        let list = self.get("GIT_CEILING_DIRECTORIES").unwrap_or_default();
+        let folders = list.split(':').filter(|folder| !folder.is_empty());
+        folders.map(|folder| Utf8PathBuf::from(folder.trim_end_matches('/'))).collect()
+    }
+
     /// `HOME`, where the state of projects without a `.ralph/` folder is kept.
     pub fn home(&self) -> Option<Utf8PathBuf> {
         self.path("HOME")

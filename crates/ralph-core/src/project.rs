@@ -34,7 +34,7 @@ impl Project {
             .root()
             .or_else(|| env.client_project())
             .or_else(|| nearest_with_state(cwd, home.as_deref()))
-            .or_else(|| nearest_with(cwd, ".git"))
+            .or_else(|| nearest_with(cwd, ".git", &env.git_ceilings()))
             .map_or_else(|| cwd.to_owned(), |root| cwd.join(root));
         let home_state = home.map(|home| StateDir::of_home(&home));
         Self { own_state: StateDir::of_project(&root), home_state, root }
@@ -76,9 +76,14 @@ fn nearest_with_state(cwd: &Utf8Path, home: Option<&Utf8Path>) -> Option<Utf8Pat
         .map(Utf8Path::to_owned)
 }
 
-/// A linked worktree and a submodule have a *file* `.git`, so existence is what counts.
-fn nearest_with(cwd: &Utf8Path, name: &str) -> Option<Utf8PathBuf> {
-    cwd.ancestors().find(|folder| folder.join(name).exists()).map(Utf8Path::to_owned)
+/// A linked worktree and a submodule have a *file* `.git`, so existence is what counts. As git, we
+/// do not go up into a folder that the user set as a ceiling.
+fn nearest_with(cwd: &Utf8Path, name: &str, ceilings: &[Utf8PathBuf]) -> Option<Utf8PathBuf> {
+    let is_ceiling = |folder: &Utf8Path| ceilings.iter().any(|ceiling| ceiling == folder);
+    cwd.ancestors()
+        .take_while(|folder| *folder == cwd || !is_ceiling(folder))
+        .find(|folder| folder.join(name).exists())
+        .map(Utf8Path::to_owned)
 }
 
 #[cfg(test)]
@@ -119,6 +124,19 @@ mod tests {
         scratch.file(".git", "gitdir: elsewhere\n");
         let cwd = scratch.dir("src/deep");
         assert_eq!(root_of(&[], &cwd), scratch.root());
+    }
+
+    #[test]
+    fn no_repository_is_looked_for_above_a_ceiling_of_gits() {
+        let scratch = Scratch::new();
+        scratch.dir("outer/.git");
+        let (outer, inner) = (scratch.path("outer"), scratch.dir("outer/inner"));
+        let cwd = scratch.dir("outer/inner/src");
+        for (ceilings, expected) in
+            [(format!("/x:{outer}/"), &cwd), (format!("{inner}"), &cwd), (format!("{cwd}"), &outer)]
+        {
+            assert_eq!(&root_of(&[("GIT_CEILING_DIRECTORIES", &ceilings)], &cwd), expected);
+        }
     }
 
     #[test]

@@ -34,6 +34,17 @@ pub fn files(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> 
     plan::files(&candidates(project, env, config, from))
 }
 
+/// The plan that planning writes where there is none yet: the one that was named, from the folder
+/// `from`, else the first.
+pub fn to_write(project: &Project, config: &Config, from: &Utf8Path) -> Utf8PathBuf {
+    let state = project.own_state();
+    match (config.run.plan.as_str(), u32::try_from(config.run.prd)) {
+        ("", Ok(number @ 1..)) => state.plan(number),
+        ("", _) => state.plan(1),
+        (path, _) => from.join(path),
+    }
+}
+
 /// How plans are read here.
 pub fn options(config: &Config) -> Options {
     Options { optional_sections: config.plan.optional_sections.clone() }
@@ -43,7 +54,11 @@ pub fn options(config: &Config) -> Options {
 fn candidates(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Candidate> {
     let (root, state) = (project.root(), project.own_state());
     if !config.run.plan.is_empty() {
-        return vec![Candidate::File(meant(root, from, config.run.plan.as_str().into()))];
+        let places = [from, root].map(|folder| folder.join(&config.run.plan));
+        let [here, there] = places;
+        let is_one = here == there;
+        let places = if is_one { vec![here] } else { vec![here, there] };
+        return places.into_iter().map(Candidate::File).collect();
     }
     if let Ok(number @ 1..) = u32::try_from(config.run.prd) {
         return vec![Candidate::File(state.plan(number))];

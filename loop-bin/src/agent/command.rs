@@ -81,6 +81,19 @@ pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
         || is_builtin(program)
 }
 
+/// That a program was not found, and where it was looked for: an agent is started in the project's
+/// root, wherever the loop is.
+pub(crate) fn not_found(program: &str, root: &Utf8Path) -> String {
+    match program {
+        path if path.starts_with('/') => format!("the agent `{path}` was not found"),
+        path if path.contains('/') => format!(
+            "the agent `{path}` was not found in {root}, from where it is started (looked for {})",
+            root.join(path.trim_start_matches("./"))
+        ),
+        name => format!("the agent `{name}` was not found in the folders of PATH"),
+    }
+}
+
 /// Words that the shell knows by itself.
 fn is_builtin(word: &str) -> bool {
     "cd exec eval set export unset if for while until case command true false umask ulimit trap . : \

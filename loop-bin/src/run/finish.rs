@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use ralph_core::config::RollbackOn;
+use ralph_core::config::{Mode, RollbackOn};
 use ralph_core::fault;
 use ralph_core::git;
 use ralph_core::settle;
@@ -105,6 +105,9 @@ impl Stage {
             Finish::MaxIterations => "REACHED_LIMIT",
             _ => "STOPPED",
         };
+        if self.config.run.mode == Mode::Planning {
+            return Ok(());
+        }
         self.update_loop_progress(&self.load_plan()?, iteration, status)
     }
 
@@ -190,10 +193,16 @@ impl Stage {
         if let Finish::Budget(why) = finish {
             self.view.line(format!("the budget is used up: {why}"));
         }
+        let done = match self.config.run.mode {
+            Mode::Planning => "planning".to_owned(),
+            Mode::Building => {
+                let stories = counted(counters.commits as usize, "story", "stories");
+                format!("{stories} committed")
+            }
+        };
         self.view.line(format!(
-            "finished ({}): {} committed in {}, {} in all; {}",
+            "finished ({}): {done} in {}, {} in all; {}",
             finish.word(),
-            counted(counters.commits as usize, "story", "stories"),
             counted(counters.iteration as usize, "iteration", "iterations"),
             clock(self.elapsed()),
             receipt(counters.spent)

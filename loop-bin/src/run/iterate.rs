@@ -40,7 +40,12 @@ impl Stage {
                 if !waiting.is_empty() {
                     why.push_str(&format!("; waiting for others: {}", ids(&waiting)));
                 }
-                why.push_str("; see progress.md, mend what is in the way and reopen them");
+                let how = match plan.format() {
+                    Format::Markdown => "by making `[!]` in the plan `[ ]`",
+                    _ => "by removing `\"blocked\": true` from the plan",
+                };
+                why.push_str("; see progress.md, mend what is in the way and reopen them ");
+                why.push_str(how);
                 Choice::Stuck(why)
             }
         };

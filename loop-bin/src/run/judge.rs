@@ -10,6 +10,7 @@ use super::heard::FailedRun;
 use super::stage::Stage;
 use crate::agent::{Run, RunEnd};
 use crate::step::WorkEnd;
+use crate::terminal::seconds;
 
 /// How often in a row a usage limit is waited for that names no reset, or one that has passed: with
 /// pauses that grow to half an hour, this is longer than the five hours of the usual limit.
@@ -23,14 +24,14 @@ impl Stage {
         let status = match &run.end {
             RunEnd::Signalled(signal) => return WorkEnd::Signalled(*signal),
             RunEnd::Overdue(limit) => {
-                let why = format!("the agent did not end within {} seconds", limit.as_secs());
+                let why = format!("the agent did not end within {}", seconds(*limit));
                 return match self.allowance.time {
                     None | Some((_, Owner::Iteration)) => WorkEnd::TimedOut(why),
                     Some((_, owner)) => used_up(owner, "time"),
                 };
             }
             RunEnd::Silent(limit) => {
-                let why = format!("the agent printed nothing for {} seconds", limit.as_secs());
+                let why = format!("the agent printed nothing for {}", seconds(*limit));
                 return WorkEnd::TimedOut(why);
             }
             RunEnd::Exited(status) => status,

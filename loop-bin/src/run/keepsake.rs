@@ -73,7 +73,8 @@ impl Keepsake {
             kept.kind = Kind::Fixed;
         }
         keepsake.add(&state.ignore_file(), Kind::Fixed);
-        for path in [state.checkpoint(), state.attempt(), state.current_story(), state.left_out()] {
+        let notes = [state.checkpoint(), state.attempt(), state.current_story()];
+        for path in notes.into_iter().chain([state.left_out(), state.planning()]) {
             keepsake.add(&path, Kind::Note);
         }
         keepsake.add(&state.run(), Kind::Shared);

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
@@ -11,6 +11,7 @@ use ralph_core::fault;
 use ralph_core::git::{self, Repo, Status};
 use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
+use ralph_core::project_plan;
 use ralph_core::prompt::{self, Template};
 use ralph_core::settle::{self, Report, named_files};
 use ralph_core::state::{self, StateDir};
@@ -19,6 +20,7 @@ use super::Request;
 use super::allowance::Allowance;
 use super::keepsake::Keepsake;
 use super::record::Record;
+use super::refuge;
 use super::stage::{Abandoned, Stage};
 use crate::agent::ClientOptions;
 use crate::exit::Failure;
@@ -70,8 +72,8 @@ pub(crate) enum NotReady {
          commands"
     )]
     NoCheck { check: String, program: String },
-    #[error("the agent `{program}` was not found; install it, or name another with --agent")]
-    NoAgent { program: String },
+    #[error("{missing}; install it, or name another with --agent")]
+    NoAgent { missing: String },
     #[error(
         "the agent's command `{line}` cannot be read by a shell ({flaw}); mend it where it was \
          given: --agent, RALPH_AGENT, or `command` in the table [agent]"
@@ -99,7 +101,7 @@ pub(crate) struct Ground {
     pub(crate) plan: Option<Plan>,
     /// What was given on the command line, and what the plan's own files say in its place.
     pub(crate) flags: Vec<Flag>,
-    /// The agent's program, if it cannot be found.
+    /// That the agent's program was not found, and where it was looked for.
     pub(crate) missing_agent: Option<String>,
     /// A check that cannot pass because its program cannot be found.
     pub(crate) missing_check: Option<NotReady>,
@@ -117,7 +119,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let plan = here::plan(&project, env, &config);
     let plan = match plan {
         Ok(plan) => {
-            refuse_links(&plan)?;
+            refuse_links(plan.path())?;
             let progress = settle::progress_path(&config.run, project.root(), plan.path());
             if progress.is_dir() {
                 let path = progress.into_string();
@@ -143,7 +145,7 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let program = agent::program_of(&config.agent.command);
     let path = env.get("PATH").unwrap_or_default();
     let missing = program.filter(|program| !agent::is_found(program, &path, project.root()));
-    let missing_agent = missing.map(str::to_owned);
+    let missing_agent = missing.map(|program| agent::not_found(program, project.root()));
     let missing_check = missing_check(&config, &path, project.root());
     Ok(Ground { project, config, repo, plan, flags, missing_agent, missing_check })
 }
@@ -181,12 +183,26 @@ fn iterations_of(
 }
 
 /// Before an agent worked for nothing.
-fn refuse_links(plan: &Plan) -> Result<(), Failure> {
-    let progress = StateDir::progress_beside(plan.path());
-    match [plan.path(), &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
+fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
+    let progress = StateDir::progress_beside(plan);
+    match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
         Some(path) => Err(Failure::usage(NotReady::Linked { path: path.to_string() })),
         None => Ok(()),
     }
+}
+
+/// Where planning writes a plan that is not there yet. What was given on the command line is meant
+/// from the folder in which that was typed, anything else from the project.
+fn plan_to_write(
+    project: &Project,
+    config: &Config,
+    flags: &[Flag],
+) -> Result<Utf8PathBuf, Failure> {
+    let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
+    let from = if is_typed { here::folder()? } else { project.root().to_owned() };
+    let plan = project_plan::to_write(project, config, &from);
+    refuse_links(&plan)?;
+    Ok(plan)
 }
 
 /// The prompt's template: the user's beside the plan, or our own.
@@ -207,8 +223,8 @@ pub(crate) fn template(plan: &Plan) -> Result<Template, Failure> {
 
 /// Gets ready to run: lock, recovery, and the user's work out of the way.
 pub(super) fn prepare(env: &Env, ground: Ground) -> Result<Stage, Failure> {
-    if let Some(program) = ground.missing_agent.clone() {
-        return Err(NotReady::NoAgent { program }.into());
+    if let Some(missing) = ground.missing_agent.clone() {
+        return Err(NotReady::NoAgent { missing }.into());
     }
     if let Some(missing) = ground.missing_check {
         return Err(missing.into());
@@ -224,7 +240,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     let Ground { project, config, repo, plan, flags, missing_agent: _, missing_check: _ } = ground;
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
-        None => project.own_state().plan(1),
+        None => plan_to_write(&project, &config, &flags)?,
         Some(plan) => {
             for warning in plan.warnings() {
                 view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
@@ -237,7 +253,11 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     }
     let locks = Locks::take(&project, &repo, locks::LOOP)?;
     agent::adopt_orphans();
-    let before = Record::load(project.own_state())?;
+    let (before, damaged) = Record::load_or_move_away(project.own_state())?;
+    if let Some(kept) = damaged {
+        view.warn(format!("the record of the last run was damaged and is kept as {kept}"));
+        refuge::tell_of_work_aside(&repo, &view)?;
+    }
     let mut stage = Stage {
         flags,
         interrupts: Interrupts::listen()?,
@@ -248,6 +268,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         started_at: state::now(),
         aside: None,
         attempt: None,
+        draft: None,
         abandoned: None,
         report: Report::default(),
         whole_session: None,

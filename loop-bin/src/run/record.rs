@@ -32,6 +32,8 @@ pub(crate) struct Record {
     pub(crate) finish: Option<String>,
     /// The snapshot of the user's uncommitted work that is kept aside.
     pub(crate) aside: Option<String>,
+    /// Whether it writes the plan instead of working through it.
+    pub(crate) planning: bool,
 }
 
 impl Record {
@@ -40,7 +42,8 @@ impl Record {
         Self { version: VERSION, pid: std::process::id(), ..Self::default() }
     }
 
-    /// The last run's; none if there was none yet.
+    /// The last run's; none if there was none yet. One that is damaged is an error of the kind
+    /// [`io::ErrorKind::InvalidData`].
     pub(crate) fn load(state: &StateDir) -> io::Result<Option<Self>> {
         let text = match fs_err::read(state.run()) {
             Ok(text) => text,
@@ -51,8 +54,11 @@ impl Record {
         if text.is_empty() {
             return Ok(None);
         }
-        let record: Self = serde_json::from_slice(&text)
-            .map_err(|error| io::Error::other(format!("{}: {error}", state.run())))?;
+        let record: Self =
+            serde_json::from_slice(&text).map_err(|error| damaged(state, &error.to_string()))?;
+        if record.version == 0 {
+            return Err(damaged(state, "it has no version"));
+        }
         if record.version > VERSION {
             let path = state.run();
             let advice = "use that version, or remove the file";
@@ -63,10 +69,26 @@ impl Record {
         Ok(Some(record))
     }
 
-    /// Writes down that the run got to its end, if there is a record of it at all.
-    pub(crate) fn close(state: &StateDir, finish: &str) -> io::Result<()> {
-        let Some(record) = Self::load(state)? else { return Ok(()) };
-        Self { finish: Some(finish.to_owned()), aside: None, ..record }.save(state)
+    /// The same; a damaged one is moved out of the way, and its new place is told.
+    pub(crate) fn load_or_move_away(
+        state: &StateDir,
+    ) -> io::Result<(Option<Self>, Option<Utf8PathBuf>)> {
+        match Self::load(state) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Ok((None, Some(state::keep_as_found(&state.run(), &state.logs())?)))
+            }
+            other => other.map(|record| (record, None)),
+        }
+    }
+
+    /// The same for whoever only looks: what is to be said of a damaged one.
+    pub(crate) fn load_or_tell(state: &StateDir) -> io::Result<(Option<Self>, Option<String>)> {
+        match Self::load(state) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Ok((None, Some(error.to_string())))
+            }
+            other => other.map(|record| (record, None)),
+        }
     }
 
     /// Writes it down. Only the user's work that is kept aside is worth a wait for the disk: without
@@ -78,4 +100,10 @@ impl Record {
             None => state::replace_unsynced(&state.run(), &content),
         }
     }
+}
+
+fn damaged(state: &StateDir, why: &str) -> io::Error {
+    let path = state.run();
+    let advice = "the next start sets it aside and counts anew";
+    io::Error::new(io::ErrorKind::InvalidData, format!("{path} is damaged ({why}); {advice}"))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_core::config::RollbackOn;
+use ralph_core::config::{Mode, RollbackOn};
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Onlooker, Outcome, Recovered, Report};
 use ralph_core::state;
@@ -14,6 +14,7 @@ use super::stage::{Abandoned, Stage};
 use super::uncounted;
 use crate::agent;
 use crate::exit::Failure;
+use crate::terminal::counted;
 
 impl Stage {
     /// Takes over from a run that never got to its end, if there was one, and cleans up after it.
@@ -26,9 +27,14 @@ impl Stage {
         if let Some(before) = &before {
             let left = agent::end_leftovers(&before.run);
             if left > 0 {
-                self.view.line(format!("ended {left} processes of a run that was killed"));
+                let processes = counted(left, "process", "processes");
+                self.view.line(format!("ended {processes} of a run that was killed"));
             }
-            self.view.line(format!("going on with the run that began at {}", before.started_at));
+            let when = &before.started_at;
+            self.view.line(match self.is_of_this_mode(before) {
+                true => format!("going on with the run that began at {when}"),
+                false => format!("the run that began at {when} was killed; this one is another"),
+            });
         }
         let under_way = Attempt::load(self.state())?;
         if before.is_some() || under_way.is_some() {
@@ -37,6 +43,7 @@ impl Stage {
         }
         let moved = under_way.as_ref().map(|attempt| self.is_moved_since(attempt)).transpose()?;
         let moved = moved.unwrap_or(false);
+        let was_working = under_way.is_some() || self.state().planning().exists();
         let under_way = under_way.is_some();
         match (under_way, moved) {
             (true, false) => drop(self.repo.quit_operation()?),
@@ -55,24 +62,39 @@ impl Stage {
             self.view.line("finished a rollback that was interrupted");
         }
         let killed = before.as_ref().map(|before| before.run.clone());
+        let goes_on = before.as_ref().is_some_and(|before| self.is_of_this_mode(before));
         if let Some(before) = before {
-            self.go_on_from(before);
+            self.aside.clone_from(&before.aside);
+            if goes_on {
+                self.go_on_from(before);
+            }
         }
+        self.take_back_left_draft()?;
         if let Some(aside) = ended.and_then(|ended| ended.aside) {
             // The run got to its end, but could not put the user's work back; this one will.
             self.aside = Some(aside);
         }
-        if moved {
-            return self.abandon_attempt();
+        let is_done = match moved {
+            true => self.abandon_attempt().map(|()| false),
+            false => self.finish_or_undo(killed.as_deref()),
+        }?;
+        if goes_on {
+            self.count_on(was_working && !is_done);
         }
+        Ok(())
+    }
+
+    /// What was being committed is, and any other attempt is taken back. Tells whether its story is
+    /// done.
+    fn finish_or_undo(&mut self, killed: Option<&str>) -> Result<bool, Failure> {
         let journal = self.journal();
         let recovered = settle::recover(&self.place(&journal))?;
         match &recovered {
             Recovered::Nothing => {}
             Recovered::Finished { story, .. } => {
                 // Whoever was killed may have told of it already, and so it is counted.
-                let is_told = |run: &String| uncounted::is_told(self.state(), run, story);
-                self.counters.commits += u64::from(!killed.as_ref().is_some_and(is_told));
+                let is_told = |run: &str| uncounted::is_told(self.state(), run, story);
+                self.counters.commits += u64::from(!killed.is_some_and(is_told));
                 self.view.line(format!("{story} was committed already; finished its bookkeeping"));
             }
             Recovered::Undone { story, findings, is_changed } => {
@@ -88,7 +110,10 @@ impl Stage {
         self.attempt = attempt;
         match recovered {
             Recovered::Undone { is_changed: false, .. } => self.settle_again(),
-            _ => self.undo_attempt("left by a run that was ended"),
+            other => {
+                self.undo_attempt("left by a run that was ended")?;
+                Ok(matches!(other, Recovered::Finished { .. }))
+            }
         }
     }
 
@@ -97,7 +122,22 @@ impl Stage {
         self.counters = before.counters;
         self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
         self.started_at = before.started_at;
-        self.aside = before.aside;
+    }
+
+    /// An iteration that was interrupted is made again, and is counted once.
+    fn count_on(&mut self, was_interrupted: bool) {
+        let iteration = &mut self.counters.iteration;
+        *iteration = iteration.saturating_sub(u64::from(was_interrupted));
+        let most = self.config.run.max_iterations;
+        if most > 0 {
+            let made = counted(*iteration as usize, "iteration", "iterations");
+            self.view.line(format!("it had made {made}, which count towards the limit of {most}"));
+        }
+    }
+
+    /// What a planning run may take and has taken is not the limit of a building one.
+    fn is_of_this_mode(&self, before: &Record) -> bool {
+        before.planning == (self.config.run.mode == Mode::Planning)
     }
 
     fn is_moved_since(&self, attempt: &Attempt) -> Result<bool, Failure> {
@@ -156,8 +196,8 @@ impl Stage {
     }
 
     /// The agent had ended well when the crash came, so its work is not thrown away.
-    fn settle_again(&mut self) -> Result<(), Failure> {
-        let Some(attempt) = self.attempt.clone() else { return Ok(()) };
+    fn settle_again(&mut self) -> Result<bool, Failure> {
+        let Some(attempt) = self.attempt.clone() else { return Ok(false) };
         let journal = self.journal();
         let stop = || self.interrupts.signal().is_some();
         let report = Report { time_left: self.time_left(), ..Report::default() };
@@ -166,9 +206,9 @@ impl Stage {
         if let Outcome::Done(_) = outcome {
             self.counters.commits += 1;
             self.attempt = None;
-            return Ok(());
+            return Ok(true);
         }
-        self.undo_attempt("its checks did not pass again after a crash")
+        self.undo_attempt("its checks did not pass again after a crash").map(|()| false)
     }
 
     /// An attempt that was under way goes back to its checkpoint, unless the user wants no

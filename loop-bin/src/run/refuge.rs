@@ -17,6 +17,7 @@ use ralph_core::state::{self, Lock, StateDir};
 use serde::{Deserialize, Serialize};
 
 use super::Request;
+use super::draft::Draft;
 use super::keepsake::{Keepsake, Kept};
 use super::left_behind;
 use super::record::Record;
@@ -91,6 +92,7 @@ pub(super) fn bring_back(env: &Env, request: &Request) -> Result<(), Failure> {
     }
     let view = View::new(env, settings.json_events);
     if project.own_state().run().exists() {
+        make_draft_readable(&project, &view)?;
         return put_plan_in_place(&project, &view);
     }
     if is_untrodden(project.root()) {
@@ -131,6 +133,21 @@ fn put_plan_in_place(project: &Project, view: &View) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The same after planning that a crash interrupted.
+fn make_draft_readable(project: &Project, view: &View) -> Result<(), Failure> {
+    let state = project.own_state();
+    if !state.planning().exists() || Lock::holder(&state.lock()).is_some() {
+        return Ok(());
+    }
+    // Notes that cannot be understood are told of by whoever takes them up.
+    let Ok(Some(draft)) = Draft::load(state) else { return Ok(()) };
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
+    if let Some(kept) = draft.make_readable(&repo, state)? {
+        view.warn(format!("planning was interrupted; the plan is as it was, and {kept}"));
+    }
+    Ok(())
+}
+
 fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Result<(), Failure> {
     let state = StateDir::of_project(root);
     let mut mended = keepsake.put_back_run(&state)?;
@@ -160,7 +177,7 @@ fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Resu
 }
 
 /// Without a record of the run nobody knows whether it came back, so it is for the user to say.
-fn tell_of_work_aside(repo: &Repo, view: &View) -> Result<(), Failure> {
+pub(super) fn tell_of_work_aside(repo: &Repo, view: &View) -> Result<(), Failure> {
     let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", aside::REFS];
     let names = repo.git().line(&args)?;
     if let Some(name) = names.lines().find(|name| !aside::is_safety_copy(name)) {

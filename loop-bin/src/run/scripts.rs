@@ -67,6 +67,11 @@ impl Stage {
             self.view
                 .warn("no verify commands are set, so nothing but the agent says what is done");
         }
+        self.run_started_script()
+    }
+
+    /// What is told at the start of any run, and its script.
+    pub(super) fn run_started_script(&mut self) -> Result<Event, Failure> {
         let is_client = Client::find(&self.config.agent.command).is_some();
         if is_client && self.config.limits.max_cost_usd == 0.0 {
             self.view.line("the agent spends your credit; --max-cost limits what a run may cost");
@@ -78,7 +83,7 @@ impl Stage {
     }
 
     /// What guards the agent, before it is started.
-    pub(crate) fn tell_about_hooks(&self) {
+    fn tell_about_hooks(&self) {
         if let Some(told) = &self.options.told {
             self.view.line(told);
         }

@@ -200,12 +200,12 @@ impl Stage {
     }
 
     /// A hook that failed guards nothing, silently; so the user is told.
-    pub(super) fn show_hook_error(&self, attempt: &Attempt) {
+    pub(super) fn show_hook_error(&self, since: &str) {
         let Ok(text) = fs_err::read(self.state().hook_error()) else { return };
         let Ok(error) = serde_json::from_slice::<serde_json::Value>(&text) else { return };
         let part =
             |name: &str| error.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-        if part("at") >= attempt.began.as_str() {
+        if part("at") >= since {
             self.view.warn(format!(
                 "{} failed while {}: {}",
                 part("source"),

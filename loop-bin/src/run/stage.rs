@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::config::{Config, Flag};
+use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::fault;
 use ralph_core::git::{JustCommitted, Repo, Status};
 use ralph_core::plan::progress;
@@ -14,6 +14,7 @@ use ralph_core::settle::{self, Attempt, Place, Report, named_files, progress_pat
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
+use super::draft::Draft;
 use super::heard::OURS;
 use super::keepsake::Keepsake;
 use super::record::Record;
@@ -55,6 +56,8 @@ pub(crate) struct Stage {
     pub(crate) aside: Option<String>,
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
+    /// The planning under way.
+    pub(crate) draft: Option<Draft>,
     /// An attempt that was interrupted, and forgotten with the tree as it was.
     pub(crate) abandoned: Option<Abandoned>,
     pub(crate) report: Report,
@@ -207,6 +210,7 @@ impl Stage {
             story: state.story.clone(),
             finish,
             aside: self.aside.clone(),
+            planning: self.config.run.mode == Mode::Planning,
             ..Record::new()
         };
         // How long it took is only worth a write along with something else.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Position, Stash};
-use ralph_core::settle::{self, Attempt, PlanWatch, named_files};
+use ralph_core::settle::{self, PlanWatch, named_files};
 
 use super::keepsake::Keepsake;
 use super::refuge::{self, Refuge};
@@ -42,7 +42,7 @@ impl Stage {
         };
         let log = self.open_log(story, iteration)?;
         let interrupts = self.interrupts.clone();
-        let head = self.attempt.as_ref().map(|attempt| RefCell::new(self.watch_head(attempt)));
+        let head = self.watch_head().map(RefCell::new);
         let plan =
             self.attempt.as_ref().map(|attempt| PlanWatch::begin(self.state(), &attempt.plan));
         let plan = plan.map(RefCell::new);
@@ -124,8 +124,12 @@ impl Stage {
     }
 
     /// What an agent does to HEAD is told from what somebody does after its loop was killed.
-    fn watch_head(&self, attempt: &Attempt) -> HeadWatch {
+    fn watch_head(&self) -> Option<HeadWatch> {
+        if let Some(draft) = &self.draft {
+            return Some(HeadWatch::begin(&self.repo, &self.run, &draft.position()));
+        }
+        let attempt = self.attempt.as_ref()?;
         let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
-        HeadWatch::begin(&self.repo, &attempt.run, &began)
+        Some(HeadWatch::begin(&self.repo, &attempt.run, &began))
     }
 }

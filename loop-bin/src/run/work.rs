@@ -44,7 +44,7 @@ impl Stage {
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.warn("finished a rollback that a hook had begun");
         }
-        self.show_hook_error(attempt);
+        self.show_hook_error(&attempt.began);
         let journal = self.journal();
         Ok(settle::recover(&self.place(&journal))?)
     }
@@ -124,20 +124,14 @@ impl Stage {
     }
 
     /// The next session that speaks is that of the agent about to be started.
-    fn forget_session(&self) -> std::io::Result<()> {
+    pub(super) fn forget_session(&self) -> std::io::Result<()> {
         match fs_err::remove_file(self.state().working_session()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// What a run without stories may take.
-    pub(crate) fn first_allowance(&self) -> Allowance {
-        let Config { agent, limits, .. } = &self.config;
-        Allowance::of(agent, limits, self.elapsed(), Spent::default(), Spent::default())
-    }
-
-    fn allowance(&self, state: &State) -> Allowance {
+    pub(super) fn allowance(&self, state: &State) -> Allowance {
         let Config { agent, limits, .. } = &self.config;
         let counters = &state.counters;
         let story = state.story.as_ref().and_then(|id| counters.story_spent.get(id));

@@ -148,7 +148,7 @@ fn a_storys_own_budgets_set_it_aside() {
     type Row = (fn(&mut Config), &'static str);
     let rows: [Row; 2] = [
         (|c| c.limits.story_max_cost_usd = 0.5, "its budget of $0.50 is used up"),
-        (|c| c.limits.story_max_duration = Seconds(10), "its 10 seconds are used up"),
+        (|c| c.limits.story_max_duration = Seconds(10), "its time of 10 seconds is used up"),
     ];
     for (change, why) in rows {
         let mut path = failing_iteration();
@@ -350,4 +350,26 @@ fn a_budget_that_is_used_up_ends_the_run_after_its_iteration() {
     path.push((Event::Reported(Wish::Stop), Action::RunFinished(Finish::Budget(why()))));
     let end = check(state(|config| config.limits.attempts_per_story = 1), path);
     assert!(end.counters.attempts.is_empty() && end.counters.set_aside.is_empty());
+}
+
+#[test]
+fn planning_is_one_attempt_and_its_end_is_reported() {
+    let planning = || state(|config| config.run.mode = Mode::Planning);
+    let report = |outcome| Action::RunPostIteration(outcome);
+    let end = |finish| (Event::Reported(Wish::GoOn), Action::RunFinished(finish));
+    let mut path = one_iteration(WorkEnd::Well, Action::Settle);
+    path.push((Event::Settled(Settlement::Planned), report(Outcome::Success)));
+    path.push(end(Finish::Complete));
+    assert_eq!(check(planning(), path).counters.commits, 0);
+    let mut path = failing_iteration();
+    path.push((Event::RolledBack { changed: false }, report(Outcome::Failed)));
+    path.push(end(Finish::Error("exit code 1".into())));
+    check(planning(), path);
+    let mut path = one_iteration(WorkEnd::Well, Action::Settle);
+    let why = "the agent changed nothing".to_owned();
+    let nothing = Event::Settled(Settlement::NothingChanged);
+    path.push((nothing, Action::RollBack(Outcome::NoChanges, why)));
+    path.push((Event::RolledBack { changed: false }, report(Outcome::NoChanges)));
+    path.push(end(Finish::NoChanges));
+    check(planning(), path);
 }

@@ -158,6 +158,8 @@ pub(crate) enum Handoff {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Settlement {
     Done,
+    /// The plan is written.
+    Planned,
     NothingChanged,
     Failed(String),
     /// No commit can be written here, whatever the agent does.

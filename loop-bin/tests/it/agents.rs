@@ -2,7 +2,7 @@
 
 use test_support::TestRepo;
 
-use crate::stage::{PLAN, Ran, Stage, is_alive};
+use crate::stage::{LOOP, PLAN, Ran, Stage, is_alive};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
@@ -57,7 +57,7 @@ fn an_agent_that_fails_is_rolled_back_and_its_story_set_aside() {
 #[test]
 fn an_agent_that_hangs_is_ended_at_its_deadline() {
     let stage = Stage::new("hangs", ONE);
-    stage.run(&["--timeout", "1", "--attempts", "2"]).ended(1).says("did not end within 1 seconds");
+    stage.run(&["--timeout", "1", "--attempts", "2"]).ended(1).says("did not end within 1 second");
     assert!(stage.progress().contains("- Status: TIMEOUT") && !stage.exists("half.txt"));
 }
 
@@ -65,7 +65,7 @@ fn an_agent_that_hangs_is_ended_at_its_deadline() {
 fn an_agent_that_goes_silent_is_ended() {
     let stage = Stage::new("hangs", ONE);
     let ran = stage.run(&["--silence", "1", "--attempts", "1"]);
-    ran.ended(1).says("printed nothing for 1 seconds");
+    ran.ended(1).says("printed nothing for 1 second");
 }
 
 #[test]
@@ -332,4 +332,30 @@ fn the_agent_finds_the_loop_that_its_prompt_names() {
     stage.repo.write(PLAN, ONE);
     Ran::from(command.env("PATH", path).output().unwrap()).ended(0);
     assert!(stage.note_path("other").exists(), "the user's own comes first");
+}
+
+#[test]
+fn a_log_that_may_not_grow_ends_neither_the_loop_nor_leaves_the_agent() {
+    let stage = Stage::new("works", THREE);
+    let agent = "trap '' XFSZ; cat >/dev/null; yes | head -c 300000; echo x >x.txt";
+    let limited = format!("ulimit -f 100; exec {LOOP} --max-iterations 1 --agent \"$0\"");
+    let mut command = stage.command_of("/bin/sh", &["-c", &limited, agent]);
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(0).says("US-001 done");
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() {
+    let stage = Stage::new("works", THREE);
+    stage.repo.write("sub/agent.sh", "#!/bin/sh\n");
+    let root = stage.repo.root();
+    let from_sub = |args: &[&str]| -> Ran {
+        stage.command(args).current_dir(root.join("sub")).output().unwrap().into()
+    };
+    let ran = from_sub(&["--agent", "./agent.sh"]);
+    ran.ended(1).says(&format!("`./agent.sh` was not found in {root}, from where it is started"));
+    let ran = from_sub(&["--agent", "no-such-agent"]);
+    ran.ended(1).says("was not found in the folders of PATH");
+    let ran = from_sub(&["--plan", "no.md"]);
+    ran.ended(1).says(&format!("looked for {root}/sub/no.md, {root}/no.md"));
 }

@@ -10,7 +10,7 @@ const ONE: &str = "- [ ] US-001: First\n";
 fn init_writes_what_is_missing_and_overwrites_nothing() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("Cargo.toml", "");
-    stage.run(&["init"]).ended(0).says("cargo project");
+    stage.run(&["init"]).ended(0).says("The kind of project is cargo");
     assert!(stage.read(".ralph/config.toml").contains("commands = [\"cargo test\"]"));
     assert_eq!(stage.plan(), ONE);
     stage.repo.write(".ralph/config.toml", "# mine\n");
@@ -62,7 +62,7 @@ fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
 fn a_dry_run_warns_of_an_agent_that_is_not_there() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--dry-run", "--agent", "no-such-agent -p"]);
-    ran.ended(0).says("the agent `no-such-agent` was not found: the run would be refused");
+    ran.ended(0).says("was not found in the folders of PATH: the run would be refused");
     ran.says("US-001 First").says("Rollback");
     stage.run(&["--agent", "no-such-agent -p"]).ended(1).says("was not found");
 }
@@ -215,4 +215,48 @@ fn status_tells_of_verdicts_denials_and_what_waits() {
     ran.says("Denied    2026-01-01T00:00:00.000Z git-push: git push");
     ran.says("For you   US-001 is blocked: First");
     ran.says("For you   the last run was killed; start again to go on with it");
+}
+
+#[test]
+fn a_repository_above_a_ceiling_of_gits_is_not_worked_on() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("inner/.ralph/PRD-1/plan.md", ONE);
+    let inner = stage.repo.root().join("inner");
+    let mut command = stage.command(&[]);
+    command.current_dir(&inner).env("GIT_CEILING_DIRECTORIES", stage.repo.root());
+    let ran: crate::stage::Ran = command.output().unwrap().into();
+    ran.ended(1).says("is not in a git work tree that can be used");
+    assert_eq!(stage.subjects(), ["first"]);
+}
+
+#[test]
+fn a_merge_request_says_something_and_a_project_is_a_folder() {
+    let stage = Stage::new("works", ONE);
+    for nothing in ["", "  "] {
+        stage
+            .run(&["request-merge", "--summary", nothing])
+            .ended(2)
+            .says("say what is to be merged");
+    }
+    let mut command = stage.command(&["--dry-run"]);
+    let ran: crate::stage::Ran = command.env("RALPH_ROOT", "/no/such").output().unwrap().into();
+    ran.ended(1).says("RALPH_ROOT says that the project is /no/such, and there is no such folder");
+    stage.run(&["--dry-run", "--timeout", "0"]).ended(0).says("any time an iteration");
+}
+
+#[test]
+fn who_is_stuck_is_told_how_to_go_on() {
+    let stage = Stage::new("works", "- [!] US-001: First\n");
+    stage.run(&[]).ended(1).says("reopen them by making `[!]` in the plan `[ ]`");
+}
+
+#[test]
+fn no_word_about_a_story_is_taken_after_its_loop_was_killed() {
+    let stage = Stage::new("works", ONE);
+    let started = stage.note_path("started");
+    let agent = format!("cat >/dev/null; : >{started}; exec sleep 100");
+    stage.killed_when(&["--agent", &agent], "the agent works", || started.exists());
+    stage.run(&["complete", "US-001"]).ended(1).says("no loop is at work on US-001 any more");
+    assert!(!stage.exists(".ralph/claim.json"));
+    stage.run(&[]).ended(0).says("ended 1 process of a run that was killed");
 }

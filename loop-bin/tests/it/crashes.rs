@@ -247,10 +247,36 @@ fn a_disk_that_fills_up_in_the_middle_does_not_mix_the_users_work_with_the_agent
 
 #[test]
 fn a_note_that_cannot_be_understood_is_named() {
-    for note in ["attempt", "settling.json", "run.json"] {
+    for note in ["attempt", "settling.json"] {
         let stage = Stage::new("works", TWO);
         stage.repo.write(format!(".ralph/{note}"), "{\"version\":");
         stage.run(&[]).ended(1).says(&format!(".ralph/{note}"));
         assert_eq!((stage.plan().as_str(), stage.subjects().len()), (TWO, 1));
     }
+}
+
+#[test]
+fn an_iteration_that_was_killed_does_not_use_up_the_limit_of_the_next_start() {
+    let stage = Stage::new("works", TWO);
+    let started = stage.note_path("started");
+    let agent = format!("cat >/dev/null; : >{started}; exec sleep 100");
+    let args = ["--max-iterations", "1", "--agent", &agent];
+    stage.killed_when(&args, "the agent works", || started.exists());
+    let ran = stage.run(&["--max-iterations", "1"]);
+    ran.ended(0).says("it had made 0 iterations, which count towards the limit of 1");
+    ran.says("US-001 done").says("finished (max_iterations)");
+}
+
+#[test]
+fn a_damaged_record_of_the_last_run_is_set_aside() {
+    let stage = Stage::new("works", TWO);
+    for rubbish in ["{", "[]", "rubbish"] {
+        stage.repo.write(".ralph/run.json", rubbish);
+        stage.run(&["status"]).ended(0).says("run.json is damaged").says("sets it aside");
+        stage.run(&["undo"]).ended(0);
+    }
+    let ran = stage.run(&[]);
+    ran.ended(0).says("the record of the last run was damaged and is kept as ");
+    let kept = ran.out.split("is kept as ").nth(1).unwrap().lines().next().unwrap();
+    assert_eq!(fs_err::read_to_string(kept).unwrap(), "rubbish");
 }

@@ -20,7 +20,7 @@ fn one_that_hangs_costs_an_attempt_and_is_ended() {
         let stage = Stage::new("works", ONE);
         hangs(&stage, hook);
         let ran = stage.run(&["--verify-timeout", "1"]);
-        ran.ended(0).says("did not end within 1 seconds").says("hook");
+        ran.ended(0).says("did not end within 1 second").says("hook");
         assert!(!is_alive(&stage.note("hook")), "{hook}");
         assert_eq!(stage.subjects(), ["feat(US-001): First", "first"], "{hook}");
         assert_eq!((stage.discarded(), stage.plan()), (1, ONE.replace("[ ]", "[x]")), "{hook}");

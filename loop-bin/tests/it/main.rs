@@ -35,6 +35,7 @@ mod outputs;
 mod overlooked;
 mod passed_hooks;
 mod plan_edits;
+mod planning;
 mod pre_push;
 mod removed;
 mod scripts;

@@ -5,7 +5,7 @@ use crate::stage::{PLAN, Ran, Stage};
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
 
 /// The plans that were kept as they were found; the oldest first.
-fn found(stage: &Stage) -> Vec<String> {
+pub(crate) fn found(stage: &Stage) -> Vec<String> {
     let logs = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap().flatten();
     let names = logs.filter_map(|entry| entry.file_name().into_string().ok());
     let is_plan = |name: &String| name.starts_with("as-found-") && name.ends_with("plan.md");

@@ -28,14 +28,20 @@ impl Seconds {
 impl FromStr for Seconds {
     type Err = &'static str;
 
-    /// A bare number is decimal, whatever it begins with: `08` is 8.
+    /// A bare number is decimal, whatever it begins with: `08` is 8. Parts of a second count as a
+    /// whole one, because a limit that was rounded down to nothing would be no limit.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WANTED: &str = "a number of seconds, or a text such as \"90m\" or \"8h\"";
         if let Ok(number) = text.trim().parse() {
             return Ok(Self(number));
         }
         let span: jiff::SignedDuration = text.trim().parse().map_err(|_| WANTED)?;
-        u64::try_from(span.as_secs()).map(Self).map_err(|_| WANTED)
+        let whole = u64::try_from(span.as_secs()).map_err(|_| WANTED)?;
+        match span.subsec_nanos() {
+            ..0 => Err(WANTED),
+            0 => Ok(Self(whole)),
+            _ => Ok(Self(whole.saturating_add(1))),
+        }
     }
 }
 
@@ -68,10 +74,20 @@ mod tests {
 
     #[test]
     fn numbers_and_units_are_read() {
-        for (text, seconds) in [("0", 0), ("08", 8), ("45s", 45), ("90m", 5400), ("1h30m", 5400)] {
+        for (text, seconds) in [
+            ("0", 0),
+            ("0s", 0),
+            ("08", 8),
+            ("45s", 45),
+            ("90m", 5400),
+            ("1h30m", 5400),
+            ("900ms", 1),
+            ("1ns", 1),
+            ("1500ms", 2),
+        ] {
             assert_eq!(text.parse(), Ok(Seconds(seconds)), "{text}");
         }
-        for text in ["", "-5", "-5s", "soon", "8 parsecs"] {
+        for text in ["", "-5", "-5s", "-500ms", "soon", "8 parsecs"] {
             assert!(text.parse::<Seconds>().is_err(), "{text}");
         }
     }

@@ -24,11 +24,11 @@ const MOST_STDERR: usize = 8 * 1024;
 
 /// Variables that say where a repository is or how paths are read: those that
 /// `git rev-parse --local-env-vars` prints, and a few that change what git does or prints.
-/// The user's identity, credentials and configuration variables stay.
-const MISLEADING: [&str; 24] = [
+/// The user's identity, credentials and configuration variables stay, and so do the folders above
+/// which git is not to look for a repository.
+const MISLEADING: [&str; 23] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
-    "GIT_CEILING_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_DIFF_OPTS",
     "GIT_DIR",

@@ -101,6 +101,9 @@ pub struct Record {
     /// nowhere; none if neither this nor the rules of the repository itself are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excludes_file: Option<String>,
+    /// The plan, if the snapshot is a draft of it and of nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<String>,
 }
 
 /// The files of an attempt that an undo laid over others.
@@ -193,6 +196,8 @@ pub(super) struct Extra {
     pub(super) inner: BTreeMap<String, Inner>,
     /// Those of them that are left alone.
     pub(super) left_alone: Vec<String>,
+    /// The plan, if it alone is to be saved.
+    pub(super) draft: Option<String>,
 }
 
 impl Snapshot {
@@ -250,6 +255,7 @@ impl Snapshot {
             laid_over: extra.laid_over.clone(),
             own_rules: own.exclude,
             excludes_file: Some(own.excludes_file.unwrap_or_default()),
+            draft: extra.draft.clone(),
         };
         let import = Import {
             name,
@@ -331,6 +337,7 @@ impl Snapshot {
             laid_over: None,
             own_rules: None,
             excludes_file: None,
+            draft: None,
         };
         Self { name: String::new(), commit: commit.to_owned(), record, modes: BTreeMap::new() }
     }

@@ -14,6 +14,7 @@ use super::as_they_were::Present;
 use super::brought::Brought;
 use super::command::GitError;
 use super::diff::{Change, Content};
+use super::draft;
 use super::inventory::Modes;
 use super::moved;
 use super::nested::{self, Inner};
@@ -32,6 +33,9 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     let _lock = Lock::take_within(&state.rollback_lock(), "undoing a rollback", PATIENCE)?;
     let found = find(repo, id)?;
     let attempt = Snapshot::load(repo, &found.name).map_err(RestoreError::from)?;
+    if let Some(path) = &attempt.record.draft {
+        return draft::bring_back(repo, &found, &attempt, path);
+    }
     let now = Status::read(repo)?;
     let brought = Brought::by(repo, &attempt)?;
     let is_there = attempt.record.left_at == Some(position(&now));

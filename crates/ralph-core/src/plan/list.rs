@@ -5,7 +5,7 @@ use super::ids::{self, Rank};
 use super::markdown::{LooseTask, Text, clean_title, outside_warning};
 use super::parse::Draft;
 use super::story::{Marks, Warning};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Sections of a flat list whose boxes are for reading over, not for working on. Boxes outside the
 /// task list would otherwise keep the loop alive for ever.
@@ -28,9 +28,9 @@ pub(super) fn drafts(
     headings: &[Draft],
     warnings: &mut Vec<Warning>,
 ) -> Vec<Draft> {
-    let taken: HashSet<String> = headings
+    let taken: HashMap<String, &str> = headings
         .iter()
-        .filter_map(|draft| draft.written_id.as_deref().map(ids::lookup_key))
+        .filter_map(|draft| Some((ids::lookup_key(draft.written_id.as_deref()?), &*draft.title)))
         .collect();
     let titled: Vec<(LooseTask, Title)> = loose
         .into_iter()
@@ -45,8 +45,10 @@ pub(super) fn drafts(
     let mut outside = Vec::new();
     let mut drafts = Vec::new();
     for (task, title) in titled {
-        // An overview that repeats the ids of the headings is no second set of stories.
-        if title.id.as_deref().is_some_and(|id| taken.contains(&ids::lookup_key(id))) {
+        // An overview that repeats the headings is no second set of stories. With other words it is
+        // another story, and the id is one too many.
+        let heading = title.id.as_deref().and_then(|id| taken.get(&ids::lookup_key(id)));
+        if heading.is_some_and(|heading| !title.keyed || repeats(&title.title, heading)) {
             continue;
         }
         let counts = match (headings.is_empty(), keyed.is_empty()) {
@@ -62,6 +64,17 @@ pub(super) fn drafts(
     }
     warnings.extend(outside_warning(&outside));
     drafts
+}
+
+/// Whether two titles say the same, one of them perhaps in fewer words.
+fn repeats(one: &str, other: &str) -> bool {
+    let plain = |title: &str| -> String {
+        // Where a link leads to is not what it says.
+        let title = title.split("](").next().unwrap_or_default();
+        title.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let (one, other) = (plain(one), plain(other));
+    one.starts_with(&other) || other.starts_with(&one)
 }
 
 struct Title {

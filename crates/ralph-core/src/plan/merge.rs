@@ -118,7 +118,7 @@ pub(super) fn rebuilt(change: &Change<'_>, keep_own: bool) -> Vec<u8> {
 }
 
 /// Puts new stories behind everything else: at the end of the file, or of the JSON array.
-fn append(before: &Plan, added: Vec<Vec<u8>>) -> Option<Edit> {
+pub(super) fn append(before: &Plan, added: Vec<Vec<u8>>) -> Option<Edit> {
     let last = before.stories.last().filter(|_| !added.is_empty())?;
     let mut text = Vec::new();
     if last.marks == Marks::Object {

@@ -67,7 +67,7 @@ pub use ids::is_safe_id;
 pub use known_story::{Answer, KnownStory, Question};
 pub use loop_progress::{LoopField, LoopProgress};
 pub use parse::{Error, MAX_PLAN_BYTES, Problem};
-pub use planned::{Planned, untick_new};
+pub use planned::{Planned, planned};
 pub use repair::{Finding, Repaired, repair};
 pub use select::Next;
 pub use story::{Counts, Format, Options, Plan, State, Story, Warning};

@@ -68,7 +68,7 @@ pub fn committed(repo: &Repo, commit: &str, file: &Utf8Path) -> Result<Option<Ve
 /// as it was committed, or is not there: then whoever moved the branch chose that. Tells what was
 /// found there.
 pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<Finding>, SettleError> {
-    let is_chosen = is_plan_committed(place, attempt)?
+    let is_chosen = is_plan_committed(place.repo, &attempt.plan)?
         || is_of_another_branch(place.repo, attempt, &attempt.plan)?;
     let findings = match is_chosen {
         true => Vec::new(),
@@ -79,8 +79,8 @@ pub fn abandon(place: &Place<'_>, attempt: &Attempt) -> Result<Vec<Finding>, Set
     Ok(findings)
 }
 
-fn is_plan_committed(place: &Place<'_>, attempt: &Attempt) -> Result<bool, GitError> {
-    let committed = committed(place.repo, "HEAD", &attempt.plan)?;
-    let is_now = |committed| fs_err::read(&attempt.plan).is_ok_and(|now| now == committed);
-    Ok(committed.is_some_and(is_now))
+/// Whether a plan is as it was committed.
+pub fn is_plan_committed(repo: &Repo, plan: &Utf8Path) -> Result<bool, GitError> {
+    let committed = committed(repo, "HEAD", plan)?;
+    Ok(committed.is_some_and(|committed| fs_err::read(plan).is_ok_and(|now| now == committed)))
 }

@@ -65,7 +65,9 @@ pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, finds_in_project, one_line, run_checks};
 pub use checked::Onlooker;
 pub use claim::{Claim, ClaimStatus, is_marked_blocked};
-pub use interrupted::{abandon, committed, is_moved_since, is_of_another_branch, is_settling};
+pub use interrupted::{
+    abandon, committed, is_moved_since, is_of_another_branch, is_plan_committed, is_settling,
+};
 pub use left_out::leave_out;
 pub use named_files::named_files;
 pub use plan_sighting::PlanWatch;

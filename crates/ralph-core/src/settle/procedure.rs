@@ -311,8 +311,9 @@ fn tick_and_commit(
         }
         GitError::Failed { stderr, .. } => Ok(Err(Outcome::CommitRefused(stderr))),
         GitError::Deadline { seconds, command, .. } if command.contains(commit::COMMAND) => {
+            let plural = if seconds == 1 { "" } else { "s" };
             let text = format!(
-                "it did not end within {seconds} seconds and was ended; does a git hook \
+                "it did not end within {seconds} second{plural} and was ended; does a git hook \
                  (pre-commit, commit-msg) hang?"
             );
             Ok(Err(Outcome::CommitRefused(text)))

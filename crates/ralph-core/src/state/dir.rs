@@ -309,6 +309,11 @@ impl StateDir {
         self.root.join("state").join("passed-settings.json")
     }
 
+    /// The plan as it was before the planning under way. In the folder of the sessions as well.
+    pub fn planning(&self) -> Utf8PathBuf {
+        self.root.join("state/planning")
+    }
+
     /// Every single file in the folder that is ours to write; what belongs to plans, sessions and
     /// the user is not among them.
     pub fn files(&self) -> Vec<Utf8PathBuf> {
@@ -327,6 +332,7 @@ impl StateDir {
             self.lock(),
             self.passed_settings(),
             self.plan_seen(),
+            self.planning(),
             self.rollback_lock(),
             self.run(),
             self.sessions_log(),
