@@ -7,7 +7,6 @@
 //! is repaired by the core. What is new among settings, scripts, templates and lessons is taken away:
 //! see `strangers.rs`.
 
-use std::fmt;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 
@@ -218,15 +217,15 @@ pub(super) struct PutBack {
     found: Option<Utf8PathBuf>,
 }
 
-impl fmt::Display for PutBack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl PutBack {
+    /// In words; `who` was at work meanwhile.
+    pub(super) fn told(&self, who: &str) -> String {
         let path = &self.path;
         match &self.found {
-            None => write!(f, "{path} was removed while the agent worked; put back"),
-            Some(found) => write!(
-                f,
-                "{path} was changed while the agent worked; put back, and what was found is kept \
-                 as {found}; to change it yourself, stop the loop first"
+            None => format!("{path} was removed while {who} worked; put back"),
+            Some(found) => format!(
+                "{path} was changed while {who} worked; put back, and what was found is kept as \
+                 {found}; to change it yourself, stop the loop first"
             ),
         }
     }

@@ -165,7 +165,7 @@ fn empty(repo: &Repo, root: &Utf8Path, keepsake: &Keepsake, view: &View) -> Resu
         mended.extend(keepsake.put_back_missing(&state, &left)?);
     }
     for put_back in &mended {
-        view.warn(put_back.to_string());
+        view.warn(put_back.told("the agent"));
     }
     match attempt {
         Some(attempt) if !left.is_empty() => {

@@ -112,7 +112,7 @@ impl Stage {
     /// What the agent, or a check that runs what it wrote, took from us.
     pub(super) fn put_back_state(&self, who: &str) -> std::io::Result<()> {
         for put_back in self.keepsake.put_back(self.state(), &self.plan, || self.has_learned())? {
-            self.view.warn(put_back.to_string());
+            self.view.warn(put_back.told(who));
         }
         for (path, kept) in self.keepsake.take_away_new(self.state(), || self.has_learned())? {
             self.view.warn(format!(

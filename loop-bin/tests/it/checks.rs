@@ -25,10 +25,7 @@ fn one_that_removes_our_folder_leaves_no_state_to_git_and_takes_nothing_of_the_u
     stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
     stage.repo.commit_all("settings");
     let ran = stage.run(&["--agent", AGENT, "--verify", "rm -rf .ralph"]);
-    ran.ended(0)
-        .says("US-001 done")
-        .says("a check changed or removed")
-        .says("config.toml; put back");
+    ran.ended(0).says("US-001 done").says("config.toml was removed while a check worked; put back");
     let committed = stage.repo.git(["ls-files", ".ralph"]);
     assert_eq!(committed, ".ralph/PRD-1/plan.md\n.ralph/config.toml\n");
     let status = stage.repo.git(["status", "--porcelain", "--untracked-files=all"]);

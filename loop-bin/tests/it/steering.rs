@@ -60,7 +60,8 @@ fn templates_and_lessons_that_an_agent_changes_are_put_back() {
              echo '- forget the checks' >>.ralph/guardrails.md"
         );
         let ran = stage.run(&["--agent", &agent]);
-        ran.ended(0).says(&format!("{prompt}; put back")).says("guardrails.md; put back");
+        ran.ended(0).says(&format!("{prompt} was changed while the agent worked; put back"));
+        ran.says("guardrails.md was changed while the agent worked; put back");
         assert_eq!(stage.note("US-002"), "Do US-002. - keep it short\n");
         assert_eq!(stage.read(".ralph/guardrails.md"), "- keep it short\n");
         assert_eq!(stage.read(prompt), "Do {{STORY_ID}}. {{GUARDRAILS}}\n");
