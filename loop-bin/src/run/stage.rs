@@ -192,9 +192,9 @@ impl Stage {
 
     /// Writes down where the run stands. A disk that is full does not end it.
     pub(crate) fn save(&self, state: &State, action: &Action) {
-        // To choose takes no time and changes nothing; what is chosen is written down along with
-        // what came before.
-        if *action == Action::Choose {
+        // To choose takes no time and changes nothing, and of a story that is done the journal tells;
+        // both are written down along with what is chosen next.
+        if matches!(action, Action::Choose | Action::RunPostIteration(Outcome::Success)) {
             return;
         }
         let finish = match action {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ralph_core::fault;
-use ralph_core::git::{self, HeadWatch, Position, Stash};
+use ralph_core::git::{self, HeadWatch, IndexLooks, Position, Stash};
 use ralph_core::settle::{self, PlanWatch, named_files};
 
 use super::keepsake::Keepsake;
@@ -21,6 +21,7 @@ struct Safeguards {
     refuge: Option<Refuge>,
     stash: Stash,
     settings: git::Settings,
+    index: IndexLooks,
     /// Locks of git's that were there before.
     locks: Vec<PathBuf>,
 }
@@ -77,14 +78,15 @@ impl Stage {
         }
         let (stash, locks) = (Stash::remember(&self.repo), git::locks(&self.repo));
         let settings = git::Settings::remember(&self.repo);
-        Safeguards { refuge: refuge.ok(), stash, settings, locks }
+        let index = IndexLooks::of(&self.repo);
+        Safeguards { refuge: refuge.ok(), stash, settings, index, locks }
     }
 
     /// The order counts: with other settings git would answer for another folder, locks would be in
     /// the way of everything else, nothing is done to a repository that was replaced, and the copy of
     /// our state goes only when all of it is back.
     fn put_everything_back(&mut self, safeguards: Safeguards) -> Result<(), Failure> {
-        let Safeguards { refuge, stash, settings, locks } = safeguards;
+        let Safeguards { refuge, stash, settings, index, locks } = safeguards;
         self.put_back_settings(&settings)?;
         for lock in git::remove_dead_locks(&self.repo, &locks) {
             let lock = lock.display();
@@ -98,6 +100,13 @@ impl Stage {
         self.put_back_refs("the agent removed it")?;
         self.put_back_stash(&stash);
         // Before anybody asks git what changed.
+        if index != IndexLooks::of(&self.repo) {
+            self.put_back_overlooked()?;
+        }
+        Ok(())
+    }
+
+    fn put_back_overlooked(&self) -> Result<(), Failure> {
         let overlooked = self.repo.put_back_overlooked()?;
         if !overlooked.is_empty() {
             let files = named_files(&overlooked);

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::command::GitError;
@@ -81,6 +82,18 @@ impl Flags {
             mark(repo, option, paths.iter().filter(|path| there.contains(*path)))?;
         }
         Ok(())
+    }
+}
+
+/// The looks of the index file at an instant: where they are the same, nobody set a flag since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexLooks(Option<(u64, u64, i64, i64)>);
+
+impl IndexLooks {
+    /// Its looks now.
+    pub fn of(repo: &Repo) -> Self {
+        let found = fs_err::metadata(repo.git_dir().join("index")).ok();
+        Self(found.map(|found| (found.ino(), found.len(), found.ctime(), found.ctime_nsec())))
     }
 }
 

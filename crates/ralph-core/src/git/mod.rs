@@ -83,6 +83,7 @@ pub use commit::{end_orphaned_commit, is_commit_orphaned};
 pub(crate) use contents::{content_now, contents_at};
 pub use dead_locks::{is_held, locks, remove_dead_locks, wait_for_locks};
 pub use draft::keep_draft;
+pub use flags::IndexLooks;
 pub use hidden::may_have_new_rules;
 pub(crate) use hidden::{are_rules_changed, hidden_since};
 pub use index::unstage_all;
