@@ -93,7 +93,8 @@ fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
     let repo = place.repo;
     let left_out: Vec<&PathBuf> = wanted.left_out.iter().chain(repo.outputs()).collect();
     if left_out.is_empty() {
-        repo.git().run(&["add", "--all", "--", "."])?;
+        // Without a path, because git compares every file that it knows with one.
+        repo.git().run(&["add", "--all"])?;
     } else {
         let mut all_but = b".\0".to_vec();
         all_but.extend(pathspecs(":(top,exclude,literal)", &left_out));
