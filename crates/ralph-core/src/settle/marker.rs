@@ -1,10 +1,14 @@
 //! The note that a tick and its commit are being made, so that a crash between them is seen.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{remove_if_there, unreadable};
+use crate::git::Repo;
 use crate::state::{self, StateDir};
 
 /// The version of the file's format.
@@ -18,11 +22,20 @@ pub(super) struct Marker {
     pub(super) story: String,
     /// The commit that was checked out before; the story's commit comes after it.
     pub(super) head: Option<String>,
+    /// The looks of the attempt's files, in one number.
+    #[serde(default)]
+    looks: String,
 }
 
 impl Marker {
-    pub(super) fn new(story: &str, head: Option<String>) -> Self {
-        Self { version: VERSION, story: story.to_owned(), head }
+    pub(super) fn new(story: &str, head: Option<String>, repo: &Repo, files: &[PathBuf]) -> Self {
+        Self { version: VERSION, story: story.to_owned(), head, looks: looks(repo, files) }
+    }
+
+    /// Whether these are the files that are being committed, and as they were. Whoever wrote since,
+    /// the user or a git hook, made others of them.
+    pub(super) fn has_seen(&self, repo: &Repo, files: &[PathBuf]) -> bool {
+        self.looks == looks(repo, files)
     }
 
     pub(super) fn load(state: &StateDir) -> io::Result<Option<Self>> {
@@ -53,4 +66,14 @@ impl Marker {
     pub(super) fn clear(state: &StateDir) -> io::Result<()> {
         remove_if_there(&state.settling())
     }
+}
+
+fn looks(repo: &Repo, files: &[PathBuf]) -> String {
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        let found = fs_err::symlink_metadata(repo.top().join(file)).ok();
+        let look = found.map(|found| (found.ino(), found.len(), found.ctime(), found.ctime_nsec()));
+        (file, look).hash(&mut hasher);
+    }
+    format!("{:016x}", hasher.finish())
 }

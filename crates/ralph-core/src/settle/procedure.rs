@@ -221,7 +221,7 @@ pub fn settle(
     let limit = commit_limit(place.config.verify.timeout.limit(), report.time_left);
     let watch = Watch { limit, stop: onlooker.stop };
     let staged_at = Instant::now();
-    let made = match tick_and_commit(place, attempt, &left_out, watch)? {
+    let made = match tick_and_commit(place, attempt, &files, &left_out, watch)? {
         Ok(made) => made,
         Err(outcome) => return Ok(outcome),
     };
@@ -274,13 +274,14 @@ struct Ticked {
 fn tick_and_commit(
     place: &Place<'_>,
     attempt: &Attempt,
+    files: &[PathBuf],
     left_out: &[PathBuf],
     watch: Watch<'_>,
 ) -> Result<Result<Ticked, Outcome>, SettleError> {
     let open = plan_now(place, attempt)?;
     let ticked = open.tick(&attempt.story)?;
     let head = place.repo.head()?;
-    Marker::new(&attempt.story, head.clone()).save(place.state)?;
+    Marker::new(&attempt.story, head.clone(), place.repo, files).save(place.state)?;
     fault::point("settle.marked");
     // Whatever a power cut leaves of it is repaired: the attempt knows the plan as it was.
     state::replace_users_soon(&attempt.plan, &ticked)?;

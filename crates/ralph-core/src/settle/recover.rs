@@ -1,8 +1,5 @@
 //! After a crash in the middle of settling: the tick and its commit are both there, or neither is.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-
 use super::attempt::Attempt;
 use super::changed::changed_files;
 use super::commit;
@@ -54,7 +51,7 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     end_orphaned_commit(place.repo.top(), &|| false);
     let made = own_commit::made_since(place, &attempt, marker.head.as_deref())?;
     let Some(commit) = made else {
-        let is_changed = is_changed_since_marked(place, &attempt)?;
+        let is_changed = !marker.has_seen(place.repo, &changed_files(place, &attempt)?);
         let Repaired { bytes, findings, .. } = repair_interrupted(place, &attempt)?;
         if bytes != attempt.plan_before {
             // What somebody wrote into it since is part of the plan from now on.
@@ -76,16 +73,4 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     let done = Done { commit: commit.clone(), files, weakened, ..Done::default() };
     record_done(place, &attempt, &Report::default(), &done)?;
     Ok(Recovered::Finished { story: attempt.story, commit })
-}
-
-/// Whether a file of the attempt was written after the marker: by the user, or by a git hook that
-/// was at work on the commit.
-fn is_changed_since_marked(place: &Place<'_>, attempt: &Attempt) -> Result<bool, SettleError> {
-    let time = |path: &Path| {
-        let metadata = fs_err::symlink_metadata(path).ok()?;
-        Some((metadata.ctime(), metadata.ctime_nsec()))
-    };
-    let marked = time(place.state.settling().as_std_path());
-    let files = changed_files(place, attempt)?;
-    Ok(files.iter().any(|file| time(&place.repo.top().join(file)) > marked))
 }
