@@ -228,7 +228,13 @@ impl Stage {
         if is_changed {
             return Ok(Some(git::rollback(&self.repo, self.state(), story.as_ref(), why)?));
         }
-        if self.repo.overlooked().is_empty() && !git::may_have_new_rules(&self.repo, self.state()) {
+        // An attempt that only took out what was uncommitted before it has no work to show.
+        let had_uncommitted = git::Checkpoint::load(self.state())
+            .is_ok_and(|found| found.is_some_and(|checkpoint| checkpoint.has_uncommitted()));
+        if !had_uncommitted
+            && self.repo.overlooked().is_empty()
+            && !git::may_have_new_rules(&self.repo, self.state())
+        {
             return Ok(None);
         }
         Ok(git::rollback_changes(&self.repo, self.state(), story.as_ref(), why)?)

@@ -96,3 +96,20 @@ fn a_repository_whose_files_are_elsewhere_is_named_at_the_start() {
     let ran: Ran = stage.command(&[]).output().unwrap().into();
     ran.ended(1).says("git config --unset core.worktree");
 }
+
+#[test]
+fn a_branch_that_was_renamed_or_removed_is_made_again_and_keeps_its_history() {
+    for work in [
+        "git branch -m renamed",
+        "git add -A; git commit -qm own; git branch -m renamed",
+        "git checkout -q -b topic; git branch -q -D main",
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.commit_all("the plan");
+        let before = stage.repo.head();
+        run(&stage, work).ended(0).says("US-001 done");
+        assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), "main", "{work}");
+        assert_eq!(stage.repo.git(["rev-parse", "HEAD~1"]).trim(), before, "{work}");
+        assert_eq!(stage.repo.git(["show", "HEAD:new.txt"]), "new\n", "{work}");
+    }
+}

@@ -262,3 +262,19 @@ fn an_edit_between_two_stories_is_kept_though_the_tree_was_committed_just_now() 
     stage.run(&["--agent", agent, "--max-iterations", "2"]).ended(0).says("US-001 done");
     assert_eq!(stage.read("mine.txt"), "edited\n");
 }
+
+#[test]
+fn edits_between_two_stories_come_back_though_the_next_agent_only_took_them_out() {
+    for end in ["exit 0", "exit 1"] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.commit_all("the plan");
+        stage.script("post_iteration", "echo edited >mine.txt; echo edited >a.txt");
+        let agent = format!(
+            "cat >/dev/null; [ -e first.txt ] || {{ echo 1 >first.txt; exit 0; }}; \
+             rm mine.txt; git checkout -q a.txt; {end}"
+        );
+        stage.run(&["--agent", &agent, "--max-iterations", "2"]).ended(0).says("rolled back");
+        let both = (stage.read("mine.txt"), stage.read("a.txt"));
+        assert_eq!(both, ("edited\n".to_owned(), "edited\n".to_owned()), "{end}");
+    }
+}

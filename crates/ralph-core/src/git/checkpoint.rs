@@ -108,7 +108,7 @@ impl Checkpoint {
     }
 
     /// Whether its snapshot holds files that were uncommitted.
-    pub(crate) fn has_uncommitted(&self) -> bool {
+    pub fn has_uncommitted(&self) -> bool {
         let is_plain = |name: &str| clean::parse(name, "").is_some();
         self.snapshot.as_deref().is_some_and(|name| !is_plain(name))
     }

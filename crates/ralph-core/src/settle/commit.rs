@@ -231,12 +231,18 @@ pub(super) fn is_ancestor(repo: &Repo, old: &str, new: &str) -> Result<bool, Git
     }
 }
 
-/// Puts HEAD on the branch of the attempt, without touching a file.
+/// Puts HEAD on the branch of the attempt, without touching a file. A branch that was renamed or
+/// removed is made again where it was: a commit on it would have no parent.
 pub(super) fn set_branch(repo: &Repo, attempt: &Attempt) -> Result<(), GitError> {
     let reason = "ralph: return to the branch of the story";
     match (&attempt.branch, &attempt.head) {
-        (Some(branch), _) => {
-            repo.git().run(&["symbolic-ref", "-m", reason, "HEAD", &format!("refs/heads/{branch}")])
+        (Some(branch), head) => {
+            let name = format!("refs/heads/{branch}");
+            let is_there = ["rev-parse", "--quiet", "--verify", &name];
+            if let (Some(head), Err(_)) = (head, repo.git().run(&is_there)) {
+                repo.git().run(&["update-ref", "-m", reason, &name, head])?;
+            }
+            repo.git().run(&["symbolic-ref", "-m", reason, "HEAD", &name])
         }
         (None, Some(head)) => {
             repo.git().run(&["update-ref", "--no-deref", "-m", reason, "HEAD", head])
