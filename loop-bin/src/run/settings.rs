@@ -10,15 +10,12 @@ impl Stage {
     /// What the agent made of them is kept, because some of it may be wanted.
     pub(super) fn put_back_settings(&self, before: &Settings) -> Result<(), Failure> {
         for change in before.put_back()? {
-            let what = match change.keys.is_empty() {
-                true => "made it unreadable".to_owned(),
-                false => format!("changed {} in it", change.keys.join(", ")),
-            };
-            let kept = self.state().logs().join(format!("git-config-{}", state::now()));
+            let kept = self.state().logs().join(format!("git-settings-{}", state::now()));
             state::replace(&kept, &change.found.unwrap_or_default())?;
             self.view.warn(format!(
-                "{} was put back: the agent {what}; what was found is kept as {kept}",
+                "{} was put back: the agent {}; what was found is kept as {kept}",
                 change.path.display(),
+                change.what,
             ));
         }
         Ok(())

@@ -1,7 +1,10 @@
-//! The repository's own settings, `config` in its git folder. An agent may add a remote or a
-//! submodule; where the files are, which hooks run and who commits is the user's to say.
+//! The repository's own settings, `config` in its git folder, and its git hooks there. An agent may
+//! add a remote, a submodule or a hook; where the files are, which hooks run and who commits is the
+//! user's to say.
 
+use std::fs::{Metadata, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::command::Git;
@@ -10,6 +13,7 @@ use super::repo::Repo;
 /// The files, in the git folder that all work trees share or in that of this one.
 const SHARED: &str = "config";
 const OWN: &str = "config.worktree";
+const HOOKS: &str = "hooks";
 
 /// Settings that are the user's, and the sections that are.
 const USERS: [&str; 6] = [
@@ -27,6 +31,15 @@ const USERS_SECTIONS: [&str; 6] =
 #[derive(Debug, Clone)]
 pub struct Settings {
     files: Vec<(PathBuf, Option<Vec<u8>>)>,
+    hooks: Vec<Hook>,
+}
+
+/// A git hook of the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hook {
+    path: PathBuf,
+    content: Vec<u8>,
+    mode: u32,
 }
 
 /// A file of settings that was put back.
@@ -36,15 +49,16 @@ pub struct SettingsChange {
     pub path: PathBuf,
     /// What was in it; none if it was gone.
     pub found: Option<Vec<u8>>,
-    /// The settings that had to be put back; none if git could not read the file.
-    pub keys: Vec<String>,
+    /// What was done to it, in words.
+    pub what: String,
 }
 
 impl Settings {
     /// The settings as they are.
     pub fn remember(repo: &Repo) -> Self {
         let paths = [repo.shared_git_dir().join(SHARED), repo.git_dir().join(OWN)];
-        Self { files: paths.map(|path| (path.clone(), fs_err::read(path).ok())).into() }
+        let files = paths.map(|path| (path.clone(), fs_err::read(path).ok())).into();
+        Self { files, hooks: hooks_in(&repo.shared_git_dir().join(HOOKS)) }
     }
 
     /// Puts a file back in which a setting of the user's was changed. Git is only asked about files
@@ -68,14 +82,46 @@ impl Settings {
                 Some(content) => replace(path, content)?,
                 None => fs_err::remove_file(path)?,
             }
-            changes.push(SettingsChange {
-                path: path.clone(),
-                found,
-                keys: keys.unwrap_or_default(),
-            });
+            let what = match keys {
+                Some(keys) => format!("changed {} in it", keys.join(", ")),
+                None => "made it unreadable".to_owned(),
+            };
+            changes.push(SettingsChange { path: path.clone(), found, what });
+        }
+        for hook in self.hooks.iter().filter(|hook| hook.path.parent().is_some_and(Path::exists)) {
+            changes.extend(hook.put_back()?);
         }
         Ok(changes)
     }
+}
+
+impl Hook {
+    fn read(path: PathBuf) -> Option<Self> {
+        let metadata = fs_err::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
+        let content = fs_err::read(&path).ok()?;
+        Some(Self { path, content, mode: metadata.permissions().mode() & 0o7777 })
+    }
+
+    fn put_back(&self) -> io::Result<Option<SettingsChange>> {
+        if Self::read(self.path.clone()).as_ref() == Some(self) {
+            return Ok(None);
+        }
+        let found = fs_err::read(&self.path).ok();
+        replace(&self.path, &self.content)?;
+        fs_err::set_permissions(&self.path, Permissions::from_mode(self.mode))?;
+        let what = "changed, removed or disabled this hook of yours".to_owned();
+        Ok(Some(SettingsChange { path: self.path.clone(), found, what }))
+    }
+}
+
+/// The hooks that git would run; its samples are none.
+fn hooks_in(folder: &Path) -> Vec<Hook> {
+    let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
+    let hooks = entries.map(|entry| entry.path());
+    hooks
+        .filter(|path| path.extension().is_none_or(|ending| ending != "sample"))
+        .filter_map(Hook::read)
+        .collect()
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -129,9 +175,11 @@ mod tests {
         let (settings, before) = (Settings::remember(&repo), fs_err::read(&path).unwrap());
         test.git(change);
         let changed = fs_err::read(&path).unwrap();
-        let keys: Vec<String> =
-            settings.put_back().unwrap().into_iter().flat_map(|change| change.keys).collect();
-        assert_eq!(keys, expected);
+        let told: Vec<String> =
+            settings.put_back().unwrap().into_iter().map(|change| change.what).collect();
+        let expected: Vec<String> =
+            expected.iter().map(|key| format!("changed {key} in it")).collect();
+        assert_eq!(told, expected);
         let is_back = fs_err::read(&path).unwrap() == before;
         assert_eq!(is_back, !expected.is_empty() || changed == before);
     }
@@ -160,5 +208,28 @@ mod tests {
         fs_err::remove_file(&path).unwrap();
         assert_eq!(settings.put_back().unwrap().len(), 1);
         assert_eq!(fs_err::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_hook_that_was_changed_removed_or_disabled_is_put_back() {
+        let test = TestRepo::new();
+        test.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n");
+        test.chmod(".git/hooks/pre-commit", 0o755);
+        let repo = Repo::open(test.root()).unwrap();
+        let settings = Settings::remember(&repo);
+        let path = repo.git_dir().join("hooks/pre-commit");
+        let changes: [&dyn Fn(); 3] = [
+            &|| fs_err::remove_file(&path).unwrap(),
+            &|| fs_err::write(&path, "#!/bin/sh\n").unwrap(),
+            &|| test.chmod(".git/hooks/pre-commit", 0o644),
+        ];
+        for change in changes {
+            change();
+            assert_eq!(settings.put_back().unwrap().len(), 1);
+            let hook = Hook::read(path.clone()).unwrap();
+            assert_eq!((hook.content.as_slice(), hook.mode), (&b"#!/bin/sh\nexit 1\n"[..], 0o755));
+        }
+        test.write(".git/hooks/post-merge", "#!/bin/sh\n");
+        assert_eq!(settings.put_back().unwrap(), []);
     }
 }
