@@ -31,19 +31,23 @@ impl PlanWatch {
     /// Notes how the plan is, if it changed.
     pub fn look(&mut self) {
         let now = stamp(&self.plan);
-        if now != self.seen {
-            // Without the note a change counts as made afterwards, and then its text is kept.
-            let text = now.clone().unwrap_or_default();
-            let _ = state::replace_unsynced(&self.note, text.as_bytes());
-            self.seen = now;
+        if now == self.seen {
+            return;
         }
+        // Without the note a change counts as made afterwards, and then its text is kept. Of a plan
+        // that is gone nothing is noted: the whole folder may be about to go.
+        let _ = match &now {
+            Some(text) => state::replace_unsynced(&self.note, text.as_bytes()),
+            None => remove_if_there(&self.note),
+        };
+        self.seen = now;
     }
 }
 
 /// Whether the plan changed while an agent was at work, and is still as it was then.
 pub(super) fn is_as_seen(state: &StateDir, plan: &Utf8Path) -> bool {
     let noted = fs_err::read_to_string(state.plan_seen()).ok();
-    noted.is_some_and(|noted| noted == stamp(plan).unwrap_or_default())
+    noted.is_some() && noted == stamp(plan)
 }
 
 fn stamp(plan: &Utf8Path) -> Option<String> {
@@ -73,7 +77,7 @@ mod tests {
         assert!(!is_as_seen(&state, &plan));
         fs_err::remove_file(&plan).unwrap();
         watch.look();
-        assert!(is_as_seen(&state, &plan));
+        assert!(!is_as_seen(&state, &plan) && !state.plan_seen().exists());
         PlanWatch::begin(&state, &plan);
         assert!(!is_as_seen(&state, &plan));
     }
