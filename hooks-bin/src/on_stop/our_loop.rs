@@ -229,7 +229,7 @@ fn finished(attempt: &Attempt) -> Event {
     Event::IterationFinished {
         outcome: "success".to_owned(),
         exit_code: None,
-        duration_s: attempt.seconds(),
+        duration_s: attempt.age().unwrap_or_default().as_secs_f64(),
         tokens: None,
         cost_usd: None,
     }

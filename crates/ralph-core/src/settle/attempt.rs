@@ -49,6 +49,9 @@ pub struct Attempt {
     pub branch: Option<String>,
     /// When it began, as RFC 3339 in UTC.
     pub began: String,
+    /// How long the machine was up then, in milliseconds; none where it does not tell.
+    #[serde(default)]
+    pub began_at_uptime: Option<u64>,
     /// How often the story failed before, in this run.
     #[serde(default)]
     pub failures: u64,
@@ -98,8 +101,12 @@ impl Attempt {
         Ok(Some((attempt, reader)))
     }
 
-    /// How long it has been under way; none where a clock was set back since.
+    /// How long it has been under way; none where that cannot be told. A clock that somebody sets
+    /// changes nothing on a machine that tells how long it is up.
     pub fn age(&self) -> Option<Duration> {
+        if let (Some(began), Some(now)) = (self.began_at_uptime, uptime()) {
+            return now.checked_sub(began).map(Duration::from_millis);
+        }
         let began: Timestamp = self.began.parse().ok()?;
         Duration::try_from(Timestamp::now().duration_since(began)).ok()
     }
@@ -110,12 +117,6 @@ impl Attempt {
         content.push(b'\n');
         content.extend_from_slice(&self.plan_before);
         state::replace_soon(&state.attempt(), &content)
-    }
-
-    /// How many seconds ago it began, as far as the clock can tell.
-    pub fn seconds(&self) -> f64 {
-        let began = self.began.parse::<Timestamp>().ok();
-        began.map_or(0.0, |began| Timestamp::now().duration_since(began).as_secs_f64().max(0.0))
     }
 
     /// The plan as it was when the attempt began.
@@ -159,6 +160,7 @@ pub fn begin_after(
         head: status.head,
         branch: status.branch,
         began: state::now(),
+        began_at_uptime: uptime(),
         failures: 0,
         plan_is_link: plan.path().is_symlink(),
         plan_before: plan.bytes().to_vec(),
@@ -179,6 +181,13 @@ pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<
     attempt.save(state)?;
     state::replace_unsynced(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
     Ok(attempt)
+}
+
+/// How long the machine is up, in milliseconds.
+fn uptime() -> Option<u64> {
+    let text = fs_err::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    u64::try_from(Duration::try_from_secs_f64(seconds).ok()?.as_millis()).ok()
 }
 
 /// Ends it, however it went: nothing is under way any more. A checkpoint that outlived its attempt
