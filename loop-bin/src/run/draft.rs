@@ -100,10 +100,7 @@ impl Draft {
 
     /// Nothing is planned any more.
     pub(super) fn forget(state: &StateDir) -> io::Result<()> {
-        match fs_err::remove_file(state.planning()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        state::remove_if_there(state.planning())
     }
 
     /// The plan as it was, if there was one.
@@ -186,8 +183,7 @@ impl Draft {
         why: &str,
     ) -> Result<KeptDraft, Failure> {
         if let Some(saved) = git::keep_draft(repo, &self.plan, why)? {
-            let id = saved.id().to_owned();
-            return Ok(KeptDraft::Under(id));
+            return Ok(KeptDraft::Under(saved.id().to_owned()));
         }
         Ok(KeptDraft::In(state::keep_content_as_found(&self.plan, now, &state.logs())?))
     }

@@ -66,10 +66,7 @@ impl Stage {
         let run = self.watch_agent(NAME, state.counters.iteration, &prompt)?;
         self.note_window(&run);
         self.repo.quit_operation()?;
-        if git::finish_interrupted(&self.repo, self.state())? {
-            self.view.warn("finished a rollback that a hook had begun");
-        }
-        self.show_hook_error(&draft.began);
+        self.finish_rollback_of_hooks(&draft.began)?;
         self.report = report_of(&run, None);
         let end = self.judge_planning(&run);
         Ok(Event::Worked { end, spent: spent_by(&run), exit_code: run.exit_code(), failures: 0 })
@@ -81,11 +78,7 @@ impl Stage {
             WorkEnd::StorySpent(why) => WorkEnd::Spent(why),
             end => end,
         };
-        match end {
-            WorkEnd::Quota(_) => self.quota_streak += 1,
-            _ if run.usage_limit().is_none() => self.quota_streak = 0,
-            _ => {}
-        }
+        self.count_quota(run, &end);
         end
     }
 

@@ -240,8 +240,5 @@ fn has_another_plan(state: &StateDir, keepsake: &Keepsake) -> bool {
 /// Removes the copy: everything is where it belongs.
 pub(super) fn remove(repo: &Repo) -> io::Result<()> {
     let Some(path) = repo.own_file(state::REFUGE) else { return Ok(()) };
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    state::remove_if_there(path)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ralph_core::fault;
-use ralph_core::git::{self, HeadWatch, IndexLooks, Position, Stash};
+use ralph_core::git::{self, HeadWatch, Looks, Position, Stash};
 use ralph_core::settle::{self, PlanWatch, named_files};
 
 use super::keepsake::Keepsake;
@@ -21,7 +21,7 @@ struct Safeguards {
     refuge: Option<Refuge>,
     stash: Stash,
     settings: git::Settings,
-    index: IndexLooks,
+    index: Option<Looks>,
     /// Locks of git's that were there before.
     locks: Vec<PathBuf>,
 }
@@ -78,7 +78,7 @@ impl Stage {
         }
         let (stash, locks) = (Stash::remember(&self.repo), git::locks(&self.repo));
         let settings = git::Settings::remember(&self.repo);
-        let index = IndexLooks::of(&self.repo);
+        let index = self.repo.index_looks();
         Safeguards { refuge: refuge.ok(), stash, settings, index, locks }
     }
 
@@ -100,7 +100,7 @@ impl Stage {
         self.put_back_refs("the agent removed it")?;
         self.put_back_stash(&stash);
         // Before anybody asks git what changed.
-        if index != IndexLooks::of(&self.repo) {
+        if index != self.repo.index_looks() {
             self.put_back_overlooked()?;
         }
         Ok(())

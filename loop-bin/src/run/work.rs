@@ -6,6 +6,7 @@ use std::time::Duration;
 use ralph_core::config::Config;
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Claim, ClaimStatus, Recovered, Report};
+use ralph_core::state;
 
 use super::allowance::Allowance;
 use super::handover::handed_over;
@@ -41,12 +42,18 @@ impl Stage {
     /// A hook that was killed, or that found the disk full, may have left half of a rollback or of a
     /// settling.
     fn finish_what_hooks_began(&self, attempt: &Attempt) -> Result<Recovered, Failure> {
+        self.finish_rollback_of_hooks(&attempt.began)?;
+        let journal = self.journal();
+        Ok(settle::recover(&self.place(&journal))?)
+    }
+
+    /// The same for a rollback alone, of hooks that ran since an instant.
+    pub(super) fn finish_rollback_of_hooks(&self, since: &str) -> Result<(), Failure> {
         if git::finish_interrupted(&self.repo, self.state())? {
             self.view.warn("finished a rollback that a hook had begun");
         }
-        self.show_hook_error(&attempt.began);
-        let journal = self.journal();
-        Ok(settle::recover(&self.place(&journal))?)
+        self.show_hook_error(since);
+        Ok(())
     }
 
     /// What the agent's run is worth where its hook settled the first story, and perhaps others.
@@ -114,21 +121,23 @@ impl Stage {
             (end, _) => end,
         };
         self.report = report_of(run, claim.as_ref());
+        self.count_quota(run, &end);
+        let failures = failed.saturating_sub(attempt.failures);
+        Ok(Event::Worked { end, spent: spent_by(run), exit_code: run.exit_code(), failures })
+    }
+
+    /// How often in a row the usage limit was met.
+    pub(super) fn count_quota(&mut self, run: &Run, end: &WorkEnd) {
         if run.usage_limit().is_none() {
             self.quota_streak = 0;
         } else if let WorkEnd::Quota(_) = end {
             self.quota_streak += 1;
         }
-        let failures = failed.saturating_sub(attempt.failures);
-        Ok(Event::Worked { end, spent: spent_by(run), exit_code: run.exit_code(), failures })
     }
 
     /// The next session that speaks is that of the agent about to be started.
     pub(super) fn forget_session(&self) -> std::io::Result<()> {
-        match fs_err::remove_file(self.state().working_session()) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        state::remove_if_there(self.state().working_session())
     }
 
     pub(super) fn allowance(&self, state: &State) -> Allowance {

@@ -43,10 +43,7 @@ pub fn close_failure(state: &StateDir) -> io::Result<()> {
 
 /// Forgets the failures: the story they belong to is done.
 pub fn clear_failure(state: &StateDir) -> io::Result<()> {
-    match fs_err::remove_file(state.failure_context()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    state::remove_if_there(state.failure_context())
 }
 
 /// The newest failure, without its header; none if its story was set aside.

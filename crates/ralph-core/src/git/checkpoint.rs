@@ -5,7 +5,7 @@ use std::io;
 use super::clean;
 use super::command::GitError;
 use super::just_committed::JustCommitted;
-use super::ledger;
+use super::ledger::{self, CHECKPOINTS};
 use super::repo::Repo;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::stamp::stamp;
@@ -13,9 +13,6 @@ use super::status::Status;
 use super::target::Target;
 use crate::fault;
 use crate::state::{self, StateDir};
-
-/// Where the snapshots of checkpoints are kept.
-const REFS: &str = "refs/ralph/checkpoint";
 
 /// Stands for "no commit" in a repository that has none.
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
@@ -69,7 +66,7 @@ impl Checkpoint {
             Some(status) => status,
             None => Status::read(repo).map_err(SnapshotError::from)?,
         };
-        let name = format!("{REFS}/{}", stamp());
+        let name = format!("{CHECKPOINTS}{}", stamp());
         let snapshot = match clean::take(repo, &name, &status, run).map_err(SnapshotError::from)? {
             Some(snapshot) => {
                 ledger::note(repo, &snapshot.name, &snapshot.commit);
@@ -115,10 +112,7 @@ impl Checkpoint {
 
     /// Forgets the checkpoint; its snapshot stays until it is pruned.
     pub fn clear(state: &StateDir) -> io::Result<()> {
-        match fs_err::remove_file(state.checkpoint()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        state::remove_if_there(state.checkpoint())
     }
 
     /// What to return to.
@@ -152,8 +146,12 @@ impl Checkpoint {
     /// Removes the snapshots of older checkpoints, all but this one and the newest `keep`. If the
     /// clock was set back, this one is not the newest by name.
     pub fn prune_others(&self, repo: &Repo, keep: usize) -> Result<(), GitError> {
-        let names =
-            repo.git().line(&["for-each-ref", "--sort=-refname", "--format=%(refname)", REFS])?;
+        let names = repo.git().line(&[
+            "for-each-ref",
+            "--sort=-refname",
+            "--format=%(refname)",
+            CHECKPOINTS,
+        ])?;
         let old = names.lines().skip(keep).filter(|name| self.snapshot.as_deref() != Some(name));
         let old: String = old.map(|name| format!("delete {name}\n")).collect();
         if old.is_empty() {

@@ -4,6 +4,7 @@
 //! loop's run, is in the ref's name: `<name>+<run>+<branch>`, or `<name>+<run>` if HEAD is detached.
 
 use super::command::GitError;
+use super::ledger::CHECKPOINTS;
 use super::nested;
 use super::own_rules::OwnRules;
 use super::repo::Repo;
@@ -13,9 +14,6 @@ use crate::state;
 
 /// Stands for "no run" in a name.
 const NO_RUN: &str = "none";
-
-/// Where all of them are.
-const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
 
 /// Between the parts of a name.
 const SEPARATOR: char = '+';

@@ -5,11 +5,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::command::GitError;
-use super::ignore::paths_in;
+use super::ignore::{joined, paths_in};
 use super::index::is_split;
 use super::index_flags::parse;
 use super::position::Position;
@@ -85,18 +84,6 @@ impl Flags {
     }
 }
 
-/// The looks of the index file at an instant: where they are the same, nobody set a flag since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IndexLooks(Option<(u64, u64, i64, i64)>);
-
-impl IndexLooks {
-    /// Its looks now.
-    pub fn of(repo: &Repo) -> Self {
-        let found = fs_err::metadata(repo.git_dir().join("index")).ok();
-        Self(found.map(|found| (found.ino(), found.len(), found.ctime(), found.ctime_nsec())))
-    }
-}
-
 /// Makes the index overlook what it did when `before` was read, and no more; names the files that
 /// were changed in that respect. What a sparse checkout leaves out is not on disk, and would be taken
 /// for deleted.
@@ -134,11 +121,7 @@ fn mark<'a>(
     option: &str,
     paths: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<(), GitError> {
-    let mut names = Vec::new();
-    for path in paths {
-        names.extend_from_slice(path.as_os_str().as_bytes());
-        names.push(0);
-    }
+    let names = joined(paths);
     match names.is_empty() {
         true => Ok(()),
         false => repo.git().feed(&["update-index", option, "-z", "--stdin"], &names).map(drop),

@@ -116,8 +116,8 @@ pub(super) fn those_ignored(repo: &Repo, paths: &[PathBuf]) -> Result<BTreeSet<P
     answered(repo.git().feed(&CHECK, &names))
 }
 
-/// Each ended by NUL.
-fn joined<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Vec<u8> {
+/// Each ended by NUL, as git reads names.
+pub(super) fn joined<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Vec<u8> {
     let mut names = Vec::new();
     for path in paths {
         names.extend_from_slice(path.as_os_str().as_bytes());

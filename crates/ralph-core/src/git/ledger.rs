@@ -12,7 +12,7 @@ use crate::state;
 
 /// Where all saved states are, and those of checkpoints, of which only the newest counts.
 const REFS: &str = "refs/ralph/";
-const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
+pub(super) const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
 
 /// What became of refs that somebody had removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::repo::Repo;
+use super::settings;
 
 /// Where they are, in the git folder that all work trees share.
 const FILE: &str = "info/exclude";
@@ -86,7 +87,7 @@ fn exclude(repo: &Repo) -> Option<String> {
 
 /// Git is asked only where the settings mention it at all.
 fn excludes_file(repo: &Repo) -> Option<String> {
-    let text = fs_err::read(settings_in(repo)).ok()?.to_ascii_lowercase();
+    let text = fs_err::read(repo.settings_file()).ok()?.to_ascii_lowercase();
     let is_mentioned = text.windows(12).any(|word| word == b"excludesfile");
     let file = is_mentioned.then(|| repo.git().line(&["config", "--local", "--get", KEY]).ok());
     file.flatten().filter(|file| !file.is_empty())
@@ -112,7 +113,7 @@ pub(super) fn changed_since(repo: &Repo, instant: (i64, i64)) -> bool {
     };
     is_newer(&path)
         || path.parent().is_some_and(is_newer)
-        || (is_newer(&settings_in(repo)) && excludes_file(repo).is_some())
+        || (is_newer(&repo.settings_file()) && excludes_file(repo).is_some())
 }
 
 /// Adds one rule for each path, below a line that tells why. A name that no rule can hold is passed
@@ -136,9 +137,7 @@ pub(super) fn add(repo: &Repo, why: &str, paths: &[PathBuf]) -> io::Result<()> {
 fn write(repo: &Repo, text: &[u8]) -> io::Result<()> {
     let path = path_in(repo);
     path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-    let temporary = path.with_extension("ralph.tmp");
-    fs_err::write(&temporary, text)?;
-    fs_err::rename(temporary, path)
+    settings::replace(&path, text)
 }
 
 /// The rule for this path and no other; a rule ends with its line.
@@ -156,10 +155,6 @@ fn rule_for(path: &Path) -> Option<Vec<u8>> {
 
 fn path_in(repo: &Repo) -> PathBuf {
     repo.shared_git_dir().join(FILE)
-}
-
-fn settings_in(repo: &Repo) -> PathBuf {
-    repo.shared_git_dir().join("config")
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::command::{Git, GitError};
 use super::flags::{self, Flags};
 use super::hooks::Hooks;
+use super::looks::Looks;
 use super::outputs;
 use super::position::Position;
 use crate::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
@@ -167,6 +168,11 @@ impl Repo {
         Ok(self)
     }
 
+    /// What the index looks like: where that is the same, nobody told git to overlook anything.
+    pub fn index_looks(&self) -> Option<Looks> {
+        Looks::of(&self.git_dir.join("index"))
+    }
+
     /// Takes back what git was told to overlook, or to overlook no more, since somebody began to
     /// mind that; names the files.
     pub fn put_back_overlooked(&self) -> Result<Vec<PathBuf>, GitError> {
@@ -204,6 +210,11 @@ impl Repo {
             Ok(place) => self.git_dir.join(place.trim_end()),
             Err(_) => self.git_dir.clone(),
         }
+    }
+
+    /// The settings that all work trees of the repository share.
+    pub(super) fn settings_file(&self) -> PathBuf {
+        self.shared_git_dir().join("config")
     }
 
     /// A note of ours in the git folder; none if its path is not UTF-8.

@@ -62,10 +62,7 @@ pub(super) fn leave(repo: &Repo, target: &Target, now: &Status) -> io::Result<()
 }
 
 pub(super) fn remove(repo: &Repo) -> io::Result<()> {
-    match fs_err::remove_file(note_path(repo)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    state::remove_if_there(note_path(repo))
 }
 
 fn note_path(repo: &Repo) -> PathBuf {

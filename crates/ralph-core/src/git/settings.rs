@@ -8,10 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::command::Git;
+use super::hooks::hooks_in;
 use super::repo::Repo;
 
-/// The files, in the git folder that all work trees share or in that of this one.
-const SHARED: &str = "config";
+/// Settings of this work tree alone, and hooks of all.
 const OWN: &str = "config.worktree";
 const HOOKS: &str = "hooks";
 
@@ -56,9 +56,10 @@ pub struct SettingsChange {
 impl Settings {
     /// The settings as they are.
     pub fn remember(repo: &Repo) -> Self {
-        let paths = [repo.shared_git_dir().join(SHARED), repo.git_dir().join(OWN)];
+        let paths = [repo.settings_file(), repo.git_dir().join(OWN)];
         let files = paths.map(|path| (path.clone(), fs_err::read(path).ok())).into();
-        Self { files, hooks: hooks_in(&repo.shared_git_dir().join(HOOKS)) }
+        let hooks = hooks_in(&repo.shared_git_dir().join(HOOKS)).filter_map(Hook::read).collect();
+        Self { files, hooks }
     }
 
     /// Puts a file back in which a setting of the user's was changed. Git is only asked about files
@@ -114,17 +115,8 @@ impl Hook {
     }
 }
 
-/// The hooks that git would run; its samples are none.
-fn hooks_in(folder: &Path) -> Vec<Hook> {
-    let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
-    let hooks = entries.map(|entry| entry.path());
-    hooks
-        .filter(|path| path.extension().is_none_or(|ending| ending != "sample"))
-        .filter_map(Hook::read)
-        .collect()
-}
-
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+/// Replaces a file of git's own, as a whole or not at all.
+pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("ralph.tmp");
     fs_err::write(&temporary, content)?;
     fs_err::rename(temporary, path)

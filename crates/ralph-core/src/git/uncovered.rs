@@ -2,7 +2,6 @@
 //! become part of a commit because somebody changed a `.gitignore`.
 
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -70,11 +69,7 @@ pub(crate) fn cover_again(
     paths.extend(whole.iter().map(|folder| folder.join("")));
     own_rules::add(repo, why, &paths)?;
     if status.staged {
-        let mut names = Vec::new();
-        for path in uncovered {
-            names.extend_from_slice(path.as_os_str().as_bytes());
-            names.push(0);
-        }
+        let names = ignore::joined(uncovered.iter());
         repo.git().feed(&["update-index", "--force-remove", "-z", "--stdin"], &names)?;
     }
     Ok(Status::read(repo)?)

@@ -15,6 +15,7 @@ use super::access;
 use super::blobs;
 use super::command::GitError;
 use super::diff::{Change, Content};
+use super::ignore::joined;
 use super::inventory::{Modes, is_absence};
 use super::repo::Repo;
 use super::retry::retried;
@@ -52,11 +53,9 @@ pub(super) fn check_out(repo: &Repo, changes: &[&Change]) -> Result<(), Snapshot
     if changes.is_empty() {
         return Ok(());
     }
-    let mut names = Vec::new();
+    let names = joined(changes.iter().map(|change| &change.path));
     let mut kept = Vec::new();
     for change in changes {
-        names.extend_from_slice(change.path.as_os_str().as_bytes());
-        names.push(0);
         kept.push(kept_mode(&repo.top().join(&change.path)));
         clear_the_way(repo.top(), &change.path)?;
     }

@@ -165,7 +165,7 @@ pub fn begin_after(
         plan_is_link: plan.path().is_symlink(),
         plan_before: plan.bytes().to_vec(),
     };
-    remove_if_there(&place.state.claim())?;
+    state::remove_if_there(place.state.claim())?;
     attempt.save(place.state)?;
     fault::point("attempt.begun");
     // It only tells hooks what the attempt says as well, and after a power cut none is running.
@@ -177,7 +177,7 @@ pub fn begin_after(
 /// Goes on with an attempt in another session: its checkpoint stays, and the plan as it was.
 pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<Attempt> {
     let attempt = Attempt { iteration, ..attempt };
-    remove_if_there(&state.claim())?;
+    state::remove_if_there(state.claim())?;
     attempt.save(state)?;
     state::replace_unsynced(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
     Ok(attempt)
@@ -201,7 +201,7 @@ pub fn end(state: &StateDir) -> io::Result<()> {
 /// Ends it, but keeps its checkpoint: for a run that the user interrupted.
 pub fn forget(state: &StateDir) -> io::Result<()> {
     for path in [state.current_story(), state.claim(), state.attempt()] {
-        remove_if_there(&path)?;
+        state::remove_if_there(&path)?;
     }
     fault::point("attempt.forgotten");
     Ok(())
@@ -211,13 +211,6 @@ pub fn forget(state: &StateDir) -> io::Result<()> {
 pub(super) fn unreadable(path: &Utf8Path, error: &serde_json::Error) -> io::Error {
     let advice = "docs/recovery.md tells how to start over";
     io::Error::other(format!("{path} cannot be understood: {error}; {advice}"))
-}
-
-pub(super) fn remove_if_there(path: &Utf8Path) -> io::Result<()> {
-    match fs_err::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Where progress is written: beside the plan, unless the user wants it elsewhere.

@@ -8,7 +8,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::attempt::remove_if_there;
 use crate::state::{self, StateDir};
 
 /// Keeps these files, named from the top of the work tree, out of every commit of the run that
@@ -23,7 +22,7 @@ pub fn leave_out<'a>(
         names.push(0);
     }
     match names.is_empty() {
-        true => remove_if_there(&state.left_out()),
+        true => state::remove_if_there(state.left_out()),
         false => state::replace_unsynced(&state.left_out(), &names),
     }
 }

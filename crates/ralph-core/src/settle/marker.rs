@@ -2,13 +2,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::{remove_if_there, unreadable};
-use crate::git::Repo;
+use super::attempt::unreadable;
+use crate::git::{Looks, Repo};
 use crate::state::{self, StateDir};
 
 /// The version of the file's format.
@@ -64,16 +63,14 @@ impl Marker {
     }
 
     pub(super) fn clear(state: &StateDir) -> io::Result<()> {
-        remove_if_there(&state.settling())
+        state::remove_if_there(state.settling())
     }
 }
 
 fn looks(repo: &Repo, files: &[PathBuf]) -> String {
     let mut hasher = DefaultHasher::new();
     for file in files {
-        let found = fs_err::symlink_metadata(repo.top().join(file)).ok();
-        let look = found.map(|found| (found.ino(), found.len(), found.ctime(), found.ctime_nsec()));
-        (file, look).hash(&mut hasher);
+        (file, Looks::of(&repo.top().join(file))).hash(&mut hasher);
     }
     format!("{:016x}", hasher.finish())
 }

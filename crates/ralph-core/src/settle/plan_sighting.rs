@@ -8,7 +8,6 @@ use std::os::unix::fs::MetadataExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::attempt::remove_if_there;
 use crate::state::{self, StateDir};
 
 /// Looks after the plan while the agent of a run is at work.
@@ -24,7 +23,7 @@ impl PlanWatch {
     pub fn begin(state: &StateDir, plan: &Utf8Path) -> Self {
         let note = state.plan_seen();
         // A note of an earlier attempt tells of times that are over.
-        let _ = remove_if_there(&note);
+        let _ = state::remove_if_there(&note);
         Self { plan: plan.to_owned(), note, seen: stamp(plan) }
     }
 
@@ -38,7 +37,7 @@ impl PlanWatch {
         // that is gone nothing is noted: the whole folder may be about to go.
         let _ = match &now {
             Some(text) => state::replace_unsynced(&self.note, text.as_bytes()),
-            None => remove_if_there(&self.note),
+            None => state::remove_if_there(&self.note),
         };
         self.seen = now;
     }

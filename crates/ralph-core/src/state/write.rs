@@ -6,6 +6,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,14 @@ pub fn replace_soon(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     let file = replace_by(path, |temporary| write_new(temporary, content))?;
     super::sync::soon(file);
     Ok(())
+}
+
+/// Removes a file, if it is there.
+pub fn remove_if_there(path: impl AsRef<Path>) -> io::Result<()> {
+    match fs_err::remove_file(path.as_ref()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// What was written, once it has its name.
