@@ -8,6 +8,9 @@ use super::stream::Verdict;
 /// What the verdict's reason says of it.
 const REASON: &str = "a result that cannot be understood";
 
+/// The same of half an event, which may have been a result.
+const HALF: &str = "a last event that is cut off";
+
 /// What is shown of it.
 const SHOWN: usize = 200;
 
@@ -20,11 +23,14 @@ pub(super) fn judge(line: &str, speaks_events: bool) -> Option<Verdict> {
             Some(lenient(&value))
         }
         Ok(_) => None,
-        Err(error) => {
-            let is_half = error.is_eof() && speaks_events;
-            (is_half || names_a_result(line)).then(|| unreadable(line))
-        }
+        Err(_) if names_a_result(line) => Some(unreadable(line, REASON)),
+        Err(error) => (error.is_eof() && speaks_events).then(|| unreadable(line, HALF)),
     }
+}
+
+/// Whether a verdict was given on half an event: it holds only while no other event follows.
+pub(super) fn is_on_half_an_event(verdict: &Verdict) -> bool {
+    verdict.reason.as_deref() == Some(HALF)
 }
 
 /// A result of which some value is not what it used to be. It counts as a success only if it says
@@ -43,9 +49,9 @@ fn lenient(value: &Value) -> Verdict {
     }
 }
 
-fn unreadable(line: &str) -> Verdict {
+fn unreadable(line: &str, reason: &str) -> Verdict {
     let text = line.trim().chars().take(SHOWN).collect();
-    Verdict { is_error: true, text, api_status: None, reason: Some(REASON.to_owned()) }
+    Verdict { is_error: true, text, api_status: None, reason: Some(reason.to_owned()) }
 }
 
 fn names_a_result(line: &str) -> bool {
@@ -68,7 +74,7 @@ mod tests {
         let cut = Some((true, Some(REASON)));
         check(r#"{"type":"result","subtype":"success","is_error":fal"#, false, cut);
         check(r#"{"type" : "result", "is_error":tr"#, false, cut);
-        check(r#"{"type":"res"#, true, cut);
+        check(r#"{"type":"res"#, true, Some((true, Some(HALF))));
         check(r#"{"type":"res"#, false, None);
         check(r#"{"type":"result","is_error":"true"}"#, false, cut);
         check(r#"{"type":"result","is_error":"false","subtype":"success"}"#, false, cut);

@@ -181,6 +181,7 @@ impl Seen {
     }
 
     fn event(&mut self, line: Line<'_>) {
+        self.verdict.take_if(|verdict| broken_result::is_on_half_an_event(verdict));
         if line.session_id.is_some() {
             self.session.clone_from(&line.session_id);
         }
@@ -333,6 +334,16 @@ mod tests {
         assert_eq!(seen.rejected, Some(Some(1_790_000_000)));
         seen.line(event("allowed").as_bytes());
         assert_eq!(seen.rejected, None);
+    }
+
+    #[test]
+    fn half_an_event_counts_only_at_the_end() {
+        let mut seen = Seen::default();
+        seen.line(br#"{"type":"system","session_id":"1"}"#);
+        seen.line(br#"{"type":"user","message":{"content":"cut of"#);
+        assert!(seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error));
+        seen.line(br#"{"type":"user","session_id":"1"}"#);
+        assert_eq!(seen.verdict, None);
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn a_result_that_cannot_be_understood_is_no_success() {
     let (unreadable, turns) = ("a result that cannot be understood", "error_max_turns");
     for (result, told) in [
         (r#"{"type":"result","subtype":"success","is_error":tr"#, unreadable),
-        (r#"{"type":"resul"#, unreadable),
+        (r#"{"type":"resul"#, "a last event that is cut off"),
         (r#"{"type":"result","subtype":"error_max_turns","is_error":"true"}"#, turns),
     ] {
         let stage = Stage::new("works", ONE);

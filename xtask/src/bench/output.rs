@@ -45,8 +45,10 @@ fn project(binaries: &Utf8Path, megabytes: usize) -> Result<Stage> {
             {"type": "tool_result", "tool_use_id": "toolu_01", "content": "x".repeat(3000)},
         ]},
     });
-    let agent =
-        format!("#!/bin/sh\necho done >work.txt\nyes '{line}' | head -c {}\n", megabytes << 20);
+    let line = line.to_string();
+    // Whole lines: half an event at the end would be an agent that broke off.
+    let lines = (megabytes << 20) / line.len();
+    let agent = format!("#!/bin/sh\necho done >work.txt\nyes '{line}' | head -n {lines}\n");
     stage.repo.scratch().script("agent.sh", &agent);
     Ok(stage)
 }
