@@ -27,10 +27,20 @@ pub(super) struct StoryCommit<'a> {
     pub(super) head: Option<&'a str>,
     /// The first and only line of its message.
     pub(super) subject: &'a str,
-    /// Repositories inside the project, and state of other projects, that stay out of it.
-    pub(super) left_out: &'a [PathBuf],
+    /// What it is made of.
+    pub(super) content: &'a Content,
     /// Until when git and the user's hooks may take.
     pub(super) watch: Watch<'a>,
+}
+
+/// What a commit is made of.
+#[derive(Default)]
+pub(super) struct Content {
+    /// Repositories inside the project, and state of other projects, that stay out of it.
+    pub(super) left_out: Vec<PathBuf>,
+    /// All that there is to commit, where that was seen just now; anything else means a look at
+    /// every file.
+    pub(super) seen: Option<Vec<PathBuf>>,
 }
 
 /// Commits everything that is not ignored, and returns the commit; it is the agent's own one if
@@ -91,10 +101,12 @@ fn commit_staged(
 
 fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
     let repo = place.repo;
-    let left_out: Vec<&PathBuf> = wanted.left_out.iter().chain(repo.outputs()).collect();
+    let content = wanted.content;
+    let left_out: Vec<&PathBuf> = content.left_out.iter().chain(repo.outputs()).collect();
     if left_out.is_empty() {
-        // Without a path, because git compares every file that it knows with one.
-        repo.git().run(&["add", "--all"])?;
+        if !content.seen.as_ref().is_some_and(|seen| is_staged_by_name(repo, seen)) {
+            repo.git().run(&["add", "--all"])?;
+        }
     } else {
         let mut all_but = b".\0".to_vec();
         all_but.extend(pathspecs(":(top,exclude,literal)", &left_out));
@@ -106,6 +118,17 @@ fn stage(place: &Place<'_>, wanted: StoryCommit<'_>) -> Result<(), GitError> {
         true => Ok(()),
         false => leave_out_state(place, wanted.head.is_some()),
     }
+}
+
+/// Git compares every file that it knows with every name, so many of them take longer than none.
+const MOST_NAMES: usize = 100;
+
+/// Stages these files, if they are few. Git refuses names of which nothing is left, of a file for
+/// instance that was added and removed; then everything is to be looked at after all.
+fn is_staged_by_name(repo: &Repo, files: &[PathBuf]) -> bool {
+    let names = pathspecs(":(top,literal)", &files.iter().collect::<Vec<_>>());
+    let add = [&["add", "--all"], &FROM_STDIN[..]].concat();
+    files.len() <= MOST_NAMES && repo.git().feed(&add, &names).is_ok()
 }
 
 /// Paths of any number do not fit into a command line.
@@ -282,7 +305,8 @@ mod tests {
         test.write("new.txt", "new\n");
         let head = test.head();
         let watch = Watch { limit: None, stop: &|| false };
-        let wanted = StoryCommit { head: Some(&head), subject: "work", left_out: &[], watch };
+        let content = &Content { seen: Some(vec!["new.txt".into()]), ..Content::default() };
+        let wanted = StoryCommit { head: Some(&head), subject: "work", content, watch };
         let is_first = Cell::new(true);
         let commit = || {
             if is_first.replace(false) {
@@ -294,5 +318,16 @@ mod tests {
         assert!(commit_staged(&place, wanted, &commit).unwrap());
         assert_eq!(test.git(["show", "HEAD:new.txt"]), "new\n");
         assert!(!commit_staged(&place, wanted, &commit).unwrap(), "nothing is left");
+    }
+
+    #[test]
+    fn where_a_name_is_not_to_be_staged_everything_is_looked_at() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        test.write("new.txt", "new\n");
+        assert!(is_staged_by_name(&repo, &["new.txt".into()]));
+        assert_eq!(test.git(["diff", "--cached", "--name-only"]), "new.txt\n");
+        assert!(!is_staged_by_name(&repo, &["new.txt".into(), "gone.txt".into()]));
+        assert!(!is_staged_by_name(&repo, &vec!["new.txt".into(); MOST_NAMES + 1]));
     }
 }

@@ -13,7 +13,7 @@ use super::attempt::{self, Attempt};
 use super::changed::{below_top, changed_since};
 use super::check::{Check, CheckEnd};
 use super::checked::{Before, Checked, Onlooker, check};
-use super::commit::{self, StoryCommit};
+use super::commit::{self, Content, StoryCommit};
 use super::left_out;
 use super::marker::Marker;
 use super::nested;
@@ -221,7 +221,11 @@ pub fn settle(
     let limit = commit_limit(place.config.verify.timeout.limit(), report.time_left);
     let watch = Watch { limit, stop: onlooker.stop };
     let staged_at = Instant::now();
-    let made = match tick_and_commit(place, attempt, &files, &left_out, watch)? {
+    // Checks may have made files of their own.
+    let is_seen = checks.is_empty() && kept_out.is_empty() && status.nested.is_empty();
+    let seen = is_seen.then(|| everything_in(place, attempt, &status));
+    let content = Content { left_out, seen };
+    let made = match tick_and_commit(place, attempt, &files, &content, watch)? {
         Ok(made) => made,
         Err(outcome) => return Ok(outcome),
     };
@@ -239,6 +243,11 @@ pub fn settle(
     let done = Done { commit, files, checks, weakened, kept_out, hidden, findings, known };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
+}
+
+/// All that there is to commit, the tick included.
+fn everything_in(place: &Place<'_>, attempt: &Attempt, status: &Status) -> Vec<PathBuf> {
+    status.changed.iter().cloned().chain(below_top(place.repo, &attempt.plan)).collect()
 }
 
 /// Whether a commit holds all that is there: no repositories inside this one, and no progress that
@@ -275,7 +284,7 @@ fn tick_and_commit(
     place: &Place<'_>,
     attempt: &Attempt,
     files: &[PathBuf],
-    left_out: &[PathBuf],
+    content: &Content,
     watch: Watch<'_>,
 ) -> Result<Result<Ticked, Outcome>, SettleError> {
     let open = plan_now(place, attempt)?;
@@ -287,7 +296,7 @@ fn tick_and_commit(
     state::replace_users_soon(&attempt.plan, &ticked)?;
     fault::point("settle.ticked");
     let subject = own_commit::subject(attempt);
-    let wanted = StoryCommit { head: head.as_deref(), subject: &subject, left_out, watch };
+    let wanted = StoryCommit { head: head.as_deref(), subject: &subject, content, watch };
     let refusal = match commit::commit_all(place, wanted) {
         Ok(commit) => return Ok(Ok(Ticked { commit, plan: ticked })),
         Err(refusal) => refusal,
