@@ -134,28 +134,8 @@ impl Stage {
         }
         let settlement = match outcome {
             settle::Outcome::Done(done) => {
-                let commit: String = done.commit.unwrap_or_default().chars().take(8).collect();
-                let files = counted(done.files.len(), "file", "files");
-                self.view.line(format!("{} done: commit {commit}, {files}", attempt.story));
-                self.tell_findings("a check or a git hook", &done.findings);
-                if let Some(what) = done.weakened {
-                    self.view.line(format!("{}: look at the tests: {what}", attempt.story));
-                }
-                if !done.kept_out.is_empty() {
-                    self.view.warn(format!(
-                        "{} changed ignore rules; {} were ignored before and stay out of git, by \
-                         .git/info/exclude",
-                        attempt.story,
-                        named_files(&done.kept_out)
-                    ));
-                }
-                if !done.hidden.is_empty() {
-                    self.view.line(format!(
-                        "{}: its own new ignore rules keep new files out of the commit: {}",
-                        attempt.story,
-                        named_files(&done.hidden)
-                    ));
-                }
+                self.tell_done(&attempt.story, &done);
+                self.tell_of_added_hooks();
                 self.just_committed.set(done.known);
                 Settlement::Done
             }
@@ -167,6 +147,30 @@ impl Stage {
             },
         };
         Ok(Event::Settled(settlement))
+    }
+
+    fn tell_done(&self, story: &str, done: &settle::Done) {
+        let commit: String = done.commit.as_deref().unwrap_or_default().chars().take(8).collect();
+        let files = counted(done.files.len(), "file", "files");
+        self.view.line(format!("{story} done: commit {commit}, {files}"));
+        self.tell_findings("a check or a git hook", &done.findings);
+        if let Some(what) = &done.weakened {
+            self.view.line(format!("{story}: look at the tests: {what}"));
+        }
+        if !done.kept_out.is_empty() {
+            self.view.warn(format!(
+                "{story} changed ignore rules; {} were ignored before and stay out of git, by \
+                 .git/info/exclude",
+                named_files(&done.kept_out)
+            ));
+        }
+        if !done.hidden.is_empty() {
+            self.view.line(format!(
+                "{story}: its own new ignore rules keep new files out of the commit, and out of \
+                 later ones: {}; see .gitignore and .git/info/exclude",
+                named_files(&done.hidden)
+            ));
+        }
     }
 
     /// What a check needs that no attempt can bring.
@@ -210,6 +214,9 @@ impl Stage {
             self.note(&state::Event::RolledBack { to, saved_as, why: headline.clone() });
             // The plan may be a file of the tree that went back as well.
             settle::repair_plan(&place, &attempt)?;
+        }
+        if self.config.rollback.on != RollbackOn::Never {
+            self.take_out_added_hooks()?;
         }
         self.learn(&attempt, outcome, why)?;
         self.unlogged = logged_as(outcome).map(|status| (status, headline));

@@ -276,6 +276,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         closed: Vec::new(),
         is_handed_over: false,
         keepsake: Keepsake::default(),
+        added_hooks: Vec::new(),
         allowance: Allowance::default(),
         outcome: None,
         unlogged: None,

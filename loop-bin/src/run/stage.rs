@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -71,6 +72,8 @@ pub(crate) struct Stage {
     pub(crate) is_handed_over: bool,
     /// What was in our folder before the agent was started.
     pub(super) keepsake: Keepsake,
+    /// Git hooks that it added.
+    pub(super) added_hooks: Vec<PathBuf>,
     /// What the agent may take at most.
     pub(crate) allowance: Allowance,
     /// How the attempt under way ended, once it was taken back.

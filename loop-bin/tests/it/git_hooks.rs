@@ -81,3 +81,33 @@ fn a_daemon_that_one_leaves_does_not_hold_us_up() {
     stage.run(&[]).ended(0);
     assert!(begun.elapsed().as_secs() < 60);
 }
+
+/// What an agent does to add a hook with this body.
+fn adds(body: &str) -> String {
+    format!(
+        "cat >/dev/null; echo new >new.txt; printf '#!/bin/sh\\n{body}\\n' >.git/hooks/pre-commit; \
+         chmod +x .git/hooks/pre-commit"
+    )
+}
+
+#[test]
+fn one_that_a_failed_attempt_added_goes_with_it_and_is_kept() {
+    let stage = Stage::new("works", ONE);
+    let agent = format!(
+        "[ -e \"$AGENT_NOTES/twice\" ] && echo ok >ok.txt && exit; {}; touch \"$AGENT_NOTES/twice\"",
+        adds("exit 1")
+    );
+    let ran = stage.run(&["--agent", &agent]);
+    ran.ended(0).says("took out the git hook").says("it is kept as").says("US-001 done");
+    assert!(!stage.exists(".git/hooks/pre-commit"));
+    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    stage.is_clean();
+}
+
+#[test]
+fn one_that_a_story_added_stays_and_is_told() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["--agent", &adds("exit 0")]);
+    ran.ended(0).says("the agent added git hooks").says("pre-commit");
+    assert!(stage.exists(".git/hooks/pre-commit"));
+}

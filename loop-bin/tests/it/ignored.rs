@@ -198,7 +198,8 @@ fn new_files_that_a_story_hides_itself_are_told_and_journaled() {
                              echo new >new.rs"
         );
         let ran = stage.run(&["--agent", &agent]);
-        ran.ended(0).says(&format!("keep new files out of the commit: {named}\n"));
+        ran.ended(0)
+            .says(&format!("keep new files out of the commit, and out of later ones: {named};"));
         let journal = stage.read(".ralph/events.jsonl");
         let line = format!("\"event\":\"files_hidden\",\"files\":[\"{named}\"]");
         assert!(journal.contains(&line), "{hides}: {journal}");

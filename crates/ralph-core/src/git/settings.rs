@@ -94,6 +94,13 @@ impl Settings {
         }
         Ok(changes)
     }
+
+    /// Hooks that were made since.
+    pub fn added_hooks(&self, repo: &Repo) -> Vec<PathBuf> {
+        let is_known = |path: &PathBuf| self.hooks.iter().any(|hook| hook.path == *path);
+        let folder = repo.shared_git_dir().join(HOOKS);
+        hooks_in(&folder).filter(|path| !is_known(path)).collect()
+    }
 }
 
 impl Hook {
@@ -223,5 +230,6 @@ mod tests {
         }
         test.write(".git/hooks/post-merge", "#!/bin/sh\n");
         assert_eq!(settings.put_back().unwrap(), []);
+        assert_eq!(settings.added_hooks(&repo), [repo.git_dir().join("hooks/post-merge")]);
     }
 }
