@@ -2,9 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use super::diff::{Change, Content};
 use super::repo::Repo;
-use super::snapshot::SnapshotError;
+use super::restore::diff::{Change, Content};
+use super::snapshot::take::SnapshotError;
 
 /// Hands the bytes of each change, as git stores them, to `take`, in order.
 pub(super) fn read(

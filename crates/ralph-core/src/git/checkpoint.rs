@@ -2,15 +2,15 @@
 
 use std::io;
 
-use super::clean;
 use super::command::GitError;
 use super::just_committed::JustCommitted;
-use super::ledger::{self, CHECKPOINTS};
 use super::repo::Repo;
-use super::snapshot::{Snapshot, SnapshotError};
+use super::snapshot::clean;
+use super::snapshot::ledger::{self, CHECKPOINTS};
+use super::snapshot::take::{Snapshot, SnapshotError};
+use super::snapshot::target::Target;
 use super::stamp::stamp;
 use super::status::Status;
-use super::target::Target;
 use crate::fault;
 use crate::state::{self, StateDir};
 

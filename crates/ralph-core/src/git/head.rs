@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::command::GitError;
 use super::position::Position;
 use super::repo::Repo;
+use super::snapshot::target::Target;
 use super::status::Status;
-use super::target::Target;
 
 /// Branches that are not checked out, with their tips; none for one that is not there.
 type Tips = BTreeMap<String, Option<String>>;
@@ -112,7 +112,7 @@ fn branch_of(target: &Target, now: &Status) -> Option<String> {
 mod tests {
     use test_support::TestRepo;
 
-    use super::super::snapshot::Snapshot;
+    use super::super::snapshot::take::Snapshot;
     use super::*;
 
     #[test]

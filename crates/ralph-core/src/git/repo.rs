@@ -8,11 +8,11 @@ use std::path::{Component, Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::command::{Git, GitError};
-use super::flags::{self, Flags};
 use super::hooks::Hooks;
 use super::looks::Looks;
 use super::outputs;
 use super::position::Position;
+use super::snapshot::flags::{self, Flags};
 use crate::state::{PROJECT_MARKER, UNTOUCHED, is_in_use};
 
 /// A work tree and its git folder; in a linked worktree the git folder is that worktree's own.

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::brought::Brought;
-use super::changed::changed_since;
 use super::checkpoint::{Checkpoint, CheckpointError};
 use super::command::GitError;
-use super::hidden::are_rules_other;
-use super::nested::Inner;
-use super::own_rules::OwnRules;
+use super::ignore::hidden::are_rules_other;
+use super::ignore::own_rules::OwnRules;
 use super::repo::Repo;
-use super::restore::{RestoreError, Restored, SaveAs, restore};
-use super::restore_note::interrupted;
-use super::snapshot::Snapshot;
+use super::restore::changed::changed_since;
+use super::restore::nested::Inner;
+use super::restore::note::interrupted;
+use super::restore::procedure::{RestoreError, Restored, SaveAs, restore};
+use super::snapshot::take::Snapshot;
+use super::snapshot::target::Target;
 use super::stamp::stamp;
 use super::status::Status;
-use super::target::Target;
+use super::undo::brought::Brought;
 use crate::secrets::mask;
 use crate::state::{Id, Lock, LockError, StateDir};
 

@@ -1,0 +1,152 @@
+//! Writes a snapshot as one `git fast-import` stream: the record commit, then the snapshot itself.
+//!
+//! File contents are streamed from disk, so a snapshot needs no more memory than one buffer.
+
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::access::open_to_read;
+use super::inventory::{Inventory, Kind};
+use crate::git::restore::diff::{Change, Content};
+
+/// Our commits carry our own name: they are bookkeeping, not the user's work.
+const COMMITTER: &str = "Ralph <ralph@localhost>";
+
+/// Marks by which the stream refers to its own commits.
+const RECORD: u32 = 1;
+const SNAPSHOT: u32 = 2;
+
+/// What goes into a stream.
+pub(in crate::git) struct Import<'a> {
+    /// The ref to write.
+    pub(in crate::git) name: &'a str,
+    /// The snapshot's message.
+    pub(in crate::git) message: &'a str,
+    /// The top of the work tree.
+    pub(in crate::git) top: &'a Path,
+    /// The commit that is checked out.
+    pub(in crate::git) head: Option<&'a str>,
+    /// Further commits that must stay reachable.
+    pub(in crate::git) keep: &'a [String],
+    /// The files to lay over HEAD's tree.
+    pub(in crate::git) files: &'a Inventory,
+    /// What to lay over it besides: contents that git has already.
+    pub(in crate::git) stored: &'a [Change],
+    /// Files of the record commit.
+    pub(in crate::git) record: Vec<(&'static str, Vec<u8>)>,
+    /// Objects to keep alive by way of the record commit.
+    pub(in crate::git) objects: &'a [String],
+}
+
+impl Import<'_> {
+    /// Writes the whole stream; git then prints the snapshot's commit id.
+    pub(in crate::git) fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(64 * 1024, out);
+        self.record_commit(&mut out)?;
+        self.snapshot_commit(&mut out)?;
+        write!(out, "get-mark :{SNAPSHOT}\ndone\n")?;
+        out.flush()
+    }
+
+    fn record_commit(&self, out: &mut impl Write) -> io::Result<()> {
+        self.begin(out, RECORD, "ralph: what belongs to the snapshot")?;
+        for (path, content) in &self.record {
+            writeln!(out, "M 100644 inline {path}")?;
+            data(out, content)?;
+        }
+        for object in self.objects {
+            writeln!(out, "M 100644 {object} staged/{object}")?;
+        }
+        Ok(())
+    }
+
+    fn snapshot_commit(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.head.is_none() {
+            // Otherwise the record commit, last on this ref, would become its first parent's tree.
+            write!(out, "reset {}\n\n", self.name)?;
+        }
+        self.begin(out, SNAPSHOT, self.message)?;
+        if let Some(head) = self.head {
+            writeln!(out, "from {head}")?;
+        }
+        for commit in self.keep {
+            writeln!(out, "merge {commit}")?;
+        }
+        writeln!(out, "merge :{RECORD}")?;
+        // Deletions first: a file may have become a folder, or a folder a file.
+        for (path, _) in self.files.iter().filter(|(_, entry)| entry.kind == Kind::Gone) {
+            write_path(out, "D ", path)?;
+        }
+        for (path, entry) in self.files.iter() {
+            match entry.kind {
+                Kind::Gone => {}
+                Kind::File { length } => {
+                    let executable = entry.mode & 0o100 != 0;
+                    let mode = if executable { "M 100755 inline " } else { "M 100644 inline " };
+                    write_path(out, mode, path)?;
+                    self.content(out, path, length)?;
+                }
+                Kind::Link => {
+                    write_path(out, "M 120000 inline ", path)?;
+                    let target = fs_err::read_link(self.top.join(path))?;
+                    data(out, target.as_os_str().as_bytes())?;
+                }
+            }
+        }
+        self.stored_changes(out)
+    }
+
+    fn stored_changes(&self, out: &mut impl Write) -> io::Result<()> {
+        for change in self.stored.iter().filter(|change| change.to == Content::Absent) {
+            write_path(out, "D ", &change.path)?;
+        }
+        for change in self.stored {
+            let (mode, object) = match &change.to {
+                Content::File { object, executable: true } => ("100755", object),
+                Content::File { object, .. } => ("100644", object),
+                Content::Link { object } => ("120000", object),
+                Content::Absent | Content::Submodule => continue,
+            };
+            write_path(out, &format!("M {mode} {object} "), &change.path)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&self, out: &mut impl Write, mark: u32, message: &str) -> io::Result<()> {
+        let seconds = jiff::Timestamp::now().as_second();
+        write!(out, "commit {}\nmark :{mark}\ncommitter {COMMITTER} {seconds} +0000\n", self.name)?;
+        data(out, message.as_bytes())
+    }
+
+    /// A file that is being written to while we read it must not derail the stream.
+    fn content(&self, out: &mut impl Write, path: &Path, length: u64) -> io::Result<()> {
+        let full = self.top.join(path);
+        writeln!(out, "data {length}")?;
+        let copied = io::copy(&mut open_to_read(&full)?.take(length), out)?;
+        if copied != length {
+            let message = format!("{} shrank while it was being saved", full.display());
+            return Err(io::Error::other(message));
+        }
+        out.write_all(b"\n")
+    }
+}
+
+fn data(out: &mut impl Write, content: &[u8]) -> io::Result<()> {
+    writeln!(out, "data {}", content.len())?;
+    out.write_all(content)?;
+    out.write_all(b"\n")
+}
+
+/// Always quoted: a name may begin with a quote or hold a newline.
+fn write_path(out: &mut impl Write, before: &str, path: &Path) -> io::Result<()> {
+    write!(out, "{before}\"")?;
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => out.write_all(&[b'\\', *byte])?,
+            b'\n' => out.write_all(b"\\n")?,
+            other => out.write_all(&[*other])?,
+        }
+    }
+    out.write_all(b"\"\n")
+}

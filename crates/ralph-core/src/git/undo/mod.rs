@@ -1,0 +1,7 @@
+//! What people can bring back by `ralph-loop undo`, besides what a rollback discarded: drafts of a plan,
+//! and work of theirs that a run could not put back.
+
+pub(super) mod bring_back;
+pub(super) mod brought;
+pub(super) mod draft;
+pub(super) mod unreturned;
