@@ -277,7 +277,8 @@ fn worked(state: &mut State, end: WorkEnd) -> Action {
         WorkEnd::Quota(reset) => {
             // It was the service's fault, so neither attempt nor iteration is lost.
             state.counters.iteration = state.counters.iteration.saturating_sub(1);
-            let why = "the usage limit of the agent's service was reached";
+            let why =
+                "the agent's service refused: its usage limit is reached, or it is out of order";
             let then = match state.limits.wait_for_quota {
                 true => Pending::Quota(reset),
                 false => Pending::End(Finish::Budget(why.into())),

@@ -1,4 +1,4 @@
-//! Messages of the client's about a usage limit. Their wording changes with every release, so they are
+//! Messages of the client's about a usage limit, or about a service that is out of order. Their wording changes with every release, so they are
 //! recognised by how they begin, and only as the last line of what was said: test output and code
 //! speak of rate limits as well. When the limit is reset is read by the loop, which waits for it.
 
@@ -23,6 +23,20 @@ const PERIODS: [&str; 11] = [
 
 /// What an error of the service speaks of when it is a limit.
 const CAUSES: [&str; 5] = ["429", "rate limit", "rate_limit", "usage limit", "quota"];
+
+/// What it speaks of when the service is out of order: that is nobody's fault either, and passes.
+const OUTAGES: [&str; 10] = [
+    "overloaded",
+    "500",
+    "502",
+    "503",
+    "504",
+    "529",
+    "connection",
+    "fetch failed",
+    "timed out",
+    "server error",
+];
 
 /// How a sentence goes on behind `limit` or `limit reached`, and of what another one behind it speaks.
 const CONTINUATIONS: [&str; 5] = ["for", "resets", "until", "try", "please"];
@@ -86,7 +100,7 @@ fn goes_on(line: &str) -> bool {
 
 fn is_limit(line: &str) -> bool {
     if line.starts_with("api error") {
-        return CAUSES.iter().any(|cause| line.contains(cause));
+        return CAUSES.iter().chain(&OUTAGES).any(|cause| line.contains(cause));
     }
     let spoken_to = OPENINGS.iter().any(|opening| line.starts_with(opening));
     // `You've hit your stride` is none.
@@ -133,13 +147,25 @@ mod tests {
     }
 
     #[test]
+    fn a_service_that_is_out_of_order_is_waited_for_as_well() {
+        for text in [
+            "API Error: Connection error.",
+            "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+            "API Error: 500 Internal server error",
+            "API Error: Request timed out.",
+        ] {
+            assert!(message_at_the_end(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
     fn other_failures_are_none() {
         for text in [
             "",
             "error: limit must be positive",
             "tests failed",
             "no such file",
-            "API Error: Connection refused",
+            "API Error: 400 the prompt is malformed",
             "You've hit your stride",
         ] {
             assert_eq!(message_at_the_end(text), None, "{text}");

@@ -82,7 +82,8 @@ impl Run {
         matches!(reason, Some("budget_exhausted" | "error_max_budget_usd"))
     }
 
-    /// The usage limit that ended it, if one did; with its reset in Unix seconds, where told.
+    /// The usage limit or the outage of the service that ended it, if one did; with the reset in Unix
+    /// seconds, where told.
     pub(crate) fn usage_limit(&self) -> Option<Option<i64>> {
         let failed = self.exit_code() != Some(0);
         let now = Timestamp::now();
@@ -94,7 +95,7 @@ impl Run {
                     None | Some("api_error" | "blocking_limit" | "error_during_execution")
                 );
                 let told = usage_limit::detect(&verdict.text, now).filter(|_| is_services);
-                let refused = matches!(verdict.api_status, Some(429 | 529)).then_some(None);
+                let refused = matches!(verdict.api_status, Some(429 | 500..=599)).then_some(None);
                 self.seen.rejected.or(told).or(refused)
             }
             Some(verdict) => self.limit_alone(&verdict.text, now),

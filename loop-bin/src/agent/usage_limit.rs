@@ -6,6 +6,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use ralph_core::usage_limit;
 
+/// A reset that passed so lately is not tomorrow's: the message is older than the limit's end.
+const JUST_NOW: SignedDuration = SignedDuration::from_mins(10);
+
 /// Whether the last line of a text is a client's message about a usage limit; with the time of its
 /// reset in Unix seconds, if it can be read.
 pub(super) fn detect(text: &str, now: Timestamp) -> Option<Option<i64>> {
@@ -56,7 +59,7 @@ fn clock(text: &str, now: Timestamp) -> Option<i64> {
     let today = now.to_zoned(zone);
     let at = |day: &Zoned| day.with().time(time).build().ok().map(|at| at.timestamp());
     match at(&today)? {
-        at if at > now => Some(at.as_second()),
+        at if at > now - JUST_NOW => Some(at.as_second()),
         passed => Some(passed.checked_add(SignedDuration::from_hours(24)).ok()?.as_second()),
     }
 }
@@ -101,6 +104,10 @@ mod tests {
         check(
             "You\u{2019}ve hit your usage limit. Try again in 5 minutes.",
             Some(Some("2026-11-15T12:05:00Z")),
+        );
+        check(
+            "5-hour limit reached \u{2219} resets 11:55am (UTC)",
+            Some(Some("2026-11-15T11:55:00Z")),
         );
         check("I ran the tests.\n\nClaude usage limit reached.\n\n", Some(None));
         check("[API Error: You have exhausted your daily quota]", Some(None));

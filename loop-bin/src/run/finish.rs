@@ -21,8 +21,11 @@ use crate::terminal::{clock, counted};
 const PULSE: Duration = Duration::from_millis(50);
 
 /// How long we wait where the service did not say, for the first time and at most.
-const FIRST_PAUSE: u64 = 60;
-const LONGEST_PAUSE: u64 = 1800;
+const FIRST_PAUSE: i64 = 60;
+pub(super) const LONGEST_PAUSE: i64 = 1800;
+
+/// So often in a row the word of the service about its reset is taken for true.
+const BELIEVED: u32 = 2;
 
 impl Stage {
     /// Waits until the usage limit is reset. The time is counted by a clock that nobody sets; the
@@ -30,17 +33,22 @@ impl Stage {
     pub(super) fn wait(&mut self, reset: Option<i64>) -> Event {
         let now = || Timestamp::now().as_second();
         let pause = pause(reset, now(), self.quota_streak);
-        let reset = reset.filter(|reset| *reset > now());
+        let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
+        let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
         // No longer than the run may take; then the choice of the next story ends it.
         let left = self.config.limits.max_duration.limit();
         let left = left.map(|limit| limit.saturating_sub(self.elapsed()));
         let until = Instant::now() + left.map_or(pause, |left| pause.min(left));
-        self.view.line(format!("the usage limit is reached; waiting for {}", clock(pause)));
+        let why = match reset {
+            Some(_) => "the usage limit is reached",
+            None => "the agent's service refuses for now",
+        };
+        self.view.line(format!("{why}; waiting for {}", clock(pause)));
         while let left @ 1.. = until.saturating_duration_since(Instant::now()).as_millis() {
             if let Some(signal) = self.interrupts.signal() {
                 return Event::Signalled(signal);
             }
-            if reset.is_some_and(|reset| now() > reset) {
+            if reset.is_some_and(|reset| now() >= reset) {
                 break;
             }
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(u64::MAX));
@@ -224,22 +232,20 @@ pub(super) fn receipt(spent: Spent) -> String {
     text
 }
 
-/// Up to the stated reset and a second more; where none is stated, or it has passed without
+/// Up to the stated reset and a second more; where none is stated, or it comes and goes without
 /// effect, a pause that grows.
 fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
-    let stated = reset
-        .and_then(|reset| u64::try_from(reset.saturating_sub(now)).ok())
-        .map(|left| left.saturating_add(1));
-    let grown =
-        FIRST_PAUSE.saturating_mul(1 << streak.saturating_sub(1).min(10)).min(LONGEST_PAUSE);
-    let seconds = match stated {
+    let grown = FIRST_PAUSE.saturating_mul(1 << streak.saturating_sub(1).min(10));
+    let grown = grown.min(LONGEST_PAUSE);
+    let seconds = match reset.map(|reset| reset.saturating_sub(now).saturating_add(1)) {
         // The clock was set back just now: nobody would have begun to wait for that.
-        Some(left) if left > LONGEST_WAIT.as_secs() => grown,
-        Some(left) if left > 1 || streak <= 1 => left,
-        None if reset.is_some() && streak <= 1 => 1,
-        _ => grown,
+        Some(left) if u64::try_from(left).is_ok_and(|left| left > LONGEST_WAIT.as_secs()) => grown,
+        Some(left) if streak <= 1 => left.max(1),
+        Some(left) if left > 1 && streak <= BELIEVED => left,
+        Some(left) => left.max(grown),
+        None => grown,
     };
-    Duration::from_secs(seconds)
+    Duration::from_secs(seconds.unsigned_abs())
 }
 
 #[cfg(test)]
@@ -250,7 +256,9 @@ mod tests {
     fn a_wait_ends_at_the_reset_or_grows() {
         for (reset, streak, seconds) in [
             (Some(1_090), 1, 91),
-            (Some(1_090), 5, 91),
+            (Some(1_090), 2, 91),
+            (Some(1_001), 3, 240),
+            (Some(9_000), 5, 8_001),
             (Some(900), 1, 1),
             (Some(900), 2, 120),
             (None, 1, 60),

@@ -6,14 +6,16 @@ use jiff::Timestamp;
 use ralph_core::settle::{self, Claim, ClaimStatus};
 
 use super::allowance::Owner;
+use super::finish::LONGEST_PAUSE;
 use super::heard::FailedRun;
 use super::stage::Stage;
 use crate::agent::{Run, RunEnd};
 use crate::step::WorkEnd;
 use crate::terminal::seconds;
 
-/// How often in a row a usage limit is waited for that names no reset, or one that has passed: with
-/// pauses that grow to half an hour, this is longer than the five hours of the usual limit.
+/// How often in a row a usage limit is waited for that names no reset, or one that comes and goes
+/// without effect: with pauses that grow to half an hour, this is longer than the five hours of the
+/// usual limit.
 const MOST_BLIND_WAITS: u32 = 16;
 
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
@@ -49,7 +51,7 @@ impl Stage {
                 Some(why) => WorkEnd::Spent(why),
                 None if is_in_vain(reset, Timestamp::now(), self.quota_streak) => {
                     WorkEnd::Failed(format!(
-                        "the agent reports a usage limit, and {MOST_BLIND_WAITS} waits did not end it"
+                        "the agent's service refused, and {MOST_BLIND_WAITS} waits did not change that"
                     ))
                 }
                 None => WorkEnd::Quota(reset),
@@ -113,7 +115,8 @@ impl Stage {
 
 /// Whether one more wait would be as blind as all those before it, and they were enough.
 fn is_in_vain(reset: Option<i64>, now: Timestamp, waits: u32) -> bool {
-    waits >= MOST_BLIND_WAITS && reset.is_none_or(|reset| reset <= now.as_second())
+    let is_near = |reset: i64| reset.saturating_sub(now.as_second()) <= LONGEST_PAUSE;
+    waits >= MOST_BLIND_WAITS && reset.is_none_or(is_near)
 }
 
 /// What may be spent on a story, or on the whole run, is spent.
@@ -166,7 +169,9 @@ mod tests {
             (None, MOST_BLIND_WAITS - 1, false),
             (None, MOST_BLIND_WAITS, true),
             (Some(900), MOST_BLIND_WAITS, true),
-            (Some(1_100), MOST_BLIND_WAITS + 9, false),
+            (Some(1_001), MOST_BLIND_WAITS - 1, false),
+            (Some(1_001), MOST_BLIND_WAITS, true),
+            (Some(9_000), MOST_BLIND_WAITS + 9, false),
         ] {
             assert_eq!(is_in_vain(reset, now, waits), in_vain, "{reset:?} {waits}");
         }

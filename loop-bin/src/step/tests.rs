@@ -240,7 +240,7 @@ fn scripts_skip_and_stop() {
 
 #[test]
 fn a_usage_limit_costs_neither_attempt_nor_iteration() {
-    let why = "the usage limit of the agent's service was reached";
+    let why = "the agent's service refused: its usage limit is reached, or it is out of order";
     let end = WorkEnd::Quota(Some(99));
     let mut path = one_iteration(end.clone(), Action::RollBack(Outcome::Quota, why.into()));
     path.push((Event::RolledBack { changed: true }, Action::RunPostIteration(Outcome::Quota)));
