@@ -29,7 +29,7 @@ pub(super) fn settle(
     let failed = Failed { verdict, done: Done::NoCheckpoint, log: log.as_str() };
     // Asked first: by the time the run is weighed, other runs may have been.
     let begun_at = begun_at(call);
-    let settled = record_failure(state, &format!("$ {}\n{output}", command.replace('\n', " ")))
+    let settled = record_failure(state, &told_later(command, output, verdict))
         .map_err(Failure::from)
         .and_then(|()| settle_attempt(call, verdict, begun_at));
     let decision = match settled {
@@ -46,6 +46,17 @@ pub(super) fn settle(
         }
     };
     Ok(decision)
+}
+
+/// What the next attempt is told. Only the beginning of it is kept, and runners name what failed at
+/// the end.
+fn told_later(command: &str, output: &str, verdict: &Verdict) -> String {
+    let command = command.replace('\n', " ");
+    let names: Vec<&str> = verdict.failing.iter().map(|test| test.name.as_str()).collect();
+    match names.as_slice() {
+        [] => format!("$ {command}\n{output}"),
+        names => format!("$ {command}\nfailing: {}\n{output}", names.join(", ")),
+    }
 }
 
 /// What became of the attempt; none if the checkpoint is not this session's.

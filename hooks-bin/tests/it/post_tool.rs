@@ -137,7 +137,7 @@ fn output_that_was_cut_is_read_from_its_file() {
     assert!(answer.unwrap()["reason"].as_str().unwrap().contains("test_login"));
     assert_eq!(without_state(&test), before);
     let log = fs_err::read_to_string(test.root().join(".ralph/failure-context.log")).unwrap();
-    assert!(log.starts_with("=== Test Failure "), "{log}");
+    assert!(log.starts_with("=== Test Failure ") && log.contains("test_login"), "{log}");
 }
 
 #[test]

@@ -360,7 +360,7 @@ pub(super) fn why_not(outcome: &settle::Outcome) -> String {
         settle::Outcome::Done(_) => String::new(),
         settle::Outcome::NothingChanged => "the agent changed nothing".to_owned(),
         settle::Outcome::CheckFailed(checks) => match checks.last() {
-            Some(check) => format!("`{}` {}\n{}", check.name(), check.verdict(), check.output),
+            Some(check) => format!("`{}` {}\n{}", check.name(), check.verdict(), check.excerpt()),
             None => "a check failed".to_owned(),
         },
         settle::Outcome::TestsWeakened(what) => format!("the tests were weakened: {what}"),

@@ -278,3 +278,13 @@ fn edits_between_two_stories_come_back_though_the_next_agent_only_took_them_out(
         assert_eq!(both, ("edited\n".to_owned(), "edited\n".to_owned()), "{end}");
     }
 }
+
+#[test]
+fn the_end_of_a_long_check_reaches_the_next_prompt() {
+    let stage = Stage::new("works", ONE);
+    let check = "seq 300; echo 'left: 3, right: 4'; exit 101";
+    let agent = "cat >\"$AGENT_NOTES/prompt\"; date +%N >x.txt";
+    stage.run(&["--agent", agent, "--verify", check, "--attempts", "2"]).ended(1);
+    let prompt = stage.note("prompt");
+    assert!(prompt.contains("left: 3, right: 4") && prompt.contains("lines left out"), "{prompt}");
+}

@@ -10,6 +10,11 @@ use camino::Utf8Path;
 use crate::supervised;
 pub use crate::supervised::CheckEnd;
 
+/// What of a long output is told: a little of the beginning, and the end, where runners say what
+/// failed. Together they are less than a failure's record holds.
+const FIRST_LINES: usize = 15;
+const LAST_LINES: usize = 75;
+
 /// One check that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -30,6 +35,19 @@ impl Check {
     /// The command on one line, for messages.
     pub fn name(&self) -> String {
         one_line(&self.command)
+    }
+
+    /// What it printed, short enough to be told as a whole.
+    pub fn excerpt(&self) -> String {
+        let lines: Vec<&str> = self.output.lines().collect();
+        let left_out = lines.len().saturating_sub(FIRST_LINES + LAST_LINES);
+        if left_out == 0 {
+            return self.output.clone();
+        }
+        let first = lines.iter().take(FIRST_LINES).copied();
+        let last = lines.iter().skip(FIRST_LINES + left_out).copied();
+        let gap = format!("[{left_out} lines left out]");
+        first.chain([gap.as_str()]).chain(last).map(|line| format!("{line}\n")).collect()
     }
 
     /// What became of it, in a few words.
@@ -206,6 +224,20 @@ mod tests {
         let begun = Instant::now();
         assert!(check("sleep 60 & echo done", None, false).passed());
         assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn of_many_lines_the_first_and_the_last_are_told() {
+        let output = |lines: usize| (1..=lines).map(|n| format!("{n}\n")).collect::<String>();
+        let told = |lines: usize| {
+            let end = CheckEnd::Exited(Some(1));
+            Check { command: "x".into(), end, output: output(lines) }.excerpt()
+        };
+        assert_eq!(told(90), output(90));
+        let long = told(300);
+        assert!(long.starts_with("1\n2\n") && long.ends_with("\n299\n300\n"), "{long}");
+        assert!(long.contains("\n15\n[210 lines left out]\n226\n"), "{long}");
+        assert_eq!(long.lines().count(), 91);
     }
 
     #[test]
