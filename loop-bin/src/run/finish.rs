@@ -36,14 +36,16 @@ impl Stage {
         let left = left.map(|limit| limit.saturating_sub(self.elapsed()));
         let until = Instant::now() + left.map_or(pause, |left| pause.min(left));
         self.view.line(format!("the usage limit is reached; waiting for {}", clock(pause)));
-        while let left @ 1.. = until.saturating_duration_since(Instant::now()).as_millis() {
+        // To the last instant: with a moment left the choice would start the agent once more.
+        while let Some(left) =
+            until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        {
             if let Some(signal) = self.interrupts.signal() {
                 return Event::Signalled(signal);
             }
             if reset.is_some_and(|reset| now() > reset) {
                 break;
             }
-            let left = Duration::from_millis(u64::try_from(left).unwrap_or(u64::MAX));
             self.view.waiting(&format!("usage limit; going on in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
