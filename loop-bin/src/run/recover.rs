@@ -230,7 +230,8 @@ impl Stage {
         if let Some(restored) = self.take_back(&attempt, is_changed, why)? {
             let id = restored.saved.id();
             self.view.line(format!(
-                "took back an attempt at {} that was under way; `ralph-loop undo {id}` brings it back",
+                "took back an attempt at {} that was under way; what you changed since is in it as \
+                 well; `ralph-loop undo {id}` brings it back",
                 attempt.story
             ));
             self.tell_left_alone(&restored.left_alone);

@@ -101,7 +101,7 @@ fn without_a_move_the_tree_is_taken_back_and_the_way_back_is_named() {
     stage.repo.write("mine.txt", "mine\n");
     stage.run(&["--dry-run"]).ended(0).says("Left      an attempt at US-001 was interrupted");
     let ran = stage.run(&[]);
-    ran.ended(0);
+    ran.ended(0).says("what you changed since is in it as well; `ralph-loop undo 2");
     let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
     stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+mine").says("+half");
 }
