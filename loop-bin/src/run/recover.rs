@@ -99,10 +99,10 @@ impl Stage {
             }
             Recovered::Undone { story, findings, is_changed } => {
                 let then = match is_changed {
-                    false => "doing it again",
-                    true => "files were changed since, so it is not",
+                    false => "its work is as it was, so it is checked and committed once more",
+                    true => "files were changed since, so it is not committed as it is",
                 };
-                self.view.line(format!("{story} was being committed; {then}"));
+                self.view.line(format!("{story} was being committed when a run was ended; {then}"));
                 self.tell_findings("somebody", findings);
             }
         }

@@ -146,12 +146,28 @@ fn what_was_written_after_an_interrupted_commit_is_not_committed() {
         assert_eq!(killed.status.code(), None);
         stage.repo.write("mine.txt", "mine\n");
         let ran = stage.run(&[]);
-        ran.ended(0).says("US-001 was being committed; files were changed since, so it is not");
+        ran.ended(0)
+            .says("US-001 was being committed when a run was ended; files were changed since");
         let files = stage.repo.git(["show", "--format=%s", "--name-only"]);
         assert!(files.contains("feat(US-001)") && !files.contains("mine.txt"), "{files}");
         let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
         stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+mine");
     }
+}
+
+/// Also where the work is that files are gone: nothing is deleted a second time.
+#[test]
+fn an_interrupted_commit_of_work_that_is_as_it_was_is_told_as_such_and_made() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("old.txt", "old\n");
+    stage.repo.commit_all("the plan");
+    let mut command = stage.command(&["--agent", "rm old.txt"]);
+    let killed = command.env("RALPH_INTERNAL__FAULT", "settle.ticked").output().unwrap();
+    assert_eq!(killed.status.code(), None);
+    let ran = stage.run(&[]);
+    ran.ended(0).says("its work is as it was, so it is checked and committed once more");
+    assert_eq!(stage.subjects().first().unwrap(), "feat(US-001): First");
+    assert!(stage.discarded() == 0 && !stage.exists("old.txt"), "{}", ran.out);
 }
 
 #[test]
