@@ -87,6 +87,7 @@ impl Stage {
     /// What was being committed is, and any other attempt is taken back. Tells whether its story is
     /// done.
     fn finish_or_undo(&mut self, killed: Option<&str>) -> Result<bool, Failure> {
+        self.find_checkpoint_again()?;
         let journal = self.journal();
         let recovered = settle::recover(&self.place(&journal))?;
         match &recovered {
@@ -115,6 +116,17 @@ impl Stage {
                 Ok(matches!(other, Recovered::Finished { .. }))
             }
         }
+    }
+
+    /// Without its checkpoint an attempt could be neither judged nor taken back.
+    pub(super) fn find_checkpoint_again(&self) -> Result<(), Failure> {
+        if let Some(story) = settle::find_checkpoint_again(&self.repo, self.state())? {
+            let path = self.state().checkpoint();
+            self.view.warn(format!(
+                "{path} was removed or damaged; found again by what is known of the attempt at {story}"
+            ));
+        }
+        Ok(())
     }
 
     fn go_on_from(&mut self, before: Record) {

@@ -155,6 +155,39 @@ fn what_was_written_after_an_interrupted_commit_is_not_committed() {
     }
 }
 
+#[test]
+fn a_checkpoint_that_was_damaged_or_removed_is_found_again_and_nothing_is_lost() {
+    for act in ["damaged", "removed", "removed with its refs"] {
+        let mut stage = Stage::new("hangs", ONE);
+        stage.repo.commit_all("the plan");
+        kill_at_work(&mut stage, &[]);
+        match act {
+            "damaged" => stage.repo.write(".ralph/.checkpoint", b"rubbish \xff\n"),
+            _ => stage.repo.remove(".ralph/.checkpoint"),
+        }
+        if act == "removed with its refs" {
+            fs_err::remove_dir_all(stage.repo.root().join(".git/refs/ralph")).unwrap();
+            stage.repo.remove(".git/ralph-saved");
+        }
+        let ran = stage.run(&[]);
+        ran.ended(0).says(".checkpoint was removed or damaged; found again").says("US-001 done");
+        assert_eq!((stage.discarded(), stage.exists("half.txt")), (1, false), "{act}");
+        let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
+        stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+half");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_the_agent_damages_keeps_no_attempt_from_being_taken_back() {
+    for act in ["rm .ralph/.checkpoint", "echo rubbish >.ralph/.checkpoint"] {
+        let stage = Stage::new("works", ONE);
+        let agent = format!("echo half >half.txt; {act}; exit 1");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "2"]);
+        ran.ended(1).says("found again").says("US-001 is set aside: 2 attempts were in vain");
+        assert_eq!((stage.discarded(), stage.exists("half.txt")), (2, false), "{act}");
+    }
+}
+
 /// Also where the work is that files are gone: nothing is deleted a second time.
 #[test]
 fn an_interrupted_commit_of_work_that_is_as_it_was_is_told_as_such_and_made() {

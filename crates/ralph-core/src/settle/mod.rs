@@ -60,7 +60,9 @@ mod scope;
 mod steering;
 mod uncovered;
 
-pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
+pub use attempt::{
+    Attempt, begin, begin_after, end, find_checkpoint_again, forget, progress_path, resume,
+};
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, finds_in_project, one_line, run_checks};
 pub use checked::Onlooker;
