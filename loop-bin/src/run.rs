@@ -16,6 +16,7 @@ mod put_back;
 mod record;
 mod recover;
 mod refuge;
+mod scripted;
 mod scripts;
 mod session;
 mod settings;

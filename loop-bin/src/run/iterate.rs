@@ -76,6 +76,8 @@ impl Stage {
             attempt.failures = state.attempts();
             attempt.save(self.state())?;
         }
+        // The checkpoint holds it from now on.
+        self.scripted.set(None);
         self.view.line(format!("iteration {iteration}: {story} {}", found.title));
         self.attempt = Some(attempt);
         self.report = Report::default();

@@ -273,6 +273,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         report: Report::default(),
         whole_session: None,
         just_committed: Cell::new(None),
+        scripted: Cell::new(None),
         closed: Vec::new(),
         is_handed_over: false,
         keepsake: Keepsake::default(),
@@ -339,7 +340,8 @@ impl Stage {
         let status = Status::read(&self.repo)?;
         self.refuse_what_cannot_be_kept_aside(&status)?;
         self.leave_out(&status)?;
-        if self.dirty_files()?.is_empty() {
+        let dirty = self.dirty_files()?;
+        if dirty.is_empty() || self.goes_on_with(&dirty) {
             return Ok(());
         }
         let interrupted = self.aside.is_some();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
+use jiff::Timestamp;
 use ralph_core::config::{Mode, RollbackOn};
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Onlooker, Outcome, Recovered, Report};
@@ -10,6 +11,7 @@ use ralph_core::state;
 
 use super::record::Record;
 use super::refuge;
+use super::scripted::Scripted;
 use super::stage::{Abandoned, Stage};
 use super::uncounted;
 use crate::agent;
@@ -63,9 +65,12 @@ impl Stage {
         }
         let killed = before.as_ref().map(|before| before.run.clone());
         let goes_on = before.as_ref().is_some_and(|before| self.is_of_this_mode(before));
+        let scripted = before.as_ref().and_then(|before| before.scripted).filter(|_| !was_working);
+        let was_about_to = scripted.is_some_and(|scripted| scripted.is_before_iteration);
         if let Some(before) = before {
             self.aside.clone_from(&before.aside);
             if goes_on {
+                self.scripted.set(scripted);
                 self.go_on_from(before);
             }
         }
@@ -79,7 +84,7 @@ impl Stage {
             false => self.finish_or_undo(killed.as_deref()),
         }?;
         if goes_on {
-            self.count_on(was_working && !is_done);
+            self.count_on(was_about_to || was_working && !is_done);
         }
         Ok(())
     }
@@ -235,6 +240,10 @@ impl Stage {
             let why = "the settings say that no attempt is taken back";
             self.abandoned = Some(Abandoned { story: attempt.story, why });
             return Ok(settle::end(self.state())?);
+        }
+        if git::Checkpoint::load(self.state())?.is_some_and(|found| found.has_uncommitted()) {
+            // What a script left before the attempt comes back with its checkpoint.
+            self.scripted.set(Some(Scripted::until_now(Timestamp::now().as_second())));
         }
         let changed = settle::changed_files(&self.place(&journal), &attempt)?;
         // Commits that change no file of the user's are no less the attempt's.

@@ -19,6 +19,7 @@ use super::draft::Draft;
 use super::heard::OURS;
 use super::keepsake::Keepsake;
 use super::record::Record;
+use super::scripted::Scripted;
 use super::session::Closed;
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
@@ -68,6 +69,8 @@ pub(crate) struct Stage {
     pub(crate) closed: Vec<Closed>,
     /// The story that was committed just now, for as long as nothing else ran since.
     pub(crate) just_committed: Cell<Option<Box<JustCommitted>>>,
+    /// What scripts may have changed since the last story was begun.
+    pub(super) scripted: Cell<Option<Scripted>>,
     /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
     pub(crate) is_handed_over: bool,
     /// What was in our folder before the agent was started.
@@ -214,8 +217,18 @@ impl Stage {
             finish,
             aside: self.aside.clone(),
             planning: self.config.run.mode == Mode::Planning,
+            // At its end a run leaves what is there to the user, whose own work comes back then.
+            scripted: self
+                .scripted
+                .get()
+                .filter(|_| !matches!(action, Action::RunFinished(_) | Action::End(_))),
             ..Record::new()
         };
+        self.write_down(record);
+        fault::point("loop.step-saved");
+    }
+
+    pub(super) fn write_down(&self, record: Record) {
         // How long it took is only worth a write along with something else.
         let seen = Record { elapsed_s: 0.0, ..record.clone() };
         if self.saved.borrow().as_ref() == Some(&seen) {
@@ -227,7 +240,6 @@ impl Stage {
                 self.view.warn(format!("the run's state could not be written: {error}"));
             }
         }
-        fault::point("loop.step-saved");
     }
 
     /// The end of the run, for whoever started it.
