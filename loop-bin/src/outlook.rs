@@ -80,7 +80,7 @@ pub(crate) fn work_not_returned(project: &Project) -> Result<Vec<String>, Failur
     let told = |kept: Unreturned| {
         let Unreturned { id, name, files } = kept;
         format!(
-            "uncommitted work of yours did not come back, because the loop changed it as well: {}; \
+            "uncommitted work of yours did not come back, because the loop changed or removed it: {}; \
              `ralph-loop undo {id}` brings it back or tells what is in its way, and \
              `git update-ref -d {name}` forgets it",
             named_files(&files)

@@ -97,11 +97,12 @@ impl Stage {
         let recovered = settle::recover(&self.place(&journal))?;
         match &recovered {
             Recovered::Nothing => {}
-            Recovered::Finished { story, .. } => {
+            Recovered::Finished { story, taken_out, .. } => {
                 // Whoever was killed may have told of it already, and so it is counted.
                 let is_told = |run: &str| uncounted::is_told(self.state(), run, story);
                 self.counters.commits += u64::from(!killed.is_some_and(is_told));
                 self.view.line(format!("{story} was committed already; finished its bookkeeping"));
+                self.tell_taken_out(story, taken_out.as_deref());
             }
             Recovered::Undone { story, findings, is_changed } => {
                 let then = match is_changed {

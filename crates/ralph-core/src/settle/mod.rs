@@ -58,6 +58,7 @@ mod repaired_plan;
 mod repository;
 mod scope;
 mod steering;
+mod taken_out;
 mod uncovered;
 
 pub use attempt::{
@@ -81,3 +82,4 @@ pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_interrupted, repair_plan};
 pub use repository::refuse_replaced;
 pub use steering::steering_fingerprint;
+pub use taken_out::keep_taken_out;
