@@ -10,6 +10,7 @@ mod iterate;
 mod judge;
 mod keepsake;
 mod left_behind;
+mod left_out;
 mod planning;
 mod prepare;
 mod put_back;

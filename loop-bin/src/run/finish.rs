@@ -75,6 +75,7 @@ impl Stage {
         self.tell(script);
         Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
         fault::point("loop.finishing");
+        self.release_left_out();
         let dropped = if self.broke { Ok(()) } else { self.drop_handed_over() };
         self.tell(dropped);
         let cleaned = self.remove_stale_files();

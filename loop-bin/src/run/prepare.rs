@@ -19,6 +19,7 @@ use ralph_core::state::{self, StateDir};
 use super::Request;
 use super::allowance::Allowance;
 use super::keepsake::Keepsake;
+use super::left_out::LeftOut;
 use super::record::Record;
 use super::refuge;
 use super::stage::{Abandoned, Stage};
@@ -277,6 +278,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         closed: Vec::new(),
         is_handed_over: false,
         keepsake: Keepsake::default(),
+        left_out: LeftOut::default(),
         added_hooks: Vec::new(),
         allowance: Allowance::default(),
         outcome: None,

@@ -58,6 +58,7 @@ impl Stage {
         let is_aside = ended.as_ref().is_some_and(|ended| ended.aside.is_some());
         if before.is_some() || under_way || is_aside {
             self.put_back_refs("it was removed")?;
+            self.tell_of_left_out();
         }
         git::forget_removed(&self.repo)?;
         if git::finish_interrupted(&self.repo, self.state())? {

@@ -18,6 +18,7 @@ use super::allowance::Allowance;
 use super::draft::Draft;
 use super::heard::OURS;
 use super::keepsake::Keepsake;
+use super::left_out::LeftOut;
 use super::record::Record;
 use super::scripted::Scripted;
 use super::session::Closed;
@@ -75,6 +76,8 @@ pub(crate) struct Stage {
     pub(crate) is_handed_over: bool,
     /// What was in our folder before the agent was started.
     pub(super) keepsake: Keepsake,
+    /// What is uncommitted in our folders, and a copy of it.
+    pub(super) left_out: LeftOut,
     /// Git hooks that it added.
     pub(super) added_hooks: Vec<PathBuf>,
     /// What the agent may take at most.
@@ -175,7 +178,7 @@ impl Stage {
 
     /// What is uncommitted in our own folder and the client's is the user's, and does not become part
     /// of a commit; but for the plan, the progress and the lessons, which the loop writes.
-    pub(crate) fn leave_out(&self, status: &Status) -> Result<(), Failure> {
+    pub(crate) fn leave_out(&mut self, status: &Status) -> Result<(), Failure> {
         let lessons = self.state().guardrails();
         // The last entry of another plan's progress was written after the last commit.
         let is_progress = |path: &std::path::Path| {
@@ -189,6 +192,7 @@ impl Stage {
             self.repo.is_untouched(path) && !self.is_plans(path) && !is_written(path)
         });
         settle::leave_out(self.state(), left_out.iter().map(std::path::PathBuf::as_path))?;
+        self.left_out = LeftOut::of(&self.repo, left_out.clone());
         if !left_out.is_empty() {
             let files = named_files(&left_out);
             self.view.line(format!("uncommitted, and left out of every commit: {files}"));
