@@ -65,10 +65,10 @@ impl Scripts<'_> {
         vars: &[(&str, String)],
         each_line: &mut dyn FnMut(&str),
     ) -> io::Result<Ran> {
-        let path = self.folder().join(name);
-        if !self.is_enabled(name) || !path.is_file() {
+        if !self.has(name) {
             return Ok(Ran::No);
         }
+        let path = self.folder().join(name);
         if fs_err::metadata(&path)?.permissions().mode() & 0o111 == 0 {
             return Ok(Ran::NotExecutable(path));
         }
@@ -104,6 +104,11 @@ impl Scripts<'_> {
                 return Ok(if late { Ran::TimedOut } else { Ran::Interrupted });
             }
         }
+    }
+
+    /// Whether there is such a script, and it is not switched off.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.is_enabled(name) && self.folder().join(name).is_file()
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]

@@ -2,7 +2,7 @@
 //! `doctor` and `--dry-run`. Nothing is changed here.
 
 use ralph_core::config::{Config, RollbackOn};
-use ralph_core::git::{self, Repo, Unreturned};
+use ralph_core::git::{self, Repo, Status, Unreturned};
 use ralph_core::project::Project;
 use ralph_core::settle::{self, Attempt, Place, named_files};
 use ralph_core::state::{Journal, Lock};
@@ -37,6 +37,12 @@ pub(crate) fn look(project: &Project, config: &Config) -> Result<Outlook, Failur
                     and names the `ralph-loop undo` that brings the draft back";
         outlook.lines.push(what.to_owned());
     }
+    if !outlook.is_attempts && is_of_scripts(project)? {
+        outlook.is_attempts = true;
+        let what = "a run was killed while its scripts were at work: the next start goes on with \
+                    what they left uncommitted";
+        outlook.lines.push(what.to_owned());
+    }
     if let Some(name) = work_aside(project)? {
         let id = aside::id_of(&name);
         outlook.lines.push(format!(
@@ -45,6 +51,17 @@ pub(crate) fn look(project: &Project, config: &Config) -> Result<Outlook, Failur
         ));
     }
     Ok(outlook)
+}
+
+/// Whether something is uncommitted, and all of it was left by scripts of a run that was killed.
+fn is_of_scripts(project: &Project) -> Result<bool, Failure> {
+    let record = Record::load_or_tell(project.own_state())?.0;
+    let record = record.filter(|record| record.finish.is_none());
+    let Some(scripted) = record.and_then(|record| record.scripted) else { return Ok(false) };
+    let repo = Repo::open(project.root())?;
+    let mut changed = Status::read(&repo)?.changed;
+    changed.retain(|path| !repo.is_untouched(path));
+    Ok(!changed.is_empty() && scripted.covers(repo.top(), &changed))
 }
 
 /// The ref with uncommitted work of the user's that a run kept aside and never put back.
@@ -63,7 +80,7 @@ pub(crate) fn work_not_returned(project: &Project) -> Result<Vec<String>, Failur
     let told = |kept: Unreturned| {
         let Unreturned { id, name, files } = kept;
         format!(
-            "uncommitted work of yours did not come back, because the loop changed it as well: {}; \
+            "uncommitted work of yours did not come back, because the loop changed or removed it: {}; \
              `ralph-loop undo {id}` brings it back or tells what is in its way, and \
              `git update-ref -d {name}` forgets it",
             named_files(&files)

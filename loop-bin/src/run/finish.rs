@@ -44,14 +44,16 @@ impl Stage {
             None => "the agent's service refuses for now",
         };
         self.view.line(format!("{why}; waiting for {}", clock(pause)));
-        while let left @ 1.. = until.saturating_duration_since(Instant::now()).as_millis() {
+        // To the last instant: with a moment left the choice would start the agent once more.
+        while let Some(left) =
+            until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        {
             if let Some(signal) = self.interrupts.signal() {
                 return Event::Signalled(signal);
             }
             if reset.is_some_and(|reset| now() >= reset) {
                 break;
             }
-            let left = Duration::from_millis(u64::try_from(left).unwrap_or(u64::MAX));
             self.view.waiting(&format!("usage limit; going on in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
@@ -81,6 +83,7 @@ impl Stage {
         self.tell(script);
         Descendants::all().end(Duration::from_secs(2), &|| self.interrupts.count() > 1);
         fault::point("loop.finishing");
+        self.release_left_out();
         let dropped = if self.broke { Ok(()) } else { self.drop_handed_over() };
         self.tell(dropped);
         let cleaned = self.remove_stale_files();

@@ -76,6 +76,8 @@ impl Stage {
             attempt.failures = state.attempts();
             attempt.save(self.state())?;
         }
+        // The checkpoint holds it from now on.
+        self.scripted.set(None);
         self.view.line(format!("iteration {iteration}: {story} {}", found.title));
         self.attempt = Some(attempt);
         self.report = Report::default();
@@ -154,6 +156,7 @@ impl Stage {
         let files = counted(done.files.len(), "file", "files");
         self.view.line(format!("{story} done: commit {commit}, {files}"));
         self.tell_findings("a check or a git hook", &done.findings);
+        self.tell_taken_out(story, done.taken_out.as_deref());
         if let Some(what) = &done.weakened {
             self.view.line(format!("{story}: look at the tests: {what}"));
         }
@@ -169,6 +172,17 @@ impl Stage {
                 "{story}: its own new ignore rules keep new files out of the commit, and out of \
                  later ones: {}; see .gitignore and .git/info/exclude",
                 named_files(&done.hidden)
+            ));
+        }
+    }
+
+    /// Uncommitted work from before a story that its agent took out of the tree.
+    pub(super) fn tell_taken_out(&self, story: &str, kept: Option<&git::Unreturned>) {
+        if let Some(git::Unreturned { id, files, .. }) = kept {
+            self.view.warn(format!(
+                "{story} took out of the tree what was uncommitted before it: {}; `ralph-loop undo \
+                 {id}` brings it back",
+                named_files(files)
             ));
         }
     }
@@ -215,13 +229,26 @@ impl Stage {
             // The plan may be a file of the tree that went back as well.
             settle::repair_plan(&place, &attempt)?;
         }
-        if self.config.rollback.on != RollbackOn::Never {
-            self.take_out_added_hooks()?;
+        match self.config.rollback.on {
+            RollbackOn::Never => self.keep_taken_out(&attempt)?,
+            _ => self.take_out_added_hooks()?,
         }
         self.learn(&attempt, outcome, why)?;
         self.unlogged = logged_as(outcome).map(|status| (status, headline));
         self.outcome = Some(outcome);
         Ok(Event::RolledBack { changed: tried })
+    }
+
+    /// Without a rollback nothing brings it back, as after a commit.
+    fn keep_taken_out(&self, attempt: &Attempt) -> Result<(), Failure> {
+        let journal = self.journal();
+        let kept = settle::keep_taken_out(&self.place(&journal), attempt)?;
+        if let Some(git::Unreturned { name, files, .. }) = kept.as_deref() {
+            let files = files.iter().map(|file| file.display().to_string()).collect();
+            self.note(&state::Event::WorkNotReturned { kept_as: name.clone(), files });
+        }
+        self.tell_taken_out(&attempt.story, kept.as_deref());
+        Ok(())
     }
 
     /// What git was told to overlook may have changed though nothing else has, and so may rules.

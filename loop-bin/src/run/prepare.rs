@@ -19,6 +19,7 @@ use ralph_core::state::{self, StateDir};
 use super::Request;
 use super::allowance::Allowance;
 use super::keepsake::Keepsake;
+use super::left_out::LeftOut;
 use super::record::Record;
 use super::refuge;
 use super::stage::{Abandoned, Stage};
@@ -273,9 +274,11 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         report: Report::default(),
         whole_session: None,
         just_committed: Cell::new(None),
+        scripted: Cell::new(None),
         closed: Vec::new(),
         is_handed_over: false,
         keepsake: Keepsake::default(),
+        left_out: LeftOut::default(),
         added_hooks: Vec::new(),
         allowance: Allowance::default(),
         outcome: None,
@@ -339,7 +342,8 @@ impl Stage {
         let status = Status::read(&self.repo)?;
         self.refuse_what_cannot_be_kept_aside(&status)?;
         self.leave_out(&status)?;
-        if self.dirty_files()?.is_empty() {
+        let dirty = self.dirty_files()?;
+        if dirty.is_empty() || self.goes_on_with(&dirty) {
             return Ok(());
         }
         let interrupted = self.aside.is_some();

@@ -6,6 +6,7 @@ use camino::Utf8PathBuf;
 use ralph_core::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
 
+use super::scripted::Scripted;
 use crate::step::Counters;
 
 /// The version of the file's format.
@@ -34,6 +35,8 @@ pub(crate) struct Record {
     pub(crate) aside: Option<String>,
     /// Whether it writes the plan instead of working through it.
     pub(crate) planning: bool,
+    /// What its scripts may have changed since the last story.
+    pub(crate) scripted: Option<Scripted>,
 }
 
 impl Record {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
+use jiff::Timestamp;
 use ralph_core::config::{Mode, RollbackOn};
 use ralph_core::git;
 use ralph_core::settle::{self, Attempt, Onlooker, Outcome, Recovered, Report};
@@ -10,6 +11,7 @@ use ralph_core::state;
 
 use super::record::Record;
 use super::refuge;
+use super::scripted::Scripted;
 use super::stage::{Abandoned, Stage};
 use super::uncounted;
 use crate::agent;
@@ -56,6 +58,7 @@ impl Stage {
         let is_aside = ended.as_ref().is_some_and(|ended| ended.aside.is_some());
         if before.is_some() || under_way || is_aside {
             self.put_back_refs("it was removed")?;
+            self.tell_of_left_out();
         }
         git::forget_removed(&self.repo)?;
         if git::finish_interrupted(&self.repo, self.state())? {
@@ -63,9 +66,12 @@ impl Stage {
         }
         let killed = before.as_ref().map(|before| before.run.clone());
         let goes_on = before.as_ref().is_some_and(|before| self.is_of_this_mode(before));
+        let scripted = before.as_ref().and_then(|before| before.scripted).filter(|_| !was_working);
+        let was_about_to = scripted.is_some_and(|scripted| scripted.is_before_iteration);
         if let Some(before) = before {
             self.aside.clone_from(&before.aside);
             if goes_on {
+                self.scripted.set(scripted);
                 self.go_on_from(before);
             }
         }
@@ -79,7 +85,7 @@ impl Stage {
             false => self.finish_or_undo(killed.as_deref()),
         }?;
         if goes_on {
-            self.count_on(was_working && !is_done);
+            self.count_on(was_about_to || was_working && !is_done);
         }
         Ok(())
     }
@@ -87,22 +93,24 @@ impl Stage {
     /// What was being committed is, and any other attempt is taken back. Tells whether its story is
     /// done.
     fn finish_or_undo(&mut self, killed: Option<&str>) -> Result<bool, Failure> {
+        self.find_checkpoint_again()?;
         let journal = self.journal();
         let recovered = settle::recover(&self.place(&journal))?;
         match &recovered {
             Recovered::Nothing => {}
-            Recovered::Finished { story, .. } => {
+            Recovered::Finished { story, taken_out, .. } => {
                 // Whoever was killed may have told of it already, and so it is counted.
                 let is_told = |run: &str| uncounted::is_told(self.state(), run, story);
                 self.counters.commits += u64::from(!killed.is_some_and(is_told));
                 self.view.line(format!("{story} was committed already; finished its bookkeeping"));
+                self.tell_taken_out(story, taken_out.as_deref());
             }
             Recovered::Undone { story, findings, is_changed } => {
                 let then = match is_changed {
-                    false => "doing it again",
-                    true => "files were changed since, so it is not",
+                    false => "its work is as it was, so it is checked and committed once more",
+                    true => "files were changed since, so it is not committed as it is",
                 };
-                self.view.line(format!("{story} was being committed; {then}"));
+                self.view.line(format!("{story} was being committed when a run was ended; {then}"));
                 self.tell_findings("somebody", findings);
             }
         }
@@ -115,6 +123,17 @@ impl Stage {
                 Ok(matches!(other, Recovered::Finished { .. }))
             }
         }
+    }
+
+    /// Without its checkpoint an attempt could be neither judged nor taken back.
+    pub(super) fn find_checkpoint_again(&self) -> Result<(), Failure> {
+        if let Some(story) = settle::find_checkpoint_again(&self.repo, self.state())? {
+            let path = self.state().checkpoint();
+            self.view.warn(format!(
+                "{path} was removed or damaged; found again by what is known of the attempt at {story}"
+            ));
+        }
+        Ok(())
     }
 
     fn go_on_from(&mut self, before: Record) {
@@ -224,13 +243,18 @@ impl Stage {
             self.abandoned = Some(Abandoned { story: attempt.story, why });
             return Ok(settle::end(self.state())?);
         }
+        if git::Checkpoint::load(self.state())?.is_some_and(|found| found.has_uncommitted()) {
+            // What a script left before the attempt comes back with its checkpoint.
+            self.scripted.set(Some(Scripted::until_now(Timestamp::now().as_second())));
+        }
         let changed = settle::changed_files(&self.place(&journal), &attempt)?;
         // Commits that change no file of the user's are no less the attempt's.
         let is_changed = !changed.is_empty() || self.repo.head()? != attempt.head;
         if let Some(restored) = self.take_back(&attempt, is_changed, why)? {
             let id = restored.saved.id();
             self.view.line(format!(
-                "took back an attempt at {} that was under way; `ralph-loop undo {id}` brings it back",
+                "took back an attempt at {} that was under way; what you changed since is in it as \
+                 well; `ralph-loop undo {id}` brings it back",
                 attempt.story
             ));
             self.tell_left_alone(&restored.left_alone);

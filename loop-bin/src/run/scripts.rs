@@ -1,8 +1,14 @@
 //! The lifecycle scripts of a run: their variables, their output and the journal's word of them.
 
+use std::path::PathBuf;
+
+use jiff::Timestamp;
 use ralph_core::config::Mode;
+use ralph_core::settle::named_files;
 use ralph_core::state;
 
+use super::record::Record;
+use super::scripted::Scripted;
 use super::stage::Stage;
 use crate::agent::Client;
 use crate::exit::Failure;
@@ -33,6 +39,9 @@ impl Stage {
             ("STARTED_AT", self.started_at.clone()),
         ];
         vars.extend(more);
+        if scripts.has(name) {
+            self.note_script(name);
+        }
         let ran =
             scripts.run(name, &vars, &mut |line| self.view.line(format!("[{name}] {line}")))?;
         if !matches!(ran, Ran::No | Ran::NotExecutable(_)) {
@@ -53,6 +62,34 @@ impl Stage {
             self.view.warn(advice);
         }
         Ok(wish)
+    }
+
+    /// On disk before the script begins: what it changes is known as the run's after a crash.
+    fn note_script(&self, name: &str) {
+        if name == "finished" || self.config.run.mode == Mode::Planning {
+            return;
+        }
+        let limit = self.config.hooks.timeout.limit();
+        let now = Timestamp::now().as_second();
+        let scripted = Some(Scripted::begun(name, self.scripted.get(), now, limit));
+        self.scripted.set(scripted);
+        let saved = self.saved.borrow().clone();
+        if let Some(record) = saved {
+            self.write_down(Record { elapsed_s: self.elapsed().as_secs_f64(), scripted, ..record });
+        }
+    }
+
+    /// Whether what is uncommitted was left by the run that this one goes on with.
+    pub(super) fn goes_on_with(&self, dirty: &[PathBuf]) -> bool {
+        let top = self.repo.top();
+        let is_own = self.scripted.get().is_some_and(|scripted| scripted.covers(top, dirty));
+        if is_own {
+            self.view.line(format!(
+                "scripts of the run that was killed left this uncommitted, and it goes on with it: {}",
+                named_files(dirty)
+            ));
+        }
+        is_own
     }
 
     pub(super) fn run_started(&mut self) -> Result<Event, Failure> {

@@ -118,6 +118,13 @@ impl Stage {
                     iteration = u64::from(*number);
                 }
                 state::Event::Committed { .. } | state::Event::StoryDone => {}
+                state::Event::WorkNotReturned { kept_as, files } => {
+                    let story = record.story.as_deref().unwrap_or_default();
+                    let id = git::saved_id(kept_as).to_owned();
+                    let files = files.iter().map(std::path::PathBuf::from).collect();
+                    let kept = git::Unreturned { id, name: kept_as.clone(), files };
+                    self.tell_taken_out(story, Some(&kept));
+                }
                 _ => continue,
             }
             if let (true, Ok(line)) = (self.config.run.json_events, serde_json::to_vec(record)) {

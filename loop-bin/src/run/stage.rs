@@ -18,7 +18,9 @@ use super::allowance::Allowance;
 use super::draft::Draft;
 use super::heard::OURS;
 use super::keepsake::Keepsake;
+use super::left_out::LeftOut;
 use super::record::Record;
+use super::scripted::Scripted;
 use super::session::Closed;
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
@@ -68,10 +70,14 @@ pub(crate) struct Stage {
     pub(crate) closed: Vec<Closed>,
     /// The story that was committed just now, for as long as nothing else ran since.
     pub(crate) just_committed: Cell<Option<Box<JustCommitted>>>,
+    /// What scripts may have changed since the last story was begun.
+    pub(super) scripted: Cell<Option<Scripted>>,
     /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
     pub(crate) is_handed_over: bool,
     /// What was in our folder before the agent was started.
     pub(super) keepsake: Keepsake,
+    /// What is uncommitted in our folders, and a copy of it.
+    pub(super) left_out: LeftOut,
     /// Git hooks that it added.
     pub(super) added_hooks: Vec<PathBuf>,
     /// What the agent may take at most.
@@ -172,7 +178,7 @@ impl Stage {
 
     /// What is uncommitted in our own folder and the client's is the user's, and does not become part
     /// of a commit; but for the plan, the progress and the lessons, which the loop writes.
-    pub(crate) fn leave_out(&self, status: &Status) -> Result<(), Failure> {
+    pub(crate) fn leave_out(&mut self, status: &Status) -> Result<(), Failure> {
         let lessons = self.state().guardrails();
         // The last entry of another plan's progress was written after the last commit.
         let is_progress = |path: &std::path::Path| {
@@ -186,6 +192,7 @@ impl Stage {
             self.repo.is_untouched(path) && !self.is_plans(path) && !is_written(path)
         });
         settle::leave_out(self.state(), left_out.iter().map(std::path::PathBuf::as_path))?;
+        self.left_out = LeftOut::of(&self.repo, left_out.clone());
         if !left_out.is_empty() {
             let files = named_files(&left_out);
             self.view.line(format!("uncommitted, and left out of every commit: {files}"));
@@ -214,8 +221,18 @@ impl Stage {
             finish,
             aside: self.aside.clone(),
             planning: self.config.run.mode == Mode::Planning,
+            // At its end a run leaves what is there to the user, whose own work comes back then.
+            scripted: self
+                .scripted
+                .get()
+                .filter(|_| !matches!(action, Action::RunFinished(_) | Action::End(_))),
             ..Record::new()
         };
+        self.write_down(record);
+        fault::point("loop.step-saved");
+    }
+
+    pub(super) fn write_down(&self, record: Record) {
         // How long it took is only worth a write along with something else.
         let seen = Record { elapsed_s: 0.0, ..record.clone() };
         if self.saved.borrow().as_ref() == Some(&seen) {
@@ -227,7 +244,6 @@ impl Stage {
                 self.view.warn(format!("the run's state could not be written: {error}"));
             }
         }
-        fault::point("loop.step-saved");
     }
 
     /// The end of the run, for whoever started it.

@@ -72,6 +72,7 @@ impl Stage {
     /// Remembers what an agent could take from us or from the user.
     fn take_safeguards(&mut self) -> Safeguards {
         self.keepsake = Keepsake::take(self.state());
+        self.keep_left_out();
         let refuge = Refuge::open(&self.repo, self.project.root(), &self.keepsake);
         if let Err(error) = &refuge {
             self.view.warn(format!("no copy of the state could be made: {error}"));
@@ -98,6 +99,7 @@ impl Stage {
         drop(refuge);
         refuge::remove(&self.repo)?;
         self.put_back_refs("the agent removed it")?;
+        self.put_back_left_out();
         self.put_back_stash(&stash);
         // Before anybody asks git what changed.
         if index != self.repo.index_looks() {

@@ -43,6 +43,7 @@ impl Stage {
     /// settling.
     fn finish_what_hooks_began(&self, attempt: &Attempt) -> Result<Recovered, Failure> {
         self.finish_rollback_of_hooks(&attempt.began)?;
+        self.find_checkpoint_again()?;
         let journal = self.journal();
         Ok(settle::recover(&self.place(&journal))?)
     }

@@ -51,6 +51,77 @@ fn while_a_lifecycle_script_runs() {
     assert!(!is_alive(&stage.note("begun")));
 }
 
+/// What a script has changed becomes part of the next commit, as it does in a run without a crash.
+#[test]
+fn while_a_lifecycle_script_runs_that_has_edited_files() {
+    for (name, options) in [
+        ("started", &[][..]),
+        ("next_iteration", &[]),
+        ("post_iteration", &[]),
+        ("post_iteration", &["--allow-dirty"]),
+    ] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.write("version.txt", "1\n");
+        stage.repo.write("mine.txt", "1\n");
+        stage.repo.commit_all("files");
+        if !options.is_empty() {
+            stage.repo.write("mine.txt", "mine\n");
+        }
+        stage.script(
+            name,
+            "echo 2 >version.txt; echo new >new.txt; touch \"$AGENT_NOTES/begun\"; exec sleep 600",
+        );
+        stage.killed_when(options, "the script runs", || stage.note_path("begun").exists());
+        stage.repo.remove(format!(".ralph/hooks/{name}"));
+        let told = stage.run(&["--dry-run"]);
+        told.ended(0).says("goes on with what they left uncommitted");
+        assert!(!told.out.contains("there is uncommitted work"), "{}", told.out);
+        let ran = stage.run(&["--max-iterations", "2"]);
+        ran.ended(0).says("left this uncommitted, and it goes on with it: ");
+        ran.says("going on with the run").says("version.txt, new.txt");
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{name} {}", ran.out);
+        let story = if name == "post_iteration" { "HEAD" } else { "HEAD~1" };
+        let files = stage.repo.git(["show", "--format=", "--name-only", story]);
+        assert!(files.contains("new.txt\nversion.txt\n"), "{name}: {files}");
+        let mine = if options.is_empty() { "1\n" } else { "mine\n" };
+        assert_eq!(
+            (stage.read("version.txt").as_str(), stage.read("mine.txt").as_str()),
+            ("2\n", mine)
+        );
+        assert_eq!(stage.repo.git(["show", "HEAD:mine.txt"]), "1\n");
+    }
+}
+
+/// They are in the checkpoint, and so in the tree when that was returned to.
+#[test]
+fn while_the_agent_works_on_a_tree_that_a_script_has_edited() {
+    let mut stage = Stage::new("hangs", TWO);
+    stage.script("next_iteration", "[ -e new.txt ] || echo new >new.txt");
+    stage.killed_when(&[], "the agent works", || stage.exists("half.txt"));
+    stage.agent("works");
+    let ran = stage.run(&["--max-iterations", "2"]);
+    ran.ended(0).says("took back an attempt at US-001").says("it goes on with it: new.txt");
+    let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD~1"]);
+    assert!(files.contains("new.txt\n") && stage.plan().matches("[x]").count() == 2, "{files}");
+}
+
+/// Nobody knows whose that is, and it is not swept into a commit.
+#[test]
+fn while_a_lifecycle_script_runs_and_what_was_changed_later_is_the_users() {
+    let stage = Stage::new("works", TWO);
+    stage.script("started", "touch \"$AGENT_NOTES/begun\"; exec sleep 600");
+    stage.killed_when(&[], "the script runs", || stage.note_path("begun").exists());
+    // As if the crash had come long ago.
+    let mut record: serde_json::Value =
+        serde_json::from_str(&stage.read(".ralph/run.json")).unwrap();
+    record["scripted"]["since"] = 1.into();
+    record["scripted"]["until"] = 2.into();
+    stage.repo.write(".ralph/run.json", record.to_string());
+    stage.repo.write("mine.txt", "mine\n");
+    stage.repo.remove(".ralph/hooks/started");
+    stage.run(&[]).ended(1).says("there is uncommitted work: mine.txt");
+}
+
 /// A story that a hook has committed is neither committed nor counted twice.
 #[test]
 fn of_a_hook_between_the_commit_and_the_rest() {

@@ -101,7 +101,7 @@ fn without_a_move_the_tree_is_taken_back_and_the_way_back_is_named() {
     stage.repo.write("mine.txt", "mine\n");
     stage.run(&["--dry-run"]).ended(0).says("Left      an attempt at US-001 was interrupted");
     let ran = stage.run(&[]);
-    ran.ended(0);
+    ran.ended(0).says("what you changed since is in it as well; `ralph-loop undo 2");
     let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
     stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+mine").says("+half");
 }
@@ -146,12 +146,61 @@ fn what_was_written_after_an_interrupted_commit_is_not_committed() {
         assert_eq!(killed.status.code(), None);
         stage.repo.write("mine.txt", "mine\n");
         let ran = stage.run(&[]);
-        ran.ended(0).says("US-001 was being committed; files were changed since, so it is not");
+        ran.ended(0)
+            .says("US-001 was being committed when a run was ended; files were changed since");
         let files = stage.repo.git(["show", "--format=%s", "--name-only"]);
         assert!(files.contains("feat(US-001)") && !files.contains("mine.txt"), "{files}");
         let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
         stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+mine");
     }
+}
+
+#[test]
+fn a_checkpoint_that_was_damaged_or_removed_is_found_again_and_nothing_is_lost() {
+    for act in ["damaged", "removed", "removed with its refs"] {
+        let mut stage = Stage::new("hangs", ONE);
+        stage.repo.commit_all("the plan");
+        kill_at_work(&mut stage, &[]);
+        match act {
+            "damaged" => stage.repo.write(".ralph/.checkpoint", b"rubbish \xff\n"),
+            _ => stage.repo.remove(".ralph/.checkpoint"),
+        }
+        if act == "removed with its refs" {
+            fs_err::remove_dir_all(stage.repo.root().join(".git/refs/ralph")).unwrap();
+            stage.repo.remove(".git/ralph-saved");
+        }
+        let ran = stage.run(&[]);
+        ran.ended(0).says(".checkpoint was removed or damaged; found again").says("US-001 done");
+        assert_eq!((stage.discarded(), stage.exists("half.txt")), (1, false), "{act}");
+        let id = ran.out.split("`ralph-loop undo ").nth(1).and_then(|rest| rest.split('`').next());
+        stage.run(&["undo", id.unwrap(), "--show"]).ended(0).says("+half");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_the_agent_damages_keeps_no_attempt_from_being_taken_back() {
+    for act in ["rm .ralph/.checkpoint", "echo rubbish >.ralph/.checkpoint"] {
+        let stage = Stage::new("works", ONE);
+        let agent = format!("echo half >half.txt; {act}; exit 1");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "2"]);
+        ran.ended(1).says("found again").says("US-001 is set aside: 2 attempts were in vain");
+        assert_eq!((stage.discarded(), stage.exists("half.txt")), (2, false), "{act}");
+    }
+}
+
+/// Also where the work is that files are gone: nothing is deleted a second time.
+#[test]
+fn an_interrupted_commit_of_work_that_is_as_it_was_is_told_as_such_and_made() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("old.txt", "old\n");
+    stage.repo.commit_all("the plan");
+    let mut command = stage.command(&["--agent", "rm old.txt"]);
+    let killed = command.env("RALPH_INTERNAL__FAULT", "settle.ticked").output().unwrap();
+    assert_eq!(killed.status.code(), None);
+    let ran = stage.run(&[]);
+    ran.ended(0).says("its work is as it was, so it is checked and committed once more");
+    assert_eq!(stage.subjects().first().unwrap(), "feat(US-001): First");
+    assert!(stage.discarded() == 0 && !stage.exists("old.txt"), "{}", ran.out);
 }
 
 #[test]

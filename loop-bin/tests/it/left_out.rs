@@ -1,6 +1,8 @@
 //! What must not become part of a commit: what is uncommitted in `.ralph/` and `.claude/` when the
 //! loop starts, and what is outside of the story's scope.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::stage::{PLAN, Stage};
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
@@ -48,6 +50,70 @@ fn it_stays_uncommitted_and_what_the_agent_makes_there_does_not() {
         let after = [".ralph/notes.txt", ".claude/settings.json"].map(|name| stage.read(name));
         assert_eq!(before, after);
     }
+}
+
+/// No rollback brings it back, so it has a copy of its own.
+#[test]
+fn what_an_agent_removes_there_is_put_back_and_what_it_overwrites_is_kept() {
+    for end in ["true", "exit 1"] {
+        let stage = installed();
+        stage.repo.chmod(".claude/settings.local.json", 0o600);
+        let agent = format!(
+            "rm -r .claude/hooks .claude/settings.local.json .ralph/PRD-2; echo x >$(cat \
+             .ralph/current-story).txt; echo agents >.ralph/notes.txt; echo {{}} \
+             >.claude/settings.json; {end}"
+        );
+        let ran = stage.run(&["--agent", &agent, "--max-iterations", "1"]);
+        ran.ended(0).says(": removed while the agent worked; put back");
+        ran.says(
+            ".claude/settings.json, .ralph/notes.txt: changed while the agent worked; `git rest",
+        );
+        let restore = ran.out.split("`git restore ").nth(1).unwrap().split(" --w").next().unwrap();
+        for name in [".claude/settings.json", ".ralph/notes.txt"] {
+            stage.repo.git(["restore", restore, "--worktree", "--", name]);
+        }
+        assert_eq!(stage.read(".claude/settings.json"), "{\"hooks\": {}}\n", "{end}");
+        assert_eq!(stage.read(".ralph/notes.txt"), "mine\n");
+        assert_eq!(stage.read(".claude/hooks/ralph-pre-tool"), "binary\n");
+        let status = stage.repo.git([
+            "status",
+            "--porcelain",
+            "-uall",
+            "--",
+            ".claude",
+            ".ralph/PRD-2",
+            ".ralph/notes.txt",
+        ]);
+        assert_eq!(status, LEFT, "{end}");
+        let path = stage.repo.root().join(".claude/settings.local.json");
+        let mode = fs_err::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let refs = stage.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/left-out"]);
+        assert_eq!(refs.lines().count(), 1, "only what is needed stays: {refs}");
+    }
+}
+
+#[test]
+fn a_copy_that_nobody_needs_is_gone_after_the_run() {
+    let stage = installed();
+    let ran = stage.run(&[]);
+    ran.ended(0);
+    assert!(!ran.out.contains("while the agent worked"), "{}", ran.out);
+    assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/left-out"]), "");
+}
+
+#[test]
+fn what_is_gone_there_after_a_crash_is_named_with_the_way_back() {
+    let mut stage = installed();
+    stage.agent("hangs");
+    stage.killed_when(&[], "the agent works", || stage.exists("half.txt"));
+    stage.repo.remove(".claude/settings.local.json");
+    stage.agent("works");
+    let ran = stage.run(&[]);
+    ran.ended(0).says(".claude/settings.local.json: changed or removed since a run began that was");
+    let restore = ran.out.split("`git restore ").nth(1).unwrap().split(" --w").next().unwrap();
+    stage.repo.git(["restore", restore, "--worktree", "--", ".claude/settings.local.json"]);
+    assert_eq!(stage.read(".claude/settings.local.json"), "{}\n");
 }
 
 #[test]

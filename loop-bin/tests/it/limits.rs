@@ -117,6 +117,16 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
     ran.ended(6).says("when the time for this run is used up").says("finished (budget)");
 }
 
+/// The service does not say when, so the wait is longer than the run may take.
+#[test]
+fn time_that_is_used_up_by_a_wait_starts_no_further_agent() {
+    let stage = Stage::new("works", TWO);
+    let agent = "echo call >>\"$AGENT_NOTES/calls\"; echo 'usage limit reached'; exit 1";
+    let ran = stage.run(&["--max-duration", "1", "--agent", agent]);
+    ran.ended(6).says("refuses for now; waiting").says("finished (budget)");
+    assert_eq!(stage.note("calls"), "call\n", "{}", ran.out);
+}
+
 #[test]
 fn a_usage_limit_in_the_place_of_an_answer_is_one_though_the_agent_ends_well() {
     let text = "echo \"Claude AI usage limit reached|$(($(date +%s) + 1))\"";

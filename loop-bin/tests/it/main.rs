@@ -43,6 +43,7 @@ mod sessions;
 mod signals;
 mod stage;
 mod steering;
+mod taken_out;
 mod undo;
 mod view;
 mod without_rollback;

@@ -37,8 +37,9 @@ pub enum CheckpointError {
     Io(#[from] io::Error),
     /// The file holds something else.
     #[error(
-        "{path} holds something else than a commit id and a snapshot of ours; \
-         remove the file if no loop is running"
+        "{path} holds something else than a commit id and a snapshot of ours; start `ralph-loop` \
+         again, which writes it anew and keeps what is half done for `ralph-loop undo`, or remove \
+         the file"
     )]
     Unreadable {
         /// The file.
@@ -77,11 +78,15 @@ impl Checkpoint {
         fault::point("checkpoint.saved");
         let checkpoint =
             Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
-        let commit = checkpoint.commit.as_deref().unwrap_or(NO_COMMIT);
-        // An empty file counts as none, and no tree is changed before the disk has it.
-        let content = format!("{commit}\n{}\n", snapshot.name);
-        state::replace_soon(&state.checkpoint(), content.as_bytes())?;
+        checkpoint.save(state)?;
         Ok((checkpoint, status))
+    }
+
+    /// An empty file counts as none, and no tree is changed before the disk has it.
+    pub(super) fn save(&self, state: &StateDir) -> io::Result<()> {
+        let commit = self.commit.as_deref().unwrap_or(NO_COMMIT);
+        let snapshot = self.snapshot.as_deref().unwrap_or_default();
+        state::replace_soon(&state.checkpoint(), format!("{commit}\n{snapshot}\n").as_bytes())
     }
 
     /// Reads the checkpoint; none if there is no such file, or an empty one.

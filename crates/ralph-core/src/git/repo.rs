@@ -260,6 +260,13 @@ impl Repo {
             || UNTOUCHED.iter().any(|name| self.is_of_another_project(path, name))
     }
 
+    /// Whether a path, relative to the top, is in our folder or the client's, and no file that we
+    /// print into.
+    pub fn is_in_own_folder(&self, path: &Path) -> bool {
+        let is_below = |folder: &PathBuf| path.starts_with(folder);
+        self.untouched.iter().any(is_below) && !self.outputs.iter().any(is_below)
+    }
+
     /// Whether a path belongs to the state of another project in this work tree.
     pub(crate) fn is_state_of_another(&self, path: &Path) -> bool {
         self.is_of_another_project(path, PROJECT_MARKER)

@@ -43,7 +43,10 @@ pub struct Discarded {
 #[derive(Debug, thiserror::Error)]
 pub enum RollbackError {
     /// There is nothing to return to.
-    #[error("there is no checkpoint to return to")]
+    #[error(
+        "there is no checkpoint to return to, so nothing was changed; commit what is there or stash \
+         it (`git stash -u`), then start again"
+    )]
     NoCheckpoint,
     /// No discarded attempt has this id.
     #[error("no discarded attempt is called `{id}`; `ralph-loop undo` lists them")]

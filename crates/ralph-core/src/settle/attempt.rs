@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::procedure::{Place, SettleError};
 use crate::config::LoopSettings;
 use crate::fault;
-use crate::git::{Checkpoint, JustCommitted};
+use crate::git::{Beginning, Checkpoint, JustCommitted, Repo};
 use crate::plan::{Plan, Story};
 use crate::state::{self, StateDir};
 
@@ -181,6 +181,19 @@ pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<
     attempt.save(state)?;
     state::replace_unsynced(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;
     Ok(attempt)
+}
+
+/// Sees to it that the attempt under way has its checkpoint, whatever became of the file; names the
+/// story whose checkpoint had to be found again.
+pub fn find_checkpoint_again(repo: &Repo, state: &StateDir) -> Result<Option<String>, SettleError> {
+    let Some(attempt) = Attempt::load_without_plan(state)? else { return Ok(None) };
+    let began = Beginning {
+        run: &attempt.run,
+        head: attempt.head.as_deref(),
+        branch: attempt.branch.as_deref(),
+    };
+    let found = Checkpoint::find_again(repo, state, began)?;
+    Ok(found.then_some(attempt.story))
 }
 
 /// How long the machine is up, in milliseconds.

@@ -29,8 +29,7 @@ pub(super) fn changed_since(
     if let Some(head) = status.head.filter(|head| Some(head) != attempt.head.as_ref()) {
         files.extend(commit::files_between(place.repo, attempt.head.as_deref(), &head)?);
     }
-    let counter = StateDir::loop_progress_beside(&attempt.plan);
-    let ours = [&attempt.plan, &attempt.progress, &counter].map(|path| below_top(place.repo, path));
+    let ours = ours(place, attempt);
     files.retain(|file| !place.repo.is_untouched(file) && !ours.contains(&Some(file.clone())));
     if !files.is_empty() {
         let as_before = uncommitted_and_unchanged(place)?;
@@ -39,6 +38,12 @@ pub(super) fn changed_since(
     files.sort();
     files.dedup();
     Ok(files)
+}
+
+/// The files that the loop writes into, as far as they are in the work tree.
+pub(super) fn ours(place: &Place<'_>, attempt: &Attempt) -> [Option<PathBuf>; 3] {
+    let counter = StateDir::loop_progress_beside(&attempt.plan);
+    [&attempt.plan, &attempt.progress, &counter].map(|path| below_top(place.repo, path))
 }
 
 /// What was uncommitted already when the attempt began, and is as it was: left by a git hook or by a

@@ -58,9 +58,12 @@ mod repaired_plan;
 mod repository;
 mod scope;
 mod steering;
+mod taken_out;
 mod uncovered;
 
-pub use attempt::{Attempt, begin, begin_after, end, forget, progress_path, resume};
+pub use attempt::{
+    Attempt, begin, begin_after, end, find_checkpoint_again, forget, progress_path, resume,
+};
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, finds_in_project, one_line, run_checks};
 pub use checked::Onlooker;
@@ -79,3 +82,4 @@ pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_interrupted, repair_plan};
 pub use repository::refuse_replaced;
 pub use steering::steering_fingerprint;
+pub use taken_out::keep_taken_out;

@@ -22,12 +22,13 @@ use super::recover::{Recovered, recover};
 use super::repaired_plan::{plan_now, repair_plan, repair_ticked};
 use super::repository::refuse_replaced;
 use super::scope;
+use super::taken_out::keep_taken_out;
 use super::uncovered::{self, Uncovered};
 use crate::attempt::{TestFiles, clear_failure};
 use crate::config::{Config, Weakened};
 use crate::fault;
 use crate::git::{
-    CheckpointError, GitError, JustCommitted, Repo, RollbackError, Status, Watch,
+    CheckpointError, GitError, JustCommitted, Repo, RollbackError, Status, Unreturned, Watch,
     finish_interrupted, remove_dead_locks, unstage_all,
 };
 use crate::plan::progress::{self, Entry};
@@ -118,6 +119,8 @@ pub struct Done {
     pub kept_out: Vec<PathBuf>,
     /// New files that ignore rules of the attempt's own kept out of the commit.
     pub hidden: Vec<PathBuf>,
+    /// Uncommitted work from before the attempt that is not in the tree any more, kept for undo.
+    pub taken_out: Option<Box<Unreturned>>,
     /// What the checks or the user's git hooks did to plan and branch, and what became of it.
     pub findings: Vec<String>,
     /// That nothing is uncommitted now, if that is certain.
@@ -171,8 +174,8 @@ pub fn settle(
     // that was killed while it wrote the plan a file that is not the agent's.
     finish_interrupted(place.repo, place.state)?;
     // Or the commit was made, and what follows from it was not.
-    if let Recovered::Finished { commit, .. } = recover(place)? {
-        return Ok(Outcome::Done(Done { commit, ..Done::default() }));
+    if let Recovered::Finished { commit, taken_out, .. } = recover(place)? {
+        return Ok(Outcome::Done(Done { commit, taken_out, ..Done::default() }));
     }
     attempt.plan.parent().map_or(Ok(()), state::remove_stale_temporaries)?;
     let known = repair_plan(place, attempt)?;
@@ -240,7 +243,9 @@ pub fn settle(
             .map(Box::new),
         false => None,
     };
-    let done = Done { commit, files, checks, weakened, kept_out, hidden, findings, known };
+    let taken_out = keep_taken_out(place, attempt)?;
+    let done =
+        Done { commit, files, checks, weakened, kept_out, hidden, taken_out, findings, known };
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
 }
@@ -370,6 +375,10 @@ pub(super) fn record_done(
         let named = |paths: &[PathBuf]| paths.iter().map(|p| p.display().to_string()).collect();
         if !done.kept_out.is_empty() {
             place.journal.append(&Event::FilesKeptOut { files: named(&done.kept_out) })?;
+        }
+        if let Some(kept) = &done.taken_out {
+            let (kept_as, files) = (kept.name.clone(), named(&kept.files));
+            place.journal.append(&Event::WorkNotReturned { kept_as, files })?;
         }
         if !done.hidden.is_empty() {
             place.journal.append(&Event::FilesHidden { files: named(&done.hidden) })?;

@@ -7,8 +7,9 @@ use super::marker::Marker;
 use super::own_commit;
 use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
 use super::repaired_plan::{plan_now, repair_interrupted};
+use super::taken_out::keep_taken_out;
 use crate::fault;
-use crate::git::{end_orphaned_commit, unstage_all};
+use crate::git::{Unreturned, end_orphaned_commit, unstage_all};
 use crate::plan::{Finding, Repaired, State};
 use crate::state;
 
@@ -23,6 +24,8 @@ pub enum Recovered {
         story: String,
         /// Its commit.
         commit: Option<String>,
+        /// Uncommitted work from before it that is not in the tree any more, kept for undo.
+        taken_out: Option<Box<Unreturned>>,
     },
     /// The commit was not there; the tick was taken back, and the work is as the agent left it.
     Undone {
@@ -70,7 +73,8 @@ pub fn recover(place: &Place<'_>) -> Result<Recovered, SettleError> {
     let files = commit::files_between(place.repo, attempt.head.as_deref(), &commit)?;
     let weakened = weakened(place, &attempt, &files)?;
     let commit = Some(commit);
-    let done = Done { commit: commit.clone(), files, weakened, ..Done::default() };
+    let taken_out = keep_taken_out(place, &attempt)?;
+    let done = Done { commit: commit.clone(), files, weakened, taken_out, ..Done::default() };
     record_done(place, &attempt, &Report::default(), &done)?;
-    Ok(Recovered::Finished { story: attempt.story, commit })
+    Ok(Recovered::Finished { story: attempt.story, commit, taken_out: done.taken_out })
 }

@@ -306,7 +306,7 @@ fn a_commit_of_somebody_else_is_not_taken_for_the_storys() {
     let own = stage.test.head();
     stage.test.commit_all("by hand");
     let story = "US-001".to_owned();
-    let finished = Recovered::Finished { story, commit: Some(own) };
+    let finished = Recovered::Finished { story, commit: Some(own), taken_out: None };
     assert_eq!(settle::recover(&stage.place()).unwrap(), finished);
 }
 

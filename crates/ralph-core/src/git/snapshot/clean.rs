@@ -39,6 +39,18 @@ pub(in crate::git) fn take(
     Ok(parse(&name, head))
 }
 
+/// Makes the ref of a commit, whatever is in the tree; none if a name cannot hold what belongs to it.
+pub(in crate::git) fn make_at(
+    repo: &Repo,
+    stem: &str,
+    commit: &str,
+    run: &str,
+    branch: Option<&str>,
+) -> Result<Option<String>, GitError> {
+    let Some(name) = name(stem, Some(run), branch) else { return Ok(None) };
+    make(repo, &name, commit).map(|()| Some(name))
+}
+
 /// A name has no room for what is noted about submodules, files that git is told to overlook and
 /// ignore rules that no commit holds.
 fn is_all_committed(repo: &Repo, status: &Status) -> bool {

@@ -61,6 +61,11 @@ pub fn put_back_removed(repo: &Repo) -> Result<PutBack, GitError> {
     Ok(put)
 }
 
+/// Forgets one ref, which is about to be removed by us.
+pub(in crate::git) fn forget(repo: &Repo, name: &str) {
+    save(repo, load(repo).iter().filter(|saved| saved.name != name));
+}
+
 /// Forgets refs that are not there any more: while no run was under way, their owner removed them.
 pub fn forget_removed(repo: &Repo) -> Result<(), GitError> {
     let all = load(repo);

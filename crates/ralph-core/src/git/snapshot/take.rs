@@ -25,6 +25,7 @@ use crate::git::position::Position;
 use crate::git::repo::{Repo, RepoError};
 use crate::git::restore::diff;
 use crate::git::restore::nested::{self, Inner};
+use crate::git::restore::procedure::SaveAs;
 use crate::git::status::Status;
 
 /// The version of the record's format.
@@ -271,23 +272,24 @@ impl Snapshot {
         Self::write(repo, import, record, modes)
     }
 
-    /// A part of a snapshot as one of its own: of all that was uncommitted, these paths alone.
+    /// A part of a snapshot as one of its own: of all that was uncommitted, these paths alone, laid
+    /// over the commit `head`.
     pub(in crate::git) fn part_of(
         &self,
         repo: &Repo,
-        name: &str,
-        message: &str,
+        save_as: SaveAs<'_>,
         paths: &[PathBuf],
+        head: Option<&str>,
     ) -> Result<Self, SnapshotError> {
-        let head = self.record.head.as_deref();
+        let SaveAs { name, message } = save_as;
         let base = head.map_or_else(|| repo.empty_tree(), |head| Ok(head.to_owned()))?;
         let mut stored = diff::between(repo.git(), &base, &self.commit)?;
         stored.retain(|change| paths.contains(&change.path));
         let mut modes = self.modes.clone();
         modes.retain(|path, _| paths.contains(path));
         let mut record = Self::of_commit(&base, self.record.branch.clone()).record;
-        record.head = self.record.head.clone();
-        record.replaced_by = self.record.head.clone();
+        record.head = head.map(str::to_owned);
+        record.replaced_by = head.map(str::to_owned);
         let import = Import {
             name,
             message,

@@ -1,12 +1,13 @@
 //! The user's own work that could not come back after a run, because the loop changed the same
-//! files: kept as a discarded attempt is, so that undo lists, shows and restores it.
+//! files, or that an attempt took out of the tree: kept as a discarded attempt is, so that undo lists,
+//! shows and restores it.
 
 use std::path::PathBuf;
 
 use super::brought::Brought;
 use crate::git::repo::Repo;
 use crate::git::restore::as_they_were::Present;
-use crate::git::restore::procedure::RestoreError;
+use crate::git::restore::procedure::{RestoreError, SaveAs};
 use crate::git::rollback::{Discarded, REFS, RollbackError, discarded};
 use crate::git::snapshot::take::{Snapshot, SnapshotError};
 use crate::git::status::Status;
@@ -34,20 +35,40 @@ pub fn keep_unreturned(
     aside: &Snapshot,
     files: &[PathBuf],
 ) -> Result<Snapshot, SnapshotError> {
+    let why = "uncommitted work of yours that the loop changed as well";
+    keep_part(repo, aside, Part { files, why, onto: aside.record.head.as_deref() })
+}
+
+/// Some files of a snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::git) struct Part<'a> {
+    pub(super) files: &'a [PathBuf],
+    /// What they are, for lists.
+    pub(super) why: &'a str,
+    /// The commit as which these files were before, so that undo lays them over it.
+    pub(super) onto: Option<&'a str>,
+}
+
+pub(in crate::git) fn keep_part(
+    repo: &Repo,
+    snapshot: &Snapshot,
+    part: Part<'_>,
+) -> Result<Snapshot, SnapshotError> {
+    let Part { files, why, onto } = part;
     let named: Vec<String> = files.iter().take(NAMED).map(|p| p.display().to_string()).collect();
     let more = if files.len() > NAMED { " and more" } else { "" };
     let named = named.join(", ").replace('\n', " ");
-    let message = format!("uncommitted work of yours that the loop changed as well: {named}{more}");
-    let mut name = format!("{REFS}/{}{MARK}", aside.id());
+    let message = format!("{why}: {named}{more}");
+    let mut name = format!("{REFS}/{}{MARK}", snapshot.id());
     let mut again = 1;
     while let Some(kept) = found(repo, &name)? {
         if kept.modes.keys().eq(files.iter()) {
             return Ok(kept);
         }
         again += 1;
-        name = format!("{REFS}/{}-{again}{MARK}", aside.id());
+        name = format!("{REFS}/{}-{again}{MARK}", snapshot.id());
     }
-    aside.part_of(repo, &name, &message, files)
+    snapshot.part_of(repo, SaveAs { name: &name, message: &message }, files, onto)
 }
 
 fn found(repo: &Repo, name: &str) -> Result<Option<Snapshot>, SnapshotError> {
