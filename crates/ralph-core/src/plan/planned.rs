@@ -152,8 +152,8 @@ mod tests {
             (
                 "plan.md",
                 "- [x] US-001: One\n- [ ] US-002: Two\n",
-                "## US-003: New\n\n- [ ] c\n",
-                "- [x] US-001: One\n\n## US-003: New\n\n- [ ] c\n",
+                "## Task 3: New\n\n- [ ] c\n",
+                "- [x] US-001: One\n\n## Task 3: New\n\n- [ ] c\n",
             ),
             (
                 "prd.json",
