@@ -54,7 +54,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
         Some(error) => Finding::Bad(format!("the configuration: {error}")),
         None => Finding::Good("the configuration can be read".to_owned()),
     });
-    findings.push(plan(&project, env, &config));
+    findings.extend(plan(&project, env, &config));
     findings.extend(traps::prompt(&project, env, &config));
     findings.extend(traps::scripts(&project));
     findings.extend(hands(&project, env, &config));
@@ -114,13 +114,15 @@ fn git(project: &Project) -> Vec<Finding> {
     findings
 }
 
-fn plan(project: &Project, env: &Env, config: &Config) -> Finding {
+fn plan(project: &Project, env: &Env, config: &Config) -> Vec<Finding> {
     match here::plan(project, env, config) {
         Ok(plan) => {
             let open = counted(plan.counts().open, "open story", "open stories");
-            Finding::Good(format!("{}: {open}", here::shown(plan.path())))
+            let good = Finding::Good(format!("{}: {open}", here::shown(plan.path())));
+            let doubts = here::warnings(&plan).into_iter().map(Finding::Worth);
+            std::iter::once(good).chain(doubts).collect()
         }
-        Err(error) => Finding::Bad(error.to_string()),
+        Err(error) => vec![Finding::Bad(error.to_string())],
     }
 }
 
