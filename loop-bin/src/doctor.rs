@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Command};
 use nix::unistd::geteuid;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
-use ralph_core::git::{Git, Repo, RepoError, Status};
+use ralph_core::git::{Git, Repo, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
 use ralph_core::settle::one_line;
@@ -95,9 +95,6 @@ fn git(project: &Project) -> Vec<Finding> {
     };
     let repo = match Repo::open(project.root()) {
         Ok(repo) => repo,
-        Err(error @ RepoError::NotARepository { .. }) => {
-            return vec![version, Finding::Bad(format!("{error}; run `git init`"))];
-        }
         Err(error) => return vec![version, Finding::Bad(error.to_string())],
     };
     let tree = match (repo.refuse_if_busy(), Status::read(&repo)) {
