@@ -142,6 +142,18 @@ fn what_cannot_be_read_is_told_where_it_was_given() {
 }
 
 #[test]
+fn a_number_that_zero_would_make_senseless_is_refused() {
+    let needed = "invalid number 0, because at least 1 is needed";
+    let attempts = Flag::new("limits.attempts_per_story", "0");
+    check_error("", &[], &[attempts], &format!("--attempts: {needed}"));
+    let vars = [("RALPH_ROLLBACK_AFTER_FAILURES", "00")];
+    check_error("", &vars, &[], &format!("RALPH_ROLLBACK_AFTER_FAILURES: {needed}"));
+    let file = "[limits]\nattempts_per_story = 0\n";
+    let expected = format!(".ralph/config.toml:2: `attempts_per_story`: {needed}");
+    check_error(file, &[], &[], &expected);
+}
+
+#[test]
 fn a_hook_gets_the_defaults_when_the_file_is_broken() {
     let scratch = test_support::Scratch::new();
     let path = scratch.file("config.toml", "[nonsense");
