@@ -231,3 +231,20 @@ fn a_killed_planning_puts_no_plan_into_a_branch_that_has_none() {
     let kept = found(&stage);
     assert_eq!(stage.read(&format!(".ralph/logs/{}", kept[0])), TWO);
 }
+
+#[test]
+fn a_plan_without_stories_is_filled_by_planning_and_refused_by_building() {
+    for (place, blank) in [(PLAN, ""), (PLAN, "# Plan\n"), ("IMPLEMENTATION_PLAN.md", "# Plan\n")] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.remove(PLAN);
+        stage.repo.write(place, blank);
+        stage.repo.commit_all("a plan to be written");
+        stage.run(&[]).ended(1).says(place).says("write");
+        let agent = format!("cat >/dev/null; echo '- [ ] US-001: New' >>{place}");
+        planning(&stage, &format!("{agent}; exit 1"), &[]).ended(1).says("the plan is as it was");
+        assert_eq!(stage.read(place), blank);
+        planning(&stage, "cat >/dev/null", &[]).ended(1).says("left no usable plan");
+        planning(&stage, &agent, &[]).ended(0).says("the plan has 1 open story");
+        assert_eq!(stage.read(place), format!("{blank}- [ ] US-001: New\n"));
+    }
+}
