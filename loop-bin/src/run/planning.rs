@@ -131,6 +131,8 @@ impl Stage {
         parse(planned.bytes.clone()).map_err(|error| error.to_string())?;
         let undone = [
             (&planned.unticked, "ticked", " while planning, with nothing checked; undone"),
+            (&planned.ticked_again, "opened", ", done before and no different now; ticked again"),
+            (&planned.grown, "changed", ", done before; open again for what is new in them"),
             (&planned.put_back, "removed", ", done before; put back"),
             (&planned.removed, "removed", ", not done before; the plan is without"),
         ];

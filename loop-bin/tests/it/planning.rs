@@ -160,7 +160,7 @@ fn done_stories_are_put_back_and_removed_ones_named() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: T\n");
     let ran = planning(&stage, &format!("cat >/dev/null; sed -i '/US-00[12]/d' {PLAN}"), &[]);
     ran.ended(0).says("removed US-001, done before; put back").says("removed US-002, not done");
-    assert_eq!(stage.plan(), "- [ ] US-003: T\n- [x] US-001: First\n");
+    assert_eq!(stage.plan(), "- [x] US-001: First\n- [ ] US-003: T\n");
 }
 
 #[test]
@@ -247,4 +247,14 @@ fn a_plan_without_stories_is_filled_by_planning_and_refused_by_building() {
         planning(&stage, &agent, &[]).ended(0).says("the plan has 1 open story");
         assert_eq!(stage.read(place), format!("{blank}- [ ] US-001: New\n"));
     }
+}
+
+#[test]
+fn a_done_story_that_the_agent_opened_is_done_again() {
+    let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n");
+    let ran = planning(&stage, &adding(&format!("sed -i 's/\\[x\\]/[ ]/' {PLAN}")), &[]);
+    ran.ended(0).says("opened US-001, done before and no different now; ticked again");
+    assert_eq!(stage.plan(), format!("- [x] US-001: First\n- [ ] US-002: Second\n{ADDED}"));
+    let findings = event(&stage, "plan_repaired")["findings"].to_string();
+    assert!(findings.contains("US-001"), "{findings}");
 }
