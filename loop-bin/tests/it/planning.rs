@@ -258,3 +258,24 @@ fn a_done_story_that_the_agent_opened_is_done_again() {
     let findings = event(&stage, "plan_repaired")["findings"].to_string();
     assert!(findings.contains("US-001"), "{findings}");
 }
+
+#[test]
+fn a_branch_that_the_agent_left_is_checked_out_again() {
+    for leaving in ["git checkout -q -b topic", "git branch -m topic", "git checkout -q --detach"] {
+        let stage = Stage::new("works", TWO);
+        let ran = planning(&stage, &adding(leaving), &[]);
+        ran.ended(0).says("the agent left main for ").says("the plan has 3 open stories");
+        assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]).trim(), "main");
+        assert_eq!((stage.subjects(), stage.plan()), (vec!["first".into()], format!("{TWO}{ADDED}")));
+    }
+}
+
+#[test]
+fn a_draft_in_the_stash_is_named() {
+    let stage = Stage::new("works", TWO);
+    let draft = format!("{}git add -f {PLAN}; git stash push -qm precious", adding(""));
+    let ran = planning(&stage, &draft, &[]);
+    ran.says("the agent put `On main: precious` into the stash");
+    assert!(stage.repo.git(["stash", "show", "-p"]).contains("US-009"));
+    assert_eq!(stage.plan(), TWO);
+}
