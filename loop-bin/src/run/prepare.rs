@@ -277,6 +277,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         started_at: state::now(),
         aside: None,
         attempt: None,
+        left_at: None,
         draft: None,
         abandoned: None,
         report: Report::default(),

@@ -266,7 +266,10 @@ fn a_branch_that_the_agent_left_is_checked_out_again() {
         let ran = planning(&stage, &adding(leaving), &[]);
         ran.ended(0).says("the agent left main for ").says("the plan has 3 open stories");
         assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]).trim(), "main");
-        assert_eq!((stage.subjects(), stage.plan()), (vec!["first".into()], format!("{TWO}{ADDED}")));
+        assert_eq!(
+            (stage.subjects(), stage.plan()),
+            (vec!["first".into()], format!("{TWO}{ADDED}"))
+        );
     }
 }
 
