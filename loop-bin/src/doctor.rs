@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Command};
 use nix::unistd::geteuid;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
-use ralph_core::git::{Git, Repo, RepoError, Status};
+use ralph_core::git::{Git, Repo, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
 use ralph_core::settle::one_line;
@@ -54,7 +54,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
         Some(error) => Finding::Bad(format!("the configuration: {error}")),
         None => Finding::Good("the configuration can be read".to_owned()),
     });
-    findings.push(plan(&project, env, &config));
+    findings.extend(plan(&project, env, &config));
     findings.extend(traps::prompt(&project, env, &config));
     findings.extend(traps::scripts(&project));
     findings.extend(hands(&project, env, &config));
@@ -95,9 +95,6 @@ fn git(project: &Project) -> Vec<Finding> {
     };
     let repo = match Repo::open(project.root()) {
         Ok(repo) => repo,
-        Err(error @ RepoError::NotARepository { .. }) => {
-            return vec![version, Finding::Bad(format!("{error}; run `git init`"))];
-        }
         Err(error) => return vec![version, Finding::Bad(error.to_string())],
     };
     let tree = match (repo.refuse_if_busy(), Status::read(&repo)) {
@@ -114,13 +111,15 @@ fn git(project: &Project) -> Vec<Finding> {
     findings
 }
 
-fn plan(project: &Project, env: &Env, config: &Config) -> Finding {
+fn plan(project: &Project, env: &Env, config: &Config) -> Vec<Finding> {
     match here::plan(project, env, config) {
         Ok(plan) => {
             let open = counted(plan.counts().open, "open story", "open stories");
-            Finding::Good(format!("{}: {open}", here::shown(plan.path())))
+            let good = Finding::Good(format!("{}: {open}", here::shown(plan.path())));
+            let doubts = here::warnings(&plan).into_iter().map(Finding::Worth);
+            std::iter::once(good).chain(doubts).collect()
         }
-        Err(error) => Finding::Bad(error.to_string()),
+        Err(error) => vec![Finding::Bad(error.to_string())],
     }
 }
 

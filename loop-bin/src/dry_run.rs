@@ -79,6 +79,7 @@ fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
             if run.allow_dirty { "it would be kept aside" } else { "the run would be refused" };
         warnings.push(format!("there is uncommitted work: {then}"));
     }
+    warnings.extend(ground.plan.iter().flat_map(here::warnings));
     if let Some(held) = locks::holder(&ground.project, &ground.repo) {
         warnings.push(format!("{}: the run would be refused", LockError::Held(held)));
     }

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{Config, Flag};
 use ralph_core::env::Env;
-use ralph_core::plan::{FindError, Plan};
+use ralph_core::plan::{FindError, Plan, Warning};
 use ralph_core::project::Project;
 use ralph_core::project_plan;
 
@@ -42,6 +42,13 @@ pub(crate) fn project(env: &Env) -> std::io::Result<Project> {
 /// Its settings.
 pub(crate) fn config(project: &Project, env: &Env, flags: &[Flag]) -> Result<Config, Failure> {
     Config::load(&project.own_state().config(), env, flags).map_err(Failure::usage)
+}
+
+/// What in a plan is probably not meant so, and on which line.
+pub(crate) fn warnings(plan: &Plan) -> Vec<String> {
+    let line =
+        |warning: &Warning| format!("{}:{}: {}", shown(plan.path()), warning.line, warning.message);
+    plan.warnings().iter().map(line).collect()
 }
 
 /// Its plan.

@@ -125,8 +125,7 @@ impl Draft {
 
     /// Whether somebody moved HEAD since the run was last alive. What its agent did is not that.
     pub(crate) fn is_moved_since(&self, repo: &Repo) -> Result<bool, Failure> {
-        let now = Status::read(repo)?;
-        let now = Position { branch: now.branch, commit: now.head };
+        let now = Position::read(repo)?;
         let seen = git::last_sighting(repo, &self.run);
         Ok(now != self.position() && seen != Some(now))
     }

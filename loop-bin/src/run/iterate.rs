@@ -53,6 +53,7 @@ impl Stage {
     }
 
     pub(super) fn begin(&mut self, state: &State, story: &str) -> Result<Event, Failure> {
+        self.tell_of_other_branch();
         let plan = self.load_plan()?;
         let found = plan.story(story).ok_or_else(|| {
             std::io::Error::other(format!("{} lost the story {story} just now", self.plan))
@@ -85,6 +86,19 @@ impl Stage {
         let number = u32::try_from(iteration).unwrap_or(u32::MAX);
         self.note(&state::Event::IterationStarted { iteration: number });
         Ok(Event::Begun)
+    }
+
+    /// Whoever switched branches between two iterations may not know that a loop is at work.
+    fn tell_of_other_branch(&self) {
+        if let (Some(left), Some(now)) = (&self.left_at, git::Position::of(&self.repo))
+            && left.branch != now.branch
+        {
+            let (left, now) = (left.branch_name(), now.branch_name());
+            self.view.warn(format!(
+                "{left} was checked out when the last iteration ended, and now {now} is; the work \
+                 goes on there"
+            ));
+        }
     }
 
     /// Keeps the `progress.txt` of a feature list up to date, where somebody uses one.
@@ -331,6 +345,7 @@ impl Stage {
     /// The iteration is over: nothing is under way any more.
     pub(super) fn end_iteration(&mut self, state: &State, outcome: Outcome) -> Result<(), Failure> {
         self.note_end(state, outcome)?;
+        self.left_at = git::Position::of(&self.repo);
         if self.is_handed_over {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //! A planning run takes the steps of any run, with the plan as its one story: what is here are the
 //! steps that differ.
 
-use ralph_core::git::{self, Checkpoint};
+use ralph_core::git::{self, Checkpoint, Position};
 use ralph_core::plan::{self, Plan, Planned, progress};
 use ralph_core::project_plan;
 use ralph_core::prompt::{self, Template, Values};
@@ -131,6 +131,8 @@ impl Stage {
         parse(planned.bytes.clone()).map_err(|error| error.to_string())?;
         let undone = [
             (&planned.unticked, "ticked", " while planning, with nothing checked; undone"),
+            (&planned.ticked_again, "opened", ", done before and no different now; ticked again"),
+            (&planned.grown, "changed", ", done before; open again for what is new in them"),
             (&planned.put_back, "removed", ", done before; put back"),
             (&planned.removed, "removed", ", not done before; the plan is without"),
         ];
@@ -182,13 +184,18 @@ impl Stage {
     fn take_back_all_but_the_plan(&self, draft: &Draft, why: &str) -> Result<(), Failure> {
         // The plan may be a file of the tree that goes back.
         let written = plan::read_file(draft.plan()).unwrap_or_default();
-        // Commits that change no file of the user's are no less the agent's.
-        let restored = match self.repo.head()?.as_ref() == draft.head() {
+        // Commits that change no file of the user's are no less the agent's, and neither is a branch.
+        let (now, began) = (Position::read(&self.repo)?, draft.position());
+        let restored = match now == began {
             true if self.dirty_files()?.is_empty() => None,
             true => git::rollback_changes(&self.repo, self.state(), None, why)?,
             false => Some(git::rollback(&self.repo, self.state(), None, why)?),
         };
         let Some(restored) = restored else { return Ok(()) };
+        if now.branch != began.branch {
+            let (left, entered) = (began.branch_name(), now.branch_name());
+            self.view.warn(format!("the agent left {left} for {entered}; {left} is checked out"));
+        }
         if let Some(written) = written
             && plan::read_file(draft.plan()).ok().flatten().as_ref() != Some(&written)
         {

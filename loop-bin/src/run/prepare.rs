@@ -133,8 +133,13 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
             }
             Some(plan)
         }
-        // Planning writes the plan, so there may be none yet.
+        // Planning writes the plan, so there may be none yet, or one without stories.
         Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => None,
+        Err(FindError::Plan(error))
+            if config.run.mode == Mode::Planning && error.is_without_stories() =>
+        {
+            None
+        }
         Err(error) => return Err(error.into()),
     };
     let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
@@ -192,16 +197,20 @@ fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
     }
 }
 
-/// Where planning writes a plan that is not there yet. What was given on the command line is meant
-/// from the folder in which that was typed, anything else from the project.
+/// Where planning writes a plan that is not there yet, or has no stories. What was given on the
+/// command line is meant from the folder in which that was typed, anything else from the project.
 fn plan_to_write(
     project: &Project,
+    env: &Env,
     config: &Config,
     flags: &[Flag],
 ) -> Result<Utf8PathBuf, Failure> {
     let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
     let from = if is_typed { here::folder()? } else { project.root().to_owned() };
-    let plan = project_plan::to_write(project, config, &from);
+    let plan = match here::plan(project, env, config) {
+        Err(FindError::Plan(found)) => found.path,
+        _ => project_plan::to_write(project, config, &from),
+    };
     refuse_links(&plan)?;
     Ok(plan)
 }
@@ -241,7 +250,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
     let Ground { project, config, repo, plan, flags, missing_agent: _, missing_check: _ } = ground;
     let view = View::new(env, config.run.json_events);
     let plan = match plan {
-        None => plan_to_write(&project, &config, &flags)?,
+        None => plan_to_write(&project, env, &config, &flags)?,
         Some(plan) => {
             for warning in plan.warnings() {
                 view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
@@ -269,6 +278,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         started_at: state::now(),
         aside: None,
         attempt: None,
+        left_at: None,
         draft: None,
         abandoned: None,
         report: Report::default(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::fault;
-use ralph_core::git::{JustCommitted, Repo, Status};
+use ralph_core::git::{JustCommitted, Position, Repo, Status};
 use ralph_core::plan::progress;
 use ralph_core::project::Project;
 use ralph_core::settle::{self, Attempt, Place, Report, named_files, progress_path};
@@ -59,6 +59,8 @@ pub(crate) struct Stage {
     pub(crate) aside: Option<String>,
     /// The attempt under way, and what is known about it.
     pub(crate) attempt: Option<Attempt>,
+    /// Where HEAD was when the last iteration ended.
+    pub(super) left_at: Option<Position>,
     /// The planning under way.
     pub(crate) draft: Option<Draft>,
     /// An attempt that was interrupted, and forgotten with the tree as it was.

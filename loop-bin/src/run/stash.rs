@@ -5,7 +5,8 @@ use ralph_core::git::Stash;
 use super::stage::Stage;
 
 impl Stage {
-    /// Entries that the agent took away are stored again.
+    /// Entries that the agent took away are stored again, and those that it added are named: they
+    /// may hold the work that is missing from its attempt.
     pub(super) fn put_back_stash(&self, stash: &Stash) {
         if stash.mend_list(&self.repo) {
             self.view.warn("the agent removed the list of the stash; it is there again");
@@ -19,6 +20,13 @@ impl Stage {
                      found any more"
                 ),
             });
+        }
+        for entry in stash.added(&self.repo) {
+            let message = &entry.message;
+            self.view.warn(format!(
+                "the agent put `{message}` into the stash, and there it stays; `git stash list` \
+                 names it, and `git stash show -p` shows the newest"
+            ));
         }
         stash.forget(&self.repo);
     }

@@ -227,3 +227,18 @@ fn the_limit_beside_a_feature_list_counts_where_nobody_set_another() {
     run(&["--max-iterations", "1"]).ended(0).says("1 story committed");
     assert!(stage.read("work/progress.txt").contains("- Max Iterations: 1\n"));
 }
+
+#[test]
+fn a_branch_that_somebody_switches_between_two_stories_is_told_once() {
+    for (script, switch) in [
+        ("next_iteration", "[ $RALPH_ITERATION != 2 ] || git checkout -q -b topic"),
+        ("post_iteration", "[ $RALPH_ITERATION != 1 ] || git checkout -q --detach"),
+    ] {
+        let stage = Stage::new("works", "- [ ] US-001: A\n- [ ] US-002: B\n- [ ] US-003: C\n");
+        stage.script(script, switch);
+        let ran = stage.run(&[]);
+        ran.ended(0).says("main was checked out when the last iteration ended, and now ");
+        let told = format!("{}{}", ran.out, ran.err).matches("when the last iteration").count();
+        assert_eq!(told, 1, "{}{}", ran.out, ran.err);
+    }
+}

@@ -120,3 +120,14 @@ fn what_the_agent_wrote_before_the_kill_is_undone_and_kept() {
     assert!(!stage.plan().contains("easier"));
     is_kept(&stage, &ran, &["Third, easier"]);
 }
+
+#[test]
+fn a_list_story_below_a_heading_is_worked_on_by_itself_and_told_beforehand() {
+    let stage = Stage::new("works", "### US-001: First\n- [ ] a\n- [ ] US-002: Second\n");
+    let warned = "plan.md:3: US-002 stands in the section of US-001";
+    stage.run(&["doctor"]).ended(0).says(warned);
+    stage.run(&["--dry-run"]).ended(0).says("2 open").says(warned);
+    stage.run(&["--max-iterations", "1"]).ended(0).says("US-001 done").says(warned);
+    assert_eq!(stage.plan(), "### US-001: First\n- [x] a\n- [ ] US-002: Second\n");
+    stage.run(&[]).ended(0).says("US-002 done");
+}

@@ -160,7 +160,7 @@ fn done_stories_are_put_back_and_removed_ones_named() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: T\n");
     let ran = planning(&stage, &format!("cat >/dev/null; sed -i '/US-00[12]/d' {PLAN}"), &[]);
     ran.ended(0).says("removed US-001, done before; put back").says("removed US-002, not done");
-    assert_eq!(stage.plan(), "- [ ] US-003: T\n- [x] US-001: First\n");
+    assert_eq!(stage.plan(), "- [x] US-001: First\n- [ ] US-003: T\n");
 }
 
 #[test]
@@ -230,4 +230,55 @@ fn a_killed_planning_puts_no_plan_into_a_branch_that_has_none() {
     assert!(!stage.exists(PLAN));
     let kept = found(&stage);
     assert_eq!(stage.read(&format!(".ralph/logs/{}", kept[0])), TWO);
+}
+
+#[test]
+fn a_plan_without_stories_is_filled_by_planning_and_refused_by_building() {
+    for (place, blank) in [(PLAN, ""), (PLAN, "# Plan\n"), ("IMPLEMENTATION_PLAN.md", "# Plan\n")] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.remove(PLAN);
+        stage.repo.write(place, blank);
+        stage.repo.commit_all("a plan to be written");
+        stage.run(&[]).ended(1).says(place).says("write");
+        let agent = format!("cat >/dev/null; echo '- [ ] US-001: New' >>{place}");
+        planning(&stage, &format!("{agent}; exit 1"), &[]).ended(1).says("the plan is as it was");
+        assert_eq!(stage.read(place), blank);
+        planning(&stage, "cat >/dev/null", &[]).ended(1).says("left no usable plan");
+        planning(&stage, &agent, &[]).ended(0).says("the plan has 1 open story");
+        assert_eq!(stage.read(place), format!("{blank}- [ ] US-001: New\n"));
+    }
+}
+
+#[test]
+fn a_done_story_that_the_agent_opened_is_done_again() {
+    let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n");
+    let ran = planning(&stage, &adding(&format!("sed -i 's/\\[x\\]/[ ]/' {PLAN}")), &[]);
+    ran.ended(0).says("opened US-001, done before and no different now; ticked again");
+    assert_eq!(stage.plan(), format!("- [x] US-001: First\n- [ ] US-002: Second\n{ADDED}"));
+    let findings = event(&stage, "plan_repaired")["findings"].to_string();
+    assert!(findings.contains("US-001"), "{findings}");
+}
+
+#[test]
+fn a_branch_that_the_agent_left_is_checked_out_again() {
+    for leaving in ["git checkout -q -b topic", "git branch -m topic", "git checkout -q --detach"] {
+        let stage = Stage::new("works", TWO);
+        let ran = planning(&stage, &adding(leaving), &[]);
+        ran.ended(0).says("the agent left main for ").says("the plan has 3 open stories");
+        assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]).trim(), "main");
+        assert_eq!(
+            (stage.subjects(), stage.plan()),
+            (vec!["first".into()], format!("{TWO}{ADDED}"))
+        );
+    }
+}
+
+#[test]
+fn a_draft_in_the_stash_is_named() {
+    let stage = Stage::new("works", TWO);
+    let draft = format!("{}git add -f {PLAN}; git stash push -qm precious", adding(""));
+    let ran = planning(&stage, &draft, &[]);
+    ran.says("the agent put `On main: precious` into the stash");
+    assert!(stage.repo.git(["stash", "show", "-p"]).contains("US-009"));
+    assert_eq!(stage.plan(), TWO);
 }

@@ -51,11 +51,26 @@ impl ConfigError {
 }
 
 impl ConfigError {
-    /// From a complaint about a value, which it names in backticks: the line that holds it.
-    pub(super) fn about(path: &str, text: &str, complaint: &str) -> Self {
-        let named = complaint.split('`').nth(1).unwrap_or_default();
-        let line = text.lines().position(|line| line.contains(named)).unwrap_or(0) + 1;
-        Self::File { path: path.to_owned(), line, message: one_line(complaint) }
+    /// From a complaint about a value of the file: the line that holds it, or else its key.
+    pub(super) fn about(
+        path: &str,
+        text: &str,
+        (keys, value): (&[&str], &str),
+        message: &str,
+    ) -> Self {
+        let holds_value = |line: &str| !value.is_empty() && line.contains(value);
+        let holds_key = |line: &str| {
+            let mut names = keys.iter().filter_map(|key| key.split('.').nth(1));
+            names.any(|name| line.trim_start().starts_with(name))
+        };
+        let line = text.lines().position(holds_value);
+        let line = line.or_else(|| text.lines().position(holds_key)).unwrap_or(0) + 1;
+        Self::File { path: path.to_owned(), line, message: one_line(message) }
+    }
+
+    /// From a complaint about what a variable or a flag holds.
+    pub(super) fn of_value(origin: &str, message: &str) -> Self {
+        Self::Value { origin: origin.to_owned(), message: one_line(message) }
     }
 }
 

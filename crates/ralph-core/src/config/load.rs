@@ -5,6 +5,7 @@ use std::io;
 use camino::Utf8Path;
 use toml::{Table, Value};
 
+use super::check::{self, Complaint};
 use super::error::ConfigError;
 use super::items::items;
 use super::keys::{KEYS, Key, Kind};
@@ -75,22 +76,15 @@ impl Config {
         let config: Self =
             toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
         let layers = overrides(env, flags)?;
-        let config = if layers.is_empty() { config } else { config.overlaid(layers)? };
-        if let Some(command) = config.verify.commands.iter().find(|command| runs_nothing(command)) {
-            return Err(empty_check(path, text, env, flags, command));
-        }
-        config.guard.validate().map_err(|e| ConfigError::about(path, text, &e.to_string()))?;
-        let globs = config.scope.paths.iter().chain(config.scope.stories.values().flatten());
-        for glob in globs.chain(&config.tests.files).chain(&config.stop.subagents) {
-            globset::Glob::new(glob).map_err(|why| {
-                ConfigError::about(path, text, &format!("`{glob}` is not a pattern: {why}"))
-            })?;
+        let config = if layers.is_empty() { config } else { config.overlaid(&layers)? };
+        if let Some(complaint) = check::complaint(&config) {
+            return Err(located(complaint, path, text, &layers));
         }
         Ok(config)
     }
 
     /// Each value is laid over by itself, so that an error names the one it came from.
-    fn overlaid(self, layers: Vec<Override>) -> Result<Self, ConfigError> {
+    fn overlaid(self, layers: &[Override]) -> Result<Self, ConfigError> {
         let failure = |origin: &str, message: &str| ConfigError::Value {
             origin: origin.to_owned(),
             message: message.to_owned(),
@@ -98,36 +92,26 @@ impl Config {
         let mut config = self;
         for Override { key, value, origin } in layers {
             let mut table =
-                Table::try_from(&config).map_err(|e| failure(&origin, &e.to_string()))?;
-            put(&mut table, key.name, value);
-            config =
-                table.try_into().map_err(|e: toml::de::Error| failure(&origin, e.message()))?;
+                Table::try_from(&config).map_err(|e| failure(origin, &e.to_string()))?;
+            put(&mut table, key.name, value.clone());
+            config = table.try_into().map_err(|e: toml::de::Error| failure(origin, e.message()))?;
         }
         Ok(config)
     }
 }
 
-/// Whether a shell would find nothing to run in a command.
-fn runs_nothing(command: &str) -> bool {
-    command.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
-}
-
-/// A check that checks nothing always passes, so it is told where it was given.
-fn empty_check(path: &str, text: &str, env: &Env, flags: &[Flag], command: &str) -> ConfigError {
-    let message = format!(
-        "`{command}` runs nothing, so it would pass whatever the agent does; give a command, or \
-         leave it out"
-    );
-    let key = Key::find("verify.commands");
-    let is_flag = flags.iter().any(|flag| flag.key == "verify.commands" && flag.value == command);
-    let variable = key.and_then(|key| key.env).filter(|name| env.get(name).is_some());
-    match (is_flag, variable) {
-        (true, _) => ConfigError::Value { origin: "--verify".to_owned(), message },
-        (false, Some(variable)) => ConfigError::Value { origin: variable.to_owned(), message },
-        (false, None) => {
-            let line = text.lines().position(|line| line.trim_start().starts_with("commands"));
-            ConfigError::File { path: path.to_owned(), line: line.unwrap_or(0) + 1, message }
-        }
+/// Where a value that is complained about was given: the flag, the variable, or the line.
+fn located(complaint: Complaint, path: &str, text: &str, layers: &[Override]) -> ConfigError {
+    let Complaint { keys, value, message } = complaint;
+    let holds = |given: &Value| match given {
+        Value::Array(items) => items.iter().any(|item| item.as_str() == Some(&*value)),
+        given => given.as_str() == Some(&*value),
+    };
+    // What is laid over last is what counts.
+    let mut given = layers.iter().rev().filter(|layer| keys.contains(&layer.key.name));
+    match given.find(|layer| holds(&layer.value)) {
+        Some(layer) => ConfigError::of_value(&layer.origin, &message),
+        None => ConfigError::about(path, text, (keys, &value), &message),
     }
 }
 

@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod check;
 mod error;
 mod items;
 mod keys;

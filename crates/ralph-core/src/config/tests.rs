@@ -121,6 +121,39 @@ fn globs_that_cannot_be_read_are_named() {
 }
 
 #[test]
+fn what_cannot_be_read_is_told_where_it_was_given() {
+    let file = "[scope]\npaths = [\"src/**\"]\n";
+    let check = |vars: &[(&str, &str)], flag: Option<&str>, origin: &str| {
+        let flags: Vec<Flag> =
+            flag.map(|glob| Flag::new("scope.paths", glob)).into_iter().collect();
+        let error = load(file, vars, &flags).unwrap_err();
+        assert!(error.starts_with(&format!("{origin}: ")), "{error}");
+    };
+    check(&[], Some("["), "--scope");
+    check(&[("RALPH_SCOPE", "a, [")], None, "RALPH_SCOPE");
+    check(&[("RALPH_SCOPE", "[")], Some("["), "--scope");
+    check(&[("RALPH_TEST_FILES", "[")], None, "RALPH_TEST_FILES");
+    check(&[("RALPH_STOP_SUBAGENTS", "[")], None, "RALPH_STOP_SUBAGENTS");
+    check(&[("RALPH_GUARD_PROTECT", "[")], Some("docs/**"), "RALPH_GUARD_PROTECT");
+    check(&[("RALPH_GUARD_DISABLE", "git-pusch")], None, "RALPH_GUARD_DISABLE");
+    check(&[("RALPH_GUARD_ENABLE", "nothing")], None, "RALPH_GUARD_ENABLE");
+    // A flag takes the place of the variable, and of what is wrong with that.
+    assert!(load("", &[("RALPH_SCOPE", "[")], &[Flag::new("scope.paths", "src")]).is_ok());
+}
+
+#[test]
+fn a_number_that_zero_would_make_senseless_is_refused() {
+    let needed = "invalid number 0, because at least 1 is needed";
+    let attempts = Flag::new("limits.attempts_per_story", "0");
+    check_error("", &[], &[attempts], &format!("--attempts: {needed}"));
+    let vars = [("RALPH_ROLLBACK_AFTER_FAILURES", "00")];
+    check_error("", &vars, &[], &format!("RALPH_ROLLBACK_AFTER_FAILURES: {needed}"));
+    let file = "[limits]\nattempts_per_story = 0\n";
+    let expected = format!(".ralph/config.toml:2: `attempts_per_story`: {needed}");
+    check_error(file, &[], &[], &expected);
+}
+
+#[test]
 fn a_hook_gets_the_defaults_when_the_file_is_broken() {
     let scratch = test_support::Scratch::new();
     let path = scratch.file("config.toml", "[nonsense");

@@ -137,6 +137,7 @@ impl Default for Verify {
 #[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Rollback {
     pub on: RollbackOn,
+    #[serde(deserialize_with = "at_least_one")]
     pub after_failures: u64,
 }
 
@@ -164,6 +165,7 @@ pub enum RollbackOn {
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Limits {
+    #[serde(deserialize_with = "at_least_one")]
     pub attempts_per_story: u64,
     pub stalled_after: u64,
     pub wait_for_quota: bool,
@@ -358,4 +360,12 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         return Ok(number);
     }
     Err(D::Error::custom(format!("{number} is no amount of money; 0 means no limit")))
+}
+
+/// A number that would mean nothing if it were zero: neither "none" nor "without limit" is to be had.
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        0 => Err(D::Error::custom("invalid number 0, because at least 1 is needed")),
+        number => Ok(number),
+    }
 }

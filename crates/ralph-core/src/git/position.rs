@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::command::GitError;
 use super::repo::{Repo, is_object_id};
+use super::status::Status;
 
 /// A place of HEAD: the branch, none if it is detached; and the commit, none if there is none yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +32,22 @@ impl Position {
         };
         let is_known = commit.as_deref().is_none_or(is_object_id);
         is_known.then(|| Self { branch: Some(branch.to_owned()), commit })
+    }
+
+    /// The same, and where the files do not tell, git is asked.
+    pub fn read(repo: &Repo) -> Result<Self, GitError> {
+        match Self::of(repo) {
+            Some(position) => Ok(position),
+            None => {
+                let Status { branch, head: commit, .. } = Status::read(repo)?;
+                Ok(Self { branch, commit })
+            }
+        }
+    }
+
+    /// The branch, for messages.
+    pub fn branch_name(&self) -> &str {
+        self.branch.as_deref().unwrap_or("a detached HEAD")
     }
 }
 
@@ -91,7 +109,8 @@ mod tests {
         let head = repo.head().unwrap();
         test.git(["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
         test.git(["symbolic-ref", "HEAD", "refs/heads/alias"]);
-        assert_eq!((Position::of(&repo), repo.head().unwrap()), (None, head));
+        assert_eq!((Position::of(&repo), repo.head().unwrap()), (None, head.clone()));
+        assert_eq!(Position::read(&repo).unwrap().commit, head);
         test.git(["symbolic-ref", "HEAD", "refs/heads/new"]);
         let unborn = Position { branch: Some("new".to_owned()), commit: None };
         assert_eq!((Position::of(&repo), repo.head().unwrap()), (Some(unborn), None));

@@ -55,7 +55,7 @@ pub enum RepoError {
         top: String,
     },
     /// There is none, or it belongs to somebody else; git's message tells which.
-    #[error("{dir} is not in a git work tree that can be used: {source}")]
+    #[error("{dir} is not in a git work tree that can be used: {source}{}", advice(source))]
     NotARepository {
         /// Where it was looked for.
         dir: String,
@@ -73,6 +73,14 @@ pub enum RepoError {
         /// The work tree.
         top: String,
     },
+}
+
+/// Where there is no repository at all, git does not say how to get one.
+fn advice(source: &GitError) -> &'static str {
+    match source.names_no_repository() {
+        true => "; run `git init` in the project and commit what is there, then try again",
+        false => "",
+    }
 }
 
 /// What git leaves in its folder during an operation of several steps.

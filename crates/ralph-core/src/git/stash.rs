@@ -75,6 +75,13 @@ impl Stash {
         self.entries.iter().filter(is_gone).cloned().collect()
     }
 
+    /// The entries that were not in the list before, oldest first.
+    pub fn added(&self, repo: &Repo) -> Vec<StashEntry> {
+        let mut now = Self::parse(&read_log(repo)).entries;
+        now.retain(|entry| !self.entries.iter().any(|old| old.commit == entry.commit));
+        now
+    }
+
     /// Forgets the copy, and lets go of the commits.
     pub fn forget(&self, repo: &Repo) {
         self.each_pin(repo, |pin, _| format!("delete {pin}\n"));

@@ -1,6 +1,6 @@
 //! Heading stories: `### US-001: Title` with boxes below, and `### [ ] US-001: Title`.
 
-use super::blocks::{Block, Heading};
+use super::blocks::{Block, Heading, TaskItem};
 use super::ids::{self, Rank};
 use super::markdown::{Place, Text, clean_title};
 use super::parse::Draft;
@@ -13,11 +13,13 @@ pub(super) struct Section {
     pub(super) heading: Heading,
     /// Offset behind its last line that is not blank.
     pub(super) end: usize,
-    id: Option<String>,
-    title: String,
-    rank: Rank,
-    own_box: Option<Range<usize>>,
-    boxes: Vec<Range<usize>>,
+    pub(super) id: Option<String>,
+    pub(super) title: String,
+    pub(super) rank: Rank,
+    pub(super) own_box: Option<Range<usize>>,
+    pub(super) boxes: Vec<TaskItem>,
+    /// Where, below the heading, the first box begins that is a story by itself.
+    pub(super) listed_from: Option<usize>,
     optional: bool,
     /// Whether its boxes have ids of their own that say more than its number does.
     outranked: bool,
@@ -30,6 +32,12 @@ impl Section {
     /// it could never be done, and most such headings are introductions or containers.
     pub(super) fn is_story(&self) -> bool {
         self.own_box.is_some() || !(self.boxes.is_empty() || self.outranked)
+    }
+
+    /// Ends the section before `end`, and before the blank lines in front of that.
+    pub(super) fn end_at(&mut self, text: Text<'_>, end: usize) {
+        let all = text.0.get(self.heading.end..end).unwrap_or_default();
+        self.end = self.heading.end + all.trim_ascii_end().len();
     }
 }
 
@@ -70,10 +78,11 @@ pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalName
             }
             Block::Task(task) => {
                 if let Some(last) = found.last_mut().filter(|_| current) {
-                    last.boxes.push(task.mark.clone());
+                    last.boxes.push(task.clone());
                     last.outranked |= last.rank == Rank::Number && !task.nested && {
                         let title = text.at(task.text.clone());
-                        ids::leading(&title).is_some_and(|id| is_story_key(&id))
+                        ids::leading(&title)
+                            .is_some_and(|id| id.rank == Rank::Key && id.names_story())
                     };
                 }
             }
@@ -81,15 +90,9 @@ pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalName
         }
     }
     for section in &mut found {
-        let all = text.0.get(section.heading.end..section.end).unwrap_or_default();
-        section.end = section.heading.end + all.trim_ascii_end().len();
+        section.end_at(text, section.end);
     }
     found
-}
-
-/// `AC-1` is how acceptance criteria are numbered, below a story.
-pub(super) fn is_story_key(id: &ids::Leading<'_>) -> bool {
-    id.rank == Rank::Key && id.firm && !id.id.to_ascii_lowercase().starts_with("ac-")
 }
 
 /// A heading with a box of its own, or with an id; its extent is found later.
@@ -132,6 +135,7 @@ fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Opt
         id: id.map(|id| id.id.to_owned()),
         own_box,
         boxes: Vec::new(),
+        listed_from: None,
         optional: false,
         outranked: false,
         divided: false,
@@ -176,7 +180,8 @@ pub(super) fn warnings(sections: &[Section]) -> Vec<Warning> {
 /// The stories among `sections`.
 pub(super) fn drafts(text: Text<'_>, sections: Vec<Section>) -> Vec<Draft> {
     let story = |section: Section| {
-        let boxes = section.own_box.map_or(section.boxes, |own| vec![own]);
+        let below = || section.boxes.iter().map(|task| task.mark.clone()).collect();
+        let boxes = section.own_box.map_or_else(below, |own| vec![own]);
         Draft {
             state: state(text, &boxes),
             details: text.body(section.heading.end..section.end),

@@ -35,6 +35,21 @@ pub(super) struct Leading<'a> {
     pub(super) rest: &'a str,
 }
 
+impl Leading<'_> {
+    /// What the ids of a plan's stories have in common: `us` of `US-001`, `task` of `Task 1`.
+    pub(super) fn family(&self) -> String {
+        let end = self.id.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.id.len());
+        self.id.get(..end).unwrap_or_default().to_ascii_lowercase()
+    }
+
+    /// Whether it says that this is a story, and not a step or a criterion of one.
+    pub(super) fn names_story(&self) -> bool {
+        // `AC-1` is how acceptance criteria are numbered, below a story.
+        let is_key = self.rank == Rank::Key && !self.id.to_ascii_lowercase().starts_with("ac-");
+        self.firm && (is_key || matches!(self.rank, Rank::Task | Rank::Story))
+    }
+}
+
 /// Marks of emphasis, code and brackets that people put around an id.
 const OPENERS: [char; 6] = ['*', '_', '~', '`', '[', '('];
 const CLOSERS: [char; 6] = ['*', '_', '~', '`', ']', ')'];

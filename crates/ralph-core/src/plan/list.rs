@@ -1,7 +1,6 @@
 //! List stories (`- [ ] US-001: Title`) and flat lists without ids.
 
-use super::heading::is_story_key;
-use super::ids::{self, Rank};
+use super::ids;
 use super::markdown::{LooseTask, Text, clean_title, outside_warning};
 use super::parse::Draft;
 use super::story::{Marks, Warning};
@@ -52,7 +51,7 @@ pub(super) fn drafts(
             continue;
         }
         let counts = match (headings.is_empty(), keyed.is_empty()) {
-            (false, _) => title.keyed,
+            (false, _) => title.keyed || task.listed,
             (true, false) => keyed.contains(&task.section) || task.optional,
             (true, true) => !(any_working && is_checklist(&task.section_title)),
         };
@@ -67,7 +66,7 @@ pub(super) fn drafts(
 }
 
 /// Whether two titles say the same, one of them perhaps in fewer words.
-fn repeats(one: &str, other: &str) -> bool {
+pub(super) fn repeats(one: &str, other: &str) -> bool {
     let plain = |title: &str| -> String {
         // Where a link leads to is not what it says.
         let title = title.split("](").next().unwrap_or_default();
@@ -90,9 +89,7 @@ impl Title {
         let rest = leading.as_ref().map_or(text, |leading| leading.rest);
         Self {
             title: clean_title(rest),
-            keyed: leading
-                .as_ref()
-                .is_some_and(|id| is_story_key(id) || matches!(id.rank, Rank::Task | Rank::Story)),
+            keyed: leading.as_ref().is_some_and(ids::Leading::names_story),
             id: leading.map(|leading| leading.id.to_owned()),
         }
     }

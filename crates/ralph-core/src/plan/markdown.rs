@@ -1,14 +1,15 @@
 //! Markdown plans: puts headings, boxes and notes together into stories.
 //!
 //! Heading stories are `heading.rs`, list stories and flat lists are `list.rs`. A plan may hold
-//! both: boxes inside a heading story are its parts, boxes outside are looked at as a list.
+//! both: boxes inside a heading story are its parts unless they name another one (`other_story.rs`), and
+//! boxes outside are looked at as a list.
 
 use super::blocks::{self, Block, Heading, TaskItem};
 use super::depends::{self, Wanted};
 use super::heading::OptionalNames;
 use super::parse::{Draft, Problem, Reading};
 use super::story::{Format, Options, State, Warning};
-use super::{heading, list};
+use super::{heading, list, other_story};
 use std::ops::Range;
 
 /// The file's text, read by range; bytes of another encoding show as `�`, in what is read only.
@@ -46,6 +47,8 @@ pub(super) struct LooseTask {
     pub(super) section: usize,
     pub(super) section_title: String,
     pub(super) optional: bool,
+    /// Whether it follows a list story below the heading of another story.
+    pub(super) listed: bool,
 }
 
 /// Reads a Markdown plan.
@@ -53,8 +56,10 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, (usize, P
     let text = Text(bytes);
     let blocks = blocks::scan(bytes)?;
     let optional = OptionalNames::new(options);
-    let sections = heading::sections(text, &blocks, &optional);
-    let mut warnings = heading::warnings(&sections);
+    let mut sections = heading::sections(text, &blocks, &optional);
+    let loose = loose_tasks(text, &blocks, &sections, &optional);
+    let mut warnings = other_story::set_apart(text, &mut sections, &loose);
+    warnings.extend(heading::warnings(&sections));
     let boxes_exist = blocks.iter().any(|block| matches!(block, Block::Task(_)));
     let hint = match (boxes_exist, warnings.is_empty()) {
         (false, false) => "its headings have ids but no checkbox; add `- [ ] …` lines below them",
@@ -80,6 +85,8 @@ fn loose_tasks(
     optional: &OptionalNames,
 ) -> Vec<LooseTask> {
     let mut taken = sections.iter().filter(|section| section.is_story()).peekable();
+    let mut lists = sections.iter().filter_map(|section| section.listed_from).peekable();
+    let mut list_section = None;
     let mut place = Place::default();
     let mut loose = Vec::new();
     for block in blocks {
@@ -88,8 +95,12 @@ fn loose_tasks(
             Block::Task(task) if !task.nested => {
                 while taken.next_if(|section| section.end <= task.start).is_some() {}
                 let inside = taken.peek().is_some_and(|story| story.heading.start <= task.start);
+                if lists.next_if_eq(&task.start).is_some() {
+                    list_section = Some(place.section());
+                }
                 if !inside {
-                    loose.push(place.hold(task));
+                    let listed = list_section == Some(place.section());
+                    loose.push(LooseTask { listed, ..place.hold(task) });
                 }
             }
             Block::Task(_) | Block::Depends { .. } => {}
@@ -130,6 +141,7 @@ impl Place {
             section: self.section,
             section_title: self.title.clone(),
             optional: self.is_optional(),
+            listed: false,
         }
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn box_edits(change: &Change<'_>, old: &Story, new: &Story) -> Vec<Ed
 }
 
 /// Mark and text of each box that makes the state of a story.
-fn boxes<'a>(plan: &'a Plan, story: &Story) -> Vec<(&'a [u8], &'a [u8])> {
+pub(super) fn boxes<'a>(plan: &'a Plan, story: &Story) -> Vec<(&'a [u8], &'a [u8])> {
     let Marks::Boxes(ranges) = &story.marks else { return Vec::new() };
     let slice = |range: &std::ops::Range<usize>| {
         let text = first_line(plan.bytes.get(range.end..).unwrap_or_default());

@@ -28,6 +28,7 @@
 //! | `parse.rs` | which format it is, and the checks that all formats share |
 //! | `syntax.rs`, `blocks.rs`, `markdown.rs` | a line of Markdown; the lines together; the stories in them |
 //! | `heading.rs`, `list.rs` | the two shapes of Markdown stories |
+//! | `other_story.rs` | the one inside the other |
 //! | `json.rs`, `feature_list.rs`, `prd.rs` | JSON in place; the two shapes of JSON plans |
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking and blocking |
@@ -51,6 +52,7 @@ mod list;
 mod loop_progress;
 mod markdown;
 mod merge;
+mod other_story;
 mod parse;
 mod planned;
 mod prd;

@@ -27,6 +27,13 @@ pub struct Error {
     pub problem: Problem,
 }
 
+impl Error {
+    /// Whether nothing is wrong but that no story is there yet, so that planning may write some.
+    pub fn is_without_stories(&self) -> bool {
+        matches!(self.problem, Problem::Empty | Problem::NoStories { .. })
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.path)?;

@@ -5,8 +5,10 @@
 //! while here they are what the agent is to write.
 
 use super::edit::{self, Edit};
-use super::merge::{append, reopened};
-use super::story::{Plan, State, Story};
+use super::lines;
+use super::merge::{append, boxes, reopened};
+use super::story::{Marks, Plan, State, Story};
+use std::collections::HashMap;
 
 /// A plan as planning may leave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +17,10 @@ pub struct Planned {
     pub bytes: Vec<u8>,
     /// The stories that the agent had ticked.
     pub unticked: Vec<String>,
+    /// The done stories that it had opened, and that are done again.
+    pub ticked_again: Vec<String>,
+    /// The done stories that hold new work now, and are open for that.
+    pub grown: Vec<String>,
     /// The done stories that it had removed, and that are there again.
     pub put_back: Vec<String>,
     /// The done stories that it had removed, where they fit nowhere any more.
@@ -24,22 +30,32 @@ pub struct Planned {
 }
 
 /// Opens the stories of `after` that are done there and were not done in `before`, because a story
-/// becomes done by what the loop checks and never by what a plan says; and puts those back that were
-/// done, because they tell what is built already.
+/// becomes done by what the loop checks and never by what a plan says; ticks what was done and says
+/// the same still; and puts those back that were done, because they tell what is built already.
 pub fn planned(before: Option<&Plan>, after: &Plan) -> Planned {
     let was_done = |id: &str| {
-        before.and_then(|plan| plan.story(id)).is_some_and(|story| story.state == State::Done)
+        let old = before.and_then(|plan| Some((plan, plan.story(id)?)));
+        old.filter(|(_, story)| story.state == State::Done)
     };
-    let is_new = |story: &&Story| story.state == State::Done && !was_done(&story.id);
+    let is_new = |story: &&Story| story.state == State::Done && was_done(&story.id).is_none();
     let ticked: Vec<&Story> = after.stories.iter().filter(is_new).collect();
-    let edits: Vec<Edit> = ticked.iter().flat_map(|story| reopened(after, story)).collect();
+    let mut edits: Vec<Edit> = ticked.iter().flat_map(|story| reopened(after, story)).collect();
+    let (mut ticked_again, mut grown) = (Vec::new(), Vec::new());
+    for story in after.stories.iter().filter(|story| story.state != State::Done) {
+        let Some((before, old)) = was_done(&story.id) else { continue };
+        let again = done_again((before, old), (after, story));
+        let is_whole = again.len() == after.marking(story, State::Done).len();
+        if is_whole { &mut ticked_again } else { &mut grown }.push(story.id.clone());
+        edits.extend(again);
+    }
     let ids = |stories: &[&Story]| stories.iter().map(|story| story.id.clone()).collect();
     let before_stories = before.iter().flat_map(|plan| &plan.stories);
     let missing = before_stories.filter(|story| after.story(&story.id).is_none());
     let (done, open): (Vec<&Story>, Vec<&Story>) =
         missing.partition(|story| story.state == State::Done);
-    let unticked = edit::apply(&after.bytes, edits.clone());
-    let back = before.and_then(|before| put_back(before, after, &done, &edits));
+    let bytes = edit::apply(&after.bytes, edits.clone());
+    let settled = Settled { after, edits, done: &ticked_again };
+    let back = before.and_then(|before| settled.with(before, &done));
     let (put_back, lost): (&[&Story], &[&Story]) =
         if back.is_some() { (&done, &[]) } else { (&[], &done) };
     Planned {
@@ -47,45 +63,115 @@ pub fn planned(before: Option<&Plan>, after: &Plan) -> Planned {
         put_back: ids(put_back),
         lost: ids(lost),
         removed: ids(&open),
-        bytes: back.unwrap_or(unticked),
+        bytes: back.unwrap_or(bytes),
+        ticked_again,
+        grown,
     }
 }
 
-/// The plan with the stories that were removed at its end or, if they would read differently there,
-/// at its beginning; none if neither will do.
-fn put_back(before: &Plan, after: &Plan, gone: &[&Story], edits: &[Edit]) -> Option<Vec<u8>> {
-    if gone.is_empty() || before.format != after.format {
-        return None;
+/// The edits that tick what was done and says the same still; new words are new work.
+fn done_again(old: (&Plan, &Story), new: (&Plan, &Story)) -> Vec<Edit> {
+    let Marks::Boxes(ranges) = &new.1.marks else {
+        let is_same = (&old.1.title, &old.1.details) == (&new.1.title, &new.1.details);
+        return if is_same { new.0.marking(new.1, State::Done) } else { Vec::new() };
+    };
+    let is_done = |mark: &[u8]| matches!(mark, b"x" | b"X");
+    let mut done: HashMap<&[u8], usize> = HashMap::new();
+    for (_, text) in boxes(old.0, old.1).into_iter().filter(|(mark, _)| is_done(mark)) {
+        *done.entry(text).or_default() += 1;
     }
-    let sections = || gone.iter().map(|story| before.section(story).to_vec());
-    let start = after.stories.first()?.span.start;
-    let mut text: Vec<u8> = Vec::new();
-    for section in sections() {
-        text.extend_from_slice(section.trim_ascii_end());
-        text.extend_from_slice(b"\n\n");
+    let now = ranges.iter().zip(boxes(new.0, new.1));
+    let again = now.filter_map(|(range, (mark, text))| {
+        let left = done.get_mut(text).filter(|left| **left > 0)?;
+        *left -= 1;
+        (!is_done(mark)).then(|| Edit { range: range.clone(), text: b"x".to_vec() })
+    });
+    again.collect()
+}
+
+/// The agent's plan with the edits that are due in any case.
+struct Settled<'a> {
+    after: &'a Plan,
+    edits: Vec<Edit>,
+    /// The stories that the edits tick.
+    done: &'a [String],
+}
+
+impl Settled<'_> {
+    /// The plan with the stories that were removed: where they were among the others, else at its
+    /// end or, if they would read differently there, at its beginning; none if nothing will do.
+    fn with(&self, before: &Plan, gone: &[&Story]) -> Option<Vec<u8>> {
+        let after = self.after;
+        if gone.is_empty() || before.format != after.format {
+            return None;
+        }
+        let sections = || gone.iter().map(|story| before.section(story).to_vec());
+        let start = after.stories.first()?.span.start;
+        let mut text: Vec<u8> = Vec::new();
+        for section in sections() {
+            text.extend_from_slice(section.trim_ascii_end());
+            text.extend_from_slice(b"\n\n");
+        }
+        let in_place: Option<Vec<Edit>> =
+            gone.iter().map(|story| beside_a_neighbour(before, after, story)).collect();
+        let at_end = append(after, sections().collect()).map(|edit| vec![edit]);
+        let at_start = Some(vec![Edit { range: start..start, text }]);
+        [in_place, at_end, at_start].into_iter().flatten().find_map(|more| {
+            let bytes = edit::apply(&after.bytes, [self.edits.clone(), more].concat());
+            self.reads_well(before, gone, &bytes).then_some(bytes)
+        })
     }
-    let at_start = Edit { range: start..start, text };
-    [append(after, sections().collect()), Some(at_start)].into_iter().flatten().find_map(|more| {
-        let bytes = edit::apply(&after.bytes, [edits, &[more]].concat());
-        reads_well(before, after, gone, &bytes).then_some(bytes)
+
+    /// Whether all stories are there: those that were put back as done, the others as they may be.
+    fn reads_well(&self, before: &Plan, gone: &[&Story], bytes: &[u8]) -> bool {
+        let after = self.after;
+        let Ok(plan) = Plan::parse(&after.path, bytes.to_vec(), &after.options) else {
+            return false;
+        };
+        let state_of = |id: &str| plan.story(id).map(|story| story.state);
+        let may_be = |story: &Story| match story.state {
+            State::Done => before.story(&story.id).is_some_and(|old| old.state == State::Done),
+            _ => self.done.contains(&story.id),
+        };
+        let is_kept = |story: &Story| {
+            let is_done = state_of(&story.id).map(|state| state == State::Done);
+            is_done == Some(may_be(story))
+        };
+        plan.stories.len() == after.stories.len() + gone.len()
+            && gone.iter().all(|story| state_of(&story.id) == Some(State::Done))
+            && after.stories.iter().all(is_kept)
+    }
+}
+
+/// Puts a story behind the nearest one before it that is still there, else before the nearest one
+/// behind it.
+fn beside_a_neighbour(before: &Plan, after: &Plan, story: &Story) -> Option<Edit> {
+    let at = before.stories.iter().position(|other| other.id == story.id)?;
+    let (earlier, later) = before.stories.split_at(at);
+    let still = |other: &Story| after.story(&other.id);
+    let previous = earlier.iter().rev().find_map(still);
+    let neighbour = previous.or_else(|| later.iter().find_map(still))?;
+    let section = before.section(story).trim_ascii_end();
+    let gap = match story.marks {
+        Marks::Object => {
+            let head = after.bytes.get(..neighbour.span.start)?;
+            [b",", head.get(head.trim_ascii_end().len()..)?].concat()
+        }
+        Marks::Boxes(_) => {
+            let is_heading = section.trim_ascii_start().starts_with(b"#");
+            lines::ending(&after.bytes).as_bytes().repeat(if is_heading { 2 } else { 1 })
+        }
+    };
+    Some(match previous {
+        Some(previous) => {
+            let end = previous.span.end;
+            Edit { range: end..end, text: [&gap, section].concat() }
+        }
+        None => {
+            let start = neighbour.span.start;
+            Edit { range: start..start, text: [section, &gap].concat() }
+        }
     })
-}
-
-/// Whether all stories are there: those that were put back as done, the others as they may be.
-fn reads_well(before: &Plan, after: &Plan, gone: &[&Story], bytes: &[u8]) -> bool {
-    let Ok(plan) = Plan::parse(&after.path, bytes.to_vec(), &after.options) else { return false };
-    let state_of = |id: &str| plan.story(id).map(|story| story.state);
-    let may_be = |story: &Story| match story.state {
-        State::Done => before.story(&story.id).is_some_and(|old| old.state == State::Done),
-        _ => false,
-    };
-    let is_kept = |story: &Story| {
-        let is_done = state_of(&story.id).map(|state| state == State::Done);
-        is_done == Some(may_be(story))
-    };
-    plan.stories.len() == after.stories.len() + gone.len()
-        && gone.iter().all(|story| state_of(&story.id) == Some(State::Done))
-        && after.stories.iter().all(is_kept)
 }
 
 #[cfg(test)]
@@ -140,7 +226,7 @@ mod tests {
                 "plan.md",
                 "- [x] US-001: One\n  - [x] detail\n- [ ] US-002: Two\n- [ ] US-003: Three\n",
                 "- [ ] US-003: Three\n",
-                "- [ ] US-003: Three\n- [x] US-001: One\n  - [x] detail\n",
+                "- [x] US-001: One\n  - [x] detail\n- [ ] US-003: Three\n",
             ),
             (
                 "plan.md",
@@ -152,8 +238,8 @@ mod tests {
             (
                 "plan.md",
                 "- [x] US-001: One\n- [ ] US-002: Two\n",
-                "## US-003: New\n\n- [ ] c\n",
-                "- [x] US-001: One\n\n## US-003: New\n\n- [ ] c\n",
+                "## Task 3: New\n\n- [ ] c\n",
+                "- [x] US-001: One\n\n## Task 3: New\n\n- [ ] c\n",
             ),
             (
                 "prd.json",
@@ -169,5 +255,71 @@ mod tests {
             let named = (found.put_back, found.removed, found.lost);
             assert_eq!(named, (vec!["US-001".to_owned()], vec!["US-002".to_owned()], vec![]));
         }
+    }
+
+    #[test]
+    fn what_was_done_stays_done_while_it_says_the_same() {
+        let check = |name: &str, before: &str, after: &str, expected: (&str, &[&str], &[&str])| {
+            let parse =
+                |text: &str| Plan::parse(name.into(), text.into(), &Options::default()).unwrap();
+            let found = planned(Some(&parse(before)), &parse(after));
+            assert_eq!(String::from_utf8(found.bytes).unwrap(), expected.0);
+            assert_eq!(found.ticked_again, expected.1);
+            assert_eq!(found.grown, expected.2);
+        };
+        let list = "- [x] US-001: One\n- [X] US-002: Two\n- [ ] US-003: Three\n";
+        check(
+            "plan.md",
+            list,
+            "- [ ] US-001: One\n- [!] US-002: Two\n- [ ] US-003: Three\n",
+            (
+                "- [x] US-001: One\n- [x] US-002: Two\n- [ ] US-003: Three\n",
+                &["US-001", "US-002"],
+                &[],
+            ),
+        );
+        let other = "- [ ] US-001: Something else\n- [X] US-002: Two\n- [ ] US-003: Three\n";
+        check("plan.md", list, other, (other, &[], &["US-001"]));
+        check(
+            "plan.md",
+            "## US-001: One\n- [x] a\n- [x] b\n",
+            "## US-001: One\n- [ ] a\n- [x] b\n- [ ] new\n",
+            ("## US-001: One\n- [x] a\n- [x] b\n- [ ] new\n", &[], &["US-001"]),
+        );
+        check(
+            "prd.json",
+            r#"{"userStories":[{"id":"A-1","title":"One","passes":true}]}"#,
+            r#"{"userStories":[{"id":"A-1","title":"One","passes":false}]}"#,
+            (r#"{"userStories":[{"id":"A-1","title":"One","passes":true}]}"#, &["A-1"], &[]),
+        );
+    }
+
+    #[test]
+    fn a_done_story_comes_back_to_its_place() {
+        let check = |name: &str, before: &str, after: &str, expected: &str| {
+            let parse =
+                |text: &str| Plan::parse(name.into(), text.into(), &Options::default()).unwrap();
+            let found = planned(Some(&parse(before)), &parse(after));
+            assert_eq!(String::from_utf8(found.bytes).unwrap(), expected);
+        };
+        check(
+            "plan.md",
+            "- [x] US-001: a\r\n- [x] US-002: b\r\n- [x] US-003: c\r\n- [ ] US-004: d\r\n",
+            "- [ ] US-001: a\r\n- [ ] US-004: d\r\n- [ ] US-005: e\r\n",
+            "- [x] US-001: a\r\n- [x] US-002: b\r\n- [x] US-003: c\r\n- [ ] US-004: d\r\n\
+             - [ ] US-005: e\r\n",
+        );
+        check(
+            "plan.md",
+            "# P\n\n## US-001: a\n\n- [x] a\n\n## US-002: b\n\n- [ ] b\n",
+            "# P\n\n## US-002: b\n\n- [ ] b\n\n## US-003: c\n\n- [ ] c\n",
+            "# P\n\n## US-001: a\n\n- [x] a\n\n## US-002: b\n\n- [ ] b\n\n## US-003: c\n\n- [ ] c\n",
+        );
+        check(
+            "prd.json",
+            "{\"userStories\": [\n {\"id\":\"1\",\"passes\":true},\n {\"id\":\"2\",\"passes\":true},\n {\"id\":\"3\"}\n]}",
+            "{\"userStories\": [\n {\"id\":\"1\",\"passes\":true},\n {\"id\":\"3\"}\n]}",
+            "{\"userStories\": [\n {\"id\":\"1\",\"passes\":true},\n {\"id\":\"2\",\"passes\":true},\n {\"id\":\"3\"}\n]}",
+        );
     }
 }

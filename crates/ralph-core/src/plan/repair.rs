@@ -5,9 +5,10 @@
 //! nothing, and the first whose result reads as the old plan does is taken.
 
 use super::edit::{self, Edit};
-use super::merge::{new_stories, own_section, rebuilt, reopened};
+use super::merge::{boxes, new_stories, own_section, rebuilt, reopened};
 use super::story::{Format, Plan, State, Story};
 use camino::Utf8PathBuf;
+use std::collections::HashSet;
 use std::fmt;
 
 /// What became of a plan that an agent had its hands on.
@@ -199,8 +200,9 @@ impl Change<'_> {
         if !self.keeps_order() {
             findings.push(Finding::Moved);
         }
-        let known_end = self.known_end();
-        findings.extend(new_stories(self).map(|(at, new)| {
+        let (known_end, split_off) = (self.known_end(), self.split_off());
+        let added = new_stories(self).filter(|(_, new)| !split_off.contains(&new.line));
+        findings.extend(added.map(|(at, new)| {
             let (story, title) = (new.id.clone(), new.title.clone());
             match at > known_end {
                 true => Finding::Kept { story, title },
@@ -214,6 +216,19 @@ impl Change<'_> {
     pub(super) fn known_end(&self) -> usize {
         let is_known = |story: &Story| self.before.story(&story.id).is_some();
         self.after.stories.iter().rposition(is_known).unwrap_or(0)
+    }
+
+    /// The lines of those boxes of the own story that a new story above them made stories of, where
+    /// they could not stay as such.
+    fn split_off(&self) -> HashSet<usize> {
+        let own = self.own.and_then(|own| self.before.story(own));
+        let own: HashSet<&[u8]> =
+            own.into_iter().flat_map(|own| boxes(self.before, own)).map(|(_, text)| text).collect();
+        let known_end = self.known_end();
+        let is_one =
+            |new: &Story| boxes(self.after, new).iter().any(|(_, text)| own.contains(text));
+        let among = new_stories(self).filter(|(at, new)| *at <= known_end && is_one(new));
+        among.map(|(_, new)| new.line).collect()
     }
 
     fn keeps_order(&self) -> bool {
@@ -290,7 +305,8 @@ impl Change<'_> {
     /// The old plan with as much of the agent's own part as still reads well.
     fn settle_for_less(&self, findings: &mut Vec<Finding>) -> Vec<u8> {
         let told = findings.iter().any(|finding| !matches!(finding, Finding::Kept { .. }));
-        let with_own = Some(rebuilt(self, true)).filter(|bytes| self.holds(bytes));
+        let is_whole = self.split_off().is_empty();
+        let with_own = is_whole.then(|| rebuilt(self, true)).filter(|bytes| self.holds(bytes));
         if let (None, Some(own)) = (&with_own, self.own) {
             findings.push(Finding::OwnSectionReset { story: own.to_owned() });
         } else if !told {

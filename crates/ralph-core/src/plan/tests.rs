@@ -213,3 +213,23 @@ fn a_heading_in_another_encoding_is_ticked_at_its_box_or_not_a_story() {
         assert_eq!(ticked, b"### US-001 [x] Gr\xf6\xdfe\n");
     }
 }
+
+#[test]
+fn empty_brackets_take_one_character_and_everything_else_stays() {
+    let bytes = b"\xef\xbb\xbf- [] US-001: Gr\xf6\xdfe \t\r\n  - [] detail\r\n* [] US-002: B\r";
+    let plan = parse_named("plan.md", bytes).unwrap();
+    let with = |mark: &str| String::from_utf8_lossy(bytes).replacen("[]", mark, 1);
+    let shown = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    assert_eq!(shown(plan.tick("US-001").unwrap()), with("[x]"));
+    let blocked = plan.block("US-001").unwrap();
+    assert_eq!(shown(blocked.clone()), with("[!]"));
+    assert_eq!(parse_named("plan.md", &blocked).unwrap().stories()[0].state, State::Blocked);
+    // Somebody takes the block away, as it was or as boxes usually are.
+    for reopened in ["[]", "[ ]"] {
+        let bytes = with("[!]").replacen("[!]", reopened, 1);
+        assert_eq!(parse(&bytes).stories()[0].state, State::Open, "{reopened}");
+    }
+    // What the agent ticked is as it was, not as it might have been.
+    let ticked = plan.tick("US-001").unwrap();
+    assert_eq!(repair(&plan, Some(&ticked), Some("US-001")).bytes, bytes);
+}

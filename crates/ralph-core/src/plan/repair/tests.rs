@@ -151,6 +151,17 @@ fn new_stories_before_others_are_taken_out() {
 }
 
 #[test]
+fn a_new_story_in_the_own_section_takes_no_box_of_it_along() {
+    let taken_out = "added US-009 (Nine), but not at the end; taken out";
+    let own_reset = "changed what US-001 is about or waits for; undone";
+    let between = HEADINGS.replace("- [ ] b\n", "- [ ] US-009: Nine\n- [ ] b\n");
+    check(HEADINGS, &between, HEADINGS, &[taken_out, own_reset]);
+    let behind = HEADINGS.replace("- [ ] b\n", "- [ ] b\n  - learned: x\n- [ ] US-009: Nine\n");
+    let noted = HEADINGS.replace("- [ ] b\n", "- [ ] b\n  - learned: x\n");
+    check(HEADINGS, &behind, &noted, &[taken_out]);
+}
+
+#[test]
 fn a_plan_that_is_gone_or_broken_comes_back() {
     let before = plan("plan.md", LIST);
     let gone = repair(&before, None, Some("US-001"));
