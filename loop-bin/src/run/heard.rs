@@ -25,7 +25,8 @@ impl Stage {
     /// The records of this run since the loop began an iteration, newest first. Those that the stop
     /// hook began in the session since belong to it.
     pub(super) fn heard(&self) -> Vec<Record> {
-        let journal = Journal::new(self.state(), OURS).tail(LINES).unwrap_or_default();
+        let journal = Journal::new(self.state(), OURS);
+        let journal = journal.tail_since(self.heard_from.get(), LINES).unwrap_or_default();
         let ours =
             journal.into_iter().rev().filter(|record| record.run.as_ref() == Some(&self.run));
         let is_begin = |record: &Record| {

@@ -285,6 +285,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         whole_session: None,
         just_committed: Cell::new(None),
         scripted: Cell::new(None),
+        heard_from: Cell::new(0),
         closed: Vec::new(),
         is_handed_over: false,
         keepsake: Keepsake::default(),

@@ -74,6 +74,8 @@ pub(crate) struct Stage {
     pub(crate) just_committed: Cell<Option<Box<JustCommitted>>>,
     /// What scripts may have changed since the last story was begun.
     pub(super) scripted: Cell<Option<Scripted>>,
+    /// How long the journal was when the iteration began.
+    pub(super) heard_from: Cell<u64>,
     /// Whether the attempt is left for a fresh session instead of being ended with its iteration.
     pub(crate) is_handed_over: bool,
     /// What was in our folder before the agent was started.
@@ -114,6 +116,9 @@ impl Stage {
 
     /// Writes an event down. A journal that cannot be written does not end the run.
     pub(crate) fn note(&self, event: &Event) {
+        if let Event::IterationStarted { .. } | Event::LoopStarted { .. } = event {
+            self.heard_from.set(self.journal().length());
+        }
         if let Err(error) = self.journal().append(event) {
             self.view.warn(error.to_string());
         }

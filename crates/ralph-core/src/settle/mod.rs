@@ -39,6 +39,7 @@
 //! ```
 
 mod attempt;
+mod bookkeeping;
 mod changed;
 mod check;
 mod checked;
@@ -64,6 +65,7 @@ mod uncovered;
 pub use attempt::{
     Attempt, begin, begin_after, end, find_checkpoint_again, forget, progress_path, resume,
 };
+pub use bookkeeping::{log_progress, progress_entry};
 pub use changed::changed_files;
 pub use check::{Bench, Check, CheckEnd, RUN_MARK, finds_in_project, one_line, run_checks};
 pub use checked::Onlooker;
@@ -74,9 +76,7 @@ pub use interrupted::{
 pub use left_out::leave_out;
 pub use named_files::named_files;
 pub use plan_sighting::PlanWatch;
-pub use procedure::{
-    Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
-};
+pub use procedure::{Done, Outcome, Place, Report, SettleError, mark_blocked, settle};
 pub use receipts::log_receipts;
 pub use recover::{Recovered, recover};
 pub use repaired_plan::{put_plan_in_place, repair_interrupted, repair_plan};

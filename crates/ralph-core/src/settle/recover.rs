@@ -1,11 +1,12 @@
 //! After a crash in the middle of settling: the tick and its commit are both there, or neither is.
 
 use super::attempt::Attempt;
+use super::bookkeeping::record_done;
 use super::changed::changed_files;
 use super::commit;
 use super::marker::Marker;
 use super::own_commit;
-use super::procedure::{Done, Place, Report, SettleError, record_done, weakened};
+use super::procedure::{Done, Place, Report, SettleError, weakened};
 use super::repaired_plan::{plan_now, repair_interrupted};
 use super::taken_out::keep_taken_out;
 use crate::fault;

@@ -11,16 +11,29 @@ const CHUNK: u64 = 64 * 1024;
 /// The last `count` lines, oldest first, without their newlines; at most `limit` bytes are read,
 /// and a first line that the limit cuts is left out.
 pub fn last_lines(path: &Utf8Path, count: usize, limit: u64) -> io::Result<Vec<Vec<u8>>> {
+    last_lines_since(path, 0, count, limit)
+}
+
+/// The same of what was written since the file was so many bytes long; of all of it where the file
+/// is shorter now.
+pub(super) fn last_lines_since(
+    path: &Utf8Path,
+    since: u64,
+    count: usize,
+    limit: u64,
+) -> io::Result<Vec<Vec<u8>>> {
     if !fs_err::metadata(path)?.is_file() {
         // To open a pipe would mean to wait for somebody to write into it.
         return Err(io::Error::other(format!("{path} is no regular file")));
     }
     let mut file = fs_err::File::open(path)?.into_parts().0;
     let length = file.seek(SeekFrom::End(0))?;
+    // The newline before it comes along, so that the first line is known to be whole.
+    let first = if since <= length { since.saturating_sub(1) } else { 0 };
     let mut start = length;
     let mut end = Vec::new();
-    while start > 0 && length - start < limit && newlines(&end) <= count {
-        let step = CHUNK.min(start).min(limit - (length - start));
+    while start > first && length - start < limit && newlines(&end) <= count {
+        let step = CHUNK.min(start - first).min(limit - (length - start));
         start -= step;
         let mut chunk = read_at(&mut file, start, step)?;
         chunk.append(&mut end);
