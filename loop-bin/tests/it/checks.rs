@@ -94,3 +94,10 @@ fn one_that_rewrites_the_branch_is_an_attempt_in_vain() {
     assert_eq!(stage.subjects(), ["the plan", "first"]);
     stage.is_clean();
 }
+
+#[test]
+fn what_one_removes_of_the_work_is_told() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["--agent", AGENT, "--verify", "rm -f new.txt"]);
+    ran.ended(0).says("a check or a git hook removed new.txt; the commit is without");
+}

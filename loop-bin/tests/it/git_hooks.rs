@@ -111,3 +111,37 @@ fn one_that_a_story_added_stays_and_is_told() {
     ran.ended(0).says("the agent added git hooks").says("pre-commit");
     assert!(stage.exists(".git/hooks/pre-commit"));
 }
+
+fn pre_commit(stage: &Stage, body: &str) {
+    stage.repo.write(".git/hooks/pre-commit", format!("#!/bin/sh\n{body}\n"));
+    stage.repo.chmod(".git/hooks/pre-commit", 0o755);
+}
+
+#[test]
+fn one_that_puts_files_in_order_and_refuses_gets_them_checked_and_committed_so() {
+    let stage = Stage::new("works", ONE);
+    pre_commit(&stage, "grep -q tidy work.py && exit; echo '# tidy' >>work.py; exit 1");
+    let check = "echo checked >>\"$AGENT_NOTES/checks\"; test -s work.py";
+    let ran = stage.run(&["--agent", "cat >/dev/null; echo 1 >work.py", "--verify", check]);
+    ran.ended(0).says("US-001 done");
+    assert_eq!(stage.repo.git(["show", "HEAD:work.py"]), "1\n# tidy\n");
+    assert_eq!((stage.note("checks").as_str(), stage.discarded()), ("checked\nchecked\n", 0));
+    stage.is_clean();
+}
+
+#[test]
+fn one_that_changes_files_for_ever_costs_attempts_and_ends() {
+    let stage = Stage::new("works", ONE);
+    pre_commit(&stage, "date +%N >>work.py; echo called >>\"$AGENT_NOTES/calls\"; exit 1");
+    let ran = stage.run(&["--agent", "cat >/dev/null; echo 1 >work.py", "--attempts", "1"]);
+    ran.ended(1).says("the commit was refused");
+    assert_eq!((stage.note("calls").lines().count(), stage.discarded()), (3, 1));
+}
+
+#[test]
+fn what_one_keeps_out_of_the_commit_is_told() {
+    let stage = Stage::new("works", ONE);
+    pre_commit(&stage, "git reset -q -- new.txt");
+    let ran = stage.run(&["--agent", "cat >/dev/null; echo 1 >a.txt; echo 1 >new.txt"]);
+    ran.ended(0).says("a check or a git hook left new.txt uncommitted");
+}

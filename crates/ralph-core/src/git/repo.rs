@@ -193,7 +193,7 @@ impl Repo {
     }
 
     /// Whether a commit certainly runs none of the user's git hooks.
-    pub(super) fn has_no_hooks(&self) -> bool {
+    pub(crate) fn has_no_hooks(&self) -> bool {
         self.hooks.as_ref().is_some_and(|hooks| hooks.are_missing(self))
     }
 

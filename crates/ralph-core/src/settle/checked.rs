@@ -2,16 +2,16 @@
 //! plan, our folder and the branch are looked after once more when they have ended.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::attempt::Attempt;
 use super::changed::changed_files;
 use super::check::{Bench, Check, run_checks};
 use super::commit::set_branch;
+use super::named_files::named_files;
 use super::procedure::{Place, SettleError};
 use super::repaired_plan::repair_after;
-use crate::git::{GitError, Position, Repo, Status};
+use crate::git::{GitError, Looks, Position, Repo, Status};
 use crate::plan::Repaired;
 
 /// Who looks on while a story is settled.
@@ -78,15 +78,9 @@ pub(super) fn check(
     Ok(Checked { checks, findings, displaced: stays.displaced })
 }
 
-/// What tells at once that a file was written or removed: its number, and when it was changed.
-type Looks = Option<(u64, i64, i64)>;
-
-fn looks_of(repo: &Repo, files: &[PathBuf]) -> Vec<Looks> {
-    let look = |file: &PathBuf| {
-        let found = fs_err::symlink_metadata(repo.top().join(file)).ok()?;
-        Some((found.ino(), found.mtime(), found.mtime_nsec()))
-    };
-    files.iter().map(look).collect()
+/// What these files look like; none where there is no file.
+pub(super) fn looks_of(repo: &Repo, files: &[PathBuf]) -> Vec<Option<Looks>> {
+    files.iter().map(|file| Looks::of(&repo.top().join(file))).collect()
 }
 
 /// Whether branch and work are what they were.
@@ -107,18 +101,28 @@ fn look_after(
     place: &Place<'_>,
     attempt: &Attempt,
     before: &Before<'_>,
-    looks: &[Looks],
+    looks: &[Option<Looks>],
 ) -> Result<Stays, SettleError> {
     let known = Position { branch: attempt.branch.clone(), commit: before.head.clone() };
     if Position::of(place.repo).as_ref() != Some(&known) {
         return go_back(place, attempt, before, &known);
     }
     // A check may put files in order; but a story is not done with nothing to commit.
-    let is_touched = looks_of(place.repo, before.files) != looks;
-    Ok(match is_touched && changed_files(place, attempt)?.is_empty() {
-        true => Stays::displaced("a check took all of the work away"),
-        false => Stays::default(),
-    })
+    let now = looks_of(place.repo, before.files);
+    if now == looks {
+        return Ok(Stays::default());
+    }
+    if changed_files(place, attempt)?.is_empty() {
+        return Ok(Stays::displaced("a check took all of the work away"));
+    }
+    let each = before.files.iter().zip(looks).zip(&now);
+    let gone = each.filter(|((_, before), now)| before.is_some() && now.is_none());
+    let gone: Vec<&PathBuf> = gone.map(|((file, _), _)| file).collect();
+    let finding = match gone.as_slice() {
+        [] => None,
+        gone => Some(format!("removed {}; the commit is without", named_files(gone.to_vec()))),
+    };
+    Ok(Stays { finding, displaced: None })
 }
 
 /// Goes back to the branch that a check left. Commits that it made on the branch itself are part of

@@ -13,10 +13,11 @@ use super::attempt::Attempt;
 use super::bookkeeping::record_done;
 use super::changed::{below_top, changed_since};
 use super::check::{Check, CheckEnd};
-use super::checked::{Before, Checked, Onlooker, check};
+use super::checked::{Before, Checked, Onlooker, check, looks_of};
 use super::commit::{self, Content, StoryCommit};
 use super::left_out;
 use super::marker::Marker;
+use super::named_files::named_files;
 use super::nested;
 use super::own_commit;
 use super::recover::{Recovered, recover};
@@ -36,6 +37,9 @@ use crate::plan::{self, Options, UnknownStory};
 use crate::project_plan;
 use crate::state::{self, Event, Journal, StateDir};
 use crate::weakening::weakened_since;
+
+/// How often git hooks may put the files of one story in order.
+const MOST_MENDINGS: usize = 2;
 
 /// What a commit may take even when the run's time is used up.
 const LEAST_FOR_A_COMMIT: Duration = Duration::from_secs(10);
@@ -161,7 +165,8 @@ pub enum SettleError {
     Story(#[from] UnknownStory),
 }
 
-/// Settles an attempt that the agent ended well.
+/// Settles an attempt that the agent ended well. Git hooks that put files in order and refuse the
+/// commit get one of what they left, once that has passed the checks as well.
 pub fn settle(
     place: &Place<'_>,
     attempt: &Attempt,
@@ -176,11 +181,49 @@ pub fn settle(
     if let Recovered::Finished { commit, taken_out, .. } = recover(place)? {
         return Ok(Outcome::Done(Done { commit, taken_out, ..Done::default() }));
     }
+    let limit = commit_limit(place.config.verify.timeout.limit(), report.time_left);
+    let watch = Watch { limit, stop: onlooker.stop };
+    let mut mendings = 0;
+    loop {
+        let ready = match make_ready(place, attempt, report, onlooker)? {
+            Ok(ready) => ready,
+            Err(outcome) => return Ok(outcome),
+        };
+        fault::point("settle.checked");
+        let (staged_at, files) = (Instant::now(), &ready.done.files);
+        let looks = looks_of(place.repo, files);
+        match tick_and_commit(place, attempt, files, &ready.content, watch)? {
+            Ok(made) => return conclude(place, attempt, report, ready, (made, staged_at)),
+            Err(Outcome::CommitRefused(_))
+                if mendings < MOST_MENDINGS && looks_of(place.repo, files) != looks =>
+            {
+                mendings += 1;
+            }
+            Err(outcome) => return Ok(outcome),
+        }
+    }
+}
+
+/// Work that may be committed.
+struct Ready {
+    /// What is known of it so far.
+    done: Done,
+    content: Content,
+    status: Status,
+}
+
+/// Everything up to the commit. The inner error is an attempt that gets none.
+fn make_ready(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    report: &Report,
+    onlooker: Onlooker<'_>,
+) -> Result<Result<Ready, Outcome>, SettleError> {
     attempt.plan.parent().map_or(Ok(()), state::remove_stale_temporaries)?;
     let known = repair_plan(place, attempt)?;
     let status = Status::read(place.repo)?;
     if let Some(why) = commit::return_to_branch(place.repo, attempt, &status)? {
-        return Ok(Outcome::Displaced(why));
+        return Ok(Err(Outcome::Displaced(why)));
     }
     let unsettled = nested::since(place, &status.unsettled)?;
     let mut left_out = nested::untouched(place, &status.unsettled);
@@ -190,7 +233,7 @@ pub fn settle(
     let mut files = changed_since(place, attempt, status.clone())?;
     let kept_out = match uncovered::keep_out(place, attempt, &status, &files)? {
         Uncovered::None => Vec::new(),
-        Uncovered::Exposed(why) => return Ok(Outcome::CommitRefused(why)),
+        Uncovered::Exposed(why) => return Ok(Err(Outcome::CommitRefused(why))),
         Uncovered::Covered(paths, now) => {
             files = changed_since(place, attempt, *now)?;
             paths
@@ -198,55 +241,66 @@ pub fn settle(
     };
     let has_checks = !place.config.verify.commands.is_empty();
     if files.is_empty() && !(report.claimed && has_checks) {
-        return Ok(Outcome::NothingChanged);
+        return Ok(Err(Outcome::NothingChanged));
     }
     if let Some(refusal) = nested::refusal(&unsettled) {
-        return Ok(Outcome::CommitRefused(refusal));
+        return Ok(Err(Outcome::CommitRefused(refusal)));
     }
     if let Some(refusal) = scope::refusal(place, attempt, &files)? {
-        return Ok(Outcome::CommitRefused(refusal));
+        return Ok(Err(Outcome::CommitRefused(refusal)));
     }
     let hidden = uncovered::hidden(place, &files)?;
     let before = Before { plan: &known, head: status.head.clone(), files: &files };
-    let Checked { checks, mut findings, displaced } = check(place, attempt, &before, onlooker)?;
+    let Checked { checks, findings, displaced } = check(place, attempt, &before, onlooker)?;
     match (checks.last(), displaced) {
-        (Some(Check { end: CheckEnd::Stopped, .. }), _) => return Ok(Outcome::Stopped),
-        (Some(check), _) if !check.passed() => return Ok(Outcome::CheckFailed(checks)),
-        (_, Some(why)) => return Ok(Outcome::Displaced(why)),
+        (Some(Check { end: CheckEnd::Stopped, .. }), _) => return Ok(Err(Outcome::Stopped)),
+        (Some(check), _) if !check.passed() => return Ok(Err(Outcome::CheckFailed(checks))),
+        (_, Some(why)) => return Ok(Err(Outcome::Displaced(why))),
         _ => {}
     }
     let weakened = weakened(place, attempt, &files)?;
     if let (Some(what), Weakened::Refuse) = (&weakened, place.config.tests.weakened) {
-        return Ok(Outcome::TestsWeakened(what.clone()));
+        return Ok(Err(Outcome::TestsWeakened(what.clone())));
     }
-    fault::point("settle.checked");
-    let limit = commit_limit(place.config.verify.timeout.limit(), report.time_left);
-    let watch = Watch { limit, stop: onlooker.stop };
-    let staged_at = Instant::now();
     // Checks may have made files of their own.
     let is_seen = checks.is_empty() && kept_out.is_empty() && status.nested.is_empty();
     let seen = is_seen.then(|| everything_in(place, attempt, &status));
-    let content = Content { left_out, seen };
-    let made = match tick_and_commit(place, attempt, &files, &content, watch)? {
-        Ok(made) => made,
-        Err(outcome) => return Ok(outcome),
-    };
+    let done = Done { files, checks, weakened, kept_out, hidden, findings, ..Done::default() };
+    Ok(Ok(Ready { done, content: Content { left_out, seen }, status }))
+}
+
+/// What follows from a commit that was made of what was staged at an instant.
+fn conclude(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    report: &Report,
+    ready: Ready,
+    (made, staged_at): (Ticked, Instant),
+) -> Result<Outcome, SettleError> {
     fault::point("settle.committed");
+    let Ready { mut done, status, .. } = ready;
     let after = repair_ticked(place, attempt, made.plan)?;
-    findings.extend(after.iter().map(ToString::to_string));
-    let commit = made.commit;
-    let known = match is_all_committed(place, attempt, &status) {
-        true => commit
-            .as_ref()
-            .and_then(|made| JustCommitted::note(place.repo, made, staged_at))
-            .map(Box::new),
-        false => None,
-    };
-    let taken_out = keep_taken_out(place, attempt)?;
-    let done =
-        Done { commit, files, checks, weakened, kept_out, hidden, taken_out, findings, known };
+    done.findings.extend(after.iter().map(ToString::to_string));
+    done.findings.extend(left_by_hooks(place, &done.files)?);
+    if let Some(commit) = made.commit.as_ref().filter(|_| is_all_committed(place, attempt, &status))
+    {
+        done.known = JustCommitted::note(place.repo, commit, staged_at).map(Box::new);
+    }
+    done.commit = made.commit;
+    done.taken_out = keep_taken_out(place, attempt)?;
     record_done(place, attempt, report, &done)?;
     Ok(Outcome::Done(done))
+}
+
+/// What the user's git hooks kept out of the commit, or changed after it. Where there are none no git
+/// is started.
+fn left_by_hooks(place: &Place<'_>, files: &[PathBuf]) -> Result<Option<String>, GitError> {
+    if place.repo.has_no_hooks() {
+        return Ok(None);
+    }
+    let changed = Status::read(place.repo)?.changed;
+    let left: Vec<&PathBuf> = files.iter().filter(|file| changed.contains(file)).collect();
+    Ok((!left.is_empty()).then(|| format!("left {} uncommitted", named_files(left))))
 }
 
 /// All that there is to commit, the tick included.
