@@ -11,6 +11,7 @@ mod judge;
 mod keepsake;
 mod left_behind;
 mod left_out;
+mod moved;
 mod planning;
 mod prepare;
 mod put_back;

@@ -227,6 +227,7 @@ impl Stage {
         }
         // Commits that change no file of the user's are no less the attempt's.
         let committed = self.repo.head()? != attempt.head;
+        let commits = committed.then(|| self.commits_since(&attempt)).flatten();
         let tried = changed || committed || self.was_rolled_back(&attempt.story);
         if self.config.rollback.on != RollbackOn::Never
             && let Some(restored) = self.take_back(&attempt, changed || committed, &headline)?
@@ -237,6 +238,12 @@ impl Stage {
                 attempt.story,
                 counted(restored.touched.len(), "file", "files")
             ));
+            if let Some(commits) = commits {
+                self.view.warn(format!(
+                    "{}: these commits went with it, and are kept with it: {commits}",
+                    attempt.story
+                ));
+            }
             self.tell_left_alone(&restored.left_alone);
             let to = attempt.head.clone().unwrap_or_default();
             self.note(&state::Event::RolledBack { to, saved_as, why: headline.clone() });

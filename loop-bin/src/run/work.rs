@@ -31,6 +31,7 @@ impl Stage {
         let run = self.watch_agent(&attempt.story, attempt.iteration, &prompt)?;
         self.note_window(&run);
         let left = self.repo.quit_operation()?;
+        self.tell_of_branch_left(&attempt);
         let recovered = self.finish_what_hooks_began(&attempt)?;
         let ended = Ended { run, left };
         match self.settled_in_session(&attempt, &recovered)? {

@@ -107,9 +107,19 @@ fn a_branch_that_was_renamed_or_removed_is_made_again_and_keeps_its_history() {
         let stage = Stage::new("works", ONE);
         stage.repo.commit_all("the plan");
         let before = stage.repo.head();
-        run(&stage, work).ended(0).says("US-001 done");
+        let ran = run(&stage, work);
+        ran.ended(0).says("US-001 done").says("is checked out instead of main");
         assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), "main", "{work}");
         assert_eq!(stage.repo.git(["rev-parse", "HEAD~1"]).trim(), before, "{work}");
         assert_eq!(stage.repo.git(["show", "HEAD:new.txt"]), "new\n", "{work}");
     }
+}
+
+#[test]
+fn commits_that_go_with_a_failed_attempt_are_named() {
+    let stage = Stage::new("works", ONE);
+    run(&stage, "git add -A; git commit -qm 'by a person'; exit 1")
+        .says("these commits went with it")
+        .says(" by a person");
+    assert_eq!(stage.subjects(), ["first"]);
 }

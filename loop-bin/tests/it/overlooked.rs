@@ -76,11 +76,27 @@ fn what_the_user_overlooks_does_not_become_visible() {
 }
 
 #[test]
-fn a_sparse_checkout_stays_as_the_agent_made_it() {
+fn what_a_sparse_checkout_of_the_agents_takes_out_of_the_tree_comes_back() {
+    for end in ["exit 0", "exit 1"] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write("docs/page.md", "page\n");
+        stage.repo.commit_all("pages");
+        let agent =
+            format!("git sparse-checkout set --no-cone '/*' '!/docs'; echo x >x.txt; {end}");
+        stage.run(&["--agent", &agent, "--attempts", "1"]);
+        assert_eq!(stage.repo.git(["show", "HEAD:docs/page.md"]), "page\n", "{end}");
+        assert_eq!(stage.read("docs/page.md"), "page\n", "{end}");
+        assert_eq!(stage.repo.git(["ls-files", "-v", "docs"]), "H docs/page.md\n", "{end}");
+    }
+}
+
+#[test]
+fn a_sparse_checkout_of_the_users_stays_one() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("docs/page.md", "page\n");
     stage.repo.commit_all("pages");
-    let agent = "git sparse-checkout set --no-cone '/*' '!/docs'; echo x >x.txt";
-    stage.run(&["--agent", agent]).ended(0);
+    stage.repo.git(["sparse-checkout", "set", "--no-cone", "/*", "!/docs"]);
+    stage.run(&[]).ended(0);
     assert_eq!(stage.repo.git(["show", "HEAD:docs/page.md"]), "page\n");
+    assert!(!stage.exists("docs/page.md"));
 }

@@ -86,13 +86,14 @@ impl Flags {
 
 /// Makes the index overlook what it did when `before` was read, and no more; names the files that
 /// were changed in that respect. What a sparse checkout leaves out is not on disk, and would be taken
-/// for deleted.
+/// for deleted; where it is the agent's own, and no setting is left of it, its files come back.
 pub(in crate::git) fn put_back(repo: &Repo, before: &Flags) -> Result<Vec<PathBuf>, GitError> {
     let now = Flags::read_file(repo)?;
     if now == *before {
         return Ok(Vec::new());
     }
-    let is_sparse = repo.git_dir().join("info/sparse-checkout").exists();
+    let has_sparse_rules = repo.git_dir().join("info/sparse-checkout").exists();
+    let is_sparse = has_sparse_rules && is_sparse(repo);
     let is_there = |path: &PathBuf| repo.top().join(path).symlink_metadata().is_ok();
     let new = |now: &[PathBuf], before: &[PathBuf]| {
         let before: BTreeSet<&PathBuf> = before.iter().collect();
@@ -103,6 +104,10 @@ pub(in crate::git) fn put_back(repo: &Repo, before: &Flags) -> Result<Vec<PathBu
     let assumed = new(&now.assumed, &before.assumed);
     mark(repo, "--no-skip-worktree", skipped.iter())?;
     mark(repo, "--no-assume-unchanged", assumed.iter())?;
+    let away = joined(skipped.iter().filter(|path| has_sparse_rules && !is_there(path)));
+    if !away.is_empty() {
+        repo.git().feed(&["checkout-index", "-z", "--stdin"], &away)?;
+    }
     let mut lost = Flags {
         skipped: new(&before.skipped, &now.skipped),
         assumed: new(&before.assumed, &now.assumed),
@@ -114,6 +119,11 @@ pub(in crate::git) fn put_back(repo: &Repo, before: &Flags) -> Result<Vec<PathBu
     changed.sort();
     changed.dedup();
     Ok(changed)
+}
+
+fn is_sparse(repo: &Repo) -> bool {
+    let set = repo.git().line(&["config", "--type=bool", "--get", "core.sparseCheckout"]);
+    set.is_ok_and(|set| set == "true")
 }
 
 fn mark<'a>(
