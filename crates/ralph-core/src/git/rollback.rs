@@ -79,6 +79,20 @@ pub enum RollbackError {
         /// The attempt.
         id: String,
     },
+    /// All of the attempt's work is in submodules that moved on.
+    #[error(
+        "what `{id}` had changed is in submodules in which work went on since: {paths}; `git -C \
+         <submodule> checkout {name} -- <file>` brings a file of it back, and `ralph-loop undo --show \
+         {id}` shows all"
+    )]
+    InSubmodules {
+        /// The attempt.
+        id: String,
+        /// Where it is kept, in each of them.
+        name: String,
+        /// The submodules.
+        paths: String,
+    },
     /// The checkpoint cannot be used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

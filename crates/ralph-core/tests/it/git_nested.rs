@@ -106,6 +106,25 @@ fn work_in_a_submodule_goes_and_comes_back_committed_or_not() {
 }
 
 #[test]
+fn where_work_went_on_in_a_submodule_the_way_to_the_attempts_is_told() {
+    let project = Project::new();
+    project.checkpoint();
+    project.test.write("lib/new.txt", "the attempt's\n");
+    let (_, saved) = project.roll_back();
+    project.test.write("lib/other.txt", "later\n");
+    project.git_in("lib", &["add", "-A"]);
+    project.git_in("lib", &["commit", "-qm", "later"]);
+    project.test.commit_all("later");
+    let told = undo(&project.repo, &project.state, &saved).unwrap_err().to_string();
+    assert!(
+        told.contains(&format!("checkout {saved} -- <file>")) && told.contains(": lib;"),
+        "{told}"
+    );
+    project.git_in("lib", &["checkout", &saved, "--", "new.txt"]);
+    assert_eq!(fs_err::read_to_string(project.path("lib/new.txt")).unwrap(), "the attempt's\n");
+}
+
+#[test]
 fn a_submodule_is_on_its_branch_again() {
     Project::new().there_and_back(|project| {
         project.git_in("lib", &["switch", "-qc", "attempt"]);

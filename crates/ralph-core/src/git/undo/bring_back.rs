@@ -109,7 +109,7 @@ fn bring_files(
     let submodules = submodules_of(repo, found, attempt)?;
     let has_moved = attempt.record.inner.values().any(|inner| *inner == Inner::Moved);
     if wanted.is_empty() && submodules.is_empty() && !has_moved {
-        return Err(RollbackError::NothingMissing { id: found.id.clone() });
+        return Err(nothing_to_bring(repo, found, attempt));
     }
     let over = LaidOver { from: base, to: attempt.commit.clone() };
     let extra = to_save(repo, over, &wanted, now, &submodules)?;
@@ -143,6 +143,22 @@ fn bring_files(
     let left_alone = left_alone.into_iter().collect();
     let touched = wanted.into_iter().map(|change| change.path).collect();
     Ok(Restored { saved, touched, left_alone, as_files: true, overwritten: Vec::new() })
+}
+
+/// Why nothing comes back: all of it is there, or it is where others work by now.
+fn nothing_to_bring(repo: &Repo, found: &Discarded, attempt: &Snapshot) -> RollbackError {
+    let is_kept = |path: &str| {
+        let inside = Repo::inside(&repo.top().join(path));
+        inside.is_some_and(|inside| Snapshot::load(&inside, &found.name).is_ok())
+    };
+    let inner = attempt.record.inner.iter().filter(|(_, inner)| **inner == Inner::Saved);
+    let paths: Vec<&str> =
+        inner.map(|(path, _)| path.as_str()).filter(|path| is_kept(path)).collect();
+    let (id, name) = (found.id.clone(), found.name.clone());
+    match paths.is_empty() {
+        true => RollbackError::NothingMissing { id },
+        false => RollbackError::InSubmodules { id, name, paths: paths.join(", ") },
+    }
 }
 
 /// What the user can do instead. A file that the attempt had removed is not in its commit.
