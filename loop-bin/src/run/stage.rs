@@ -212,6 +212,7 @@ impl Stage {
             counters: state.counters.clone(),
             story: state.story.clone(),
             finish,
+            interrupted: self.interrupts.signal().is_some(),
             aside: self.aside.clone(),
             planning: self.config.run.mode == Mode::Planning,
             ..Record::new()

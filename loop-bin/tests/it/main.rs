@@ -12,6 +12,7 @@ mod agents;
 mod checks;
 mod commands;
 mod converted;
+mod counted_crashes;
 mod crashes;
 mod dirty;
 mod displaced;
