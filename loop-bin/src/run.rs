@@ -2,6 +2,7 @@
 
 mod allowance;
 mod briefing;
+mod costs;
 mod crashed;
 mod draft;
 mod finish;

@@ -280,6 +280,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         allowance: Allowance::default(),
         outcome: None,
         unlogged: None,
+        is_costless: false,
         quota_streak: 0,
         broke: false,
         path: env.get("PATH").unwrap_or_default(),

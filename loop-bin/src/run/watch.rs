@@ -74,6 +74,7 @@ impl Stage {
         })?;
         (watch.beat)();
         fault::point("loop.agent-ended");
+        self.tell_if_costless(&run);
         self.put_everything_back(safeguards)?;
         Ok(run)
     }

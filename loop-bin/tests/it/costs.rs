@@ -1,0 +1,30 @@
+//! Limits of money: what cannot hold is told, and what was exceeded as well.
+
+use crate::stage::Stage;
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+const COSTLESS: &str = "the agent does not report what it costs";
+
+#[test]
+fn an_agent_that_reports_no_cost_is_told_of_once() {
+    for limit in ["--max-cost", "--story-max-cost"] {
+        let ran = Stage::new("works", TWO).run(&[limit, "0.01"]);
+        ran.ended(0).says("--max-duration and --max-iterations do");
+        assert_eq!(ran.out.matches(COSTLESS).count(), 1, "{}", ran.out);
+    }
+    for (agent, args) in [("works", &[][..]), ("reports", &["--max-cost", "9"])] {
+        let ran = Stage::new(agent, TWO).run(args);
+        assert!(!ran.ended(0).out.contains(COSTLESS), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_cost_that_is_given_as_a_text_counts() {
+    let stage = Stage::new("works", TWO);
+    let agent = "cat >/dev/null; echo done >$(cat .ralph/current-story).txt; \
+                 echo '{\"type\":\"result\",\"is_error\":false,\"total_cost_usd\":\"0.5\"}'";
+    let ran = stage.run(&["--max-cost", "0.2", "--agent", agent]);
+    ran.ended(6).says("$0.50 of $0.20 are spent");
+    assert!(!ran.out.contains(COSTLESS), "{}", ran.out);
+}
