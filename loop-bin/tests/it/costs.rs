@@ -1,5 +1,6 @@
 //! Limits of money: what cannot hold is told, and what was exceeded as well.
 
+use crate::sessions::in_sessions;
 use crate::stage::Stage;
 
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
@@ -27,4 +28,27 @@ fn a_cost_that_is_given_as_a_text_counts() {
     let ran = stage.run(&["--max-cost", "0.2", "--agent", agent]);
     ran.ended(6).says("$0.50 of $0.20 are spent");
     assert!(!ran.out.contains(COSTLESS), "{}", ran.out);
+}
+
+#[test]
+fn the_cost_of_one_story_is_not_promised_in_a_session_of_several() {
+    const WARNED: &str = "--story-max-cost cannot hold for each story";
+    let limit = ["--story-max-cost", "5"];
+    let told = |args: &[&str]| {
+        let stage = Stage::new("reports", TWO);
+        stage.run(&[&limit[..], args].concat()).ended(0).out.matches(WARNED).count()
+    };
+    let counts = ["1", "2", "auto"].map(|stories| told(&["--stories-per-session", stories]));
+    assert_eq!(counts, [0, 1, 1]);
+}
+
+#[test]
+fn a_session_that_cost_more_than_the_run_may_ends_it_or_is_told_of() {
+    let args = ["--stories-per-session", "2", "--max-cost", "0.05"];
+    let (stage, ran) = in_sessions(&args, 3);
+    ran.ended(6).says("finished (budget): 2 stories").says("$0.10 of $0.05 are spent");
+    assert_eq!(stage.plan().matches("[x]").count(), 2);
+    let (_, ran) = in_sessions(&args, 2);
+    ran.ended(0).says("--max-cost was exceeded: $0.10 were spent, and $0.05 allowed");
+    assert_eq!(ran.out.matches("exceeded").count(), 1, "{}", ran.out);
 }

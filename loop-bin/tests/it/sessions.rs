@@ -35,6 +35,13 @@ fn run(stage: &Stage, args: &[&str], tokens: u64, window: u64, half: &str) -> Ra
     command.output().unwrap().into()
 }
 
+/// Runs the loop over a plan of so many stories, with an agent whose sessions cost $0.10 each.
+pub(crate) fn in_sessions(args: &[&str], stories: usize) -> (Stage, Ran) {
+    let stage = Stage::new("obeys-stop-hook", &plan(stories));
+    let ran = run(&stage, args, 10, 1_000_000, "");
+    (stage, ran)
+}
+
 const AUTO: [&str; 2] = ["--stories-per-session", "auto"];
 
 fn handoffs(stage: &Stage) -> usize {
