@@ -31,6 +31,14 @@ fn a_cost_that_is_given_as_a_text_counts() {
 }
 
 #[test]
+fn an_error_without_a_text_ends_without_a_colon() {
+    let stage = Stage::new("works", TWO);
+    let agent = "cat >/dev/null; echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\"}'";
+    let ran = stage.run(&["--attempts", "1", "--max-iterations", "1", "--agent", agent]);
+    ran.says("the agent reports error_max_turns\n");
+}
+
+#[test]
 fn the_cost_of_one_story_is_not_promised_in_a_session_of_several() {
     const WARNED: &str = "--story-max-cost cannot hold for each story";
     let limit = ["--story-max-cost", "5"];
