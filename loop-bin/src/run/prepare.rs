@@ -79,6 +79,11 @@ pub(crate) enum NotReady {
          given: --agent, RALPH_AGENT, or `command` in the table [agent]"
     )]
     AgentCommand { line: String, flaw: String },
+    #[error(
+        "the agent's command `{line}` runs nothing; give one with --agent, RALPH_AGENT or `command` \
+         in the table [agent], or leave it out for Claude Code"
+    )]
+    EmptyAgent { line: String },
     #[error("{path}: {source}")]
     Prompt { path: String, source: prompt::UnknownVariable },
     #[error(
@@ -112,6 +117,9 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let project = here::project(env)?;
     let mut config = here::config(&project, env, &request.flags)?;
     let line = &config.agent.command;
+    if agent::runs_nothing(line) {
+        return Err(Failure::usage(NotReady::EmptyAgent { line: line.clone() }));
+    }
     if let Some(flaw) = agent::flaw_in(line) {
         return Err(Failure::usage(NotReady::AgentCommand { line: line.clone(), flaw }));
     }
