@@ -28,6 +28,11 @@ struct Prospect {
     max_iterations: u64,
     attempts_per_story: u64,
     timeout_s: u64,
+    /// What the run and each story may cost and take; 0 means no limit.
+    max_cost_usd: f64,
+    max_duration_s: u64,
+    story_max_cost_usd: f64,
+    story_max_duration_s: u64,
     /// What an interrupted run left, and what becomes of it.
     left: Vec<String>,
     warnings: Vec<String>,
@@ -101,6 +106,10 @@ fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
         max_iterations: run.max_iterations,
         attempts_per_story: limits.attempts_per_story,
         timeout_s: agent.timeout.0,
+        max_cost_usd: limits.max_cost_usd,
+        max_duration_s: limits.max_duration.0,
+        story_max_cost_usd: limits.story_max_cost_usd,
+        story_max_duration_s: limits.story_max_duration.0,
         left: outlook.lines,
         warnings,
     })
@@ -156,6 +165,14 @@ fn lines(prospect: &Prospect) -> Vec<String> {
         _ => "an attempt in vain is taken back",
     };
     lines.push(format!("Rollback  {rollback}"));
+    lines.push(limits(prospect));
+    lines.extend(prospect.left.iter().map(|left| format!("Left      {left}")));
+    lines.extend(prospect.warnings.iter().map(|warning| format!("Warning   {warning}")));
+    lines
+}
+
+/// Every limit that is set.
+fn limits(prospect: &Prospect) -> String {
     let iterations = match prospect.max_iterations {
         0 => "any number of iterations".to_owned(),
         most => counted(most as usize, "iteration", "iterations"),
@@ -164,11 +181,20 @@ fn lines(prospect: &Prospect) -> Vec<String> {
         0 => "any time".to_owned(),
         seconds => format!("{seconds} s"),
     };
-    lines.push(format!(
+    let mut line = format!(
         "Limits    {iterations}, {} a story, {time} an iteration",
         counted(prospect.attempts_per_story as usize, "attempt", "attempts"),
-    ));
-    lines.extend(prospect.left.iter().map(|left| format!("Left      {left}")));
-    lines.extend(prospect.warnings.iter().map(|warning| format!("Warning   {warning}")));
-    lines
+    );
+    for (cost, seconds, of) in [
+        (prospect.max_cost_usd, prospect.max_duration_s, "run"),
+        (prospect.story_max_cost_usd, prospect.story_max_duration_s, "story"),
+    ] {
+        if cost > 0.0 {
+            line.push_str(&format!(", ${cost:.2} a {of}"));
+        }
+        if seconds > 0 {
+            line.push_str(&format!(", {seconds} s a {of}"));
+        }
+    }
+    line
 }

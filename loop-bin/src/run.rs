@@ -2,6 +2,8 @@
 
 mod allowance;
 mod briefing;
+mod costs;
+mod crashed;
 mod draft;
 mod finish;
 mod handover;

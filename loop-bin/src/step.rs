@@ -173,6 +173,7 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
         Event::Announced(wish) => announced(&mut state, wish),
         Event::Begun => Action::RunAgent,
         Event::Worked { end, spent, exit_code, failures } => {
+            state.counters.ended = state.counters.iteration;
             state.book(vec![(state.story.clone().unwrap_or_default(), spent)], exit_code);
             state.count_failures(failures);
             worked(&mut state, end)
@@ -181,6 +182,7 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
             state.book(shares, exit_code);
             state.count_commits(stories);
             state.counters.iteration = state.counters.iteration.max(iteration);
+            state.counters.ended = state.counters.iteration;
             let done = succeeded(&mut state);
             state.story = Some(last);
             next.map_or(done, |next| sent_on(&mut state, next))
@@ -227,6 +229,7 @@ fn chosen(state: &mut State, choice: Choice, seconds: f64) -> Action {
             None => {
                 state.counters.iteration += 1;
                 (state.counters.begun, state.counters.counted) = (state.counters.iteration, 0);
+                state.counters.ended = state.counters.iteration - 1;
                 state.story = Some(story);
                 state.is_handed_over = false;
                 return Action::RunNextIteration;

@@ -168,6 +168,8 @@ pub(crate) fn supervise(
             None => {}
         }
     };
+    // A signal may have come since the last beat, and to end the agent takes its time.
+    (watch.beat)();
     end_everything(&mut child, &descendants, &end, watch)?;
     drain(&ticks);
     show(look);

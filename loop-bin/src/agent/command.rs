@@ -51,6 +51,11 @@ impl AgentCommand {
     }
 }
 
+/// Whether a shell would find nothing to run in a command line.
+pub(crate) fn runs_nothing(line: &str) -> bool {
+    line.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
+}
+
 /// What keeps a shell from reading a command line, in the shell's own words; none if it can.
 #[expect(clippy::disallowed_methods, reason = "the shell that will start the agent reads its line")]
 pub(crate) fn flaw_in(line: &str) -> Option<String> {

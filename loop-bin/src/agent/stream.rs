@@ -65,7 +65,7 @@ struct Line<'a> {
     #[serde(default)]
     is_error: bool,
     result: Option<String>,
-    total_cost_usd: Option<f64>,
+    total_cost_usd: Option<serde_json::Value>,
     usage: Option<Usage>,
     #[serde(default, rename = "modelUsage")]
     model_usage: BTreeMap<String, ModelUsage>,
@@ -221,7 +221,7 @@ impl Seen {
 
     /// The sum in the result is the service's own and wins over what was added up.
     fn result(&mut self, line: Line<'_>) {
-        self.cost_usd = line.total_cost_usd.or(self.cost_usd);
+        self.cost_usd = line.total_cost_usd.as_ref().and_then(sum).or(self.cost_usd);
         let total = line.usage.unwrap_or_default().total();
         if total > 0 {
             self.tokens = total;
@@ -262,6 +262,12 @@ fn keep_end(kept: &mut String, text: &str) {
     kept.drain(..excess);
 }
 
+/// A sum of money; some agents print numbers as texts.
+fn sum(value: &serde_json::Value) -> Option<f64> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    number.filter(|sum: &f64| sum.is_finite() && *sum >= 0.0)
+}
+
 /// The first line, cut to what fits into a line of the view.
 fn short(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
@@ -300,6 +306,24 @@ mod tests {
         assert!((seen.cost_usd.unwrap() - 1.245).abs() < 1e-9);
         assert_eq!(seen.session.unwrap(), "f20e8b35-b9c4-4b7e-8fc0-39ff3b2d0b37");
         assert_eq!((seen.doing.as_str(), seen.rejected), ("All done.", None));
+    }
+
+    #[test]
+    fn a_cost_is_a_sum_or_its_text() {
+        for (cost, expected) in [
+            ("0.5", Some(0.5)),
+            ("\"0.5\"", Some(0.5)),
+            ("\" 2 \"", Some(2.0)),
+            ("null", None),
+            ("\"much\"", None),
+            ("\"NaN\"", None),
+            ("-1", None),
+            ("[1]", None),
+        ] {
+            let mut seen = Seen::default();
+            seen.line(format!("{{\"type\":\"result\",\"total_cost_usd\":{cost}}}").as_bytes());
+            assert_eq!((seen.cost_usd, seen.verdict.is_some()), (expected, true), "{cost}");
+        }
     }
 
     #[test]

@@ -201,8 +201,13 @@ impl Stage {
         for (story, spent) in &counters.story_spent {
             self.view.line(format!("receipt: {story}: {}", receipt(*spent)));
         }
-        if let Finish::Budget(why) = finish {
-            self.view.line(format!("the budget is used up: {why}"));
+        match (finish, self.config.run.mode) {
+            (Finish::Budget(why), _) => {
+                self.view.line(format!("the budget is used up: {why}"));
+            }
+            // What planning cost is told with the plan.
+            (_, Mode::Planning) => {}
+            (_, Mode::Building) => self.tell_of_excess(counters.spent),
         }
         let done = match self.config.run.mode {
             Mode::Planning => "planning".to_owned(),

@@ -1,5 +1,7 @@
 //! One iteration's effects on plan, tree and records; the agent itself is `work.rs`.
 
+use std::time::Instant;
+
 use jiff::Timestamp;
 use ralph_core::config::RollbackOn;
 use ralph_core::git;
@@ -9,6 +11,7 @@ use ralph_core::project_plan;
 use ralph_core::settle::{self, Attempt, Onlooker, Report, named_files};
 use ralph_core::state::{self, Id, StateDir};
 
+use super::crashed::Interruption;
 use super::prepare::NotReady;
 use super::stage::Stage;
 use crate::exit::Failure;
@@ -135,8 +138,15 @@ impl Stage {
             self.view.line(format!("{}: checking with {verify}", attempt.story));
             self.view.waiting(&format!("{}  checking", attempt.story));
         };
+        let interruption = Interruption {
+            interrupts: &self.interrupts,
+            saved: &self.saved,
+            state: self.state(),
+            elapsed: self.elapsed(),
+            since: Instant::now(),
+        };
         let onlooker = Onlooker {
-            stop: &|| self.interrupts.signal().is_some(),
+            stop: &|| interruption.came(),
             checking: &checking,
             checked: &|| self.put_back_state("a check"),
         };

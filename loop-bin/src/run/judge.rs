@@ -71,7 +71,9 @@ impl Stage {
         match &run.seen.verdict {
             Some(verdict) if verdict.is_error => {
                 let why = verdict.reason.as_deref().unwrap_or("an error");
-                return WorkEnd::Failed(format!("the agent reports {why}: {}", verdict.text));
+                let text = verdict.text.trim();
+                let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+                return WorkEnd::Failed(format!("the agent reports {why}{said}"));
             }
             _ if !status.success() => return WorkEnd::Failed(bad_exit(run)),
             _ => {}

@@ -32,6 +32,11 @@ impl Stage {
         });
         let shown = self.plan.strip_prefix(self.project.root()).unwrap_or(&self.plan);
         self.view.line(format!("planning: {shown}"));
+        let specs = &self.config.run.specs;
+        if !self.project.root().join(specs).exists() {
+            self.view
+                .warn(format!("there is no folder {specs}; the agent plans from the code alone"));
+        }
         self.run_started_script()
     }
 

@@ -80,6 +80,16 @@ pub(crate) enum NotReady {
          given: --agent, RALPH_AGENT, or `command` in the table [agent]"
     )]
     AgentCommand { line: String, flaw: String },
+    #[error(
+        "the agent's command `{line}` runs nothing; give one with --agent, RALPH_AGENT or `command` \
+         in the table [agent], or leave it out for Claude Code"
+    )]
+    EmptyAgent { line: String },
+    #[error(
+        "there is no folder {path} for planning to read; name one below the project with --specs, or \
+         leave it out"
+    )]
+    NoSpecs { path: String },
     #[error("{path}: {source}")]
     Prompt { path: String, source: prompt::UnknownVariable },
     #[error(
@@ -113,8 +123,14 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let project = here::project(env)?;
     let mut config = here::config(&project, env, &request.flags)?;
     let line = &config.agent.command;
+    if agent::runs_nothing(line) {
+        return Err(Failure::usage(NotReady::EmptyAgent { line: line.clone() }));
+    }
     if let Some(flaw) = agent::flaw_in(line) {
         return Err(Failure::usage(NotReady::AgentCommand { line: line.clone(), flaw }));
+    }
+    if config.run.mode == Mode::Planning {
+        refuse_missing_specs(&project, env, request, &config)?;
     }
     let mut flags = request.flags.clone();
     let plan = here::plan(&project, env, &config);
@@ -154,6 +170,22 @@ pub(super) fn ground(env: &Env, request: &Request) -> Result<Ground, Failure> {
     let missing_agent = missing.map(|program| agent::not_found(program, project.root()));
     let missing_check = missing_check(&config, &path, project.root());
     Ok(Ground { project, config, repo, plan, flags, missing_agent, missing_check })
+}
+
+/// Who names the specifications wants them read. Without the usual folder the code is planned from.
+fn refuse_missing_specs(
+    project: &Project,
+    env: &Env,
+    request: &Request,
+    config: &Config,
+) -> Result<(), Failure> {
+    let path = project.root().join(&config.run.specs);
+    let is_named =
+        || Config::is_given(&project.own_state().config(), env, &request.flags, "loop.specs");
+    match path.exists() || !is_named() {
+        true => Ok(()),
+        false => Err(Failure::usage(NotReady::NoSpecs { path: path.into_string() })),
+    }
 }
 
 /// A check whose program is found nowhere. What is named by a path may be a story's to make.
@@ -294,6 +326,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         allowance: Allowance::default(),
         outcome: None,
         unlogged: None,
+        is_costless: false,
         quota_streak: 0,
         broke: false,
         path: env.get("PATH").unwrap_or_default(),

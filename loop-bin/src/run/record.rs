@@ -31,6 +31,8 @@ pub(crate) struct Record {
     pub(crate) story: Option<String>,
     /// Why it ended; none while it runs, or if it never got to its end.
     pub(crate) finish: Option<String>,
+    /// Whether somebody asked it to end.
+    pub(crate) interrupted: bool,
     /// The snapshot of the user's uncommitted work that is kept aside.
     pub(crate) aside: Option<String>,
     /// Whether it writes the plan instead of working through it.

@@ -65,6 +65,7 @@ impl Stage {
             self.view.line("finished a rollback that was interrupted");
         }
         let killed = before.as_ref().map(|before| before.run.clone());
+        let mut crashed = None;
         let goes_on = before.as_ref().is_some_and(|before| self.is_of_this_mode(before));
         let scripted = before.as_ref().and_then(|before| before.scripted).filter(|_| !was_working);
         let was_about_to = scripted.is_some_and(|scripted| scripted.is_before_iteration);
@@ -72,6 +73,9 @@ impl Stage {
             self.aside.clone_from(&before.aside);
             if goes_on {
                 self.scripted.set(scripted);
+                let mut before = before.caught_up(self.state());
+                // Whoever moved the branch since has looked at it.
+                crashed = if moved { None } else { self.count_crash(&mut before)? };
                 self.go_on_from(before);
             }
         }
@@ -85,9 +89,9 @@ impl Stage {
             false => self.finish_or_undo(killed.as_deref()),
         }?;
         if goes_on {
-            self.count_on(was_about_to || was_working && !is_done);
+            self.count_on(was_about_to || was_working && !is_done && crashed.is_none());
         }
-        Ok(())
+        crashed.map_or(Ok(()), |attempt| self.tell_of_crash(attempt))
     }
 
     /// What was being committed is, and any other attempt is taken back. Tells whether its story is
@@ -137,13 +141,13 @@ impl Stage {
     }
 
     fn go_on_from(&mut self, before: Record) {
-        let before = before.caught_up(self.state());
         self.counters = before.counters;
         self.earlier = Duration::try_from_secs_f64(before.elapsed_s).unwrap_or_default();
         self.started_at = before.started_at;
     }
 
-    /// An iteration that was interrupted is made again, and is counted once.
+    /// An iteration that was interrupted is made again, and is counted once; not so one whose attempt
+    /// counts as one in vain.
     fn count_on(&mut self, was_interrupted: bool) {
         let iteration = &mut self.counters.iteration;
         *iteration = iteration.saturating_sub(u64::from(was_interrupted));

@@ -104,6 +104,7 @@ impl Stage {
             self.view
                 .warn("no verify commands are set, so nothing but the agent says what is done");
         }
+        self.tell_of_story_cost();
         self.run_started_script()
     }
 

@@ -90,6 +90,8 @@ pub(crate) struct Stage {
     pub(crate) outcome: Option<Outcome>,
     /// What the progress does not tell yet of the attempt that was taken back.
     pub(crate) unlogged: Option<(progress::Status, String)>,
+    /// Whether the agent was found not to report what it costs.
+    pub(crate) is_costless: bool,
     /// Stories in a row that met the usage limit.
     pub(crate) quota_streak: u32,
     /// Whether something broke that the next start has to look at.
@@ -226,6 +228,7 @@ impl Stage {
             counters: state.counters.clone(),
             story: state.story.clone(),
             finish,
+            interrupted: self.interrupts.signal().is_some(),
             aside: self.aside.clone(),
             planning: self.config.run.mode == Mode::Planning,
             // At its end a run leaves what is there to the user, whose own work comes back then.

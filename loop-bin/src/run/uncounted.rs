@@ -41,6 +41,14 @@ pub(super) fn is_told(state: &StateDir, run: &str, story: &str) -> bool {
         .any(|line| line.event == Event::StoryDone && line.story.as_deref() == Some(story))
 }
 
+/// Whether the journal tells that a run got as far as to start an agent in this iteration.
+pub(super) fn is_begun(state: &StateDir, run: &str, iteration: u64) -> bool {
+    journal_of(state, run).iter().any(|line| match line.event {
+        Event::IterationStarted { iteration: begun } => u64::from(begun) == iteration,
+        _ => false,
+    })
+}
+
 /// What the journal tells of a run, newest first.
 fn journal_of(state: &StateDir, run: &str) -> Vec<state::Record> {
     let journal = Journal::new(state, OURS).tail(LINES).unwrap_or_default();

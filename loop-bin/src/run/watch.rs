@@ -9,6 +9,7 @@ use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Looks, Position, Stash};
 use ralph_core::settle::{self, PlanWatch, named_files};
 
+use super::crashed::Interruption;
 use super::keepsake::Keepsake;
 use super::refuge::{self, Refuge};
 use super::stage::Stage;
@@ -47,6 +48,15 @@ impl Stage {
         let plan =
             self.attempt.as_ref().map(|attempt| PlanWatch::begin(self.state(), &attempt.plan));
         let plan = plan.map(RefCell::new);
+        let safeguards = self.take_safeguards();
+        let begun = Instant::now();
+        let interruption = Interruption {
+            interrupts: &interrupts,
+            saved: &self.saved,
+            state: self.project.own_state(),
+            elapsed: self.elapsed(),
+            since: begun,
+        };
         let watch = Supervision {
             deadline: self.allowance.time.map(|(time, _)| time),
             silence: self.config.agent.silence.limit(),
@@ -54,17 +64,17 @@ impl Stage {
             interrupts: &interrupts,
             log,
             beat: &|| {
+                interruption.came();
                 head.iter().for_each(|head| head.borrow_mut().look());
                 plan.iter().for_each(|plan| plan.borrow_mut().look());
             },
         };
-        let safeguards = self.take_safeguards();
-        let begun = Instant::now();
         let run = supervise(&command, prompt, &watch, &mut |seen| {
             self.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
         })?;
         (watch.beat)();
         fault::point("loop.agent-ended");
+        self.tell_if_costless(&run);
         self.put_everything_back(safeguards)?;
         Ok(run)
     }

@@ -71,6 +71,27 @@ fn a_story_is_done_and_the_plan_complete() {
 }
 
 #[test]
+fn it_is_known_whether_the_agent_of_an_iteration_has_ended() {
+    let check_end = |end: WorkEnd, then: Action, iteration: u64| {
+        let state = check(state(|_| {}), one_iteration(end, then));
+        let counters = state.counters.clone();
+        assert_eq!((counters.iteration, counters.ended), (iteration, 1));
+        let (state, _) = step(state, chosen_story());
+        assert_eq!(state.counters.ended + 1, state.counters.iteration);
+    };
+    check_end(WorkEnd::Well, Action::Settle, 1);
+    let unclaimed = WorkEnd::HandedOver(Handoff::Unclaimed);
+    check_end(unclaimed, Action::HandOver(None), 1);
+    let failed = Action::RollBack(Outcome::Failed, "exit code 1".into());
+    check_end(WorkEnd::Failed("exit code 1".into()), failed, 1);
+    let (state, _) = step(state(|_| {}), chosen_story());
+    let (state, _) = step(state, worked(WorkEnd::Quota(None)));
+    assert_eq!((state.counters.iteration, state.counters.ended), (0, 1));
+    let (state, _) = step(state, chosen_story());
+    assert_eq!((state.counters.iteration, state.counters.ended), (1, 0));
+}
+
+#[test]
 fn stories_that_were_settled_in_the_session_count() {
     let share = Spent { cost_usd: 0.5, seconds: 2.5, tokens: 3 };
     let spent = Spent { cost_usd: 1.0, seconds: 5.0, tokens: 6 };

@@ -25,6 +25,8 @@ pub(crate) struct Counters {
     /// among those that are committed.
     pub(crate) begun: u64,
     pub(crate) counted: u64,
+    /// The last iteration whose agent has ended.
+    pub(crate) ended: u64,
     /// What all of it cost, and what each story did.
     pub(crate) spent: Spent,
     pub(crate) story_spent: BTreeMap<String, Spent>,

@@ -50,6 +50,13 @@ fn what_is_not_understood_is_refused_before_anything_runs() {
     for nothing in ["", "  ", "# cargo test"] {
         stage.run(&["--verify", nothing]).ended(2).says("--verify: ").says("runs nothing");
     }
+    for nothing in ["", "  ", "# claude"] {
+        stage
+            .run(&["--agent", nothing])
+            .ended(2)
+            .says("the agent's command `")
+            .says("runs nothing");
+    }
     let mut command = stage.command(&[]);
     let ran: Ran = command.env("PROGRESS_PATH", ".").output().unwrap().into();
     ran.ended(2).says("is a folder, and progress is written into a file");

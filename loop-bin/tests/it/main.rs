@@ -12,6 +12,8 @@ mod agents;
 mod checks;
 mod commands;
 mod converted;
+mod costs;
+mod counted_crashes;
 mod crashes;
 mod dirty;
 mod displaced;

@@ -25,6 +25,21 @@ fn event(stage: &Stage, name: &str) -> Value {
 }
 
 #[test]
+fn specifications_that_are_not_there_are_told_before_an_agent_runs() {
+    let stage = Stage::new("works", TWO);
+    let agent = adding(": >\"$AGENT_NOTES/ran\"");
+    let refused = planning(&stage, &agent, &["--specs", "nope"]);
+    refused.ended(2).says("there is no folder ").says("/nope for planning to read");
+    assert!(!stage.note_path("ran").exists());
+    planning(&stage, &agent, &[]).ended(0).says("there is no folder specs; the agent plans from");
+    let other = Stage::new("works", TWO);
+    other.repo.write("nope/a.md", "what to do\n");
+    other.repo.commit_all("the specifications");
+    let ran = planning(&other, &agent, &["--specs", "nope"]);
+    assert!(!ran.ended(0).out.contains("there is no folder"), "{}", ran.out);
+}
+
+#[test]
 fn a_killed_planning_leaves_neither_ticks_nor_an_agent() {
     let stage = Stage::new("works", TWO);
     let pid = stage.note_path("pid");

@@ -35,6 +35,13 @@ fn run(stage: &Stage, args: &[&str], tokens: u64, window: u64, half: &str) -> Ra
     command.output().unwrap().into()
 }
 
+/// Runs the loop over a plan of so many stories, with an agent whose sessions cost $0.10 each.
+pub(crate) fn in_sessions(args: &[&str], stories: usize) -> (Stage, Ran) {
+    let stage = Stage::new("obeys-stop-hook", &plan(stories));
+    let ran = run(&stage, args, 10, 1_000_000, "");
+    (stage, ran)
+}
+
 const AUTO: [&str; 2] = ["--stories-per-session", "auto"];
 
 fn handoffs(stage: &Stage) -> usize {
@@ -184,8 +191,8 @@ fn stories_of_a_session_are_counted_while_it_goes_on_and_after_a_crash() {
     crate::stage::signal("KILL", child.id());
     child.wait().unwrap();
     stage.run(&["status"]).ended(0).says("1 commit in 2 iterations");
-    stage.run(&["--agent", &agent]).ended(0).says("2 stories committed in 2 iterations");
-    stage.run(&["status"]).ended(0).says("2 commits in 2 iterations");
+    stage.run(&["--agent", &agent]).ended(0).says("2 stories committed in 3 iterations");
+    stage.run(&["status"]).ended(0).says("2 commits in 3 iterations");
 }
 
 #[test]

@@ -36,11 +36,13 @@ impl Config {
             // To open a pipe would mean to wait for somebody to write into it.
             return Err(io::Error::other(format!("{path} is no regular file")).into());
         }
-        let text = match fs_err::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let bytes = match fs_err::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error.into()),
         };
+        let text = String::from_utf8(bytes)
+            .map_err(|error| ConfigError::not_text(path.as_str(), &error))?;
         Self::from_parts(path.as_str(), &text, env, flags)
     }
 

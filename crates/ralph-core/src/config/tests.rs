@@ -68,10 +68,9 @@ fn unknown_keys_name_line_and_nearest_key() {
 #[test]
 fn wrong_types_and_broken_files_name_the_line() {
     let typed = load("[loop]\nmax_iterations = \"many\"\n", &[], &[]).unwrap_err();
-    assert!(
-        typed.starts_with(".ralph/config.toml:2: `max_iterations`: invalid type: string \"many\""),
-        "{typed}"
-    );
+    assert_eq!(typed, ".ralph/config.toml:2: `max_iterations`: `many` is not a whole number");
+    let listed = load("[verify]\ncommands = [\n\"a\",\n3\n]\n", &[], &[]).unwrap_err();
+    assert_eq!(listed, ".ralph/config.toml:4: `3` is not a text");
     let word = load("[rollback]\non = \"always\"\n", &[], &[]).unwrap_err();
     assert!(word.contains(":2: unknown variant `always`"), "{word}");
     let broken = load("[loop\n", &[], &[]).unwrap_err();
@@ -160,6 +159,17 @@ fn a_hook_gets_the_defaults_when_the_file_is_broken() {
     let (config, error) = Config::load_or_default(&path, &Env::of([("", "")]));
     assert_eq!(config, Config::default());
     assert!(error.unwrap().to_string().contains("config.toml:1"));
+}
+
+#[test]
+fn a_file_in_another_encoding_names_the_line() {
+    let scratch = test_support::Scratch::new();
+    let path = scratch.path("config.toml");
+    fs_err::write(&path, b"[loop]\n# gr\xfcn\nmax_iterations = 3\n").unwrap();
+    let error = Config::load(&path, &Env::of([("", "")]), &[]).unwrap_err().to_string();
+    assert!(
+        error.ends_with("config.toml:2: this line is not UTF-8; save the file in that encoding")
+    );
 }
 
 #[test]
