@@ -65,7 +65,7 @@ impl Stage {
         }
         self.attempt = Some(attempt.clone());
         let told = match count >= most {
-            false => self.log(&attempt, Status::Failed, WHY),
+            false => self.log(&attempt, Status::Interrupted, WHY),
             true => {
                 let attempts = counted(count as usize, "attempt was", "attempts were");
                 self.counters.set_aside.insert(story);

@@ -89,7 +89,9 @@ impl Stage {
             false => self.finish_or_undo(killed.as_deref()),
         }?;
         if goes_on {
-            self.count_on(was_about_to || was_working && !is_done && crashed.is_none());
+            self.count_on(was_about_to || was_working && !is_done);
+            // The iteration is made again, and may be killed again.
+            self.counters.ended = self.counters.ended.min(self.counters.iteration);
         }
         crashed.map_or(Ok(()), |attempt| self.tell_of_crash(attempt))
     }
@@ -146,8 +148,7 @@ impl Stage {
         self.started_at = before.started_at;
     }
 
-    /// An iteration that was interrupted is made again, and is counted once; not so one whose attempt
-    /// counts as one in vain.
+    /// An iteration that was interrupted is made again, and is counted once.
     fn count_on(&mut self, was_interrupted: bool) {
         let iteration = &mut self.counters.iteration;
         *iteration = iteration.saturating_sub(u64::from(was_interrupted));

@@ -13,18 +13,18 @@ const KILLS: &str = "cat >/dev/null; echo x >>\"$AGENT_NOTES/starts\"; echo w >w
 fn attempts_that_take_the_loop_down_with_them_come_to_an_end() {
     let stage = Stage::new("works", TWO);
     let args = ["--attempts", "2", "--max-iterations", "3", "--agent", KILLS];
-    for start in 1..=3 {
+    for start in 1..=4 {
         let mut child = stage.start(&args);
         assert_eq!(child.wait().unwrap().code(), None, "start {start} was killed");
     }
     let last = stage.run(&args);
-    last.ended(0).says("it had made 3 iterations").says("finished (max_iterations)");
-    assert_eq!(stage.note("starts").lines().count(), 3);
-    assert_eq!(stage.plan(), "- [!] US-001: First\n- [ ] US-002: Second\n");
+    last.ended(1).says("it had made 0 iterations").says("blocked: US-001, US-002");
+    assert_eq!(stage.note("starts").lines().count(), 4);
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[!]"));
     let progress = stage.progress();
     assert!(progress.contains("2 attempts were in vain; the last one: the loop was killed"));
-    assert_eq!(progress.matches("- Status: FAILED").count(), 2, "{progress}");
-    assert_eq!((stage.subjects().len(), stage.exists("w.txt"), stage.discarded()), (1, false, 3));
+    assert_eq!(progress.matches("- Status: INTERRUPTED").count(), 2, "{progress}");
+    assert_eq!((stage.subjects().len(), stage.exists("w.txt"), stage.discarded()), (1, false, 4));
 }
 
 #[test]
@@ -35,9 +35,9 @@ fn one_that_was_killed_once_is_made_again() {
     stage.run(&[]).ended(0).says(&format!("US-001: attempt 1 of 3 {COUNTED}"));
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
     let progress = stage.progress();
-    let first = "## Iteration 1 - US-001\n- Status: FAILED";
+    let first = "## Iteration 1 - US-001\n- Status: INTERRUPTED";
     assert!(progress.contains(first), "{progress}");
-    assert!(progress.contains("## Iteration 2 - US-001\n- Status: SUCCESS"), "{progress}");
+    assert!(progress.contains("## Iteration 1 - US-001\n- Status: SUCCESS"), "{progress}");
 }
 
 /// The run goes on, and counts neither attempt nor iteration.

@@ -328,6 +328,18 @@ fn a_note_that_cannot_be_understood_is_named() {
 }
 
 #[test]
+fn an_iteration_that_was_killed_does_not_use_up_the_limit_of_the_next_start() {
+    let stage = Stage::new("works", TWO);
+    let started = stage.note_path("started");
+    let agent = format!("cat >/dev/null; : >{started}; exec sleep 100");
+    let args = ["--max-iterations", "1", "--agent", &agent];
+    stage.killed_when(&args, "the agent works", || started.exists());
+    let ran = stage.run(&["--max-iterations", "1"]);
+    ran.ended(0).says("it had made 0 iterations, which count towards the limit of 1");
+    ran.says("US-001 done").says("finished (max_iterations)");
+}
+
+#[test]
 fn a_damaged_record_of_the_last_run_is_set_aside() {
     let stage = Stage::new("works", TWO);
     for rubbish in ["{", "[]", "rubbish"] {
