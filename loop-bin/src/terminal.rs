@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
 use ralph_core::env::Env;
@@ -44,6 +45,9 @@ pub(crate) fn echo(line: &[u8]) {
 
 /// The least time between two lines about what the agent does.
 const GLIMPSE_PAUSE: Duration = Duration::from_millis(200);
+
+/// On a terminal with fewer columns there is no room for the bar and for figures.
+const WIDE: u16 = 80;
 
 /// How a run is shown.
 #[derive(Debug)]
@@ -91,14 +95,7 @@ impl View {
         }
         let colour = env.get("NO_COLOR").is_none();
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
-        let template = if colour {
-            "{spinner:.cyan} [{bar:20.green/dim}] {pos}/{len}  {wide_msg}"
-        } else {
-            "{spinner} [{bar:20}] {pos}/{len}  {wide_msg}"
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        dress(&bar, colour);
         Self::Live { bar, colour }
     }
 
@@ -132,7 +129,8 @@ impl View {
     /// Where the plan stands, before the next iteration.
     pub(crate) fn position(&mut self, position: Position) {
         match self {
-            Self::Live { bar, .. } => {
+            Self::Live { bar, colour } => {
+                dress(bar, *colour);
                 bar.set_message("");
                 bar.set_length(position.total);
                 bar.set_position(position.done);
@@ -158,7 +156,9 @@ impl View {
                 last.clone_from(&seen.doing);
                 self.line(format!("{} | {}", what.story, seen.doing));
             }
-            Self::Live { bar, .. } => bar.set_message(glimpse_line(what, elapsed, seen)),
+            Self::Live { bar, .. } => {
+                bar.set_message(glimpse_line(what, elapsed, seen, is_narrow()));
+            }
             _ => {}
         }
     }
@@ -178,7 +178,32 @@ impl View {
     }
 }
 
-fn glimpse_line(what: Glimpse<'_>, elapsed: Duration, seen: &Seen) -> String {
+/// Whether there is no room for everything. A person may have made the terminal smaller since the
+/// last look, and one that does not tell is as wide as most.
+fn is_narrow() -> bool {
+    Term::stdout().size_checked().is_some_and(|(_, columns)| columns < WIDE)
+}
+
+/// Gives the bar what the terminal has room for.
+fn dress(bar: &ProgressBar, colour: bool) {
+    let template = match (is_narrow(), colour) {
+        (true, true) => "{spinner:.cyan} {pos}/{len}  {wide_msg}",
+        (true, false) => "{spinner} {pos}/{len}  {wide_msg}",
+        (false, true) => "{spinner:.cyan} [{bar:20.green/dim}] {pos}/{len}  {wide_msg}",
+        (false, false) => "{spinner} [{bar:20}] {pos}/{len}  {wide_msg}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+}
+
+/// What goes on now, in one line. It is cut at the edge of the terminal, so that on a narrow one
+/// what the agent does comes before what can wait.
+fn glimpse_line(what: Glimpse<'_>, elapsed: Duration, seen: &Seen, is_narrow: bool) -> String {
+    let doing = printable(&seen.doing);
+    if is_narrow {
+        return [what.story.to_owned(), clock(elapsed), doing].join("  ");
+    }
     let name = format!("{} (iteration {})", what.story, what.iteration);
     let mut parts = vec![name, clock(elapsed)];
     if seen.tokens > 0 {
@@ -190,7 +215,7 @@ fn glimpse_line(what: Glimpse<'_>, elapsed: Duration, seen: &Seen) -> String {
     if let Some(cost) = seen.cost_usd {
         parts.push(format!("${cost:.2}"));
     }
-    parts.push(printable(&seen.doing));
+    parts.push(doing);
     parts.join("  ")
 }
 

@@ -27,4 +27,4 @@ pub use processes::{is_alive, signal, started_with, until};
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};
-pub use terminal::run_on_terminal;
+pub use terminal::{run_on_columns, run_on_terminal};

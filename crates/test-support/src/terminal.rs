@@ -8,7 +8,12 @@ use nix::pty::{Winsize, openpty};
 /// Runs a program whose standard output is a terminal of 100 columns; returns its exit code and
 /// everything that reached the terminal.
 pub fn run_on_terminal(command: &mut Command) -> (Option<i32>, String) {
-    let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    run_on_columns(100, command)
+}
+
+/// The same on a terminal of so many columns.
+pub fn run_on_columns(columns: u16, command: &mut Command) -> (Option<i32>, String) {
+    let size = Winsize { ws_row: 30, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let terminal = openpty(Some(&size), None).expect("a terminal");
     let mut child = command
         .env("TERM", "xterm-256color")

@@ -326,6 +326,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         allowance: Allowance::default(),
         outcome: None,
         unlogged: None,
+        is_author_known: false,
         is_costless: false,
         quota_streak: 0,
         broke: false,

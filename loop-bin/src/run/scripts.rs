@@ -147,6 +147,9 @@ impl Stage {
         outcome: Outcome,
     ) -> Result<Event, Failure> {
         self.end_iteration(state, outcome)?;
+        if outcome == Outcome::Success {
+            self.tell_of_author();
+        }
         let wished = self.report_closed()?;
         let counters = &state.counters;
         let vars = vec![

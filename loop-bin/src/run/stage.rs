@@ -90,6 +90,8 @@ pub(crate) struct Stage {
     pub(crate) outcome: Option<Outcome>,
     /// What the progress does not tell yet of the attempt that was taken back.
     pub(crate) unlogged: Option<(progress::Status, String)>,
+    /// Whether it is known under whose name this run commits.
+    pub(crate) is_author_known: bool,
     /// Whether the agent was found not to report what it costs.
     pub(crate) is_costless: bool,
     /// Stories in a row that met the usage limit.

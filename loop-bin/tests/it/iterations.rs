@@ -242,3 +242,25 @@ fn a_branch_that_somebody_switches_between_two_stories_is_told_once() {
         assert_eq!(told, 1, "{}{}", ran.out, ran.err);
     }
 }
+
+#[test]
+fn a_user_whom_git_does_not_know_is_told_once_under_which_name_stories_are_committed() {
+    const TOLD: &str = "git does not know who you are, so stories are committed as Ralph";
+    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+    let known = Stage::new("works", plan).run(&[]);
+    assert!(!known.ended(0).out.contains(TOLD), "{}", known.out);
+    let stage = Stage::new("works", plan);
+    stage.repo.git(["config", "user.useConfigOnly", "true"]);
+    stage.repo.git(["config", "--unset", "user.name"]);
+    stage.repo.git(["config", "--unset", "user.email"]);
+    let mut command = stage.command(&[]);
+    for name in ["NAME", "EMAIL"] {
+        command.env_remove(format!("GIT_AUTHOR_{name}"));
+        command.env_remove(format!("GIT_COMMITTER_{name}"));
+    }
+    let ran: crate::stage::Ran = command.output().unwrap().into();
+    ran.ended(0).says("`git config user.name` and `git config user.email`");
+    assert_eq!(ran.out.matches(TOLD).count(), 1, "{}", ran.out);
+    let by = stage.repo.git(["log", "-2", "--format=%an <%ae>"]);
+    assert_eq!(by, "Ralph <ralph@localhost>\n".repeat(2));
+}

@@ -1,6 +1,6 @@
 //! What a person sees: on a terminal, without colours, and in a pipe.
 
-use test_support::run_on_terminal;
+use test_support::{run_on_columns, run_on_terminal};
 
 use crate::stage::Stage;
 
@@ -47,6 +47,16 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
     let end = shown.trim_end_matches(|c: char| c.is_whitespace());
     let last = end.rsplit('\n').next().unwrap();
     assert!(last.contains("finished (complete)"), "{last:?}");
+}
+
+#[test]
+fn a_narrow_terminal_shows_the_story_the_time_and_what_the_agent_does() {
+    let stage = stage();
+    let (code, shown) = run_on_columns(40, &mut stage.command(&["--agent", AGENT]));
+    assert_eq!(code, Some(0), "{shown}");
+    for part in ["0/2  US-001  0:00  Bash: make all", "1/2  US-002  0:00  Bash: make all"] {
+        assert!(shown.contains(part), "no `{part}` in:\n{shown}");
+    }
 }
 
 #[test]

@@ -14,6 +14,9 @@ use crate::state::StateDir;
 /// Stands in where nobody told git who the user is; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
+/// The same as git writes it into its logs.
+pub(super) const SIGNED_BY_NOBODY: &str = " Ralph <ralph@localhost> ";
+
 /// The command that runs the user's hooks.
 pub(super) const COMMAND: &str = "commit";
 

@@ -75,6 +75,7 @@ pub use interrupted::{
 };
 pub use left_out::leave_out;
 pub use named_files::named_files;
+pub use own_commit::is_by_nobody;
 pub use plan_sighting::PlanWatch;
 pub use procedure::{Done, Outcome, Place, Report, SettleError, mark_blocked, settle};
 pub use receipts::log_receipts;

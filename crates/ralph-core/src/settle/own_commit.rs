@@ -4,6 +4,7 @@ use camino::Utf8PathBuf;
 
 use super::attempt::Attempt;
 use super::changed::below_top;
+use super::commit::SIGNED_BY_NOBODY;
 use super::procedure::Place;
 use crate::git::{GitError, Repo};
 use crate::plan::{Plan, State};
@@ -31,6 +32,14 @@ pub(super) fn just_made(repo: &Repo, subject: &str) -> Option<String> {
     // `<before> <after> <who> <when>\t<what>: <subject>`
     let after = line.split(|byte| *byte == b' ').nth(1)?;
     String::from_utf8(after.to_vec()).ok()
+}
+
+/// Whether what moved HEAD last was a commit under a name of ours, because git does not know the
+/// user's. Read as a file as well: every run asks it.
+pub fn is_by_nobody(repo: &Repo) -> bool {
+    let log = Utf8PathBuf::from_path_buf(repo.git_dir().join("logs/HEAD")).ok();
+    let lines = log.and_then(|log| state::last_lines(&log, 1, LOG_BYTES).ok()).unwrap_or_default();
+    lines.iter().any(|line| String::from_utf8_lossy(line).contains(SIGNED_BY_NOBODY))
 }
 
 /// The story's commit, if it is among those that were made since `before` was checked out. Where a
