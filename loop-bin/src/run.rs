@@ -1,6 +1,7 @@
 //! One dull runner: performs what `step.rs` decides and feeds back what happened.
 
 mod allowance;
+mod append_only;
 mod author;
 mod briefing;
 mod costs;

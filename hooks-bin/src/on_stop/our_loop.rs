@@ -106,10 +106,10 @@ fn settled(
         ));
     }
     if let Some(began) = session.call.env.steering()
-        && began != settle::steering_fingerprint(place.state)
+        && began != settle::steering_fingerprint(place.state, &attempt.plan)
     {
-        let why = "the settings or the lifecycle scripts are not those that the agent was started \
-                   with; nothing is settled by them";
+        let why = "the settings, the lifecycle scripts or other plans are not those that the agent \
+                   was started with; nothing is settled by them";
         return Ok(Settled::ForTheLoop(why.to_owned()));
     }
     let claim = Claim::load(place.state, &attempt.story);

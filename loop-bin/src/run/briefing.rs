@@ -28,7 +28,7 @@ impl Stage {
             ("RALPH_RUN".to_owned(), self.run.clone()),
             ("RALPH_ROOT".to_owned(), self.project.root().to_string()),
             ("PLAN_PATH".to_owned(), self.plan.to_string()),
-            (STEERING.to_owned(), settle::steering_fingerprint(self.state())),
+            (STEERING.to_owned(), settle::steering_fingerprint(self.state(), &self.plan)),
         ];
         vars.extend(self.path_with_us().map(|path| ("PATH".to_owned(), path)));
         let settled = ["loop.plan", "loop.prd"];

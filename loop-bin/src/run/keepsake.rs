@@ -1,19 +1,22 @@
 //! What an agent must not take from `.ralph/`: kept in memory while it works, put back after it.
 //!
-//! Settings, lifecycle scripts and prompt templates are put back as they were, and so are the lessons
-//! unless a hook of ours added one; what was found in their place is kept, because the user may have
-//! changed them meanwhile. What agents may write into, such as the progress, is put back only where
-//! it is gone; so are our own notes, which the stop hook may have changed meanwhile. The plan itself
-//! is repaired by the core. What is new among settings, scripts, templates and lessons is taken away:
-//! see `strangers.rs`.
+//! Settings, lifecycle scripts, prompt templates and the plans that a later run may choose are put
+//! back as they were, and so are the lessons unless a hook of ours added one; what was found in their
+//! place is kept, because the user may have changed them meanwhile. The progress keeps every line
+//! that it had, see `append_only.rs`. What else agents may write into is put back only where it is
+//! gone; so are our own notes, which the stop hook may have changed meanwhile. The plan itself is
+//! repaired by the core. What is new among all that steers the loop is taken away: see
+//! `strangers.rs`.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::state::{self, StateDir};
+use ralph_core::state::{self, StateDir, is_same_file};
 use serde::{Deserialize, Serialize};
 
+use super::append_only;
 use super::strangers::{Steering, prompts};
 
 /// More than this is not kept; settings and scripts are small.
@@ -45,6 +48,8 @@ pub(super) enum Kind {
     Fixed,
     /// When it was changed otherwise than by a hook of ours, which appends to it, or removed.
     Lessons,
+    /// When it was changed otherwise than by appending, or removed. What was added stays in it.
+    Log,
     /// When it was removed.
     Shared,
     /// When everything was removed: the stop hook removes it as well, when a story is settled.
@@ -52,9 +57,10 @@ pub(super) enum Kind {
 }
 
 impl Keepsake {
-    /// Reads what is worth keeping; what cannot be read cannot be put back.
-    pub(super) fn take(state: &StateDir) -> Self {
-        let steering = Some(Steering::look(state));
+    /// Reads what is worth keeping while an agent works on a plan; what cannot be read cannot be put
+    /// back.
+    pub(super) fn take(state: &StateDir, plan: &Utf8Path, progress: &Utf8Path) -> Self {
+        let steering = Some(Steering::look(state, plan));
         let mut keepsake = Self { files: Vec::new(), room: MOST, steering };
         let entries = state.root().read_dir_utf8().into_iter().flatten().flatten();
         let users = entries.filter(|entry| StateDir::is_users(entry.file_name()));
@@ -67,9 +73,15 @@ impl Keepsake {
             };
             keepsake.add(entry.path(), kind);
         }
-        let prompts = prompts(state);
-        for kept in keepsake.files.iter_mut().filter(|kept| prompts.contains(&kept.path)) {
-            kept.kind = Kind::Fixed;
+        let plans = state.plans();
+        let logs = plans.iter().filter(|plan| plan.starts_with(state.root()));
+        let logs: Vec<_> = logs.map(|plan| StateDir::progress_beside(plan)).collect();
+        let others = plans.into_iter().filter(|other| !is_same_file(other, plan));
+        for path in prompts(state).into_iter().chain(others) {
+            keepsake.add_as(&path, Kind::Fixed);
+        }
+        for path in logs.iter().map(Utf8PathBuf::as_path).chain([progress]) {
+            keepsake.add_as(path, Kind::Log);
         }
         keepsake.add(&state.ignore_file(), Kind::Fixed);
         let notes = [state.checkpoint(), state.attempt(), state.current_story()];
@@ -105,6 +117,14 @@ impl Keepsake {
         }
     }
 
+    /// The same for one file that may be there already, as another kind.
+    fn add_as(&mut self, path: &Utf8Path, kind: Kind) {
+        match self.files.iter_mut().find(|kept| kept.path == path) {
+            Some(kept) => kept.kind = kind,
+            None => self.add(path, kind),
+        }
+    }
+
     /// Puts back what is gone, is no file any more or was not to be changed. What is in the place of
     /// the plan is left for its repair.
     pub(super) fn put_back(
@@ -118,10 +138,16 @@ impl Keepsake {
         self.put_back_if(state, |kept| match kept.kind {
             Kind::Fixed => !kept.is_still(),
             Kind::Lessons => !(kept.is_still() || kept.is_begun_with() && has_learned()),
+            Kind::Log => !kept.is_begun_with() || kept.is_obstructed(),
             Kind::Shared if kept.path == plan => kept.is_missing(),
-            Kind::Shared => kept.is_missing() || state::in_the_way(&kept.path, false).is_some(),
+            Kind::Shared => kept.is_missing() || kept.is_obstructed(),
             Kind::Note => kept.is_missing() && wiped,
         })
+    }
+
+    /// Plans that were not there before and that a later run chooses once this one's is done.
+    pub(super) fn new_plans(&self, state: &StateDir) -> Vec<Utf8PathBuf> {
+        self.steering.as_ref().map(|before| before.new_plans(state)).unwrap_or_default()
     }
 
     /// Takes away what steers us and was not there before; names it and where it is kept. Lessons
@@ -190,6 +216,10 @@ impl Kept {
         self.path.symlink_metadata().is_err()
     }
 
+    fn is_obstructed(&self) -> bool {
+        state::in_the_way(&self.path, false).is_some()
+    }
+
     /// Whoever changed the file may have been the user: what is replaced is kept.
     fn write(&self, state: &StateDir) -> io::Result<PutBack> {
         let mut found = None;
@@ -197,15 +227,21 @@ impl Kept {
         while let Some(obstacle) = state::in_the_way(&self.path, false) {
             found = Some(state::keep_as_found(&obstacle, &state.logs())?);
         }
+        let mut content = Cow::Borrowed(&self.content);
         if !self.is_missing() {
             found = Some(match fs_err::read(&self.path) {
-                Ok(now) => state::keep_content_as_found(&self.path, &now, &state.logs())?,
+                Ok(now) => {
+                    if self.kind == Kind::Log {
+                        content = Cow::Owned(append_only::restored(&self.content, &now));
+                    }
+                    state::keep_content_as_found(&self.path, &now, &state.logs())?
+                }
                 Err(_) => state::keep_as_found(&self.path, &state.logs())?,
             });
         }
-        state::replace(&self.path, &self.content)?;
+        state::replace(&self.path, &content)?;
         fs_err::set_permissions(&self.path, std::fs::Permissions::from_mode(self.mode))?;
-        Ok(PutBack { path: self.path.clone(), found })
+        Ok(PutBack { path: self.path.clone(), kind: self.kind, found })
     }
 }
 
@@ -213,6 +249,7 @@ impl Kept {
 #[derive(Debug)]
 pub(super) struct PutBack {
     path: Utf8PathBuf,
+    kind: Kind,
     /// Where that is kept which was in its place.
     found: Option<Utf8PathBuf>,
 }
@@ -223,6 +260,10 @@ impl PutBack {
         let path = &self.path;
         match &self.found {
             None => format!("{path} was removed while {who} worked; put back"),
+            Some(found) if self.kind == Kind::Log => format!(
+                "{path} lost lines while {who} worked; they are back, with what was added below \
+                 them, and what was found is kept as {found}"
+            ),
             Some(found) => format!(
                 "{path} was changed while {who} worked; put back, and what was found is kept as \
                  {found}; to change it yourself, stop the loop first"

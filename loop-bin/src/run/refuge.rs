@@ -64,12 +64,15 @@ impl Refuge {
         let path = repo
             .own_file(state::REFUGE)
             .ok_or_else(|| io::Error::other("the git folder is not UTF-8"))?;
-        let files = keepsake.files();
+        // Files of the tree come back with the checkpoint.
+        let state = StateDir::of_project(root);
+        let files = keepsake.files().iter().filter(|kept| kept.path.starts_with(state.root()));
+        let files: Vec<Kept> = files.cloned().collect();
         let lengths = files.iter().map(|kept| kept.content.len()).collect();
-        let head = Head { version: VERSION, root: root.to_owned(), files: files.to_vec(), lengths };
+        let head = Head { version: VERSION, root: root.to_owned(), files, lengths };
         let mut content = serde_json::to_vec(&head)?;
         content.push(b'\n');
-        files.iter().for_each(|kept| content.extend_from_slice(&kept.content));
+        head.files.iter().for_each(|kept| content.extend_from_slice(&kept.content));
         // It guards against an agent, not against a power cut.
         state::replace_unsynced(&path, &content)?;
         let file = fs_err::File::open(&path)?.into_parts().0;

@@ -81,7 +81,8 @@ impl Stage {
 
     /// Remembers what an agent could take from us or from the user.
     fn take_safeguards(&mut self) -> Safeguards {
-        self.keepsake = Keepsake::take(self.state());
+        let progress = settle::progress_path(&self.config.run, self.project.root(), &self.plan);
+        self.keepsake = Keepsake::take(self.state(), &self.plan, &progress);
         self.keep_left_out();
         let refuge = Refuge::open(&self.repo, self.project.root(), &self.keepsake);
         if let Err(error) = &refuge {
@@ -104,6 +105,7 @@ impl Stage {
             self.view.warn(format!("removed {lock}, which the agent left and nobody holds"));
         }
         self.put_back_state("the agent")?;
+        self.tell_new_plans();
         settle::refuse_replaced(&self.repo, self.attempt.as_ref())?;
         self.locks.take_again(&self.project, &self.repo)?;
         drop(refuge);
@@ -142,6 +144,16 @@ impl Stage {
             ));
         }
         Ok(())
+    }
+
+    /// Like a story at the end of the plan, a plan to be chosen later is the agent's to write.
+    fn tell_new_plans(&self) {
+        for path in self.keepsake.new_plans(self.state()) {
+            self.view.warn(format!(
+                "{path} was made while the agent worked; a later run chooses it once the plans before \
+                 it are done, so look at it, or remove it"
+            ));
+        }
     }
 
     /// What an agent does to HEAD is told from what somebody does after its loop was killed.

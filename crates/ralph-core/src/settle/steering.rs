@@ -1,4 +1,5 @@
-//! What steers a run, in one number: the settings, the lifecycle scripts and our own ignore rules.
+//! What steers a run and those after it, in one number: the settings, the lifecycle scripts, our own
+//! ignore rules, and the plans besides the one that is worked on.
 //!
 //! The loop holds its settings in memory and puts the files back after its agent; a hook in the
 //! agent's session reads them from disk. The loop tells its agent's hooks the number that it began
@@ -9,9 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::Utf8Path;
 
-use crate::state::StateDir;
+use crate::state::{StateDir, is_same_file};
 
-/// The number of what is there now. What is absent counts as well: a file that is made is a change.
+/// The number of what is there now, while this plan is worked on. What is absent counts as well: a file that is made is a change.
 ///
 /// ```
 /// use ralph_core::settle::steering_fingerprint;
@@ -19,13 +20,14 @@ use crate::state::StateDir;
 ///
 /// let scratch = test_support::Scratch::new();
 /// let state = StateDir::of_project(scratch.root());
-/// let before = steering_fingerprint(&state);
+/// let before = steering_fingerprint(&state, &state.plan(1));
 /// scratch.file(".ralph/config.toml", "[verify]\ncommands = []\n");
-/// assert_ne!(steering_fingerprint(&state), before);
+/// assert_ne!(steering_fingerprint(&state, &state.plan(1)), before);
 /// ```
-pub fn steering_fingerprint(state: &StateDir) -> String {
+pub fn steering_fingerprint(state: &StateDir, plan: &Utf8Path) -> String {
     let mut hasher = DefaultHasher::new();
-    for path in [state.config(), state.ignore_file(), state.lifecycle()] {
+    let others = state.plans().into_iter().filter(|other| !is_same_file(other, plan));
+    for path in others.chain([state.config(), state.ignore_file(), state.lifecycle()]) {
         add(&path, &mut hasher);
     }
     format!("{:016x}", hasher.finish())
@@ -56,17 +58,23 @@ mod tests {
         let state = StateDir::of_project(scratch.root());
         scratch.file(".ralph/config.toml", "[verify]\ncommands = [\"false\"]\n");
         let script = scratch.script(".ralph/hooks/custom/notify", "#!/bin/sh\n");
-        let mut last = steering_fingerprint(&state);
+        let fingerprint = || steering_fingerprint(&state, &state.plan(1));
+        let mut last = fingerprint();
         scratch.file(".ralph/PRD-1/plan.md", "- [ ] A-1: a\n");
-        assert_eq!(steering_fingerprint(&state), last);
+        scratch.file(".ralph/PRD-1/progress.md", "a\n");
+        assert_eq!(fingerprint(), last);
         let mut is_new = |what: &str| {
-            let now = steering_fingerprint(&state);
+            let now = fingerprint();
             assert_ne!(std::mem::replace(&mut last, now.clone()), now, "{what}");
         };
         scratch.file(".ralph/config.toml", "[verify]\ncommands = []\n");
         is_new("the settings");
         scratch.script(".ralph/hooks/post_iteration", "#!/bin/sh\n");
         is_new("another script");
+        scratch.file(".ralph/PRD-2/plan.md", "- [ ] B-1: b\n");
+        is_new("another plan");
+        scratch.file(".ralph/PRD-2/plan.md", "- [x] B-1: b\n");
+        is_new("a tick in another plan");
         fs_err::set_permissions(&script, std::fs::Permissions::from_mode(0o600)).unwrap();
         is_new("a script's mode");
         fs_err::remove_file(state.config()).unwrap();

@@ -162,6 +162,12 @@ impl StateDir {
         ]
     }
 
+    /// Where a plan may be, in the order in which they are tried; whether it is there or not.
+    pub fn plans(&self) -> Vec<Utf8PathBuf> {
+        let numbered = self.prd_numbers().into_iter().map(|number| self.plan(number));
+        numbered.chain(self.other_plans()).collect()
+    }
+
     /// The lifecycle scripts.
     pub fn lifecycle(&self) -> Utf8PathBuf {
         self.root.join("hooks")

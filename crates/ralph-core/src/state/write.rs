@@ -242,6 +242,12 @@ pub fn in_the_way(path: &Utf8Path, links: bool) -> Option<Utf8PathBuf> {
     (!is_fine).then(|| path.to_owned())
 }
 
+/// Whether two paths are of one file.
+pub fn is_same_file(one: &Utf8Path, other: &Utf8Path) -> bool {
+    let real = |path: &Utf8Path| path.canonicalize().ok();
+    one == other || real(one).is_some_and(|one| real(other) == Some(one))
+}
+
 /// Moves what is in the way of a file of ours into a folder, where nothing of it is lost.
 pub fn keep_as_found(path: &Utf8Path, folder: &Utf8Path) -> io::Result<Utf8PathBuf> {
     let kept = name_as_found(path, folder);

@@ -156,16 +156,18 @@ fn so_is_one_that_the_agent_marked_as_blocked() {
 fn nothing_is_settled_by_settings_that_the_agent_has_changed() {
     let config = CONFIG.replace("test ! -e broken", "test -e never");
     let stage = stage(&config);
-    let began = settle::steering_fingerprint(&StateDir::of_project(stage.repo.root()));
+    let plan = stage.repo.root().join(PLAN);
+    let began = settle::steering_fingerprint(&StateDir::of_project(stage.repo.root()), &plan);
     let stage = stage.with(STEERING, began);
     work_on(&stage, "one.txt");
+    let note = "the settings, the lifecycle scripts or other plans are not those that the agent was \
+                started with; nothing is settled by them";
     stage.write(".ralph/config.toml", "[session]\nstories_per_session = \"auto\"\n");
-    left_for_the_loop(
-        &stage,
-        "the settings or the lifecycle scripts are not those that the agent was started with; \
-         nothing is settled by them",
-    );
+    left_for_the_loop(&stage, note);
     stage.write(".ralph/config.toml", &config);
+    stage.write(".ralph/PRD-2/plan.md", "- [x] US-101: Other\n");
+    left_for_the_loop(&stage, note);
+    stage.repo.remove(".ralph/PRD-2");
     assert!(stage.stop("s1", false).unwrap().contains("is not done yet"), "the check is back");
 }
 
