@@ -100,4 +100,28 @@ fn what_one_removes_of_the_work_is_told() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", AGENT, "--verify", "rm -f new.txt"]);
     ran.ended(0).says("a check or a git hook removed new.txt; the commit is without");
+    assert_eq!(stage.discarded(), 1);
+    let id =
+        stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
+    stage.run(&["undo", id.trim()]).ended(0);
+    assert_eq!(stage.read("new.txt"), "new\n");
+}
+
+#[test]
+fn what_one_takes_away_altogether_is_kept() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    let args = ["--agent", AGENT, "--verify", "git checkout -q . && git clean -fdq"];
+    let ran = stage.run(&[&args[..], &["--attempts", "1"]].concat());
+    ran.says("a check took all of the work away; `ralph-loop undo ");
+    let id = ran.out.split("`ralph-loop undo ").nth(1).unwrap().split('`').next().unwrap();
+    stage.run(&["undo", id]).ended(0);
+    assert_eq!((stage.read("new.txt"), stage.read("a.txt")), ("new\n".into(), "a\nwork\n".into()));
+}
+
+#[test]
+fn one_that_removes_nothing_leaves_no_copy() {
+    let stage = Stage::new("works", ONE);
+    stage.run(&["--agent", AGENT, "--verify", "echo tidy >>new.txt"]).ended(0);
+    assert_eq!(stage.discarded(), 0);
 }

@@ -89,5 +89,6 @@ pub use status::Status;
 pub use undo::bring_back::undo;
 pub use undo::draft::keep_draft;
 pub use undo::kept_files::{Fate, KeptFiles};
+pub(crate) use undo::safe_copy::SafeCopy;
 pub(crate) use undo::taken_out::keep_taken_out;
 pub use undo::unreturned::{Unreturned, keep_unreturned, unreturned};

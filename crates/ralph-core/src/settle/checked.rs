@@ -11,8 +11,9 @@ use super::commit::set_branch;
 use super::named_files::named_files;
 use super::procedure::{Place, SettleError};
 use super::repaired_plan::repair_after;
-use crate::git::{GitError, Looks, Position, Repo, Status};
+use crate::git::{CheckpointError, GitError, Looks, Position, Repo, SafeCopy, Status};
 use crate::plan::Repaired;
+use crate::state::Id;
 
 /// Who looks on while a story is settled.
 #[derive(Clone, Copy)]
@@ -45,8 +46,8 @@ pub(super) struct Checked {
 pub(super) struct Before<'a> {
     /// The plan.
     pub(super) plan: &'a Repaired,
-    /// The commit that was checked out; the branch is that of the attempt.
-    pub(super) head: Option<String>,
+    /// The tree; the branch is that of the attempt.
+    pub(super) status: &'a Status,
     /// The files that the attempt changed.
     pub(super) files: &'a [PathBuf],
 }
@@ -64,18 +65,48 @@ pub(super) fn check(
     }
     (onlooker.checking)();
     let looks = looks_of(place.repo, before.files);
+    let copy = copy_of(place, attempt, before)?;
     let bench = Bench { dir: place.root, run: place.run };
     let checks = run_checks(bench, &verify.commands, verify.timeout.limit(), onlooker.stop)?;
     (onlooker.checked)()?;
     // Without its rules git would see the state that is about to be written there.
     place.state.prepare()?;
-    let stays = look_after(place, attempt, before, &looks)?;
+    let mut stays = look_after(place, attempt, before, &looks)?;
+    match copy {
+        Some(copy) if is_any_gone(&looks, &looks_of(place.repo, before.files)) => {
+            let told = stays.finding.as_mut().or(stays.displaced.as_mut());
+            if let Some(told) = told {
+                told.push_str(&format!("; `ralph-loop undo {}` has it as it was", copy.id()));
+            }
+        }
+        Some(copy) => copy.forget(place.repo)?,
+        None => {}
+    }
     let mut findings: Vec<String> = stays.finding.into_iter().collect();
     // What is undone after a check that failed is told by whoever takes the attempt back.
     if checks.last().is_none_or(Check::passed) {
         findings.extend(repair_after(place, attempt, before.plan)?.iter().map(ToString::to_string));
     }
     Ok(Checked { checks, findings, displaced: stays.displaced })
+}
+
+/// The work as it is, because a check may remove it: it is in no commit yet.
+fn copy_of(
+    place: &Place<'_>,
+    attempt: &Attempt,
+    before: &Before<'_>,
+) -> Result<Option<SafeCopy>, SettleError> {
+    if before.files.is_empty() {
+        return Ok(None);
+    }
+    let story = Id::parse(&attempt.story).ok();
+    let message = format!("the work on {} before a check removed some of it", attempt.story);
+    let copy = SafeCopy::take(place.repo, before.status, story.as_ref(), &message);
+    Ok(Some(copy.map_err(CheckpointError::from)?))
+}
+
+fn is_any_gone(before: &[Option<Looks>], now: &[Option<Looks>]) -> bool {
+    before.iter().zip(now).any(|(before, now)| before.is_some() && now.is_none())
 }
 
 /// What these files look like; none where there is no file.
@@ -103,7 +134,7 @@ fn look_after(
     before: &Before<'_>,
     looks: &[Option<Looks>],
 ) -> Result<Stays, SettleError> {
-    let known = Position { branch: attempt.branch.clone(), commit: before.head.clone() };
+    let known = Position { branch: attempt.branch.clone(), commit: before.status.head.clone() };
     if Position::of(place.repo).as_ref() != Some(&known) {
         return go_back(place, attempt, before, &known);
     }

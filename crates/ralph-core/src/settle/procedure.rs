@@ -250,7 +250,7 @@ fn make_ready(
         return Ok(Err(Outcome::CommitRefused(refusal)));
     }
     let hidden = uncovered::hidden(place, &files)?;
-    let before = Before { plan: &known, head: status.head.clone(), files: &files };
+    let before = Before { plan: &known, status: &status, files: &files };
     let Checked { checks, findings, displaced } = check(place, attempt, &before, onlooker)?;
     match (checks.last(), displaced) {
         (Some(Check { end: CheckEnd::Stopped, .. }), _) => return Ok(Err(Outcome::Stopped)),

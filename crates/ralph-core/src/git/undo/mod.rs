@@ -5,5 +5,6 @@ pub(super) mod bring_back;
 pub(super) mod brought;
 pub(super) mod draft;
 pub(super) mod kept_files;
+pub(super) mod safe_copy;
 pub(super) mod taken_out;
 pub(super) mod unreturned;
