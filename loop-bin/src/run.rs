@@ -3,6 +3,7 @@
 mod allowance;
 mod append_only;
 mod briefing;
+mod client_files;
 mod draft;
 mod finish;
 mod handover;
