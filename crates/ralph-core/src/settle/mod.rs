@@ -49,6 +49,7 @@ mod left_out;
 mod marker;
 mod named_files;
 mod nested;
+mod open_tasks;
 mod own_commit;
 mod plan_sighting;
 mod procedure;
@@ -73,6 +74,7 @@ pub use interrupted::{
 };
 pub use left_out::leave_out;
 pub use named_files::named_files;
+pub use open_tasks::open_tasks;
 pub use plan_sighting::PlanWatch;
 pub use procedure::{
     Done, Outcome, Place, Report, SettleError, log_progress, mark_blocked, progress_entry, settle,
