@@ -4,6 +4,7 @@ mod allowance;
 mod append_only;
 mod author;
 mod briefing;
+mod client_files;
 mod costs;
 mod crashed;
 mod draft;

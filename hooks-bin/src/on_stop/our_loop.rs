@@ -119,6 +119,9 @@ fn settled(
     if settle::is_marked_blocked(place, attempt) {
         return Ok(Settled::ForTheLoop("the agent marked the story as blocked".to_owned()));
     }
+    if let Some(why) = settle::open_tasks(place, attempt)? {
+        return Ok(Settled::Failed(why));
+    }
     let last = session.dirs().iter().find_map(LastVerdict::load);
     if let Some(unmet) = last.and_then(|last| gate::last_verdict(&last)) {
         return Ok(Settled::Failed(unmet.to_string()));
@@ -174,7 +177,9 @@ fn failed(
 ) -> Result<Answer, Failure> {
     ralph_core::attempt::record_failure(place.state, why)?;
     let failures = attempt.failures.saturating_add(1);
-    Attempt { failures, ..attempt.clone() }.save(place.state)?;
+    // The tasks that the agent added were written down meanwhile.
+    let known = Attempt::load(place.state)?.unwrap_or_else(|| attempt.clone());
+    Attempt { failures, ..known }.save(place.state)?;
     let attempts = place.config.limits.attempts_per_story;
     if failures >= attempts {
         let note = format!("{} failed as often as it may: {why}", attempt.story);

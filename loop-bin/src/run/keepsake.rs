@@ -221,7 +221,7 @@ impl Kept {
     }
 
     /// Whoever changed the file may have been the user: what is replaced is kept.
-    fn write(&self, state: &StateDir) -> io::Result<PutBack> {
+    pub(super) fn write(&self, state: &StateDir) -> io::Result<PutBack> {
         let mut found = None;
         // A folder that became a link would lead us outside, and what is no file cannot be replaced.
         while let Some(obstacle) = state::in_the_way(&self.path, false) {

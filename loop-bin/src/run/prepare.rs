@@ -18,6 +18,7 @@ use ralph_core::state::{self, StateDir};
 
 use super::Request;
 use super::allowance::Allowance;
+use super::client_files::ClientFiles;
 use super::keepsake::Keepsake;
 use super::left_out::LeftOut;
 use super::record::Record;
@@ -321,6 +322,7 @@ pub(super) fn enter(env: &Env, ground: Ground) -> Result<Stage, Failure> {
         closed: Vec::new(),
         is_handed_over: false,
         keepsake: Keepsake::default(),
+        client_files: ClientFiles::default(),
         left_out: LeftOut::default(),
         added_hooks: Vec::new(),
         allowance: Allowance::default(),

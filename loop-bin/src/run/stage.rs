@@ -15,6 +15,7 @@ use ralph_core::settle::{self, Attempt, Place, Report, named_files, progress_pat
 use ralph_core::state::{Event, Journal, Marks, StateDir};
 
 use super::allowance::Allowance;
+use super::client_files::ClientFiles;
 use super::draft::Draft;
 use super::heard::OURS;
 use super::keepsake::Keepsake;
@@ -80,6 +81,8 @@ pub(crate) struct Stage {
     pub(crate) is_handed_over: bool,
     /// What was in our folder before the agent was started.
     pub(super) keepsake: Keepsake,
+    /// What arms the guards, as it was when the last agent was started.
+    pub(super) client_files: ClientFiles,
     /// What is uncommitted in our folders, and a copy of it.
     pub(super) left_out: LeftOut,
     /// Git hooks that it added.

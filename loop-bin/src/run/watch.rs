@@ -5,10 +5,12 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use ralph_core::fault;
 use ralph_core::git::{self, HeadWatch, Looks, Position, Stash};
 use ralph_core::settle::{self, PlanWatch, named_files};
 
+use super::client_files::Mended;
 use super::crashed::Interruption;
 use super::keepsake::Keepsake;
 use super::refuge::{self, Refuge};
@@ -83,6 +85,7 @@ impl Stage {
     fn take_safeguards(&mut self) -> Safeguards {
         let progress = settle::progress_path(&self.config.run, self.project.root(), &self.plan);
         self.keepsake = Keepsake::take(self.state(), &self.plan, &progress);
+        self.client_files = std::mem::take(&mut self.client_files).renewed(self.project.root());
         self.keep_left_out();
         let refuge = Refuge::open(&self.repo, self.project.root(), &self.keepsake);
         if let Err(error) = &refuge {
@@ -138,10 +141,17 @@ impl Stage {
             self.view.warn(put_back.told(who));
         }
         for (path, kept) in self.keepsake.take_away_new(self.state(), || self.has_learned())? {
-            self.view.warn(format!(
-                "{path} was made while {who} worked; it has no effect, and is kept as {kept}; to make \
-                 it yourself, stop the loop first"
-            ));
+            self.view.warn(taken_away(&path, &kept, who));
+        }
+        for mended in self.client_files.put_back(self.state()) {
+            self.view.warn(match mended {
+                Mended::PutBack(put_back) => put_back.told(who),
+                Mended::TakenAway(path, kept) => taken_away(&path, &kept, who),
+                Mended::Lost(path, why) => format!(
+                    "{path} was changed while {who} worked, and could not be put back: {why}; \
+                     `ralph-loop install` puts the hooks right"
+                ),
+            });
         }
         Ok(())
     }
@@ -165,4 +175,11 @@ impl Stage {
         let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
         Some(HeadWatch::begin(&self.repo, &attempt.run, &began))
     }
+}
+
+fn taken_away(path: &Utf8Path, kept: &Utf8Path, who: &str) -> String {
+    format!(
+        "{path} was made while {who} worked; it has no effect, and is kept as {kept}; to make it \
+         yourself, stop the loop first"
+    )
 }

@@ -105,14 +105,19 @@ impl Stage {
     fn worked(&mut self, attempt: &Attempt, ended: &Ended) -> Result<Event, Failure> {
         let Ended { run, left } = ended;
         let failed = Attempt::load(self.state())?.map_or(0, |now| now.failures);
-        let repaired = {
+        let (left_open, repaired) = {
             let journal = self.journal();
-            settle::repair_plan(&self.place(&journal), attempt)?
+            let place = self.place(&journal);
+            (settle::open_tasks(&place, attempt)?, settle::repair_plan(&place, attempt)?)
         };
         self.tell_findings("the agent", &repaired.findings);
         let claim = Claim::load(self.state(), &attempt.story);
         let marked = repaired.claimed == Some(ralph_core::plan::State::Blocked);
-        let end = match (self.judge(run, claim.as_ref(), marked), left) {
+        let judged = match (self.judge(run, claim.as_ref(), marked), left_open) {
+            (WorkEnd::Well, Some(why)) => WorkEnd::Failed(why),
+            (judged, _) => judged,
+        };
+        let end = match (judged, left) {
             (WorkEnd::Well, Some(left)) => {
                 WorkEnd::Failed(format!("the agent left a {left} under way"))
             }

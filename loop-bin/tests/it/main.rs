@@ -9,6 +9,7 @@
 
 mod access;
 mod agents;
+mod armed;
 mod checks;
 mod commands;
 mod converted;

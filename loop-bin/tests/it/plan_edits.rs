@@ -64,6 +64,33 @@ fn what_is_undone_after_a_check_that_failed_is_told() {
     is_kept(&stage, &ran, &["Third, meanwhile"]);
 }
 
+#[test]
+fn an_open_task_that_the_agent_adds_to_its_story_says_that_it_is_not_done() {
+    let plan = "### US-001: First\n- [ ] a\n";
+    let added = "sed -i 's/- \\[ \\] a/- [x] a\\n- [ ] the migration/' ";
+    let agent = format!("echo x >x.txt; grep -q migration {PLAN} || {added}{PLAN}");
+    let stage = Stage::new("works", plan);
+    let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+    ran.ended(1).says(
+        "US-001: the agent added open tasks to US-001: the migration; do them too, or add a story of \
+         its own at the end of the plan",
+    );
+    assert!(!stage.plan().contains("[x]") && !stage.exists("x.txt"));
+    // The next attempt knows of the task, and is held to it like to any other.
+    let stage = Stage::new("works", plan);
+    stage.run(&["--agent", &agent]).ended(0).says("US-001 done");
+    assert_eq!(stage.plan(), "### US-001: First\n- [x] a\n- [x] the migration\n");
+    assert_eq!((stage.subjects().len(), stage.discarded()), (2, 1));
+}
+
+#[test]
+fn a_task_that_the_agent_adds_and_ticks_is_done_with_its_story() {
+    let stage = Stage::new("works", "### US-001: First\n- [ ] a\n");
+    let agent = format!("echo x >x.txt; sed -i 's/- \\[ \\] a/- [x] a\\n- [x] b/' {PLAN}");
+    stage.run(&["--agent", &agent]).ended(0).says("US-001 done");
+    assert_eq!(stage.plan(), "### US-001: First\n- [x] a\n- [x] b\n");
+}
+
 /// A loop that was killed while its agent was at work.
 fn killed(plan: &str) -> Stage {
     let mut stage = Stage::new("hangs", THREE);

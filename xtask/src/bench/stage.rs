@@ -86,6 +86,7 @@ impl Stage {
             branch: Some("main".into()),
             failures: 0,
             plan_is_link: false,
+            done_tasks: Vec::new(),
             began_at_uptime: None,
             began: "2026-01-02T03:04:05.678Z".into(),
             plan_before: plan(stories).into_bytes(),

@@ -37,6 +37,7 @@
 //! | `find.rs`, `known_story.rs` | which of several files is the plan; what it said about a story |
 //! | `progress.rs`, `loop_progress.rs` | `progress.md`; `progress.txt` |
 
+mod added_tasks;
 mod afterwards;
 mod blocks;
 mod depends;
@@ -62,6 +63,7 @@ mod select;
 mod story;
 mod syntax;
 
+pub use added_tasks::{AddedTasks, added_tasks};
 pub use afterwards::keep_text;
 pub use edit::UnknownStory;
 pub use find::{Candidate, FindError, files, find, load, read_file};

@@ -58,6 +58,9 @@ pub struct Attempt {
     /// Whether the plan is a link of the user's.
     #[serde(default)]
     pub plan_is_link: bool,
+    /// Tasks that the agent added to its story and ticked. The ticks themselves are undone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done_tasks: Vec<String>,
     /// The plan as it was.
     #[serde(skip)]
     pub plan_before: Vec<u8>,
@@ -109,6 +112,11 @@ impl Attempt {
         }
         let began: Timestamp = self.began.parse().ok()?;
         Duration::try_from(Timestamp::now().duration_since(began)).ok()
+    }
+
+    /// Whether another one is of the same story and run.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        (&self.run, &self.story) == (&other.run, &other.story)
     }
 
     /// Writes it down. It is on the disk long before the agent has done anything.
@@ -163,6 +171,7 @@ pub fn begin_after(
         began_at_uptime: uptime(),
         failures: 0,
         plan_is_link: plan.path().is_symlink(),
+        done_tasks: Vec::new(),
         plan_before: plan.bytes().to_vec(),
     };
     state::remove_if_there(place.state.claim())?;
@@ -176,7 +185,9 @@ pub fn begin_after(
 
 /// Goes on with an attempt in another session: its checkpoint stays, and the plan as it was.
 pub fn resume(state: &StateDir, attempt: Attempt, iteration: u64) -> io::Result<Attempt> {
-    let attempt = Attempt { iteration, ..attempt };
+    let known = Attempt::load_without_plan(state)?.filter(|known| known.is_same_as(&attempt));
+    let done_tasks = known.map(|known| known.done_tasks).unwrap_or_default();
+    let attempt = Attempt { iteration, done_tasks, ..attempt };
     state::remove_if_there(state.claim())?;
     attempt.save(state)?;
     state::replace_unsynced(&state.current_story(), format!("{}\n", attempt.story).as_bytes())?;

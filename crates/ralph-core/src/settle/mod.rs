@@ -50,6 +50,7 @@ mod left_out;
 mod marker;
 mod named_files;
 mod nested;
+mod open_tasks;
 mod own_commit;
 mod plan_sighting;
 mod procedure;
@@ -75,6 +76,7 @@ pub use interrupted::{
 };
 pub use left_out::leave_out;
 pub use named_files::named_files;
+pub use open_tasks::open_tasks;
 pub use own_commit::is_by_nobody;
 pub use plan_sighting::PlanWatch;
 pub use procedure::{Done, Outcome, Place, Report, SettleError, mark_blocked, settle};

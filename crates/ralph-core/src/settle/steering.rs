@@ -1,5 +1,5 @@
-//! What steers a run and those after it, in one number: the settings, the lifecycle scripts, our own
-//! ignore rules, and the plans besides the one that is worked on.
+//! What steers a run and those after it, in one number: our settings and the client's in the project,
+//! the lifecycle scripts, our own ignore rules, and the plans besides the one that is worked on.
 //!
 //! The loop holds its settings in memory and puts the files back after its agent; a hook in the
 //! agent's session reads them from disk. The loop tells its agent's hooks the number that it began
@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::Utf8Path;
 
+use crate::install::Place;
 use crate::state::{StateDir, is_same_file};
 
 /// The number of what is there now, while this plan is worked on. What is absent counts as well: a file that is made is a change.
@@ -27,7 +28,10 @@ use crate::state::{StateDir, is_same_file};
 pub fn steering_fingerprint(state: &StateDir, plan: &Utf8Path) -> String {
     let mut hasher = DefaultHasher::new();
     let others = state.plans().into_iter().filter(|other| !is_same_file(other, plan));
-    for path in others.chain([state.config(), state.ignore_file(), state.lifecycle()]) {
+    let root = state.root().parent().unwrap_or(Utf8Path::new("."));
+    let clients = [Place::project(root).settings, Place::project_local(root).settings];
+    let ours = [state.config(), state.ignore_file(), state.lifecycle()];
+    for path in others.chain(clients).chain(ours) {
         add(&path, &mut hasher);
     }
     format!("{:016x}", hasher.finish())
@@ -77,6 +81,8 @@ mod tests {
         is_new("a tick in another plan");
         fs_err::set_permissions(&script, std::fs::Permissions::from_mode(0o600)).unwrap();
         is_new("a script's mode");
+        scratch.file(".claude/settings.json", "{}\n");
+        is_new("the client's settings");
         fs_err::remove_file(state.config()).unwrap();
         is_new("no settings");
     }

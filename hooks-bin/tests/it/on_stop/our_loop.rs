@@ -15,8 +15,12 @@ const CONFIG: &str = "[session]\nstories_per_session = \"auto\"\n\
 
 /// A project in which our loop has begun its first story.
 fn stage(config: &str) -> Stage {
+    stage_of("- [ ] US-001: One\n- [ ] US-002: Two\n- [ ] US-003: Three\n", config)
+}
+
+fn stage_of(plan: &str, config: &str) -> Stage {
     let stage = Stage::new().with("RALPH_RUN", "r1");
-    stage.write(PLAN, "- [ ] US-001: One\n- [ ] US-002: Two\n- [ ] US-003: Three\n");
+    stage.write(PLAN, plan);
     stage.write(".ralph/config.toml", config);
     StateDir::of_project(stage.repo.root()).prepare().unwrap();
     stage.repo.commit_all("plan");
@@ -150,6 +154,27 @@ fn so_is_one_that_the_agent_marked_as_blocked() {
     stage.write(PLAN, &marked);
     left_for_the_loop(&stage, "the agent marked the story as blocked");
     assert_eq!(stage.read(PLAN), marked, "the loop reads it");
+}
+
+#[test]
+fn a_task_that_the_agent_adds_and_leaves_open_sends_it_back() {
+    let plan = "### US-001: One\n- [ ] a\n";
+    let stage = stage_of(plan, CONFIG);
+    work_on(&stage, "one.txt");
+    let added = plan.replace("[ ] a\n", "[x] a\n- [ ] the migration\n");
+    stage.write(PLAN, &added);
+    let reason = stage.stop("s1", false).unwrap();
+    assert!(reason.contains("added open tasks to US-001: the migration; do them"), "{reason}");
+    assert_eq!(commits(&stage)[0], "plan");
+    // The tick is undone when the check fails, and still was the agent's word.
+    work_on(&stage, "broken");
+    stage.write(PLAN, &added.replace("[ ]", "[x]"));
+    assert!(stage.stop("s1", true).unwrap().contains("it is broken"));
+    stage.repo.remove("broken");
+    stage.work();
+    assert_eq!(stage.stop("s1", true), None);
+    assert_eq!(stage.allowed().0, "COMPLETE");
+    assert_eq!(commits(&stage)[0], "feat(US-001): One");
 }
 
 #[test]
