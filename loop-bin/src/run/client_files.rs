@@ -15,7 +15,7 @@ use ralph_core::state::{self, StateDir};
 
 use super::keepsake::{Kept, Kind, PutBack};
 
-/// Larger files are not kept: a hook as it is released has two megabytes.
+/// Larger files are not kept: a hook as it is released has a few megabytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Such files as they were.

@@ -2,7 +2,7 @@
 //!
 //! Boxes that are details of a story with a box of its own do not count: they are never ticked.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::merge::boxes;
 use super::story::{Plan, Story};
@@ -24,10 +24,14 @@ pub fn added_tasks(before: &Plan, after: &Plan, story: &str) -> AddedTasks {
     if new.len() <= old.len() {
         return added;
     }
-    let known: HashSet<&str> = old.iter().map(|(_, text)| text.as_str()).collect();
-    for (is_ticked, text) in new.iter().filter(|(_, text)| !known.contains(text.as_str())) {
-        let list = if *is_ticked { &mut added.ticked } else { &mut added.open };
-        list.push(text.clone());
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    old.iter().for_each(|(_, text)| *known.entry(text).or_default() += 1);
+    for (is_ticked, text) in new {
+        match known.get_mut(text.as_str()) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ if is_ticked => added.ticked.push(text),
+            _ => added.open.push(text),
+        }
     }
     added
 }
@@ -65,6 +69,7 @@ mod tests {
         check(one, one, &[], &[]);
         check(one, &one.replace("[ ] a", "[x] a"), &[], &[]);
         check(one, &one.replace("] a", "] a\n- [ ] more\n- [X] done"), &["more"], &["done"]);
+        check(one, &one.replace("] a", "] a\n- [ ] a"), &["a"], &[]);
         check(one, &one.replace("] c", "] c\n- [ ] more"), &[], &[]);
         check(one, &one.replace("] a", "] a, in other words"), &[], &[]);
         check(one, &one.replace("] a", "] a\n  - [!] asked"), &["asked"], &[]);
