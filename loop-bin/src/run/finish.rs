@@ -33,16 +33,16 @@ impl Stage {
     pub(super) fn wait(&mut self, reset: Option<i64>) -> Event {
         let now = || Timestamp::now().as_second();
         let pause = pause(reset, now(), self.quota_streak);
+        let why = match reset {
+            Some(_) => "the usage limit is reached",
+            None => "the agent's service refuses for now",
+        };
         let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
         // No longer than the run may take; then the choice of the next story ends it.
         let left = self.config.limits.max_duration.limit();
         let left = left.map(|limit| limit.saturating_sub(self.elapsed()));
         let until = Instant::now() + left.map_or(pause, |left| pause.min(left));
-        let why = match reset {
-            Some(_) => "the usage limit is reached",
-            None => "the agent's service refuses for now",
-        };
         self.view.line(format!("{why}; waiting for {}", clock(pause)));
         // To the last instant: with a moment left the choice would start the agent once more.
         while let Some(left) =

@@ -86,7 +86,10 @@ fn wrong_type(message: &str) -> Option<String> {
     if message == "wanted string or table" {
         return Some("expected a text".to_owned());
     }
-    // Our own types say what they want, and nothing else.
+    // Our own types say what is wrong or what they want, and nothing else.
+    if message.starts_with("invalid number ") {
+        return Some(message.to_owned());
+    }
     if message.starts_with("a number of ") {
         return Some(format!("expected {message}"));
     }
