@@ -99,7 +99,7 @@ fn one_that_rewrites_the_branch_is_an_attempt_in_vain() {
 fn what_one_removes_of_the_work_is_told() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", AGENT, "--verify", "rm -f new.txt"]);
-    ran.ended(0).says("a check or a git hook removed new.txt; the commit is without");
+    ran.ended(0).says("took back what was done to new.txt; the commit is without");
     assert_eq!(stage.discarded(), 1);
     let id =
         stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/discarded"]);
@@ -117,6 +117,15 @@ fn what_one_takes_away_altogether_is_kept() {
     let id = ran.out.split("`ralph-loop undo ").nth(1).unwrap().split('`').next().unwrap();
     stage.run(&["undo", id]).ended(0);
     assert_eq!((stage.read("new.txt"), stage.read("a.txt")), ("new\n".into(), "a\nwork\n".into()));
+}
+
+#[test]
+fn what_one_reverts_in_committed_files_is_told_and_kept() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    let ran = stage.run(&["--agent", AGENT, "--verify", "git reset -q --hard"]);
+    ran.ended(0).says("took back what was done to a.txt; the commit is without");
+    assert_eq!(stage.discarded(), 1);
 }
 
 #[test]

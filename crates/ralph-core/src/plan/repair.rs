@@ -162,6 +162,12 @@ pub(super) struct Change<'a> {
     pub(super) own: Option<&'a str>,
 }
 
+/// The lines of a section but its first and the blank ones.
+fn body_lines(section: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = section.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.skip(1).filter(|line| !line.is_empty())
+}
+
 impl Change<'_> {
     pub(super) fn is_own(&self, story: &Story) -> bool {
         self.own == Some(story.id.as_str())
@@ -229,6 +235,16 @@ impl Change<'_> {
             |new: &Story| boxes(self.after, new).iter().any(|(_, text)| own.contains(text));
         let among = new_stories(self).filter(|(at, new)| *at <= known_end && is_one(new));
         among.map(|(_, new)| new.line).collect()
+    }
+
+    /// Whether a new story in the middle of the own one has lines of it below itself now, which would
+    /// be taken out with it.
+    fn takes_own_lines(&self) -> bool {
+        let Some(own) = self.own.and_then(|own| self.before.story(own)) else { return false };
+        let own: HashSet<&[u8]> = body_lines(self.before.section(own)).collect();
+        let known_end = self.known_end();
+        let mut among = new_stories(self).filter(|(at, _)| *at <= known_end);
+        among.any(|(_, new)| body_lines(self.after.section(new)).any(|line| own.contains(line)))
     }
 
     fn keeps_order(&self) -> bool {
@@ -305,7 +321,7 @@ impl Change<'_> {
     /// The old plan with as much of the agent's own part as still reads well.
     fn settle_for_less(&self, findings: &mut Vec<Finding>) -> Vec<u8> {
         let told = findings.iter().any(|finding| !matches!(finding, Finding::Kept { .. }));
-        let is_whole = self.split_off().is_empty();
+        let is_whole = self.split_off().is_empty() && !self.takes_own_lines();
         let with_own = is_whole.then(|| rebuilt(self, true)).filter(|bytes| self.holds(bytes));
         if let (None, Some(own)) = (&with_own, self.own) {
             findings.push(Finding::OwnSectionReset { story: own.to_owned() });

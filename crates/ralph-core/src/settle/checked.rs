@@ -72,15 +72,12 @@ pub(super) fn check(
     // Without its rules git would see the state that is about to be written there.
     place.state.prepare()?;
     let mut stays = look_after(place, attempt, before, &looks)?;
-    match copy {
-        Some(copy) if is_any_gone(&looks, &looks_of(place.repo, before.files)) => {
-            let told = stays.finding.as_mut().or(stays.displaced.as_mut());
-            if let Some(told) = told {
-                told.push_str(&format!("; `ralph-loop undo {}` has it as it was", copy.id()));
-            }
+    match (copy, stays.without_work()) {
+        (Some(copy), None) => copy.forget(place.repo)?,
+        (Some(copy), Some(told)) => {
+            told.push_str(&format!("; `ralph-loop undo {}` has all as it was", copy.id()));
         }
-        Some(copy) => copy.forget(place.repo)?,
-        None => {}
+        (None, _) => {}
     }
     let mut findings: Vec<String> = stays.finding.into_iter().collect();
     // What is undone after a check that failed is told by whoever takes the attempt back.
@@ -105,10 +102,6 @@ fn copy_of(
     Ok(Some(copy.map_err(CheckpointError::from)?))
 }
 
-fn is_any_gone(before: &[Option<Looks>], now: &[Option<Looks>]) -> bool {
-    before.iter().zip(now).any(|(before, now)| before.is_some() && now.is_none())
-}
-
 /// What these files look like; none where there is no file.
 pub(super) fn looks_of(repo: &Repo, files: &[PathBuf]) -> Vec<Option<Looks>> {
     files.iter().map(|file| Looks::of(&repo.top().join(file))).collect()
@@ -119,11 +112,19 @@ pub(super) fn looks_of(repo: &Repo, files: &[PathBuf]) -> Vec<Option<Looks>> {
 struct Stays {
     finding: Option<String>,
     displaced: Option<String>,
+    /// Whether a part of the work is gone, as the finding says.
+    is_reduced: bool,
 }
 
 impl Stays {
     fn displaced(why: impl Into<String>) -> Self {
-        Self { finding: None, displaced: Some(why.into()) }
+        Self { displaced: Some(why.into()), ..Self::default() }
+    }
+
+    /// What is told of work that is gone, if some is.
+    fn without_work(&mut self) -> Option<&mut String> {
+        let finding = self.finding.as_mut().filter(|_| self.is_reduced);
+        finding.or(self.displaced.as_mut())
     }
 }
 
@@ -143,17 +144,17 @@ fn look_after(
     if now == looks {
         return Ok(Stays::default());
     }
-    if changed_files(place, attempt)?.is_empty() {
+    let changed = changed_files(place, attempt)?;
+    if changed.is_empty() {
         return Ok(Stays::displaced("a check took all of the work away"));
     }
-    let each = before.files.iter().zip(looks).zip(&now);
-    let gone = each.filter(|((_, before), now)| before.is_some() && now.is_none());
-    let gone: Vec<&PathBuf> = gone.map(|((file, _), _)| file).collect();
-    let finding = match gone.as_slice() {
-        [] => None,
-        gone => Some(format!("removed {}; the commit is without", named_files(gone.to_vec()))),
-    };
-    Ok(Stays { finding, displaced: None })
+    let gone: Vec<&PathBuf> = before.files.iter().filter(|file| !changed.contains(file)).collect();
+    if gone.is_empty() {
+        return Ok(Stays::default());
+    }
+    let finding =
+        format!("took back what was done to {}; the commit is without", named_files(gone));
+    Ok(Stays { finding: Some(finding), displaced: None, is_reduced: true })
 }
 
 /// Goes back to the branch that a check left. Commits that it made on the branch itself are part of
@@ -187,7 +188,7 @@ fn go_back(
         )));
     }
     let finding = Some(format!("switched to {elsewhere}; the branch is as it was"));
-    Ok(Stays { finding, displaced: None })
+    Ok(Stays { finding, ..Stays::default() })
 }
 
 /// As the check has left it: what is uncommitted is carried along, or git refuses.

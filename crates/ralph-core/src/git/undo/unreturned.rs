@@ -15,6 +15,9 @@ use crate::git::status::Status;
 /// Ends the id of such work; no story's id can hold the first character.
 const MARK: &str = "+aside";
 
+/// How long the time is with which an id begins, up to its second.
+const SECOND: usize = "20261115-163007".len();
+
 /// How many files a message names.
 const NAMED: usize = 5;
 
@@ -105,8 +108,13 @@ pub fn unreturned(repo: &Repo) -> Result<Vec<Unreturned>, RollbackError> {
 fn is_back(all: &[Discarded], kept: &Discarded) -> bool {
     all.iter().any(|other| {
         let of = other.why.strip_prefix("undo of ").map(|of| of.trim_end_matches(", files only"));
-        of == Some(&kept.id) && other.id > kept.id && !is_back(all, other)
+        of == Some(&kept.id) && second_of(other) >= second_of(kept) && !is_back(all, other)
     })
+}
+
+/// The second in which it was named; what stands behind that is not the same in all ids.
+fn second_of(kept: &Discarded) -> &str {
+    kept.id.get(..SECOND).unwrap_or(&kept.id)
 }
 
 #[cfg(test)]
@@ -121,6 +129,18 @@ mod tests {
         };
         let all: Vec<Discarded> = undone.iter().map(named).collect();
         assert_eq!(is_back(&all, &named(&("0", ""))), expected, "{undone:?}");
+    }
+
+    #[test]
+    fn an_undo_within_the_same_second_counts() {
+        let (kept, undone) = ("20261115-163007-4324+aside", "20261115-163007-123");
+        let why = format!("undo of {kept}, files only");
+        let named = |id: &str, why: &str| Discarded {
+            id: id.to_owned(),
+            why: why.to_owned(),
+            ..Discarded::default()
+        };
+        assert!(is_back(&[named(undone, &why)], &named(kept, "")));
     }
 
     #[test]

@@ -162,6 +162,15 @@ fn a_new_story_in_the_own_section_takes_no_box_of_it_along() {
 }
 
 #[test]
+fn nor_does_one_in_the_middle_of_a_list_story_take_its_lines_along() {
+    let before = LIST.replace("One\n", "One\n  - [ ] a\n  - [ ] b\n  - Acceptance: b\n");
+    let after = before.replace("] a\n", "] a\n- [ ] US-009: Nine\n");
+    let own_reset = "changed what US-001 is about or waits for; undone";
+    let taken_out = "added US-009 (Nine), but not at the end; taken out";
+    check(&before, &after, &before, &[taken_out, own_reset]);
+}
+
+#[test]
 fn a_plan_that_is_gone_or_broken_comes_back() {
     let before = plan("plan.md", LIST);
     let gone = repair(&before, None, Some("US-001"));
