@@ -108,11 +108,18 @@ pub fn unreturned(repo: &Repo) -> Result<Vec<Unreturned>, RollbackError> {
 fn is_back(all: &[Discarded], kept: &Discarded) -> bool {
     all.iter().any(|other| {
         let of = other.why.strip_prefix("undo of ").map(|of| of.trim_end_matches(", files only"));
-        of == Some(&kept.id) && second_of(other) >= second_of(kept) && !is_back(all, other)
+        of == Some(&kept.id) && is_later(other, kept) && !is_back(all, other)
     })
 }
 
-/// The second in which it was named; what stands behind that is not the same in all ids.
+/// Ids begin with their time; below the second those of such work are not comparable with others.
+fn is_later(other: &Discarded, kept: &Discarded) -> bool {
+    match kept.id.ends_with(MARK) && !other.id.ends_with(MARK) {
+        true => second_of(other) >= second_of(kept),
+        false => other.id > kept.id,
+    }
+}
+
 fn second_of(kept: &Discarded) -> &str {
     kept.id.get(..SECOND).unwrap_or(&kept.id)
 }
