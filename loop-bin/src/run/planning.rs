@@ -100,6 +100,9 @@ impl Stage {
                     Settlement::NothingChanged
                 }
                 Ok(planned) => {
+                    if let Some(kept) = draft.copy_before(self.state())? {
+                        self.view.line(format!("the plan as it was is kept in {kept}"));
+                    }
                     self.take_plan(&planned)?;
                     self.tell_of_cost(state);
                     Settlement::Planned

@@ -145,3 +145,12 @@ fn what_one_keeps_out_of_the_commit_is_told() {
     let ran = stage.run(&["--agent", "cat >/dev/null; echo 1 >a.txt; echo 1 >new.txt"]);
     ran.ended(0).says("a check or a git hook left new.txt uncommitted");
 }
+
+#[test]
+fn what_one_rewrites_after_the_checks_is_told() {
+    let stage = Stage::new("works", ONE);
+    pre_commit(&stage, "git checkout -q HEAD -- a.txt");
+    let agent = "cat >/dev/null; echo more >>a.txt; echo 1 >new.txt";
+    let ran = stage.run(&["--agent", agent, "--verify", "grep -q more a.txt"]);
+    ran.ended(0).says("changed a.txt while the commit was made; no check has seen that");
+}

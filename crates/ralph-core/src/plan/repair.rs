@@ -131,8 +131,8 @@ impl fmt::Display for Finding {
 /// Undoes what an agent that worked on `own_story` did to the rest of the plan.
 ///
 /// `after` is what it left, `None` when the file is gone. Kept are new stories at the end (open),
-/// edits inside the section of its own story except for its state, id and dependencies, and text
-/// outside of all stories.
+/// edits inside the section of its own story except for its boxes, state, id and dependencies, and
+/// text outside of all stories.
 pub fn repair(before: &Plan, after: Option<&[u8]>, own_story: Option<&str>) -> Repaired {
     let restored =
         |finding| Repaired { bytes: before.bytes.clone(), claimed: None, findings: vec![finding] };
@@ -148,7 +148,8 @@ pub fn repair(before: &Plan, after: Option<&[u8]>, own_story: Option<&str>) -> R
     let own = own_story.and_then(|id| before.story(id)).map(|story| story.id.as_str());
     let change = Change { before, after: &after, own };
     let mut findings = change.findings();
-    let patched = change.keeps_layout().then(|| change.patched());
+    let is_whole = change.keeps_layout() && !change.loses_own_boxes();
+    let patched = is_whole.then(|| change.patched());
     let bytes = patched
         .filter(|bytes| change.holds(bytes))
         .unwrap_or_else(|| change.settle_for_less(&mut findings));
@@ -247,6 +248,18 @@ impl Change<'_> {
         among.any(|(_, new)| body_lines(self.after.section(new)).any(|line| own.contains(line)))
     }
 
+    /// Whether a box of a story that has several is gone or says something else. What is to be done is
+    /// not the agent's to say: without it the story would be ticked with less than was asked for.
+    fn loses_own_boxes(&self) -> bool {
+        let Some(id) = self.own else { return false };
+        let (Some(old), Some(new)) = (self.before.story(id), self.after.story(id)) else {
+            return false;
+        };
+        let (old, new) = (boxes(self.before, old), boxes(self.after, new));
+        let is_there = |text: &[u8]| new.iter().any(|(_, other)| *other == text);
+        old.len() > 1 && old.iter().any(|(_, text)| !is_there(text))
+    }
+
     fn keeps_order(&self) -> bool {
         let place = |story: &Story| self.after.by_key.get(&story.id.to_ascii_lowercase()).copied();
         self.before.stories.iter().filter_map(place).is_sorted()
@@ -321,7 +334,8 @@ impl Change<'_> {
     /// The old plan with as much of the agent's own part as still reads well.
     fn settle_for_less(&self, findings: &mut Vec<Finding>) -> Vec<u8> {
         let told = findings.iter().any(|finding| !matches!(finding, Finding::Kept { .. }));
-        let is_whole = self.split_off().is_empty() && !self.takes_own_lines();
+        let is_whole =
+            self.split_off().is_empty() && !self.takes_own_lines() && !self.loses_own_boxes();
         let with_own = is_whole.then(|| rebuilt(self, true)).filter(|bytes| self.holds(bytes));
         if let (None, Some(own)) = (&with_own, self.own) {
             findings.push(Finding::OwnSectionReset { story: own.to_owned() });

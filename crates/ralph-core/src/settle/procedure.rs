@@ -30,8 +30,8 @@ use crate::attempt::TestFiles;
 use crate::config::{Config, Weakened};
 use crate::fault;
 use crate::git::{
-    CheckpointError, GitError, JustCommitted, Repo, RollbackError, Status, Unreturned, Watch,
-    finish_interrupted, remove_dead_locks, unstage_all,
+    CheckpointError, GitError, JustCommitted, Looks, Repo, RollbackError, Status, Unreturned,
+    Watch, finish_interrupted, remove_dead_locks, unstage_all,
 };
 use crate::plan::{self, Options, UnknownStory};
 use crate::project_plan;
@@ -193,7 +193,10 @@ pub fn settle(
         let (staged_at, files) = (Instant::now(), &ready.done.files);
         let looks = looks_of(place.repo, files);
         match tick_and_commit(place, attempt, files, &ready.content, watch)? {
-            Ok(made) => return conclude(place, attempt, report, ready, (made, staged_at)),
+            Ok(made) => {
+                let committed = Committed { made, staged_at, looks };
+                return conclude(place, attempt, report, ready, committed);
+            }
             Err(Outcome::CommitRefused(_))
                 if mendings < MOST_MENDINGS && looks_of(place.repo, files) != looks =>
             {
@@ -269,19 +272,27 @@ fn make_ready(
     Ok(Ok(Ready { done, content: Content { left_out, seen }, status }))
 }
 
-/// What follows from a commit that was made of what was staged at an instant.
+/// A commit that was made of what was staged at an instant, when the files looked like this.
+struct Committed {
+    made: Ticked,
+    staged_at: Instant,
+    looks: Vec<Option<Looks>>,
+}
+
+/// What follows from it.
 fn conclude(
     place: &Place<'_>,
     attempt: &Attempt,
     report: &Report,
     ready: Ready,
-    (made, staged_at): (Ticked, Instant),
+    committed: Committed,
 ) -> Result<Outcome, SettleError> {
     fault::point("settle.committed");
+    let Committed { made, staged_at, looks } = committed;
     let Ready { mut done, status, .. } = ready;
     let after = repair_ticked(place, attempt, made.plan)?;
     done.findings.extend(after.iter().map(ToString::to_string));
-    done.findings.extend(left_by_hooks(place, &done.files)?);
+    done.findings.extend(done_by_hooks(place, &done.files, &looks)?);
     if let Some(commit) = made.commit.as_ref().filter(|_| is_all_committed(place, attempt, &status))
     {
         done.known = JustCommitted::note(place.repo, commit, staged_at).map(Box::new);
@@ -292,15 +303,31 @@ fn conclude(
     Ok(Outcome::Done(done))
 }
 
-/// What the user's git hooks kept out of the commit, or changed after it. Where there are none no git
-/// is started.
-fn left_by_hooks(place: &Place<'_>, files: &[PathBuf]) -> Result<Option<String>, GitError> {
+/// What the user's git hooks kept out of the commit, and what they wrote or took back though it had
+/// passed the checks. Where there are none no git is started.
+fn done_by_hooks(
+    place: &Place<'_>,
+    files: &[PathBuf],
+    looks: &[Option<Looks>],
+) -> Result<Vec<String>, GitError> {
     if place.repo.has_no_hooks() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let changed = Status::read(place.repo)?.changed;
     let left: Vec<&PathBuf> = files.iter().filter(|file| changed.contains(file)).collect();
-    Ok((!left.is_empty()).then(|| format!("left {} uncommitted", named_files(left))))
+    let now = looks_of(place.repo, files);
+    let each = files.iter().zip(looks.iter().zip(&now));
+    let written: Vec<&PathBuf> =
+        each.filter(|(_, (before, now))| before != now).map(|(file, _)| file).collect();
+    let mut told = Vec::new();
+    if !left.is_empty() {
+        told.push(format!("left {} uncommitted", named_files(left)));
+    }
+    if !written.is_empty() {
+        let files = named_files(written);
+        told.push(format!("changed {files} while the commit was made; no check has seen that"));
+    }
+    Ok(told)
 }
 
 /// All that there is to commit, the tick included.

@@ -106,8 +106,7 @@ fn notes_in_the_own_section_and_around_are_kept() {
 fn the_own_story_keeps_its_title_boxes_and_dependencies() {
     check(LIST, &LIST.replace("One", "Something easier"), LIST, &[]);
     let emptied = HEADINGS.replace("- [ ] a\n- [ ] b\n", "- [x] a\n");
-    let kept = HEADINGS.replace("- [ ] b\n", "");
-    check(HEADINGS, &emptied, &kept, &[]);
+    check(HEADINGS, &emptied, HEADINGS, &["changed what US-001 is about or waits for; undone"]);
     let waiting = HEADINGS.replace("[ ] b\n", "[ ] b\nDepends on: US-002\n");
     check(HEADINGS, &waiting, HEADINGS, &["changed what US-001 is about or waits for; undone"]);
     let gone = HEADINGS.replace("- [ ] a\n- [ ] b\n", "done\n");
@@ -168,6 +167,13 @@ fn nor_does_one_in_the_middle_of_a_list_story_take_its_lines_along() {
     let own_reset = "changed what US-001 is about or waits for; undone";
     let taken_out = "added US-009 (Nine), but not at the end; taken out";
     check(&before, &after, &before, &[taken_out, own_reset]);
+}
+
+#[test]
+fn boxes_of_the_own_story_that_are_removed_or_reworded_come_back() {
+    let own_reset = "changed what US-001 is about or waits for; undone";
+    check(HEADINGS, &HEADINGS.replace("- [ ] b\n", ""), HEADINGS, &[own_reset]);
+    check(HEADINGS, &HEADINGS.replace("] b\n", "] nothing\n"), HEADINGS, &[own_reset]);
 }
 
 #[test]
