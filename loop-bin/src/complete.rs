@@ -99,6 +99,11 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     project.own_state().prepare()?;
     Claim::new(&story.id, request.status, &request.summary).save(project.own_state())?;
     say(match request.status {
+        ClaimStatus::Success if config.verify.commands.is_empty() => format!(
+            "{}: noted. End now; the loop commits what you changed and ticks. There are no checks, \
+             so without a change the story stays open.",
+            story.id
+        ),
         ClaimStatus::Success => {
             format!("{}: noted. End now; the loop commits and ticks.", story.id)
         }

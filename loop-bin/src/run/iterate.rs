@@ -423,6 +423,9 @@ pub(super) fn why_not(outcome: &settle::Outcome) -> String {
             None => "a check failed".to_owned(),
         },
         settle::Outcome::TestsWeakened(what) => format!("the tests were weakened: {what}"),
+        settle::Outcome::CommitRefused(said) if said.trim().is_empty() => {
+            "the commit was refused, by a git hook that printed nothing".to_owned()
+        }
         settle::Outcome::CommitRefused(said) => format!("the commit was refused: {said}"),
         settle::Outcome::CommitImpossible(said) => format!(
             "git cannot write the commit; if it is to be signed, see to user.signingkey and the \

@@ -154,3 +154,11 @@ fn what_one_rewrites_after_the_checks_is_told() {
     let ran = stage.run(&["--agent", agent, "--verify", "grep -q more a.txt"]);
     ran.ended(0).says("changed a.txt while the commit was made; no check has seen that");
 }
+
+#[test]
+fn one_that_refuses_without_a_word_is_told_as_such() {
+    let stage = Stage::new("works", ONE);
+    pre_commit(&stage, "exit 1");
+    let ran = stage.run(&["--attempts", "1"]);
+    ran.ended(1).says("the commit was refused, by a git hook that printed nothing");
+}
