@@ -158,3 +158,17 @@ fn a_list_story_below_a_heading_is_worked_on_by_itself_and_told_beforehand() {
     assert_eq!(stage.plan(), "### US-001: First\n- [x] a\n- [ ] US-002: Second\n");
     stage.run(&[]).ended(0).says("US-002 done");
 }
+
+#[test]
+fn what_stands_in_the_place_of_the_progress_is_taken_away() {
+    for obstacle in ["ln -s /etc/hostname", "mkdir"] {
+        let stage = Stage::new("works", "- [ ] US-001: First\n");
+        let agent = format!(
+            "cat >/dev/null; echo x >x.txt; rm -f .ralph/PRD-1/progress.md; \
+             {obstacle} .ralph/PRD-1/progress.md"
+        );
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(0).says("in the place of the progress; taken away and kept").says("US-001 done");
+        assert!(stage.progress().starts_with("# Progress Log"), "{obstacle}");
+    }
+}

@@ -71,6 +71,8 @@ pub enum Finding {
     Vanished,
     /// A link or a folder is where the plan was.
     NotAFile,
+    /// There was a link or a folder in the place of the progress.
+    ProgressNotAFile,
     Unreadable {
         reason: String,
     },
@@ -112,6 +114,9 @@ impl fmt::Display for Finding {
             Self::NotAFile => {
                 f.write_str("put a link or a folder in the place of the plan; taken away and kept")
             }
+            Self::ProgressNotAFile => f.write_str(
+                "put a link or a folder in the place of the progress; taken away and kept",
+            ),
             Self::Unreadable { reason } => {
                 write!(f, "left a plan that cannot be read ({reason}); the old one was put back")
             }

@@ -46,6 +46,10 @@ fn mend(
         }
         state::replace_users(&attempt.plan, &repaired.bytes)?;
     }
+    if let Some(obstacle) = state::in_the_way(&attempt.progress, true) {
+        state::keep_as_found(&obstacle, &place.state.logs())?;
+        repaired.findings.push(Finding::ProgressNotAFile);
+    }
     if !repaired.findings.is_empty() {
         let findings = repaired.findings.iter().map(ToString::to_string).collect();
         place.journal.append(&Event::PlanRepaired { findings })?;
