@@ -2,7 +2,7 @@
 //! renamed something at the same time, and should know where it is.
 
 use ralph_core::git::Position;
-use ralph_core::settle::Attempt;
+use ralph_core::settle::{Attempt, first_few};
 
 use super::stage::Stage;
 
@@ -15,7 +15,7 @@ impl Stage {
         let Some(now) = Position::of(&self.repo).filter(|now| now.branch != attempt.branch) else {
             return;
         };
-        let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
+        let began = attempt.position();
         let (began, now) = (began.branch_name(), now.branch_name());
         self.view.warn(format!(
             "{}: {now} is checked out instead of {began} since the agent worked; the loop goes back \
@@ -31,12 +31,6 @@ impl Stage {
         let range = ["log", "--format=%h %s", "HEAD"].into_iter().chain(head.as_deref());
         let listed = self.repo.git().run(&range.collect::<Vec<_>>()).ok()?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
-        let lines: Vec<&str> = listed.lines().collect();
-        let more = match lines.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let named: Vec<&str> = lines.iter().take(NAMED).copied().collect();
-        (!lines.is_empty()).then(|| format!("{}{more}", named.join(", ")))
+        (!listed.is_empty()).then(|| first_few(listed.lines(), NAMED))
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use ralph_core::fault;
-use ralph_core::git::{self, HeadWatch, Looks, Position, Stash};
+use ralph_core::git::{self, HeadWatch, Looks, Stash};
 use ralph_core::settle::{self, PlanWatch, named_files};
 
 use super::client_files::Mended;
@@ -172,8 +172,7 @@ impl Stage {
             return Some(HeadWatch::begin(&self.repo, &self.run, &draft.position()));
         }
         let attempt = self.attempt.as_ref()?;
-        let began = Position { branch: attempt.branch.clone(), commit: attempt.head.clone() };
-        Some(HeadWatch::begin(&self.repo, &attempt.run, &began))
+        Some(HeadWatch::begin(&self.repo, &attempt.run, &attempt.position()))
     }
 }
 

@@ -148,15 +148,16 @@ impl Checkpoint {
         }
     }
 
+    /// The snapshots of all checkpoints, newest first, one a line.
+    pub(super) fn names(repo: &Repo) -> Result<String, GitError> {
+        let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", CHECKPOINTS];
+        repo.git().line(&args)
+    }
+
     /// Removes the snapshots of older checkpoints, all but this one and the newest `keep`. If the
     /// clock was set back, this one is not the newest by name.
     pub fn prune_others(&self, repo: &Repo, keep: usize) -> Result<(), GitError> {
-        let names = repo.git().line(&[
-            "for-each-ref",
-            "--sort=-refname",
-            "--format=%(refname)",
-            CHECKPOINTS,
-        ])?;
+        let names = Self::names(repo)?;
         let old = names.lines().skip(keep).filter(|name| self.snapshot.as_deref() != Some(name));
         let old: String = old.map(|name| format!("delete {name}\n")).collect();
         if old.is_empty() {

@@ -57,8 +57,7 @@ impl Checkpoint {
 
 /// The newest snapshot that such an attempt can have begun with.
 fn newest(repo: &Repo, began: Beginning<'_>) -> Result<Option<String>, SnapshotError> {
-    let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", CHECKPOINTS];
-    let names = repo.git().line(&args)?;
+    let names = Checkpoint::names(repo)?;
     let is_its = |name: &&str| {
         Snapshot::load(repo, name).is_ok_and(|snapshot| {
             let record = snapshot.record;

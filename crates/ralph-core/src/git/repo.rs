@@ -231,8 +231,13 @@ impl Repo {
     }
 
     /// The tree without files: what a repository without commits is compared with.
-    pub(super) fn empty_tree(&self) -> Result<String, GitError> {
+    fn empty_tree(&self) -> Result<String, GitError> {
         self.git.line(&["hash-object", "-t", "tree", "/dev/null"])
+    }
+
+    /// What changes are counted against: a commit, or the tree without files where there is none.
+    pub(super) fn base(&self, commit: Option<&str>) -> Result<String, GitError> {
+        commit.map_or_else(|| self.empty_tree(), |commit| Ok(commit.to_owned()))
     }
 
     /// The commit that is checked out; none in a repository without commits.

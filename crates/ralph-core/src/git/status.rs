@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::command::GitError;
+use super::position::Position;
 use super::repo::Repo;
 
 /// The id of an empty file, in the two kinds of repositories.
@@ -57,6 +58,11 @@ impl Status {
             other => other,
         };
         Ok(Self::parse(&output?))
+    }
+
+    /// Where HEAD is.
+    pub fn position(&self) -> Position {
+        Position { branch: self.branch.clone(), commit: self.head.clone() }
     }
 
     /// Whether anything of the user's or the agent's is uncommitted, our own folders aside.

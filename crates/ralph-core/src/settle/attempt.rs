@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::procedure::{Place, SettleError};
 use crate::config::LoopSettings;
 use crate::fault;
-use crate::git::{Beginning, Checkpoint, JustCommitted, Repo};
+use crate::git::{Beginning, Checkpoint, JustCommitted, Position, Repo};
 use crate::plan::{Plan, Story};
 use crate::state::{self, StateDir};
 
@@ -125,6 +125,11 @@ impl Attempt {
         content.push(b'\n');
         content.extend_from_slice(&self.plan_before);
         state::replace_soon(&state.attempt(), &content)
+    }
+
+    /// Where HEAD was when the attempt began.
+    pub fn position(&self) -> Position {
+        Position { branch: self.branch.clone(), commit: self.head.clone() }
     }
 
     /// The plan as it was when the attempt began.

@@ -75,7 +75,7 @@ pub use interrupted::{
     abandon, committed, is_moved_since, is_of_another_branch, is_plan_committed, is_settling,
 };
 pub use left_out::leave_out;
-pub use named_files::named_files;
+pub use named_files::{first_few, named_files};
 pub use open_tasks::open_tasks;
 pub use own_commit::is_by_nobody;
 pub use plan_sighting::PlanWatch;

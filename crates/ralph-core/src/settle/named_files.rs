@@ -1,16 +1,21 @@
-//! Files in a message: the first few by name.
+//! Files and other things in a message: the first few by name.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 /// How many files a message names.
 const NAMED: usize = 5;
 
 /// The first few of many files, and how many more there are.
 pub fn named_files<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> String {
-    let mut files = files.into_iter();
-    let names: Vec<String> =
-        files.by_ref().take(NAMED).map(|path| path.display().to_string()).collect();
-    match files.count() {
+    first_few(files.into_iter().map(PathBuf::as_path).map(Path::display), NAMED)
+}
+
+/// The first few of many things, and how many more there are.
+pub fn first_few(things: impl IntoIterator<Item: Display>, most: usize) -> String {
+    let mut things = things.into_iter();
+    let names: Vec<String> = things.by_ref().take(most).map(|thing| thing.to_string()).collect();
+    match things.count() {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }

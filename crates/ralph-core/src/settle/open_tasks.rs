@@ -3,6 +3,7 @@
 use std::io;
 
 use super::attempt::Attempt;
+use super::named_files::first_few;
 use super::procedure::Place;
 use crate::plan::{self, AddedTasks, Plan, added_tasks};
 
@@ -36,14 +37,9 @@ pub fn open_tasks(place: &Place<'_>, attempt: &Attempt) -> io::Result<Option<Str
 }
 
 fn told(story: &str, open: &[String]) -> String {
-    let named: Vec<&str> = open.iter().take(NAMED).map(String::as_str).collect();
-    let more = match open.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let named = first_few(open, NAMED);
     format!(
-        "the agent added open tasks to {story}: {}{more}; do them too, or add a story of its own at \
-         the end of the plan",
-        named.join(", ")
+        "the agent added open tasks to {story}: {named}; do them too, or add a story of its own at \
+         the end of the plan"
     )
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use camino::Utf8PathBuf;
 
 use super::attempt::Attempt;
+use super::named_files::first_few;
 use super::procedure::{Place, SettleError};
 use crate::guard::{Edit, out_of_scope};
 use crate::state::{Event, Id};
@@ -39,12 +40,7 @@ pub(super) fn refusal(
         return Ok(None);
     }
     let short = |path: &Utf8PathBuf| path.strip_prefix(&edit.root).unwrap_or(path).to_string();
-    let named = outside.iter().take(NAMED).map(short).collect::<Vec<_>>().join(", ");
-    let more = match outside.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let target = format!("{named}{more}");
+    let target = first_few(outside.iter().map(short), NAMED);
     let (rule, tool) = (RULE.to_owned(), "commit".to_owned());
     place.journal.append(&Event::Denied { rule, tool, target: target.clone() })?;
     Ok(Some(format!(

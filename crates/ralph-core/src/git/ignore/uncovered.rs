@@ -19,10 +19,7 @@ pub fn uncovered_without(repo: &Repo, changed: &[PathBuf]) -> Result<Vec<PathBuf
     if !changed.iter().any(|path| rules::holds_rules(path)) {
         return Ok(Vec::new());
     }
-    let head = match repo.head()? {
-        Some(head) => head,
-        None => repo.empty_tree()?,
-    };
+    let head = repo.base(repo.head()?.as_deref())?;
     let own = OwnRules::read(repo);
     let now = rules::ignored_now(repo)?;
     let rules = Rules::of(repo, &head, &own)?;

@@ -19,10 +19,7 @@ const COPY: &str = "ralph-staged-index";
 pub fn stage_again(repo: &Repo, snapshot: &Snapshot) -> Result<usize, SnapshotError> {
     let Some(index) = snapshot.index(repo)? else { return Ok(0) };
     let Some(now) = repo.head()? else { return Ok(0) };
-    let then = match &snapshot.record.head {
-        Some(head) => head.clone(),
-        None => repo.empty_tree()?,
-    };
+    let then = repo.base(snapshot.record.head.as_deref())?;
     let copy = repo.git_dir().join(COPY);
     fs_err::write(&copy, &index.content)?;
     let listed = entries_of(&repo.git().on_index(copy.clone()), &then);

@@ -282,7 +282,7 @@ impl Snapshot {
         head: Option<&str>,
     ) -> Result<Self, SnapshotError> {
         let SaveAs { name, message } = save_as;
-        let base = head.map_or_else(|| repo.empty_tree(), |head| Ok(head.to_owned()))?;
+        let base = repo.base(head)?;
         let mut stored = diff::between(repo.git(), &base, &self.commit)?;
         stored.retain(|change| paths.contains(&change.path));
         let mut modes = self.modes.clone();
@@ -316,6 +316,12 @@ impl Snapshot {
         let commit = commit.trim().to_owned();
         ledger::note(repo, import.name, &commit);
         Ok(Self { name: import.name.to_owned(), commit, record, modes })
+    }
+
+    /// Removes its ref, because nobody needs it any more.
+    pub(in crate::git) fn forget(self, repo: &Repo) -> Result<(), GitError> {
+        ledger::forget(repo, &self.name);
+        repo.git().run(&["update-ref", "-d", &self.name]).map(drop)
     }
 
     /// What a person types to get it back.

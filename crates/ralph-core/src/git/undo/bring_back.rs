@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use super::brought::Brought;
 use super::draft;
 use crate::git::command::GitError;
-use crate::git::position::Position;
 use crate::git::repo::Repo;
 use crate::git::restore::as_they_were::Present;
 use crate::git::restore::diff::{Change, Content};
@@ -38,7 +37,7 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     }
     let now = Status::read(repo)?;
     let brought = Brought::by(repo, &attempt)?;
-    let is_there = attempt.record.left_at == Some(position(&now));
+    let is_there = attempt.record.left_at == Some(now.position());
     if !is_there || moves_branches_elsewhere(repo, &attempt, &now)? {
         return bring_files(repo, &found, &attempt, brought, &now);
     }
@@ -53,10 +52,6 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     let target = Target::Snapshot(Box::new(attempt));
     let restored = discard(&repo, &target, None, &format!("undo of {}", found.id))?;
     Ok(Restored { overwritten: overwritten.into_iter().collect(), ..restored })
-}
-
-fn position(now: &Status) -> Position {
-    Position { branch: now.branch.clone(), commit: now.head.clone() }
 }
 
 /// Whether an exact return would move a branch that another work tree has checked out.
@@ -206,7 +201,7 @@ fn submodules_of(
         // One that was cloned anew does not have it.
         let Ok(part) = Snapshot::load(&inside, &found.name) else { continue };
         let now = Status::read(&inside)?;
-        if part.record.left_at == Some(position(&now)) && now.changed.is_empty() {
+        if part.record.left_at == Some(now.position()) && now.changed.is_empty() {
             let target = Target::Snapshot(Box::new(part));
             submodules.push(Submodule { path: path.clone(), repo: inside, target });
         }
@@ -230,7 +225,7 @@ fn to_save(
         // The difference to it is what an undo of this undo brings back.
         commits: vec![over.to.clone()],
         laid_over: Some(over),
-        left_at: Some(position(now)),
+        left_at: Some(now.position()),
         inner,
         left_alone: nested::names(&now.nested),
         ..Extra::default()

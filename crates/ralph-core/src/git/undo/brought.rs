@@ -82,10 +82,8 @@ impl Brought {
 /// The tree against which an attempt's changes are counted.
 fn base_of(repo: &Repo, attempt: &Record) -> Result<String, GitError> {
     let laid_over = attempt.laid_over.as_ref().map(|laid| &laid.to);
-    match laid_over.or(attempt.replaced_by.as_ref()).or(attempt.head.as_ref()) {
-        Some(base) => Ok(base.clone()),
-        None => repo.empty_tree(),
-    }
+    let base = laid_over.or(attempt.replaced_by.as_ref()).or(attempt.head.as_ref());
+    repo.base(base.map(String::as_str))
 }
 
 #[cfg(test)]

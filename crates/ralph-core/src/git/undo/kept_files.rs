@@ -124,16 +124,12 @@ impl KeptFiles {
 
     /// Forgets the copy: its files are there, or it has another name.
     pub fn forget(self, repo: &Repo) -> Result<(), GitError> {
-        ledger::forget(repo, &self.snapshot.name);
-        repo.git().run(&["update-ref", "-d", &self.snapshot.name]).map(drop)
+        self.snapshot.forget(repo)
     }
 
     /// What makes the files of the copy out of those of the commit that was checked out.
     fn changes(&self, repo: &Repo) -> Result<Vec<Change>, GitError> {
-        let base = match &self.snapshot.record.head {
-            Some(head) => head.clone(),
-            None => repo.empty_tree()?,
-        };
+        let base = repo.base(self.snapshot.record.head.as_deref())?;
         let mut changes = diff::between(repo.git(), &base, &self.snapshot.commit)?;
         changes.retain(|change| change.to != Content::Absent);
         Ok(changes)

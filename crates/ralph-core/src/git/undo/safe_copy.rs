@@ -2,10 +2,8 @@
 //! If it did, the copy stays, listed as discarded attempts are; else it is forgotten.
 
 use crate::git::command::GitError;
-use crate::git::position::Position;
 use crate::git::repo::Repo;
 use crate::git::rollback::new_name;
-use crate::git::snapshot::ledger;
 use crate::git::snapshot::take::{Extra, Snapshot, SnapshotError};
 use crate::git::status::Status;
 use crate::state::Id;
@@ -22,8 +20,7 @@ impl SafeCopy {
         story: Option<&Id>,
         message: &str,
     ) -> Result<Self, SnapshotError> {
-        let left_at = Position { branch: status.branch.clone(), commit: status.head.clone() };
-        let extra = Extra { left_at: Some(left_at), ..Extra::default() };
+        let extra = Extra { left_at: Some(status.position()), ..Extra::default() };
         Snapshot::take_with(repo, &new_name(story), message, status, &extra).map(Self)
     }
 
@@ -34,7 +31,6 @@ impl SafeCopy {
 
     /// It was not needed.
     pub(crate) fn forget(self, repo: &Repo) -> Result<(), GitError> {
-        ledger::forget(repo, &self.0.name);
-        repo.git().run(&["update-ref", "-d", &self.0.name]).map(drop)
+        self.0.forget(repo)
     }
 }

@@ -21,10 +21,7 @@ pub(crate) fn keep_taken_out(
     checkpoint: &Snapshot,
     but: &[PathBuf],
 ) -> Result<Option<Unreturned>, SnapshotError> {
-    let base = match &checkpoint.record.head {
-        Some(head) => head.clone(),
-        None => repo.empty_tree()?,
-    };
+    let base = repo.base(checkpoint.record.head.as_deref())?;
     let mut had = diff::between(repo.git(), &base, &checkpoint.commit)?;
     had.retain(|change| {
         let is_users = !repo.is_untouched(&change.path) && !but.contains(&change.path);
