@@ -15,8 +15,11 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
-/// The variable of [`Env::steering`].
-pub const STEERING: &str = "RALPH_INTERNAL__STEERING";
+/// The variable of [`Env::workspace`].
+pub const WORKSPACE: &str = "RALPH_WORKSPACE";
+
+/// The variable of [`Env::mailbox`].
+pub const MAILBOX: &str = "RALPH_INTERNAL__MAILBOX";
 
 /// The environment: that of this process, or one made up for a test or an embedding program.
 #[derive(Debug, Clone)]
@@ -79,9 +82,14 @@ impl Env {
         self.get("RALPH_RUN")
     }
 
-    /// The loop's word to its agent's hooks: what steered the run when the agent was started.
-    pub fn steering(&self) -> Option<String> {
-        self.get(STEERING)
+    /// `RALPH_WORKSPACE`: set by the loop for its agent, the folder in which that works.
+    pub fn workspace(&self) -> Option<Utf8PathBuf> {
+        self.path(WORKSPACE)
+    }
+
+    /// Where the stop hook of the loop's agent asks the loop.
+    pub fn mailbox(&self) -> Option<Utf8PathBuf> {
+        self.path(MAILBOX)
     }
 
     /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: after how many blocks in a row without a tool call the

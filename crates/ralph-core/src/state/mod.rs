@@ -27,6 +27,7 @@ mod journal;
 mod last_verdict;
 mod lock;
 mod masked;
+mod run_dir;
 mod session_dir;
 mod size_limit;
 mod sync;
@@ -45,6 +46,7 @@ pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
+pub use run_dir::RunDir;
 pub use session_dir::{LoopDir, SessionDir};
 pub use tail::last_lines;
 pub use write::{

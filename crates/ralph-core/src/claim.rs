@@ -5,9 +5,6 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempt;
-use super::procedure::Place;
-use crate::plan::{self, Plan, State, repair};
 use crate::state::{self, StateDir};
 
 /// The version of the file's format.
@@ -66,13 +63,4 @@ impl Claim {
             ClaimStatus::Blocked => Some(format!("the agent says: {}", self.summary)),
         }
     }
-}
-
-/// Whether the agent marked its story as blocked in the plan. The mark stays where it is: the loop
-/// undoes it, and acts on it.
-pub fn is_marked_blocked(place: &Place<'_>, attempt: &Attempt) -> bool {
-    let Ok(Some(now)) = plan::read_file(&attempt.plan) else { return false };
-    let before: Result<Plan, _> = attempt.plan_before(place);
-    let claimed = |plan: Plan| repair(&plan, Some(now.as_slice()), Some(&attempt.story)).claimed;
-    before.ok().and_then(claimed) == Some(State::Blocked)
 }

@@ -1,0 +1,91 @@
+//! What only our own programs need of a run: in the git folder of the project, out of an agent's
+//! reach.
+
+use std::path::{Path, PathBuf};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// The folder `ralph/` in the git folder of a work tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    root: Utf8PathBuf,
+}
+
+impl RunDir {
+    /// The one in this git folder.
+    pub fn in_git_folder(git_dir: &Utf8Path) -> Self {
+        Self { root: git_dir.join("ralph") }
+    }
+
+    /// The one of the project in this folder, found without starting git; none outside of a
+    /// repository.
+    pub fn of_project(root: &Utf8Path) -> Option<Self> {
+        let git_dir = root.ancestors().find_map(|folder| git_folder_of(folder.as_std_path()))?;
+        Some(Self::in_git_folder(&Utf8PathBuf::from_path_buf(git_dir).ok()?))
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Where the run stands: its counters, and whether it came to its end.
+    pub fn record(&self) -> Utf8PathBuf {
+        self.root.join("run.json")
+    }
+
+    /// The attempt under way.
+    pub fn attempt(&self) -> Utf8PathBuf {
+        self.root.join("attempt.json")
+    }
+
+    /// The plan as the agent of the attempt got it.
+    pub fn plan_given(&self) -> Utf8PathBuf {
+        self.root.join("plan-given")
+    }
+
+    /// The progress as the agent of the attempt got it.
+    pub fn progress_given(&self) -> Utf8PathBuf {
+        self.root.join("progress-given")
+    }
+
+    /// Held by the loop for as long as it lives.
+    pub fn lock(&self) -> Utf8PathBuf {
+        self.root.join("lock")
+    }
+
+    /// Where the stop hook leaves its question and finds the loop's answer.
+    pub fn mailbox(&self) -> Utf8PathBuf {
+        self.root.join("mailbox")
+    }
+}
+
+/// The git folder of a work tree that has its top here. That of a linked work tree or a submodule is
+/// named in a file.
+fn git_folder_of(top: &Path) -> Option<PathBuf> {
+    let place = top.join(".git");
+    if place.is_dir() {
+        return Some(place);
+    }
+    let text = fs_err::read_to_string(place).ok()?;
+    Some(top.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn the_git_folder_is_found_from_inside_and_through_a_file() {
+        let scratch = Scratch::new();
+        scratch.dir("app/.git");
+        let inside = scratch.dir("app/src/deep");
+        let found = RunDir::of_project(&inside).unwrap();
+        assert_eq!(found.root(), scratch.path("app/.git/ralph"));
+        scratch.file("linked/.git", "gitdir: ../app/.git/worktrees/linked\n");
+        let found = RunDir::of_project(&scratch.path("linked")).unwrap();
+        assert_eq!(found.root(), scratch.path("linked/../app/.git/worktrees/linked/ralph"));
+    }
+}

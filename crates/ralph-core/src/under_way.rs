@@ -1,0 +1,129 @@
+//! The attempt under way, on disk: for the loop that goes on after a crash, and for hooks that ask
+//! which story a session works on.
+
+use std::io;
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+
+use crate::state::{self, RunDir};
+
+/// The version of the file's format.
+const VERSION: u32 = 2;
+
+/// How far an attempt has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The agent works.
+    Working,
+    /// The agent has ended well, and its work is being checked.
+    Checking,
+    /// The checks have passed, and this commit is being put on the target.
+    Landing {
+        /// The commit.
+        commit: String,
+    },
+}
+
+/// An attempt at a story.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    version: u32,
+    /// The loop's run.
+    pub run: String,
+    /// The story's id.
+    pub story: String,
+    /// Its title.
+    pub title: String,
+    /// The number of the iteration.
+    pub iteration: u64,
+    /// The number of the attempt at this story, as in the name of its ref.
+    pub number: u64,
+    /// The plan's file, in the project.
+    pub plan: Utf8PathBuf,
+    /// Where progress is written, in the project.
+    pub progress: Utf8PathBuf,
+    /// The folder in which the agent works.
+    pub work: Utf8PathBuf,
+    /// The branch on which the work is to land.
+    pub target: String,
+    /// The commit that the agent started from; none in a repository without commits.
+    pub base: Option<String>,
+    /// When it began, as RFC 3339 in UTC.
+    pub began: String,
+    /// How far it has come.
+    pub phase: Phase,
+}
+
+/// What an attempt begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of Attempt")]
+pub struct Beginning {
+    pub run: String,
+    pub story: String,
+    pub title: String,
+    pub iteration: u64,
+    pub number: u64,
+    pub plan: Utf8PathBuf,
+    pub progress: Utf8PathBuf,
+    pub work: Utf8PathBuf,
+    pub target: String,
+    pub base: Option<String>,
+}
+
+impl Attempt {
+    /// One that begins now.
+    pub fn begin(with: Beginning) -> Self {
+        let Beginning { run, story, title, iteration, number, plan, progress, work, target, base } =
+            with;
+        Self {
+            version: VERSION,
+            run,
+            story,
+            title,
+            iteration,
+            number,
+            plan,
+            progress,
+            work,
+            target,
+            base,
+            began: state::now(),
+            phase: Phase::Working,
+        }
+    }
+
+    /// The attempt under way; none if there is none. A power cut may leave an empty file, and then
+    /// the agent had done nothing.
+    pub fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
+        let path = run_dir.attempt();
+        let text = match fs_err::read(&path) {
+            Ok(text) if text.is_empty() => return Ok(None),
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let attempt: Self = serde_json::from_slice(&text).map_err(|error| {
+            io::Error::other(format!(
+                "{path} cannot be read ({error}); remove it, and the story begins anew"
+            ))
+        })?;
+        if attempt.version > VERSION {
+            return Err(io::Error::other(format!(
+                "{path} was written by a newer version; use that version, or remove the file"
+            )));
+        }
+        Ok(Some(attempt))
+    }
+
+    /// Writes it down.
+    pub fn save(&self, run_dir: &RunDir) -> io::Result<()> {
+        state::replace_soon(&run_dir.attempt(), &serde_json::to_vec_pretty(self)?)
+    }
+
+    /// Nothing is under way any more.
+    pub fn clear(run_dir: &RunDir) -> io::Result<()> {
+        state::remove_if_there(run_dir.attempt())
+    }
+}
