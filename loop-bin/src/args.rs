@@ -7,7 +7,10 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::config::{Flag, KEYS, Key, Kind};
 
-use crate::{complete, demo, doctor, explain, init, install, request_merge, run, status, undo};
+use crate::{
+    attempts, clean, complete, demo, doctor, explain, init, install, request_merge, retry, run, status,
+    undo,
+};
 
 /// What the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +27,13 @@ pub(crate) enum Request {
     Status { json: bool },
     /// Tell how a command or an edit is read.
     Explain(explain::Request),
-    /// List, show or bring back what a rollback discarded.
+    /// List, show or take attempts that are kept.
+    Attempts(attempts::Request),
+    /// Reopen a story.
+    Retry(retry::Request),
+    /// Remove the copies.
+    Clean(clean::Request),
+    /// List, show or bring back what a hook rolled back.
     Undo(undo::Request),
     /// The agent's word about a story.
     Complete(complete::Request),
@@ -40,10 +49,11 @@ Exit codes:
   1    error
   2    the command line or the configuration is wrong
   3    a lifecycle script stopped the loop
-  4    iterations that change nothing
+  4    several stories in a row changed nothing
   5    another loop holds the project
   6    the budget is used up
   7    stories remain, and --fail-if-incomplete was given
+  8    what remains is blocked and needs a person
   130  interrupted (Ctrl-C)
   131  quit (Ctrl-\\)
   143  terminated
@@ -64,6 +74,9 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         Some(("doctor", matches)) => Request::Doctor { live: matches.get_flag("live") },
         Some(("status", matches)) => Request::Status { json: matches.get_flag("json") },
         Some(("explain", matches)) => Request::Explain(explain::Request::from_matches(matches)),
+        Some(("attempts", matches)) => Request::Attempts(attempts::Request::from_matches(matches)),
+        Some(("retry", matches)) => Request::Retry(retry::Request::from_matches(matches)),
+        Some(("clean", matches)) => Request::Clean(clean::Request::from_matches(matches)),
         Some(("undo", matches)) => Request::Undo(undo::Request::from_matches(matches)),
         Some(("complete", matches)) => Request::Complete(complete::Request::from_matches(matches)),
         Some(("request-merge", matches)) => {
@@ -82,15 +95,30 @@ pub(crate) fn command() -> Command {
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .args(flags_of_keys())
+        .arg(gone("allow-dirty"))
         .subcommand(init::command())
         .subcommands(install::commands())
         .subcommand(doctor::command())
         .subcommand(status::command())
         .subcommand(explain::command())
+        .subcommand(attempts::command())
+        .subcommand(retry::command())
+        .subcommand(clean::command())
         .subcommand(undo::command())
         .subcommand(complete::command())
         .subcommand(request_merge::command())
         .subcommand(demo::command())
+}
+
+/// A flag of earlier versions that answers with what to do instead.
+fn gone(name: &'static str) -> Arg {
+    Arg::new(name).long(name).hide(true).num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(
+        |_: &str| -> Result<String, String> {
+            Err("the agent works in a copy now, so uncommitted work is in nobody's way; leave the flag \
+                 out (with --in-place, commit or stash first)"
+                .to_owned())
+        },
+    )
 }
 
 /// The flags that stand for configuration keys.

@@ -5,8 +5,11 @@ use std::fmt::Write;
 
 use clap::{Arg, ArgMatches, Command};
 use ralph_core::env::Env;
-use ralph_core::settle::{self, Attempt, Bench, Check, Claim, ClaimStatus};
-use ralph_core::state::{Lock, StateDir};
+use ralph_core::project::Project;
+use ralph_core::checks::{Check, CheckContext, run_checks};
+use ralph_core::claim::{Claim, ClaimStatus};
+use ralph_core::state::{Lock, RunDir, StateDir};
+use ralph_core::under_way::Attempt;
 
 use crate::exit::{Failure, Success};
 use crate::here;
@@ -26,13 +29,13 @@ enum Refusal {
     #[error("{plan} has no story {story}")]
     UnknownStory { plan: String, story: String },
     #[error(
-        "no loop is at work on {story} any more, so nothing was noted; the next `ralph-loop` takes \
-         the attempt back and begins the story anew"
+        "no loop is at work on {story} any more, so nothing was noted; the next `ralph-loop` keeps \
+         the attempt and goes on with it"
     )]
     NoLoop { story: String },
     #[error("{story} is not under way, so nothing was noted; {instead}")]
     NotUnderWay { story: String, instead: String },
-    #[error("{story} is not done: `{command}` {verdict}; mend that and try again\n{output}")]
+    #[error("{story} is not done: `{command}` {verdict}; fix that and try again\n{output}")]
     CheckFailed { story: String, command: String, verdict: String, output: String },
 }
 
@@ -88,12 +91,15 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         plan: plan.path().to_string(),
         story: request.story.clone(),
     })?;
-    refuse_if_not_under_way(project.own_state(), &story.id)?;
+    refuse_if_not_under_way(&project, &story.id)?;
     if request.status == ClaimStatus::Success {
         let verify = &config.verify;
         let limit = verify.timeout.limit();
-        let bench = Bench { dir: project.root(), run: "" };
-        let checks = settle::run_checks(bench, &verify.commands, limit, &|| false)?;
+        // The agent works in its copy, and that is what is checked.
+        let work = env.workspace().filter(|_| env.run().is_some());
+        let dir = work.unwrap_or_else(|| project.root().to_owned());
+        let context = CheckContext { dir: &dir, run: "" };
+        let checks = run_checks(context, &verify.commands, limit, &|| false)?;
         refuse_if_failed(&story.id, &checks)?;
     }
     project.own_state().prepare()?;
@@ -115,11 +121,13 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
 
 /// Nobody would read the word about another story. The story under way is that of our loop's
 /// attempt, or the one that somebody else's loop has written down.
-fn refuse_if_not_under_way(state: &StateDir, story: &str) -> Result<(), Failure> {
-    let attempt = Attempt::load_without_plan(state)?.map(|attempt| attempt.story);
-    // Where even the lock's file is gone, an agent removed it, and its loop may well be alive.
-    let is_killed = state.lock().exists() && Lock::holder(&state.lock()).is_none();
-    if attempt.is_some() && is_killed {
+fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure> {
+    let state: &StateDir = project.own_state();
+    let run_dir = RunDir::of_project(project.root());
+    let attempt = run_dir.as_ref().map(Attempt::load).transpose()?.flatten();
+    let attempt = attempt.map(|attempt| attempt.story);
+    let is_alone = run_dir.is_some_and(|run_dir| Lock::holder(&run_dir.lock()).is_none());
+    if attempt.is_some() && is_alone {
         return Err(Refusal::NoLoop { story: story.to_owned() }.into());
     }
     let noted = || fs_err::read_to_string(state.current_story()).ok();

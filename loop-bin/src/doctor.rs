@@ -1,4 +1,4 @@
-//! `ralph-loop doctor`: looks for what could go wrong overnight, and says how to mend it.
+//! `ralph-loop doctor`: looks for what could go wrong overnight, and says how to fix it.
 
 mod live;
 mod traps;
@@ -13,12 +13,15 @@ use ralph_core::env::Env;
 use ralph_core::git::{Git, Repo, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
-use ralph_core::settle::one_line;
+use ralph_core::checks::one_line;
+use ralph_core::state::Lock;
 
 use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
 use crate::terminal::{counted, say};
-use crate::{agent, here, install, locks, outlook, trust};
+use crate::run::start::{look_for_recovery, run_dir};
+use crate::workspace::{Source, cache, include_size};
+use crate::{agent, here, install, trust};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
@@ -33,13 +36,13 @@ enum Finding {
 
 /// Something is wrong.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} to be mended")]
+#[error("{0} found")]
 struct Unwell(String);
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
     Command::new("doctor")
-        .about("Check git, agent, hooks, config, plan and disk; say how to mend each")
+        .about("Check git, agent, hooks, config, plan and disk; say how to fix each")
         .arg(Arg::new("live").long("live").action(ArgAction::SetTrue).help(
             "Also run the agent once, with a prompt of one line, and see whether the hooks fire",
         ))
@@ -63,7 +66,8 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     findings.extend(traps::programs(&project, env, &config));
     findings.extend(hooks(&project, env));
     findings.push(lock(&project));
-    findings.extend(left(&project, &config));
+    findings.extend(left(&project));
+    findings.extend(copy(&project, env, &config));
     findings.extend(disk(&project));
     if live {
         findings.push(live::try_hooks(env, &project, &config)?);
@@ -78,7 +82,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     }
     match count {
         0 => Ok(Success::Done),
-        count => Err(Unwell(counted(count, "thing is", "things are")).into()),
+        count => Err(Unwell(counted(count, "problem", "problems")).into()),
     }
 }
 
@@ -100,9 +104,10 @@ fn git(project: &Project) -> Vec<Finding> {
     let tree = match (repo.refuse_if_busy(), Status::read(&repo)) {
         (Err(error), _) => Finding::Bad(error.to_string()),
         (_, Err(error)) => Finding::Bad(error.to_string()),
-        (_, Ok(status)) if !status.is_clean(&repo) => {
-            Finding::Worth("there is uncommitted work; commit it, or use --allow-dirty".to_owned())
-        }
+        (_, Ok(status)) if !status.is_clean(&repo) => Finding::Worth(
+            "there is uncommitted work, which the copy that the agent works in does not have"
+                .to_owned(),
+        ),
         _ => Finding::Good("the work tree is clean".to_owned()),
     };
     let mut findings = vec![version, tree];
@@ -210,7 +215,8 @@ fn is_executable(path: &Utf8Path) -> bool {
 }
 
 fn lock(project: &Project) -> Finding {
-    let held = Repo::open(project.root()).ok().and_then(|repo| locks::holder(project, &repo));
+    let run_dir = Repo::open(project.root()).ok().and_then(|repo| run_dir(&repo).ok());
+    let held = run_dir.and_then(|run_dir| Lock::holder(&run_dir.lock()));
     match held {
         None => Finding::Good("no other loop runs here".to_owned()),
         Some(held) => {
@@ -221,11 +227,41 @@ fn lock(project: &Project) -> Finding {
 }
 
 /// What a run that was interrupted left.
-fn left(project: &Project, config: &Config) -> Vec<Finding> {
-    match outlook::look(project, config) {
-        Ok(outlook) => outlook.lines.into_iter().map(Finding::Worth).collect(),
+fn left(project: &Project) -> Vec<Finding> {
+    match look_for_recovery(project) {
+        Ok(lines) => lines.into_iter().map(Finding::Worth).collect(),
         Err(failure) => vec![Finding::Bad(failure.to_string())],
     }
+}
+
+/// The copy that the agent works in.
+fn copy(project: &Project, env: &Env, config: &Config) -> Vec<Finding> {
+    let Ok(repo) = Repo::open(project.root()) else { return Vec::new() };
+    let source = match Source::of(project, &repo) {
+        Ok(source) => source,
+        Err(error) => return vec![Finding::Bad(error.to_string())],
+    };
+    if config.workspace.in_place {
+        return vec![Finding::Worth("the agent works in the project's own tree".to_owned())];
+    }
+    let folder = match cache::folder(env, config, &source.top) {
+        Ok(folder) => folder,
+        Err(error) => return vec![Finding::Bad(error.to_string())],
+    };
+    let mut findings = vec![match folder.exists() {
+        true => Finding::Good(format!("the agent works in a copy: {folder}")),
+        false => Finding::Good(format!("the agent will work in a copy: {folder}")),
+    }];
+    match include_size(&source) {
+        Ok((0, _)) => {}
+        Ok((bytes, files)) => findings.push(Finding::Good(format!(
+            ".worktreeinclude brings {} in {}",
+            cache::spoken(bytes),
+            counted(files, "file", "files")
+        ))),
+        Err(error) => findings.push(Finding::Bad(error.to_string())),
+    }
+    findings
 }
 
 fn disk(project: &Project) -> Option<Finding> {

@@ -3,17 +3,17 @@
 
 use ralph_core::config::{Config, Mode, RollbackOn};
 use ralph_core::env::Env;
-use ralph_core::git::Status;
 use ralph_core::plan::{Next, Plan};
-use ralph_core::settle::one_line;
-use ralph_core::state::LockError;
+use ralph_core::checks::one_line;
+use ralph_core::listing::named_files;
+use ralph_core::state::{Lock, LockError};
 use serde::Serialize;
 
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
-use crate::run::Ground;
+use crate::run::start::{Preflight, look_for_recovery};
 use crate::terminal::{counted, say};
-use crate::{here, locks, outlook};
+use crate::here;
 
 /// What a run would do. Scripts read these names: they are only ever added to.
 #[derive(Debug, Serialize)]
@@ -25,6 +25,9 @@ struct Prospect {
     hooks: Option<String>,
     verify: Vec<String>,
     rollback: &'static str,
+    /// Where the agent works, and the branch on which its work lands.
+    workspace: String,
+    branch: String,
     max_iterations: u64,
     attempts_per_story: u64,
     timeout_s: u64,
@@ -58,51 +61,48 @@ struct NextStory {
 }
 
 /// Shows it.
-pub(crate) fn show(env: &Env, ground: &Ground) -> Result<Success, Failure> {
-    let prospect = prospect(env, ground)?;
-    match ground.config.run.json_events {
+pub(crate) fn show(env: &Env, preflight: &Preflight) -> Result<Success, Failure> {
+    let prospect = prospect(env, preflight)?;
+    match preflight.config.run.json_events {
         true => say(serde_json::to_string(&prospect)?),
         false => lines(&prospect).iter().for_each(say),
     }
     Ok(Success::Done)
 }
 
-fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
-    let Config { run, agent, limits, .. } = &ground.config;
-    let options = ClientOptions::find(env, &ground.project, &agent.command);
+fn prospect(env: &Env, preflight: &Preflight) -> Result<Prospect, Failure> {
+    let Config { run, agent, limits, .. } = &preflight.config;
+    let options = ClientOptions::find(env, &preflight.project, &agent.command);
     let mut warnings = Vec::new();
-    if let Some(missing) = &ground.missing_agent {
-        warnings.push(format!("{missing}: the run would be refused"));
-    }
-    if let Some(missing) = &ground.missing_check {
-        warnings.push(format!("{missing}: the run would be refused"));
+    for problem in &preflight.problems {
+        warnings.push(format!("{problem}: the run would be refused"));
     }
     warnings.extend(options.warning);
-    let outlook = outlook::look(&ground.project, &ground.config)?;
-    if !outlook.is_attempts && !Status::read(&ground.repo)?.is_clean(&ground.repo) {
-        let then =
-            if run.allow_dirty { "it would be kept aside" } else { "the run would be refused" };
-        warnings.push(format!("there is uncommitted work: {then}"));
+    if !preflight.uncommitted.is_empty() && !preflight.workspace.is_in_place() {
+        let files = named_files(&preflight.uncommitted);
+        warnings.push(format!("uncommitted, so not in the copy that the agent works in: {files}"));
     }
-    warnings.extend(ground.plan.iter().flat_map(here::warnings));
-    if let Some(held) = locks::holder(&ground.project, &ground.repo) {
+    warnings.extend(preflight.plan.iter().flat_map(here::warnings));
+    if let Some(held) = Lock::holder(&preflight.run_dir.lock()) {
         warnings.push(format!("{}: the run would be refused", LockError::Held(held)));
     }
     Ok(Prospect {
-        project: ground.project.root().to_string(),
+        project: preflight.project.root().to_string(),
         mode: match run.mode {
             Mode::Building => "building",
             Mode::Planning => "planning",
         },
-        plan: ground.plan.as_ref().map(plan_now),
+        plan: preflight.plan.as_ref().map(plan_now),
         agent: agent.command.clone(),
         hooks: options.told,
-        verify: ground.config.verify.commands.clone(),
-        rollback: match ground.config.rollback.on {
+        verify: preflight.config.verify.commands.clone(),
+        rollback: match preflight.config.rollback.on {
             RollbackOn::Failure => "failure",
             RollbackOn::StoryEnd => "story-end",
             RollbackOn::Never => "never",
         },
+        workspace: preflight.workspace.top().to_string(),
+        branch: preflight.target.current_branch(),
         max_iterations: run.max_iterations,
         attempts_per_story: limits.attempts_per_story,
         timeout_s: agent.timeout.0,
@@ -110,7 +110,7 @@ fn prospect(env: &Env, ground: &Ground) -> Result<Prospect, Failure> {
         max_duration_s: limits.max_duration.0,
         story_max_cost_usd: limits.story_max_cost_usd,
         story_max_duration_s: limits.story_max_duration.0,
-        left: outlook.lines,
+        left: look_for_recovery(&preflight.project)?,
         warnings,
     })
 }
@@ -160,11 +160,8 @@ fn lines(prospect: &Prospect) -> Vec<String> {
             lines.extend(commands.iter().map(|command| format!("Verify    {}", one_line(command))))
         }
     }
-    let rollback = match prospect.rollback {
-        "never" => "never",
-        _ => "an attempt in vain is taken back",
-    };
-    lines.push(format!("Rollback  {rollback}"));
+    lines.push(format!("Workspace {}", prospect.workspace));
+    lines.push(format!("Branch    {}", prospect.branch));
     lines.push(limits(prospect));
     lines.extend(prospect.left.iter().map(|left| format!("Left      {left}")));
     lines.extend(prospect.warnings.iter().map(|warning| format!("Warning   {warning}")));

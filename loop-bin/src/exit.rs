@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::step::{Finish, Signal};
+use crate::run::{Finish, Signal};
 use crate::terminal;
 
 /// How a command ended that did what was asked.
@@ -70,6 +70,7 @@ fn of_finish(finish: &Finish, incomplete: bool) -> u8 {
         Finish::HookAbort => 3,
         Finish::NoChanges => 4,
         Finish::Budget(_) => 6,
+        Finish::Blocked(_) => 8,
         Finish::Manual(Signal::Interrupt) => 130,
         Finish::Manual(Signal::Quit) => 131,
         Finish::Manual(Signal::Terminate) => 143,

@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::{FailBehavior, Hooks};
-use ralph_core::settle::RUN_MARK;
+use ralph_core::checks::RUN_MARK;
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
 pub(crate) use self::flaw::in_scripts;
 use crate::agent::Descendants;
 use crate::signals::Interrupts;
-use crate::step::Wish;
+use crate::run::Wish;
 
 /// How often timeout and signals are looked at.
 const PULSE: Duration = Duration::from_millis(20);
@@ -170,7 +170,7 @@ impl Scripts<'_> {
             }
             Ran::Exited(Some(1)) => (Wish::GoOn, Some(format!("{name} warns (exit code 1)"))),
             Ran::Exited(Some(2)) => (Wish::Stop, Some(format!("{name} stops the loop"))),
-            Ran::Exited(Some(code)) => (broken, Some(format!("{name} broke (exit code {code})"))),
+            Ran::Exited(Some(code)) => (broken, Some(format!("{name} failed (exit code {code})"))),
             Ran::Exited(None) => (broken, Some(format!("{name} was ended by a signal"))),
             Ran::TimedOut => (broken, Some(format!("{name} took too long and was ended"))),
         }

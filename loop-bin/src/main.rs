@@ -2,7 +2,8 @@
 
 mod agent;
 mod args;
-mod aside;
+mod attempts;
+mod clean;
 mod complete;
 mod demo;
 mod doctor;
@@ -10,19 +11,21 @@ mod dry_run;
 mod exit;
 mod explain;
 mod here;
+mod housekeeping;
 mod init;
 mod install;
+mod landing;
 mod lifecycle;
-mod locks;
-mod outlook;
 mod request_merge;
+mod retry;
 mod run;
+mod saved;
 mod signals;
 mod status;
-mod step;
 mod terminal;
 mod trust;
 mod undo;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -43,6 +46,9 @@ fn main() -> ExitCode {
         Request::Doctor { live } => doctor::run(&env, live),
         Request::Status { json } => status::run(&env, json),
         Request::Explain(what) => explain::run(&env, &what),
+        Request::Attempts(what) => attempts::run(&env, &what),
+        Request::Retry(what) => retry::run(&env, &what),
+        Request::Clean(what) => clean::run(&env, what),
         Request::Undo(what) => undo::run(&env, &what),
         Request::Complete(what) => complete::run(&env, &what),
         Request::Merge(what) => request_merge::run(&env, &what),

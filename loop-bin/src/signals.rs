@@ -9,7 +9,7 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::Signals;
 
-use crate::step::Signal;
+use crate::run::Signal;
 
 /// Signals that mean nothing to us, and would end us if nobody listened to them. Not set to be
 /// ignored: then the agent would have to ignore them as well. A file that is larger than `ulimit -f`

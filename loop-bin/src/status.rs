@@ -2,15 +2,18 @@
 
 use clap::{Arg, ArgAction, Command};
 use ralph_core::env::Env;
+use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State};
 use ralph_core::project::Project;
 use ralph_core::state::{self, Event, Journal, Lock};
 use serde::Serialize;
 
 use crate::exit::{Failure, Success};
-use crate::run::Record;
+use crate::run::RunRecord;
 use crate::terminal::{counted, say};
-use crate::{agent, here, outlook};
+use crate::here;
+use crate::run::start::{look_for_recovery, run_dir};
+use crate::saved;
 
 /// How far back the journal is looked through.
 const LINES: usize = 2_000;
@@ -20,7 +23,7 @@ const SHOWN: usize = 3;
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
-    Command::new("status").about("Tell where the run stands, and what waits for you").arg(
+    Command::new("status").about("Show run status and anything that needs your attention").arg(
         Arg::new("json")
             .long("json")
             .action(ArgAction::SetTrue)
@@ -46,6 +49,8 @@ struct Report {
     last_finish: Option<String>,
     verdicts: Vec<String>,
     denials: Vec<String>,
+    /// Stories that wait for a person, with their titles.
+    blocked: Vec<(String, String)>,
     /// What only a person can do.
     waiting: Vec<String>,
 }
@@ -67,8 +72,7 @@ pub(crate) fn run(env: &Env, json: bool) -> Result<Success, Failure> {
         Err(error) => report.plan_problem = Some(error.to_string()),
     }
     report.look_around(&project)?;
-    report.waiting.extend(outlook::look(&project, &config)?.lines);
-    report.waiting.extend(outlook::work_not_returned(&project)?);
+    report.waiting.extend(look_for_recovery(&project)?);
     if json {
         say(serde_json::to_string_pretty(&report)?);
     } else {
@@ -83,17 +87,16 @@ impl Report {
         self.plan = Some(plan.path().to_string());
         self.stories = Stories { open: counts.open, done: counts.done, blocked: counts.blocked };
         let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
-        let told = blocked.map(|story| format!("{} is blocked: {}", story.id, story.title));
-        self.waiting.extend(told);
+        self.blocked.extend(blocked.map(|story| (story.id.clone(), story.title.clone())));
     }
 
     fn look_around(&mut self, project: &Project) -> Result<(), Failure> {
         let state = project.own_state();
-        let holder = Lock::holder(&state.lock());
+        let Ok(repo) = Repo::open(project.root()) else { return Ok(()) };
+        let run_dir = run_dir(&repo)?;
+        let holder = Lock::holder(&run_dir.lock());
         self.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
-        let (record, damage) = Record::load_or_tell(state)?;
-        self.waiting.extend(damage);
-        if let Some(record) = record.map(|record| record.caught_up(state)) {
+        if let Some(record) = RunRecord::load(&run_dir)? {
             self.iteration = record.counters.iteration;
             self.commits = record.counters.commits;
             self.cost_usd = record.counters.spent.cost_usd;
@@ -101,9 +104,21 @@ impl Report {
             self.last_finish = record.finish.clone();
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; start again to go on with it".into());
-                self.waiting.extend(agent_left(&record));
             }
+            let known: Vec<&String> = self.blocked.iter().map(|(id, _)| id).collect();
+            let more = record.counters.set_aside.iter().filter(|id| !known.contains(id));
+            let more: Vec<(String, String)> =
+                more.map(|id| (id.clone(), String::new())).collect();
+            self.blocked.extend(more);
             self.story = record.story.filter(|_| holder.is_some());
+        }
+        for (story, title) in &self.blocked {
+            let why = saved::all(repo.git(), Some(story))?.into_iter().next();
+            let why = why.map(|attempt| format!(" ({})", attempt.why)).unwrap_or_default();
+            self.waiting.push(format!(
+                "{story} is blocked: {title}{why}; `ralph-loop attempts {story}` shows what was \
+                 tried, `ralph-loop retry {story}` reopens it"
+            ));
         }
         self.look_back(&Journal::new(state, "ralph-loop").tail(LINES).unwrap_or_default());
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
@@ -160,19 +175,4 @@ impl Report {
             lines.iter().for_each(|line| say(format!("{title}  {line}")));
         }
     }
-}
-
-/// An agent that outlived its loop, and goes on changing the tree.
-fn agent_left(record: &Record) -> Option<String> {
-    let pids: Vec<String> = agent::agent_left_by(&record.run).iter().map(u32::to_string).collect();
-    if pids.is_empty() {
-        return None;
-    }
-    let story = record.story.as_deref().map(|story| format!(" on {story}")).unwrap_or_default();
-    Some(format!(
-        "an agent outlived its run and is still at work{story} (process {}); the next start ends \
-         it, or `kill {}` does now",
-        pids.join(", "),
-        pids.join(" ")
-    ))
 }

@@ -1,5 +1,6 @@
 //! Everything that is printed.
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ const WIDE: u16 = 80;
 #[derive(Debug)]
 pub(crate) enum View {
     /// Lines with a time in front.
-    Plain { last: String, at: Option<Instant> },
+    Plain { last: RefCell<(String, Option<Instant>)> },
     /// Lines, and below them what goes on now.
     Live { bar: ProgressBar, colour: bool },
     /// Nothing but the journal's lines, which the journal echoes.
@@ -91,7 +92,7 @@ impl View {
         }
         let dumb = env.get("TERM").is_none_or(|term| term == "dumb");
         if !io::stdout().is_terminal() || dumb {
-            return Self::Plain { last: String::new(), at: None };
+            return Self::Plain { last: RefCell::default() };
         }
         let colour = env.get("NO_COLOR").is_none();
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
@@ -127,7 +128,7 @@ impl View {
     }
 
     /// Where the plan stands, before the next iteration.
-    pub(crate) fn position(&mut self, position: Position) {
+    pub(crate) fn position(&self, position: Position) {
         match self {
             Self::Live { bar, colour } => {
                 dress(bar, *colour);
@@ -136,24 +137,21 @@ impl View {
                 bar.set_position(position.done);
                 bar.enable_steady_tick(Duration::from_millis(120));
             }
-            Self::Plain { last, at } => {
-                last.clear();
-                *at = None;
-            }
+            Self::Plain { last } => drop(last.take()),
             Self::Json => {}
         }
     }
 
     /// What the agent does now.
-    pub(crate) fn glimpse(&mut self, what: Glimpse<'_>, elapsed: Duration, seen: &Seen) {
+    pub(crate) fn glimpse(&self, what: Glimpse<'_>, elapsed: Duration, seen: &Seen) {
         match self {
-            Self::Plain { last, at } if *last != seen.doing && !seen.doing.is_empty() => {
+            Self::Plain { last } if !seen.doing.is_empty() => {
+                let (shown, at) = last.borrow().clone();
                 // An agent that prints without end must not fill the log of whoever started us.
-                if at.is_some_and(|at| at.elapsed() < GLIMPSE_PAUSE) {
+                if shown == seen.doing || at.is_some_and(|at| at.elapsed() < GLIMPSE_PAUSE) {
                     return;
                 }
-                *at = Some(Instant::now());
-                last.clone_from(&seen.doing);
+                last.replace((seen.doing.clone(), Some(Instant::now())));
                 self.line(format!("{} | {}", what.story, seen.doing));
             }
             Self::Live { bar, .. } => {

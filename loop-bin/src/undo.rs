@@ -6,10 +6,9 @@ use ralph_core::git::{self, Discarded, Repo};
 use ralph_core::project::Project;
 
 use crate::exit::{Failure, Success};
-use crate::locks::Locks;
-use crate::run::put_back_aside;
+use crate::here;
+use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
-use crate::{aside, here, outlook};
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +33,8 @@ pub(crate) fn command() -> Command {
              If work went on since, the branch stays as it is, and only the files come back that \
              the attempt had changed; one that is not as it was then is named, and nothing is \
              changed.\n\
-             Uncommitted work that --allow-dirty kept aside is listed as well if a run never got to \
-             put it back, or changed the same files.\n\
+             This is for rollbacks that hooks make in the tree they work in; failed attempts of the \
+             loop are listed by `ralph-loop attempts`.\n\
              Not while a loop runs.",
         )
         .arg(Arg::new("id").value_name("ID").help("Which attempt"))
@@ -62,54 +61,37 @@ impl Request {
 /// Does it.
 pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     let project = here::project(env)?;
-    let repo = Repo::open(project.root())?.sparing_outputs_of(std::process::id());
+    let repo = Repo::open(project.root())?;
     match request {
-        Request::List => list(&project, &repo),
-        Request::Show(id) => show(&project, &repo, id),
-        Request::Restore(id) if is_aside(&project, id)?.is_some() => put_back_aside(env),
+        Request::List => list(&repo),
+        Request::Show(id) => show(&repo, id),
         Request::Restore(id) => restore(&project, &repo, id),
     }?;
     Ok(Success::Done)
 }
 
-/// The ref of uncommitted work that is kept aside, if that is what was asked for.
-fn is_aside(project: &Project, id: &str) -> Result<Option<String>, Failure> {
-    let name = outlook::work_aside(project)?;
-    Ok(name.filter(|name| name == id || aside::id_of(name) == id))
-}
-
-fn list(project: &Project, repo: &Repo) -> Result<(), Failure> {
+fn list(repo: &Repo) -> Result<(), Failure> {
     let attempts = git::discarded(repo)?;
-    let aside = outlook::work_aside(project)?;
-    if let Some(name) = &aside {
-        let id = aside::id_of(name);
-        say(format!("{id}  uncommitted work of yours, which a run kept aside"));
+    if attempts.is_empty() {
+        say("Nothing was rolled back by a hook. `ralph-loop attempts` lists the loop's own attempts.");
     }
-    if attempts.is_empty() && aside.is_none() {
-        say("Nothing was discarded.");
+    for Discarded { id, at, why, .. } in &attempts {
+        say(format!("{id}  {at}  {why}"));
     }
-    for attempt in &attempts {
-        say(format!("{}  {}  {}", attempt.id, attempt.at, attempt.why));
-    }
-    let first = aside.as_deref().map(aside::id_of);
-    if let Some(id) = first.or(attempts.first().map(|newest| newest.id.as_str())) {
-        say(format!("\nBring one back with: ralph-loop undo {id}"));
+    if let Some(newest) = attempts.first() {
+        say(format!("\nBring one back with: ralph-loop undo {}", newest.id));
     }
     Ok(())
 }
 
-fn show(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
-    let attempt = match is_aside(project, id)? {
-        Some(name) => Discarded { name, ..Discarded::default() },
-        None => git::find(repo, id)?,
-    };
-    say(git::changes_of(repo, &attempt)?);
+fn show(repo: &Repo, id: &str) -> Result<(), Failure> {
+    say(git::changes_of(repo, &git::find(repo, id)?)?);
     Ok(())
 }
 
 fn restore(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
-    // A loop would take what comes back for its agent's work.
-    let _locks = Locks::take(project, repo, "ralph-loop undo")?;
+    // In place a loop would take what comes back for its agent's work.
+    let _lock = take_lock(&run_dir(repo)?, "ralph-loop undo")?;
     let restored = git::undo(repo, project.own_state(), id)?;
     let files = counted(restored.touched.len(), "file", "files");
     say(match restored.as_files {

@@ -96,7 +96,7 @@ pub const RUN_MARK: &str = "RALPH_INTERNAL__RUN";
 
 /// Where checks run.
 #[derive(Debug, Clone, Copy)]
-pub struct Bench<'a> {
+pub struct CheckContext<'a> {
     /// The folder.
     pub dir: &'a Utf8Path,
     /// The loop's run that they serve; empty outside of one.
@@ -106,7 +106,7 @@ pub struct Bench<'a> {
 /// Runs the checks in order, up to the first that does not pass. `stop` is asked before each of
 /// them and all the time.
 pub fn run_checks(
-    bench: Bench<'_>,
+    context: CheckContext<'_>,
     commands: &[String],
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
@@ -117,7 +117,7 @@ pub fn run_checks(
             true => {
                 Check { command: command.clone(), end: CheckEnd::Stopped, output: String::new() }
             }
-            false => run(bench, command, limit, stop)?,
+            false => run(context, command, limit, stop)?,
         };
         let passed = check.passed();
         checks.push(check);
@@ -129,13 +129,13 @@ pub fn run_checks(
 }
 
 fn run(
-    bench: Bench<'_>,
+    context: CheckContext<'_>,
     command: &str,
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Check> {
-    let mut shell = shell(bench.dir, command);
-    shell.env(RUN_MARK, bench.run);
+    let mut shell = shell(context.dir, command);
+    shell.env(RUN_MARK, context.run);
     let (end, output) = supervised::run(shell, &[], limit, stop)?;
     Ok(Check { command: command.to_owned(), end, output })
 }
@@ -147,7 +147,8 @@ fn shell(dir: &Utf8Path, command: &str) -> Command {
     if command.trim().contains('\n') {
         shell.arg("-e");
     }
-    shell.arg("-c").arg(command).current_dir(dir);
+    // Runners that would watch for changes, or ask, do neither in a build machine.
+    shell.arg("-c").arg(command).current_dir(dir).env("CI", "true");
     shell
 }
 
@@ -161,7 +162,7 @@ mod tests {
 
     fn check(command: &str, limit: Option<Duration>, stop: bool) -> Check {
         let scratch = Scratch::new();
-        run(Bench { dir: scratch.root(), run: "" }, command, limit, &|| stop).unwrap()
+        run(CheckContext { dir: scratch.root(), run: "" }, command, limit, &|| stop).unwrap()
     }
 
     #[test]
@@ -251,7 +252,7 @@ mod tests {
     fn checks_end_at_the_first_failure() {
         let scratch = Scratch::new();
         let commands = ["true", "false", "touch ran"].map(str::to_owned);
-        let bench = Bench { dir: scratch.root(), run: "" };
+        let bench = CheckContext { dir: scratch.root(), run: "" };
         let checks = run_checks(bench, &commands, None, &|| false).unwrap();
         assert_eq!(checks.iter().map(Check::passed).collect::<Vec<_>>(), [true, false]);
         assert!(!scratch.path("ran").exists());

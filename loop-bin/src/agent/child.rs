@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use ralph_core::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
 use super::command::AgentCommand;
@@ -17,7 +18,7 @@ use super::processes::Descendants;
 use super::stream::Seen;
 use super::usage_limit;
 use crate::signals::Interrupts;
-use crate::step::Signal;
+use crate::run::Signal;
 
 /// How often deadline, silence and signals are looked at.
 const PULSE: Duration = Duration::from_millis(25);
@@ -119,6 +120,24 @@ impl Run {
     }
 }
 
+/// An agent at work.
+pub(crate) struct Session {
+    child: Child,
+    descendants: Descendants,
+    seen: Arc<Mutex<Seen>>,
+    ticks: Receiver<()>,
+    begun: Instant,
+}
+
+/// Why we stopped to watch an agent.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// It has ended, and everything that it started with it.
+    Ended(Run),
+    /// It wants to stop, and its hook waits for our word.
+    Asks(Question),
+}
+
 /// Runs the agent to its end; `look` is shown what was seen, whenever something was.
 pub(crate) fn supervise(
     command: &AgentCommand,
@@ -126,55 +145,77 @@ pub(crate) fn supervise(
     watch: &Supervision<'_>,
     look: &mut dyn FnMut(&Seen),
 ) -> io::Result<Run> {
-    let begun = Instant::now();
-    let descendants = Descendants::from_now_on();
-    let mut child = command.spawn()?;
-    let descendants = descendants.led_by(child.id());
-    give_prompt(&mut child, prompt.to_owned());
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let ticks = follow(&mut child, &watch.log, &seen)?;
-    let show = |look: &mut dyn FnMut(&Seen)| {
-        let now = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        look(&now);
-        now.heard
-    };
-    let mut shown = Instant::now();
-    let mut hook_seen = begun;
-    let end = loop {
-        let heard = match ticks.recv_timeout(PULSE) {
-            Ok(()) => show(look),
-            // A clock is shown as well, and it goes on while the agent is silent.
-            Err(RecvTimeoutError::Timeout) if shown.elapsed() >= CLOCK => {
-                shown = Instant::now();
-                show(look)
+    let mut session = Session::start(command, prompt, &watch.log)?;
+    loop {
+        if let Turn::Ended(run) = session.watch(watch, None, look)? {
+            return Ok(run);
+        }
+    }
+}
+
+impl Session {
+    /// Starts an agent with a prompt; what it prints goes to the log.
+    pub(crate) fn start(command: &AgentCommand, prompt: &str, log: &File) -> io::Result<Self> {
+        let begun = Instant::now();
+        let descendants = Descendants::from_now_on();
+        let mut child = command.spawn()?;
+        let descendants = descendants.led_by(child.id());
+        give_prompt(&mut child, prompt.to_owned())?;
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let ticks = follow(&mut child, log, &seen)?;
+        Ok(Self { child, descendants, seen, ticks, begun })
+    }
+
+    /// What was seen so far.
+    pub(crate) fn seen(&self) -> Seen {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Watches it until it ends or, with a mailbox, asks whether it may stop.
+    pub(crate) fn watch(
+        &mut self,
+        watch: &Supervision<'_>,
+        mailbox: Option<&Mailbox>,
+        look: &mut dyn FnMut(&Seen),
+    ) -> io::Result<Turn> {
+        let begun = Instant::now();
+        let (mut shown, mut hook_seen) = (begun, begun);
+        let end = loop {
+            match self.ticks.recv_timeout(PULSE) {
+                Ok(()) => look(&self.seen()),
+                // A clock is shown as well, and it goes on while the agent is silent.
+                Err(RecvTimeoutError::Timeout) if shown.elapsed() >= CLOCK => {
+                    shown = Instant::now();
+                    look(&self.seen());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // Both pipes are closed; only the exit code is missing.
+                Err(RecvTimeoutError::Disconnected) => drop(self.child.wait_timeout(PULSE)?),
             }
-            Err(RecvTimeoutError::Timeout) => {
-                seen.lock().unwrap_or_else(PoisonError::into_inner).heard
+            (watch.beat)();
+            if let Some(status) = self.child.try_wait()? {
+                break RunEnd::Exited(status);
             }
-            // Both pipes are closed; only the exit code is missing.
-            Err(RecvTimeoutError::Disconnected) => {
-                child.wait_timeout(PULSE)?;
-                seen.lock().unwrap_or_else(PoisonError::into_inner).heard
+            if let Some(question) = mailbox.and_then(Mailbox::waiting) {
+                return Ok(Turn::Asks(question));
+            }
+            let heard = self.seen.lock().unwrap_or_else(PoisonError::into_inner).heard;
+            match watch.reason_to_end(begun, heard.max(hook_seen)) {
+                // The client prints nothing while a hook is at work, for as long as that takes.
+                Some(RunEnd::Silent(_)) if self.descendants.include_ours() => {
+                    hook_seen = Instant::now();
+                }
+                Some(end) => break end,
+                None => {}
             }
         };
+        // A signal may have come since the last beat, and to end the agent takes its time.
         (watch.beat)();
-        if let Some(status) = child.try_wait()? {
-            break RunEnd::Exited(status);
-        }
-        match watch.reason_to_end(begun, heard.max(hook_seen)) {
-            // The client prints nothing while a hook checks a story, for as long as that takes.
-            Some(RunEnd::Silent(_)) if descendants.include_ours() => hook_seen = Instant::now(),
-            Some(end) => break end,
-            None => {}
-        }
-    };
-    // A signal may have come since the last beat, and to end the agent takes its time.
-    (watch.beat)();
-    end_everything(&mut child, &descendants, &end, watch)?;
-    drain(&ticks);
-    show(look);
-    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Run { end, seen, duration: begun.elapsed() })
+        end_everything(&mut self.child, &self.descendants, &end, watch)?;
+        drain(&self.ticks);
+        look(&self.seen());
+        Ok(Turn::Ended(Run { end, seen: self.seen(), duration: self.begun.elapsed() }))
+    }
 }
 
 impl Supervision<'_> {
@@ -191,21 +232,22 @@ impl Supervision<'_> {
 }
 
 /// In a thread of its own: an agent that does not read must not hold us up.
-fn give_prompt(child: &mut Child, prompt: String) {
-    let Some(mut stdin) = child.stdin.take() else { return };
-    std::thread::spawn(move || {
+fn give_prompt(child: &mut Child, prompt: String) -> io::Result<()> {
+    let Some(mut stdin) = child.stdin.take() else { return Ok(()) };
+    std::thread::Builder::new().spawn(move || {
         // An agent that ends without reading all of it is no failure of ours.
         let _ = stdin.write_all(prompt.as_bytes());
-    });
+    })?;
+    Ok(())
 }
 
 fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<Receiver<()>> {
     let (tick, ticks) = mpsc::sync_channel(1);
     if let Some(out) = child.stdout.take() {
-        output::follow(out, Source::Out, Some(log.try_clone()?), Arc::clone(seen), tick.clone());
+        output::follow(out, Source::Out, Some(log.try_clone()?), Arc::clone(seen), tick.clone())?;
     }
     if let Some(err) = child.stderr.take() {
-        output::follow(err, Source::Err, Some(log.try_clone()?), Arc::clone(seen), tick);
+        output::follow(err, Source::Err, Some(log.try_clone()?), Arc::clone(seen), tick)?;
     }
     Ok(ticks)
 }

@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::words::words;
+
 /// Variables that make the client think it runs inside another one.
 const NESTED: [&str; 6] = [
     "CLAUDECODE",
@@ -26,6 +28,8 @@ pub(crate) struct AgentCommand {
     pub(crate) line: String,
     /// Where it works.
     pub(crate) root: Utf8PathBuf,
+    /// The project: an agent that is one of its files is started from there, committed or not.
+    pub(crate) project: Utf8PathBuf,
     /// Variables for it and for the hooks that its client calls.
     pub(crate) vars: Vec<(String, String)>,
 }
@@ -40,7 +44,7 @@ impl AgentCommand {
         }
         command
             .arg("-c")
-            .arg(&self.line)
+            .arg(with_files_of(&self.project, &self.line))
             .current_dir(&self.root)
             .envs(self.vars.iter().map(|(name, value)| (name, value)))
             .process_group(0)
@@ -49,6 +53,40 @@ impl AgentCommand {
             .stderr(Stdio::piped())
             .spawn()
     }
+}
+
+/// The command line with the project's own program, or the script that an interpreter is given, by
+/// its whole path.
+fn with_files_of(project: &Utf8Path, line: &str) -> String {
+    let mut found = words(line).into_iter().skip_while(|word| is_assignment(&word.text));
+    let (Some(program), second) = (found.next(), found.next()) else { return line.to_owned() };
+    let is_interpreter = Utf8Path::new(&program.text)
+        .file_name()
+        .is_some_and(|name| INTERPRETERS.contains(&name));
+    let own = if is_interpreter { second } else { Some(program) };
+    let Some(word) = own.filter(|word| word.is_plain && is_own_file(project, &word.text)) else {
+        return line.to_owned();
+    };
+    let path = project.join(word.text.trim_start_matches("./"));
+    let quoted = format!("'{}'", path.as_str().replace('\'', r"'\''"));
+    let (before, after) = line.split_at_checked(word.end).unwrap_or((line, ""));
+    let start = before.rfind(&word.text).unwrap_or(before.len());
+    format!("{}{quoted}{after}", before.get(..start).unwrap_or_default())
+}
+
+/// Programs that are given a script to run.
+pub(crate) const INTERPRETERS: [&str; 11] =
+    ["sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "ruby", "perl", "deno"];
+
+fn is_own_file(project: &Utf8Path, word: &str) -> bool {
+    let is_relative = !word.starts_with(['/', '-', '~']);
+    is_relative && word.contains(['/', '.']) && project.join(word).is_file()
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 /// Whether a shell would find nothing to run in a command line.
@@ -117,6 +155,23 @@ mod tests {
         assert_eq!(program_of("A=1 B=2 ./agent.sh x"), Some("./agent.sh"));
         for unclear in ["", "\"my agent\" -p", "(cd x; agent)", "$AGENT", "~/agent"] {
             assert_eq!(program_of(unclear), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_is_a_file_of_the_project_is_started_from_there() {
+        let scratch = test_support::Scratch::new();
+        scratch.file("agent.sh", "");
+        scratch.file("tools/it's.sh", "");
+        let root = scratch.root();
+        for (line, expected) in [
+            ("./agent.sh -p", format!("'{root}/agent.sh' -p")),
+            ("A=1 sh agent.sh | tee x", format!("A=1 sh '{root}/agent.sh' | tee x")),
+            ("claude -p", "claude -p".to_owned()),
+            ("sh /abs/agent.sh", "sh /abs/agent.sh".to_owned()),
+            ("./missing.sh", "./missing.sh".to_owned()),
+        ] {
+            assert_eq!(with_files_of(root, line), expected);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getppid};
-use ralph_core::settle::RUN_MARK;
+use ralph_core::checks::RUN_MARK;
 
 use std::time::{Duration, Instant};
 

@@ -10,7 +10,7 @@ use ralph_core::install::{
     ClientVersion, HOOK_NAMES, Place, Registrations, hooks_are_off, merge, registered,
 };
 use ralph_core::project::Project;
-use ralph_core::state::{self, StateDir};
+use ralph_core::state::{self, RunDir};
 
 use super::client::Client;
 
@@ -97,12 +97,12 @@ impl ClientOptions {
         &self,
         line: &str,
         budget_usd: Option<f64>,
-        state: &StateDir,
+        run_dir: &RunDir,
     ) -> io::Result<String> {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let mut options = Vec::new();
         if let Some(settings) = &self.settings {
-            let path = state.passed_settings();
+            let path = run_dir.passed_settings();
             state::replace(&path, settings.as_bytes())?;
             options.push(format!("--settings '{}'", path.as_str().replace('\'', r"'\''")));
         }

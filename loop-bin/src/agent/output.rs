@@ -2,7 +2,7 @@
 //! Memory stays the same however much it prints.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,8 +26,8 @@ pub(super) fn follow(
     mut log: Option<File>,
     seen: Arc<Mutex<Seen>>,
     tick: SyncSender<()>,
-) {
-    std::thread::spawn(move || {
+) -> io::Result<()> {
+    std::thread::Builder::new().spawn(move || {
         let mut lines = Lines::default();
         let mut part = vec![0; 64 * 1024];
         while let Ok(count @ 1..) = pipe.read(&mut part) {
@@ -52,7 +52,8 @@ pub(super) fn follow(
         });
         drop(seen);
         let _ = tick.try_send(());
-    });
+    })?;
+    Ok(())
 }
 
 /// Cuts bytes into lines; a line that is too long is passed over.

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use ralph_core::config::Config;
 use ralph_core::env::Env;
+use ralph_core::git::Repo;
 use ralph_core::project::Project;
 use ralph_core::state::{self, Event, Journal};
 
 use super::Finding;
 use crate::agent::{AgentCommand, Client, ClientOptions, Supervision, supervise};
 use crate::exit::Failure;
+use crate::run::start::run_dir;
 use crate::signals::Interrupts;
 use crate::terminal::say;
 
@@ -28,10 +30,12 @@ pub(super) fn try_hooks(env: &Env, project: &Project, config: &Config) -> Result
     let state = project.own_state();
     state.prepare()?;
     let log = ralph_core::state::open_log(&state.logs().join("doctor.log"))?;
+    let run_dir = run_dir(&Repo::open(project.root())?)?;
     let options = ClientOptions::find(env, project, &config.agent.command);
     let command = AgentCommand {
-        line: options.applied_to(&config.agent.command, None, state)?,
+        line: options.applied_to(&config.agent.command, None, &run_dir)?,
         root: project.root().to_owned(),
+        project: project.root().to_owned(),
         vars: vec![("RALPH_ROOT".to_owned(), project.root().to_string())],
     };
     let interrupts = Interrupts::listen()?;

@@ -10,10 +10,6 @@ use ralph_core::project::Project;
 use super::Finding;
 use crate::{agent, here, lifecycle, run};
 
-/// Programs that are given a script to run.
-const INTERPRETERS: [&str; 11] =
-    ["sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "ruby", "perl", "deno"];
-
 /// Lifecycle scripts that cannot be started.
 pub(super) fn scripts(project: &Project) -> Vec<Finding> {
     let flaws = lifecycle::in_scripts(project.own_state(), project.root());
@@ -23,7 +19,7 @@ pub(super) fn scripts(project: &Project) -> Vec<Finding> {
 /// The user's prompt template.
 pub(super) fn prompt(project: &Project, env: &Env, config: &Config) -> Option<Finding> {
     let plan = here::plan(project, env, config).ok()?;
-    run::template(&plan).err().map(|failure| Finding::Bad(failure.to_string()))
+    run::template(plan.path()).err().map(|failure| Finding::Bad(failure.to_string()))
 }
 
 /// Checks whose program is not there.
@@ -36,7 +32,7 @@ pub(super) fn programs(project: &Project, env: &Env, config: &Config) -> Vec<Fin
             false => program,
         };
         Some(Finding::Bad(format!(
-            "the check `{line}` needs `{what}`, which was not found; install it, or mend [verify] \
+            "the check `{line}` needs `{what}`, which was not found; install it, or fix [verify] \
              commands"
         )))
     };
@@ -50,7 +46,7 @@ pub(super) fn missing_script<'a>(line: &'a str, root: &Utf8Path) -> Option<&'a s
     let script = words.next()?.trim_matches(['\'', '"']);
     let plain = script.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
     let is_file = plain && !script.starts_with('-') && script.contains(['.', '/']);
-    let is_missing = INTERPRETERS.contains(&program) && is_file && !root.join(script).exists();
+    let is_missing = agent::INTERPRETERS.contains(&program) && is_file && !root.join(script).exists();
     is_missing.then_some(script)
 }
 

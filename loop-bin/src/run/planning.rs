@@ -1,22 +1,28 @@
-//! Planning: the agent writes or refreshes the plan; everything else that it changes is taken back.
-//!
-//! A planning run takes the steps of any run, with the plan as its one story: what is here are the
-//! steps that differ.
+//! Planning: the agent writes or refreshes the plan in the copy. Nothing else of what it does is kept
+//! but as an attempt, and the user's plan changes only when all went well.
 
-use ralph_core::git::{self, Checkpoint, Position};
+use std::time::{Duration, Instant};
+
+use ralph_core::env::Env;
 use ralph_core::plan::{self, Plan, Planned, progress};
 use ralph_core::project_plan;
 use ralph_core::prompt::{self, Template, Values};
-use ralph_core::settle;
 use ralph_core::state::{self, StateDir};
 
-use super::draft::Draft;
-use super::stage::Stage;
-use super::work::{report_of, spent_by};
-use crate::agent::Run;
-use crate::exit::Failure;
-use crate::step::{Choice, Event, Outcome, Settlement, State, WorkEnd};
-use crate::terminal::counted;
+use super::allowance::Allowance;
+use super::context::{Context, OURS};
+use super::decide::{Finish, Spent, Wish, WorkEnd};
+use super::iteration::{Judged, judge, receipt};
+use super::record::RunRecord;
+use super::start::{Preflight, run_name, take_lock};
+use crate::agent::{self, AgentCommand, ClientOptions, Supervision, supervise};
+use crate::exit::{Failure, Success};
+use crate::landing;
+use crate::saved::{self, Account};
+use crate::signals::Interrupts;
+use crate::terminal::{Glimpse, View, clock, counted};
+use crate::workspace::{Start, Workspace};
+use crate::{here, terminal};
 
 /// Stands for the story, in logs, scripts and receipts.
 const NAME: &str = "planning";
@@ -24,242 +30,338 @@ const NAME: &str = "planning";
 /// How many entries of the progress the prompt holds.
 const ENTRIES: usize = 10;
 
-impl Stage {
-    pub(super) fn planning_started(&mut self) -> Result<Event, Failure> {
-        self.note(&state::Event::LoopStarted {
-            mode: NAME.to_owned(),
-            plan: self.plan.to_string(),
-        });
-        let shown = self.plan.strip_prefix(self.project.root()).unwrap_or(&self.plan);
-        self.view.line(format!("planning: {shown}"));
-        let specs = &self.config.run.specs;
-        if !self.project.root().join(specs).exists() {
-            self.view
-                .warn(format!("there is no folder {specs}; the agent plans from the code alone"));
+/// Runs it.
+pub(super) fn run(env: &Env, preflight: Preflight) -> Result<Success, Failure> {
+    let Preflight { project, config, repo, run_dir, plan, flags, mut workspace, target, .. } =
+        preflight;
+    let path = match &plan {
+        Some(plan) => plan.path().to_owned(),
+        None => {
+            // What was typed is meant from the folder in which that was typed.
+            let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
+            let from = if is_typed { here::folder()? } else { project.root().to_owned() };
+            project_plan::to_write(&project, &config, &from)
         }
-        self.run_started_script()
+    };
+    project.own_state().prepare()?;
+    let lock = take_lock(&run_dir, OURS)?;
+    agent::adopt_orphans();
+    let context = Context {
+        view: View::new(env, config.run.json_events),
+        interrupts: Interrupts::listen()?,
+        run: run_name(),
+        started_at: state::now(),
+        earlier: Duration::ZERO,
+        begun: Instant::now(),
+        path: env.get("PATH").unwrap_or_default(),
+        options: ClientOptions::find(env, &project, &config.agent.command),
+        plan: path,
+        flags,
+        project,
+        repo,
+        config,
+        run_dir,
+    };
+    context.note(
+        None,
+        &state::Event::LoopStarted { mode: NAME.to_owned(), plan: context.plan.to_string() },
+    );
+    let shown = context.plan.strip_prefix(context.project.root()).unwrap_or(&context.plan);
+    context.view.line(format!("planning: {shown}"));
+    if !context.project.root().join(&context.config.run.specs).exists() {
+        let specs = &context.config.run.specs;
+        context.view.warn(format!("there is no folder {specs}; the agent plans from the code alone"));
     }
+    let tip = target.tip()?;
+    let branch = target.current_branch();
+    let start = Start { tip: tip.as_deref(), branch: &branch };
+    let mut spent = Spent::default();
+    let finish = match context.run_started_script()? {
+        Wish::Stop => Finish::HookAbort,
+        _ => match context.script("next_iteration", vec![("ITERATION", "1".to_owned())])? {
+            Wish::Stop => Finish::HookAbort,
+            Wish::Skip => Finish::NoChanges,
+            Wish::GoOn => plan_once(&context, &mut workspace, start, &mut spent)?,
+        },
+    };
+    end(&context, &finish, spent)?;
+    drop(lock);
+    let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
+    Ok(Success::Loop { finish, incomplete: false })
+}
 
-    pub(super) fn choose_planning(&self) -> Event {
-        let choice = Choice::Story(NAME.to_owned());
-        Event::Chosen { choice, seconds: self.elapsed().as_secs_f64() }
+/// One session of the agent, and what becomes of its plan.
+fn plan_once(
+    context: &Context,
+    workspace: &mut Workspace,
+    start: Start<'_>,
+    spent: &mut Spent,
+) -> Result<Finish, Failure> {
+    workspace.reset(start)?;
+    let config = &context.config;
+    workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
+    let stop = || context.interrupts.signal().is_some();
+    let limit = config.workspace.setup_timeout.limit();
+    workspace.set_up(&config.workspace.setup, limit, &context.run, &stop)?;
+    let before = plan::read_file(&context.plan)?;
+    if let Some(before) = &before {
+        workspace.give(&context.plan, before)?;
     }
+    context.note(Some(NAME), &state::Event::IterationStarted { iteration: 1 });
+    let allowance = Allowance::of(
+        &config.agent,
+        &config.limits,
+        context.elapsed(),
+        Spent::default(),
+        Spent::default(),
+    );
+    let run = work(context, workspace, &allowance)?;
+    spent.seconds = run.duration.as_secs_f64();
+    spent.tokens = run.seen.tokens;
+    spent.cost_usd = run.seen.cost_usd.unwrap_or(0.0);
+    let left = workspace.left(&context.plan);
+    let end = judge(&Judged {
+        run: Some(&run),
+        claim: None,
+        is_marked_blocked: false,
+        open_tasks: &[],
+        last_verdict: None,
+        has_changed: left != before,
+        allowance,
+        limits: &config.limits,
+        elapsed: context.elapsed(),
+        quota_streak: 0,
+        signal: context.interrupts.signal(),
+    });
+    let finish = match end {
+        WorkEnd::Well => take_plan(context, before.as_deref(), left)?,
+        WorkEnd::Signalled(signal) => Finish::Manual(signal),
+        WorkEnd::Spent(why) | WorkEnd::StorySpent(why) => Finish::Budget(why),
+        WorkEnd::Quota(_) => Finish::Budget("the agent's service refused; start again later".into()),
+        WorkEnd::Failed(why)
+        | WorkEnd::TimedOut(why)
+        | WorkEnd::Blocked(why)
+        | WorkEnd::Partial(why)
+        | WorkEnd::Unusable(why) => Finish::Error(why),
+        WorkEnd::HandedOver(_) => Finish::Error("the agent's context was full".into()),
+    };
+    keep_rest(context, workspace, start, &finish)?;
+    context.note(
+        Some(NAME),
+        &state::Event::IterationFinished {
+            outcome: if finish == Finish::Complete { "success" } else { "failed" }.to_owned(),
+            exit_code: run.exit_code(),
+            duration_s: spent.seconds,
+            tokens: Some(spent.tokens),
+            cost_usd: run.seen.cost_usd,
+        },
+    );
+    let vars = vec![
+        ("ITERATION", "1".to_owned()),
+        ("STORY", NAME.to_owned()),
+        ("EXIT_CODE", run.exit_code().unwrap_or(-1).to_string()),
+        ("DURATION", format!("{:.0}", spent.seconds)),
+        ("OUTCOME", if finish == Finish::Complete { "success" } else { "failed" }.to_owned()),
+    ];
+    match context.script("post_iteration", vars)? {
+        Wish::Stop => Ok(Finish::HookAbort),
+        _ => Ok(finish),
+    }
+}
 
-    pub(super) fn begin_planning(&mut self, state: &State) -> Result<Event, Failure> {
-        let (_, status) = Checkpoint::create_for(
-            &self.repo,
-            self.state(),
-            "before planning",
-            Some(&self.run),
-            None,
-        )?;
-        let draft = Draft::begin(&self.run, &self.plan, &status)?;
-        draft.save(self.state())?;
-        self.draft = Some(draft);
-        let iteration = state.counters.iteration;
-        self.view.line(format!("iteration {iteration}: {NAME}"));
-        let number = u32::try_from(iteration).unwrap_or(u32::MAX);
-        self.note(&state::Event::IterationStarted { iteration: number });
-        Ok(Event::Begun)
-    }
+fn work(
+    context: &Context,
+    workspace: &mut Workspace,
+    allowance: &Allowance,
+) -> Result<agent::Run, Failure> {
+    let budget = allowance.cost_usd.map(|(sum, _)| sum);
+    let line = &context.config.agent.command;
+    let command = AgentCommand {
+        line: context.options.applied_to(line, budget, &context.run_dir)?,
+        root: workspace.root().to_owned(),
+        project: context.project.root().to_owned(),
+        vars: vec![
+            ("RALPH_RUN".to_owned(), context.run.clone()),
+            ("RALPH_ROOT".to_owned(), context.project.root().to_string()),
+            (ralph_core::env::WORKSPACE.to_owned(), workspace.root().to_string()),
+            ("PLAN_PATH".to_owned(), workspace.shown_path(&context.plan).into_string()),
+            ("RALPH_MODE".to_owned(), NAME.to_owned()),
+        ],
+    };
+    let log = context.state().logs().join(format!("{}-001-{NAME}.log", context.run));
+    let watch = Supervision {
+        deadline: allowance.time.map(|(time, _)| time),
+        silence: context.config.agent.silence.limit(),
+        grace: Duration::from_secs(context.config.agent.grace.0),
+        interrupts: &context.interrupts,
+        log: state::open_log(&log)?,
+        beat: &|| (),
+    };
+    let record = RunRecord {
+        run: context.run.clone(),
+        started_at: context.started_at.clone(),
+        plan: context.plan.clone(),
+        planning: true,
+        ..RunRecord::new()
+    };
+    record.save(&context.run_dir)?;
+    workspace.distrust();
+    let begun = Instant::now();
+    let prompt = prompt(context, workspace)?;
+    let run = supervise(&command, &prompt, &watch, &mut |seen| {
+        context.view.glimpse(Glimpse { story: NAME, iteration: 1 }, begun.elapsed(), seen);
+    })?;
+    Ok(run)
+}
 
-    pub(super) fn run_planner(&mut self, state: &State) -> Result<Event, Failure> {
-        let draft = self.draft()?;
-        let prompt = self.planning_prompt()?;
-        self.allowance = self.allowance(state);
-        self.forget_session()?;
-        let run = self.watch_agent(NAME, state.counters.iteration, &prompt)?;
-        self.note_window(&run);
-        self.repo.quit_operation()?;
-        self.finish_rollback_of_hooks(&draft.began)?;
-        self.report = report_of(&run, None);
-        let end = self.judge_planning(&run);
-        Ok(Event::Worked { end, spent: spent_by(&run), exit_code: run.exit_code(), failures: 0 })
-    }
+fn prompt(context: &Context, workspace: &Workspace) -> Result<String, Failure> {
+    let progress_path = StateDir::progress_beside(&context.plan);
+    let logged = progress::logged(&fs_err::read(&progress_path).unwrap_or_default());
+    let (plan, progress) =
+        (workspace.shown_path(&context.plan), workspace.shown_path(&progress_path));
+    let values = Values {
+        plan_path: plan.as_str(),
+        progress_path: progress.as_str(),
+        progress: &progress::last_entries(&logged, ENTRIES),
+        spec_dir: &context.config.run.specs,
+        ..Values::default()
+    };
+    Ok(Template::parse(prompt::PLANNING).map_err(Failure::usage)?.render(&values))
+}
 
-    /// There is one story, so that its limits are those of the run.
-    fn judge_planning(&mut self, run: &Run) -> WorkEnd {
-        let end = match self.judge(run, None, false) {
-            WorkEnd::StorySpent(why) => WorkEnd::Spent(why),
-            end => end,
-        };
-        self.count_quota(run, &end);
-        end
+/// Takes the plan as the agent left it, or says why not.
+fn take_plan(
+    context: &Context,
+    before: Option<&[u8]>,
+    left: Option<Vec<u8>>,
+) -> Result<Finish, Failure> {
+    let Some(left) = left else {
+        return Ok(Finish::Error(format!("the agent did not write {}", context.plan)));
+    };
+    let planned = match planned(context, before, left) {
+        Ok(planned) => planned,
+        Err(why) => return Ok(Finish::Error(format!("the agent left no usable plan: {why}"))),
+    };
+    if before == Some(planned.bytes.as_slice()) {
+        return Ok(Finish::NoChanges);
     }
+    if let Some(before) = before {
+        let kept = state::keep_content_as_found(&context.plan, before, &context.state().logs())?;
+        context.view.line(format!("the plan as it was is kept in {kept}"));
+    }
+    context.plan.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    state::replace_users(&context.plan, &planned.bytes)?;
+    let options = project_plan::options(&context.config);
+    let open = plan::load(&context.plan, &options)?.counts().open;
+    context.view.line(format!("the plan has {}", counted(open, "open story", "open stories")));
+    Ok(Finish::Complete)
+}
 
-    /// Takes the plan as the agent left it, or says why not.
-    pub(super) fn settle_draft(&mut self, state: &State) -> Result<Event, Failure> {
-        let draft = self.draft()?;
-        self.take_back_all_but_the_plan(&draft, "changed while planning")?;
-        let found = plan::read_file(&self.plan).unwrap_or_default();
-        let settlement = match found {
-            None => Settlement::Failed(format!("the agent did not write {}", self.plan)),
-            Some(found) => match self.planned(&draft, found) {
-                Err(why) => Settlement::Failed(format!("the agent left no usable plan: {why}")),
-                Ok(planned) if draft.before() == Some(planned.bytes.as_slice()) => {
-                    Settlement::NothingChanged
-                }
-                Ok(planned) => {
-                    if let Some(kept) = draft.copy_before(self.state())? {
-                        self.view.line(format!("the plan as it was is kept in {kept}"));
-                    }
-                    self.take_plan(&planned)?;
-                    self.tell_of_cost(state);
-                    Settlement::Planned
-                }
-            },
-        };
-        Ok(Event::Settled(settlement))
+/// The plan that the agent wrote, with its ticks ignored and what was done before restored.
+fn planned(context: &Context, before: Option<&[u8]>, left: Vec<u8>) -> Result<Planned, String> {
+    let options = project_plan::options(&context.config);
+    let parse = |bytes: Vec<u8>| Plan::parse(&context.plan, bytes, &options);
+    let before = before.and_then(|before| parse(before.to_vec()).ok());
+    let after = parse(left).map_err(|error| error.to_string())?;
+    let planned = plan::planned(before.as_ref(), &after);
+    if !planned.lost.is_empty() {
+        let stories = planned.lost.join(", ");
+        return Err(format!("it removed {stories}, done before, and they fit nowhere in it"));
     }
+    parse(planned.bytes.clone()).map_err(|error| error.to_string())?;
+    let told = [
+        (&planned.unticked, "ticked", " while planning, with nothing checked; ignored"),
+        (&planned.ticked_again, "reopened", ", done before and no different now; ticked again"),
+        (&planned.grown, "changed", ", done before; open again for what is new in them"),
+        (&planned.put_back, "removed", ", done before; restored"),
+        (&planned.removed, "removed", ", not done before; the plan is without"),
+    ];
+    let tell = |(stories, did, what): (&Vec<String>, &str, &str)| {
+        (!stories.is_empty()).then(|| format!("{did} {}{what}", stories.join(", ")))
+    };
+    let findings: Vec<String> = told.into_iter().filter_map(tell).collect();
+    findings.iter().for_each(|what| context.view.warn(format!("the agent {what}")));
+    if !findings.is_empty() {
+        context.note(Some(NAME), &state::Event::PlanRepaired { findings });
+    }
+    Ok(planned)
+}
 
-    fn take_plan(&mut self, planned: &Planned) -> Result<(), Failure> {
-        if plan::read_file(&self.plan)?.as_ref() != Some(&planned.bytes) {
-            state::replace_users(&self.plan, &planned.bytes)?;
-        }
-        self.draft = None;
-        Draft::forget(self.state())?;
-        Checkpoint::clear(self.state())?;
-        let counts = self.load_plan()?.counts();
-        let open = counted(counts.open, "open story", "open stories");
-        self.view.line(format!("the plan has {open}"));
-        Ok(())
+/// Whatever else the agent did is kept as an attempt and nowhere else.
+fn keep_rest(
+    context: &Context,
+    workspace: &mut Workspace,
+    start: Start<'_>,
+    finish: &Finish,
+) -> Result<(), Failure> {
+    let ours: Vec<std::path::PathBuf> = match finish {
+        Finish::Complete => workspace.below_top(&context.plan).into_iter().map(Into::into).collect(),
+        // A draft that was not taken is worth keeping.
+        _ => Vec::new(),
+    };
+    let staged = workspace.stage_with_state(start, &ours)?;
+    if staged.files.is_empty() {
+        return Ok(());
     }
+    let git = workspace.source().git();
+    let number = saved::next_number(&git, NAME)?;
+    let why = format!("what planning left: {}", finish.word());
+    let account = Account {
+        story: NAME,
+        number,
+        outcome: "failed",
+        why: &why,
+        run: &context.run,
+        ..Account::default()
+    };
+    let parents: Vec<&str> = start.tip.into_iter().collect();
+    let commit = landing::commit_tree(&workspace.git(), &staged.tree, &parents, &account.message())?;
+    landing::verify(&workspace.source().top, &commit, start.tip)?;
+    git.run(&["update-ref", &saved::name_of(NAME, number), &commit])?;
+    context.view.line(format!(
+        "{NAME}: everything else that the agent left is kept; `ralph-loop attempts {NAME}/{number}` \
+         shows it"
+    ));
+    if workspace.is_in_place() {
+        workspace.reset(start)?;
+    }
+    Ok(())
+}
 
-    /// The plan that the agent wrote, with its ticks undone and what was done before put back.
-    fn planned(&self, draft: &Draft, found: Vec<u8>) -> Result<Planned, String> {
-        let options = project_plan::options(&self.config);
-        let parse = |bytes: Vec<u8>| Plan::parse(&self.plan, bytes, &options);
-        let before = draft.before().and_then(|before| parse(before.to_vec()).ok());
-        let after = parse(found).map_err(|error| error.to_string())?;
-        let planned = plan::planned(before.as_ref(), &after);
-        if !planned.lost.is_empty() {
-            let stories = planned.lost.join(", ");
-            return Err(format!("it removed {stories}, done before, and they fit nowhere in it"));
-        }
-        parse(planned.bytes.clone()).map_err(|error| error.to_string())?;
-        let undone = [
-            (&planned.unticked, "ticked", " while planning, with nothing checked; undone"),
-            (&planned.ticked_again, "opened", ", done before and no different now; ticked again"),
-            (&planned.grown, "changed", ", done before; open again for what is new in them"),
-            (&planned.put_back, "removed", ", done before; put back"),
-            (&planned.removed, "removed", ", not done before; the plan is without"),
-        ];
-        let tell = |(stories, did, what): (&Vec<String>, &str, &str)| {
-            (!stories.is_empty()).then(|| format!("{did} {}{what}", stories.join(", ")))
-        };
-        let findings: Vec<String> = undone.into_iter().filter_map(tell).collect();
-        findings.iter().for_each(|what| self.view.warn(format!("the agent {what}")));
-        if !findings.is_empty() {
-            self.note(&state::Event::PlanRepaired { findings });
-        }
-        Ok(planned)
+fn end(context: &Context, finish: &Finish, spent: Spent) -> Result<(), Failure> {
+    let vars = vec![
+        ("ITERATION", "1".to_owned()),
+        ("FINISH_TYPE", finish.word().to_owned()),
+        ("TOTAL_ITERATIONS", "1".to_owned()),
+        ("TOTAL_COMMITS", "0".to_owned()),
+        ("DURATION", context.elapsed().as_secs().to_string()),
+        ("REASON", finish.reason().unwrap_or_default()),
+    ];
+    context.script("finished", vars)?;
+    agent::Descendants::all().end(Duration::from_secs(2), &|| context.interrupts.count() > 1);
+    context.note(None, &finish.told());
+    RunRecord {
+        run: context.run.clone(),
+        started_at: context.started_at.clone(),
+        plan: context.plan.clone(),
+        planning: true,
+        finish: Some(finish.word().to_owned()),
+        ..RunRecord::new()
     }
-
-    /// An agent that tells its cost at its end only may have spent more than it was allowed.
-    fn tell_of_cost(&self, state: &State) {
-        let (spent, most) = (state.counters.spent.cost_usd, self.config.limits.max_cost_usd);
-        if most > 0.0 && spent > most {
-            self.view.warn(format!("planning cost ${spent:.2}, and ${most:.2} were allowed"));
-        }
+    .save(&context.run_dir)?;
+    if let Finish::Error(why) = finish {
+        terminal::complain(&std::io::Error::other(why.clone()));
     }
-
-    /// Takes back all that the agent did; its draft of the plan is kept.
-    pub(super) fn take_back_draft(
-        &mut self,
-        outcome: Outcome,
-        why: &str,
-    ) -> Result<Event, Failure> {
-        let draft = self.draft()?;
-        let headline = why.lines().next().unwrap_or_default();
-        self.view.line(format!("{NAME}: {headline}"));
-        self.take_back_all_but_the_plan(&draft, headline)?;
-        self.put_plan_back(&draft, headline)?;
-        self.outcome = Some(outcome);
-        Ok(Event::RolledBack { changed: false })
+    let most = context.config.limits.max_cost_usd;
+    if most > 0.0 && spent.cost_usd > most {
+        context.view.warn(format!("budget exceeded: spent ${:.2} of ${most:.2}", spent.cost_usd));
     }
-
-    fn put_plan_back(&mut self, draft: &Draft, why: &str) -> Result<(), Failure> {
-        let why = format!("a draft of the plan: {why}");
-        if let Some(kept) = draft.take_back(&self.repo, self.state(), &why)? {
-            self.view.line(format!("{NAME}: the plan is as it was; {kept}"));
-        }
-        Draft::forget(self.state())?;
-        Checkpoint::clear(self.state())?;
-        self.draft = None;
-        Ok(())
-    }
-
-    fn take_back_all_but_the_plan(&self, draft: &Draft, why: &str) -> Result<(), Failure> {
-        // The plan may be a file of the tree that goes back.
-        let written = plan::read_file(draft.plan()).unwrap_or_default();
-        // Commits that change no file of the user's are no less the agent's, and neither is a branch.
-        let (now, began) = (Position::read(&self.repo)?, draft.position());
-        let restored = match now == began {
-            true if self.dirty_files()?.is_empty() => None,
-            true => git::rollback_changes(&self.repo, self.state(), None, why)?,
-            false => Some(git::rollback(&self.repo, self.state(), None, why)?),
-        };
-        let Some(restored) = restored else { return Ok(()) };
-        if now.branch != began.branch {
-            let (left, entered) = (began.branch_name(), now.branch_name());
-            self.view.warn(format!("the agent left {left} for {entered}; {left} is checked out"));
-        }
-        if let Some(written) = written
-            && plan::read_file(draft.plan()).ok().flatten().as_ref() != Some(&written)
-        {
-            state::replace_users(draft.plan(), &written)?;
-        }
-        let saved_as = restored.saved.name.clone();
-        let id = git::saved_id(&saved_as).to_owned();
-        self.view.warn(format!(
-            "the agent changed more than the plan; taken back (`ralph-loop undo {id}`)"
-        ));
-        self.tell_left_alone(&restored.left_alone);
-        let to = draft.head().cloned().unwrap_or_default();
-        self.note(&state::Event::RolledBack { to, saved_as, why: why.to_owned() });
-        Ok(())
-    }
-
-    /// What planning that never got to its end left: the plan is what it was, and so is the tree,
-    /// unless somebody has moved the branch since.
-    pub(super) fn take_back_left_draft(&mut self) -> Result<(), Failure> {
-        let Some(draft) = Draft::load(self.state())? else { return Ok(()) };
-        const WHY: &str = "left by planning that was ended";
-        if !draft.is_moved_since(&self.repo)? {
-            if Checkpoint::load(self.state())?.is_some() {
-                self.take_back_all_but_the_plan(&draft, WHY)?;
-            }
-            return self.put_plan_back(&draft, WHY);
-        }
-        self.view.line("the branch moved since planning was interrupted; kept as it is");
-        let is_missing = draft.plan().symlink_metadata().is_err();
-        if !is_missing && !settle::is_plan_committed(&self.repo, draft.plan())? {
-            return self.put_plan_back(&draft, WHY);
-        }
-        // Whoever moved it chose the plan that is committed there, or a branch that has none.
-        if is_missing && let Some(copy) = draft.copy_before(self.state())? {
-            self.view
-                .warn(format!("{} is not there; as it was, it is kept as {copy}", draft.plan()));
-        }
-        Draft::forget(self.state())?;
-        Ok(Checkpoint::clear(self.state())?)
-    }
-
-    fn draft(&self) -> Result<Draft, Failure> {
-        let none = || std::io::Error::other("nothing is being planned");
-        Ok(self.draft.clone().ok_or_else(none)?)
-    }
-
-    fn planning_prompt(&self) -> Result<String, Failure> {
-        let progress_path = StateDir::progress_beside(&self.plan);
-        let logged = progress::logged(&fs_err::read(&progress_path).unwrap_or_default());
-        let values = Values {
-            plan_path: self.plan.as_str(),
-            progress_path: progress_path.as_str(),
-            progress: &progress::last_entries(&logged, ENTRIES),
-            spec_dir: &self.config.run.specs,
-            ..Values::default()
-        };
-        Ok(Template::parse(prompt::PLANNING).map_err(Failure::usage)?.render(&values))
-    }
+    context.view.line(format!(
+        "finished ({}): planning, {} in all; {}",
+        finish.word(),
+        clock(context.elapsed()),
+        receipt(spent)
+    ));
+    context.view.close();
+    Ok(())
 }

@@ -61,7 +61,7 @@ pub const KEYS: &[Key] = &[
     key("loop.progress", Kind::Text, "PROGRESS_PATH", "progress", "Where progress is written; empty means beside the plan."),
     key("loop.prd", Kind::Integer, "PRD_NUMBER", "prd", "Which `PRD-N` folder to use; 0 means the lowest number with open stories."),
     key("loop.specs", Kind::Text, "RALPH_SPECS", "specs", "The folder that planning reads."),
-    key("loop.allow_dirty", Kind::Switch, "RALPH_ALLOW_DIRTY", "allow-dirty", "Start although there is uncommitted work, keep it aside and restore it."),
+    key("loop.branch", Kind::Text, "RALPH_BRANCH", "branch", "The branch on which the work lands, made if it is missing; `{plan}` stands for the plan's name, and empty means the branch that is checked out."),
     key("loop.fail_if_incomplete", Kind::Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete", "Exit with 7 instead of 0 when stories remain."),
     key("loop.dry_run", Kind::Switch, "RALPH_DRY_RUN", "dry-run", "Show what would be done; write nothing and run no agent."),
     key("loop.json_events", Kind::Switch, "RALPH_JSON", "json", "Print events as lines of JSON instead of the view."),
@@ -106,6 +106,14 @@ pub const KEYS: &[Key] = &[
     key("tests.commands", Kind::List, "RALPH_TESTS", "", "Your own test commands, where they are not recognised by themselves."),
     key("tests.files", Kind::List, "RALPH_TEST_FILES", "", "Globs of test files, where they are not recognised by themselves."),
     key("tests.weakened", Kind::Choice, "RALPH_TESTS_WEAKENED", "", "What happens when fewer tests run or they check less than before a story: `report`, `refuse` or `ignore`."),
+    key("workspace.in_place", Kind::Switch, "RALPH_IN_PLACE", "in-place", "Let the agent work in the project's own tree, which must be clean, instead of in a copy."),
+    key("workspace.folder", Kind::Text, "RALPH_WORKSPACE_FOLDER", "workspace-folder", "Where copies are kept; empty means the cache folder."),
+    key("workspace.setup", Kind::List, "RALPH_SETUP", "setup", "Commands that make a new copy ready, such as `npm ci`; run again when a lock file changed."),
+    key("workspace.setup_timeout", Kind::Seconds, "RALPH_SETUP_TIMEOUT", "setup-timeout", "How long each setup command may take; 0 means no limit."),
+    key("workspace.include_limit_mb", Kind::Integer, "RALPH_INCLUDE_LIMIT_MB", "include-limit-mb", "How many megabytes of ignored files `.worktreeinclude` may bring into a copy."),
+    key("workspace.keep", Kind::Integer, "RALPH_KEEP", "keep", "How many attempts at finished stories, logs and session folders are kept; the oldest go first."),
+    key("commit.message", Kind::Text, "RALPH_COMMIT_MESSAGE", "commit-message", "The first line of a story's commit; `{type}`, `{id}` and `{title}` stand for those of the story."),
+    key("commit.type", Kind::Text, "RALPH_COMMIT_TYPE", "commit-type", "The type of a story's commit, where its title does not begin with one."),
 ];
 
 impl Key {

@@ -30,6 +30,8 @@ pub struct Config {
     pub session: Session,
     pub hooks: Hooks,
     pub tests: Tests,
+    pub workspace: WorkspaceSettings,
+    pub commit: CommitSettings,
 }
 
 /// The table `[loop]`.
@@ -43,7 +45,7 @@ pub struct LoopSettings {
     pub progress: String,
     pub prd: u64,
     pub specs: String,
-    pub allow_dirty: bool,
+    pub branch: String,
     pub fail_if_incomplete: bool,
     pub dry_run: bool,
     pub json_events: bool,
@@ -58,7 +60,7 @@ impl Default for LoopSettings {
             progress: String::new(),
             prd: 0,
             specs: "specs".to_owned(),
-            allow_dirty: false,
+            branch: String::new(),
             fail_if_incomplete: false,
             dry_run: false,
             json_events: false,
@@ -342,6 +344,48 @@ pub enum Weakened {
     Refuse,
     /// Nothing.
     Ignore,
+}
+
+/// The table `[workspace]`: where the agent works.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct WorkspaceSettings {
+    pub in_place: bool,
+    pub folder: String,
+    pub setup: Vec<String>,
+    pub setup_timeout: Seconds,
+    pub include_limit_mb: u64,
+    pub keep: u64,
+}
+
+impl Default for WorkspaceSettings {
+    fn default() -> Self {
+        Self {
+            in_place: false,
+            folder: String::new(),
+            setup: Vec::new(),
+            setup_timeout: Seconds(1800),
+            include_limit_mb: 1024,
+            keep: 100,
+        }
+    }
+}
+
+/// The table `[commit]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct CommitSettings {
+    pub message: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+impl Default for CommitSettings {
+    fn default() -> Self {
+        Self { message: "{type}({id}): {title}".to_owned(), kind: "feat".to_owned() }
+    }
 }
 
 /// A part of the whole. `80` for 80 % would never be reached, and nobody would notice.

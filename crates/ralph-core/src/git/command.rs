@@ -143,7 +143,7 @@ impl GitError {
 #[derive(Debug, Clone)]
 pub struct Git {
     dir: PathBuf,
-    index_file: Option<PathBuf>,
+    vars: Vec<(String, OsString)>,
     hooks: Hooks,
 }
 
@@ -157,13 +157,29 @@ enum Hooks {
 impl Git {
     /// Git in this folder.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), index_file: None, hooks: Hooks::Off }
+        Self { dir: dir.into(), vars: Vec::new(), hooks: Hooks::Off }
     }
 
     /// The same, on another index file than the repository's own.
     #[must_use]
-    pub(super) fn on_index(&self, index_file: PathBuf) -> Self {
-        Self { index_file: Some(index_file), ..self.clone() }
+    pub fn on_index(&self, index_file: PathBuf) -> Self {
+        self.with_var("GIT_INDEX_FILE", index_file)
+    }
+
+    /// The same; new objects go into this folder instead of the repository's own.
+    #[must_use]
+    pub fn with_objects(&self, folder: PathBuf) -> Self {
+        let own = self.dir.join(".git/objects");
+        self.with_var("GIT_OBJECT_DIRECTORY", folder)
+            .with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
+    }
+
+    /// The same with a variable of git's.
+    #[must_use]
+    pub fn with_var(&self, name: &str, value: impl Into<OsString>) -> Self {
+        let mut git = self.clone();
+        git.vars.push((name.to_owned(), value.into()));
+        git
     }
 
     /// The same in another folder.
@@ -289,9 +305,7 @@ impl Git {
         for name in MISLEADING {
             command.env_remove(name);
         }
-        if let Some(index_file) = &self.index_file {
-            command.env("GIT_INDEX_FILE", index_file);
-        }
+        command.envs(self.vars.iter().map(|(name, value)| (name, value)));
         command
             // Not by a change of folder before git is started: a statically linked program would
             // have to make a copy of itself for that.

@@ -26,14 +26,15 @@ pub(crate) struct Watch<'a> {
 
 impl Git {
     /// Commits as the user would, with the user's hooks and the message on standard input.
-    pub(crate) fn commit<S: AsRef<OsStr>>(
+    pub fn commit<S: AsRef<OsStr>>(
         &self,
         args: &[S],
         message: &str,
-        watch: Watch<'_>,
+        limit: Option<Duration>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<(), GitError> {
         let git = self.with_hooks();
-        git.patiently(|| git.commit_once(args, message, watch))
+        git.patiently(|| git.commit_once(args, message, Watch { limit, stop }))
     }
 
     fn commit_once<S: AsRef<OsStr>>(

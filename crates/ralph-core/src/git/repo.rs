@@ -213,7 +213,7 @@ impl Repo {
     }
 
     /// The git folder that all work trees of the repository share.
-    pub(super) fn shared_git_dir(&self) -> PathBuf {
+    pub fn shared_git_dir(&self) -> PathBuf {
         match fs_err::read_to_string(self.git_dir.join("commondir")) {
             Ok(place) => self.git_dir.join(place.trim_end()),
             Err(_) => self.git_dir.clone(),

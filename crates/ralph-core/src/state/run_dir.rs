@@ -54,6 +54,11 @@ impl RunDir {
         self.root.join("lock")
     }
 
+    /// The client's settings that the loop passes to its agent.
+    pub fn passed_settings(&self) -> Utf8PathBuf {
+        self.root.join("passed-settings.json")
+    }
+
     /// Where the stop hook leaves its question and finds the loop's answer.
     pub fn mailbox(&self) -> Utf8PathBuf {
         self.root.join("mailbox")

@@ -1,0 +1,185 @@
+//! `ralph-loop attempts`: lists the attempts that are kept, shows one, or brings one into the tree or
+//! onto a branch.
+
+use clap::{Arg, ArgMatches, Command};
+use ralph_core::env::Env;
+use ralph_core::git::{Git, GitError, Repo};
+
+use crate::exit::{Failure, Success};
+use crate::here;
+use crate::landing::resolve;
+use crate::saved::{self, SavedAttempt};
+use crate::terminal::{say, say_as_it_is};
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// All attempts, or those at one story.
+    List(Option<String>),
+    /// One attempt: why it failed, and its changes.
+    Show(String),
+    /// Its changes in the tree or, if one is named, on a new branch.
+    Take { id: String, branch: Option<String> },
+}
+
+/// Why an attempt was not brought back.
+#[derive(Debug, thiserror::Error)]
+enum NotTaken {
+    #[error(
+        "the changes of {id} do not fit into your tree: {said}; nothing was changed; `ralph-loop \
+         attempts take {id} --branch NAME` puts them on a branch of their own"
+    )]
+    Conflict { id: String, said: String },
+    #[error("there is a branch {branch} already; name another one")]
+    BranchExists { branch: String },
+}
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    let id = || Arg::new("id").value_name("ID").required(true).help("The attempt, such as US-001/2");
+    Command::new("attempts")
+        .about("List the attempts that are kept, show one, or take one into your tree or a branch")
+        .long_about(
+            "Without an argument: lists every attempt that is kept, newest first.\n\
+             With a story's id: its attempts. With an attempt's id (US-001/2): why it failed, and \
+             its changes.",
+        )
+        .args_conflicts_with_subcommands(true)
+        .arg(Arg::new("of").value_name("STORY|ID").help("A story, or one attempt"))
+        .subcommand(
+            Command::new("take")
+                .about("Bring the changes of an attempt into your tree, or onto a branch")
+                .long_about(
+                    "Brings the changes of an attempt into your tree, uncommitted. Nothing of yours \
+                     is overwritten: where the changes do not fit, nothing is changed.\n\
+                     With --branch: makes a branch of the attempt, and leaves your tree alone.",
+                )
+                .arg(id())
+                .arg(
+                    Arg::new("branch")
+                        .long("branch")
+                        .value_name("NAME")
+                        .help("Make this branch of it instead"),
+                ),
+        )
+}
+
+impl Request {
+    /// From the command line.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        let text = |matches: &ArgMatches, name| matches.get_one::<String>(name).cloned();
+        match matches.subcommand() {
+            Some((_, take)) => Self::Take {
+                id: text(take, "id").unwrap_or_default(),
+                branch: text(take, "branch"),
+            },
+            None => match text(matches, "of") {
+                Some(id) if id.contains('/') => Self::Show(id),
+                story => Self::List(story),
+            },
+        }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+    let project = here::project(env)?;
+    let repo = Repo::open(project.root())?;
+    match request {
+        Request::List(story) => list(repo.git(), story.as_deref()),
+        Request::Show(id) => show(repo.git(), id),
+        Request::Take { id, branch: Some(branch) } => take_branch(repo.git(), id, branch),
+        Request::Take { id, branch: None } => take(repo.git(), id),
+    }?;
+    Ok(Success::Done)
+}
+
+fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
+    let all = saved::all(git, story)?;
+    if all.is_empty() {
+        say(match story {
+            Some(story) => format!("No attempt at {story} is kept."),
+            None => "No attempt is kept.".to_owned(),
+        });
+        return Ok(());
+    }
+    let width = all.iter().map(|attempt| attempt.id.len()).max().unwrap_or(0);
+    for attempt in &all {
+        let outcome = attempt.outcome.as_deref().unwrap_or("landed");
+        let cost = attempt.cost_usd.map(|cost| format!("  ${cost:.2}")).unwrap_or_default();
+        let (id, at) = (&attempt.id, local(&attempt.at));
+        say(format!("{id:width$}  {at}  {outcome:<11}{cost}  {}", attempt.why));
+    }
+    let failed = all.iter().find(|attempt| attempt.outcome.is_some());
+    if let Some(SavedAttempt { id, story, .. }) = failed {
+        say(format!(
+            "\nShow one:      ralph-loop attempts {id}\n\
+             Take it:       ralph-loop attempts take {id}\n\
+             Try it again:  ralph-loop retry {story} --from {id}"
+        ));
+    }
+    Ok(())
+}
+
+/// A time as people here read it.
+fn local(at: &str) -> String {
+    let time = at.parse::<jiff::Timestamp>().map(|time| time.to_zoned(jiff::tz::TimeZone::system()));
+    time.map_or_else(|_| at.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+fn show(git: &Git, id: &str) -> Result<(), Failure> {
+    let attempt = saved::find(git, id)?;
+    let outcome = attempt.outcome.as_deref().unwrap_or("landed");
+    say(format!("{}  {outcome}  {}", attempt.id, local(&attempt.at)));
+    say(format!("{}\n{}", attempt.why, attempt.details));
+    say_as_it_is(&changes(git, &attempt)?);
+    Ok(())
+}
+
+/// The changes of an attempt, as a patch.
+fn changes(git: &Git, attempt: &SavedAttempt) -> Result<String, GitError> {
+    let base = match &attempt.base {
+        Some(base) => base.clone(),
+        None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])?,
+    };
+    let args = ["diff", "--no-ext-diff", "--no-color", "--stat", "--patch", &base, &attempt.commit];
+    Ok(String::from_utf8_lossy(&git.run(&args)?).into_owned())
+}
+
+fn take_branch(git: &Git, id: &str, branch: &str) -> Result<(), Failure> {
+    let attempt = saved::find(git, id)?;
+    let name = format!("refs/heads/{branch}");
+    if resolve(git, &name)?.is_some() {
+        return Err(NotTaken::BranchExists { branch: branch.to_owned() }.into());
+    }
+    git.run(&["branch", "--no-track", "--", branch, &attempt.commit])?;
+    say(format!("{branch} is {}; look at it with `git switch {branch}`", attempt.id));
+    Ok(())
+}
+
+/// As a patch that git applies wholly or not at all.
+fn take(git: &Git, id: &str) -> Result<(), Failure> {
+    let attempt = saved::find(git, id)?;
+    let base = match &attempt.base {
+        Some(base) => base.clone(),
+        None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])?,
+    };
+    let diff = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", &base, &attempt.commit];
+    let patch = git.run(&diff)?;
+    if patch.is_empty() {
+        say(format!("{} changed nothing.", attempt.id));
+        return Ok(());
+    }
+    let id = attempt.id.clone();
+    match git.feed(&["apply", "--whitespace=nowarn"], &patch) {
+        Ok(_) => {
+            say(format!("The changes of {id} are in your tree, uncommitted; see `git status`."));
+            Ok(())
+        }
+        Err(GitError::Failed { stderr, .. }) => {
+            let said = stderr.lines().next().unwrap_or_default().to_owned();
+            Err(NotTaken::Conflict { id, said }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}

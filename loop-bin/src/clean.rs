@@ -1,0 +1,81 @@
+//! `ralph-loop clean`: removes the copies of the project and what is beyond the bounds of what is
+//! kept, and says what that frees.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use ralph_core::env::Env;
+use ralph_core::git::Repo;
+use ralph_core::state;
+
+use crate::exit::{Failure, Success};
+use crate::run::start::{run_dir, take_lock};
+use crate::terminal::{counted, say};
+use crate::workspace::cache;
+use crate::workspace::Source;
+use crate::{here, housekeeping};
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Request {
+    dry_run: bool,
+}
+
+/// The subcommand.
+pub(crate) fn command() -> Command {
+    Command::new("clean")
+        .about("Remove the copy that the agent works in, and say what that frees")
+        .long_about(
+            "Removes the copy that the agent works in; the next run makes it anew. Old logs, session \
+             folders and attempts at finished stories beyond [workspace] keep go as well. Attempts \
+             at stories that are not done are never removed.",
+        )
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Say what would be removed, and remove nothing"),
+        )
+}
+
+impl Request {
+    /// From the command line.
+    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+        Self { dry_run: matches.get_flag("dry-run") }
+    }
+}
+
+/// Does it.
+pub(crate) fn run(env: &Env, request: Request) -> Result<Success, Failure> {
+    let project = here::project(env)?;
+    let config = here::config(&project, env, &[])?;
+    let repo = Repo::open(project.root())?;
+    let run_dir = run_dir(&repo)?;
+    let _lock = take_lock(&run_dir, "ralph-loop clean")?;
+    let source = Source::of(&project, &repo)?;
+    let folder = cache::folder(env, &config, &source.top)?;
+    let surplus = housekeeping::surplus(repo.git(), project.own_state(), config.workspace.keep)?;
+    let verb = if request.dry_run { "would remove" } else { "removed" };
+    if folder.exists() {
+        let size = cache::spoken(cache::size_of(&folder));
+        if !request.dry_run {
+            cache::remove(&folder)?;
+            for name in ["index-1", "setup-1"] {
+                state::remove_if_there(run_dir.root().join(name))?;
+            }
+        }
+        say(format!("{verb} the copy {folder}: {size}"));
+    } else {
+        say("There is no copy.");
+    }
+    let (attempts, files) = (surplus.attempts.len(), surplus.files.len());
+    if attempts + files > 0 {
+        if !request.dry_run {
+            housekeeping::remove(repo.git(), &surplus)?;
+        }
+        say(format!(
+            "{verb} {} at finished stories and {}",
+            counted(attempts, "attempt", "attempts"),
+            counted(files, "old log or session folder", "old logs and session folders")
+        ));
+    }
+    Ok(Success::Done)
+}

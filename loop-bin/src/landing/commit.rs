@@ -1,0 +1,96 @@
+//! The commit of a story, made in the workspace with the user's identity, git hooks and signature.
+
+use std::time::Duration;
+
+use camino::Utf8Path;
+use ralph_core::git::{Git, GitError};
+
+use crate::exit::Failure;
+
+/// Stands in where git does not know the user; a commit would otherwise be refused.
+const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub(crate) commit: String,
+    pub(crate) tree: String,
+    /// Whether git did not know the user.
+    pub(crate) is_by_nobody: bool,
+}
+
+/// Why no commit was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// A git hook of the user's refused, with these words.
+    ByHook(String),
+    /// Git can write no commit here, whatever the agent does.
+    Impossible(String),
+    Stopped,
+}
+
+/// Commits what is in the index; the inner error is a commit that was refused.
+pub(crate) fn commit(
+    git: &Git,
+    message: &str,
+    limit: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<Made, Refusal>, Failure> {
+    let knows_author = git.run(&["var", "GIT_AUTHOR_IDENT"]).is_ok();
+    let who: &[&str] = if knows_author { &[] } else { &NOBODY };
+    let args = [who, &["commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "--file=-"]];
+    if let Err(error) = git.commit(&args.concat(), message, limit, stop) {
+        return match error {
+            GitError::Failed { stderr, .. } if is_impossible(&stderr) => {
+                Ok(Err(Refusal::Impossible(stderr)))
+            }
+            GitError::Failed { stderr, .. } => Ok(Err(Refusal::ByHook(stderr))),
+            GitError::Stopped { .. } => Ok(Err(Refusal::Stopped)),
+            GitError::Deadline { seconds, .. } => Ok(Err(Refusal::ByHook(format!(
+                "it did not end within {seconds} seconds and was ended; does a git hook \
+                 (pre-commit, commit-msg) hang?"
+            )))),
+            other => Err(other.into()),
+        };
+    }
+    let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
+    let (commit, tree) = made.split_once('\n').unwrap_or((&made, ""));
+    Ok(Ok(Made { commit: commit.to_owned(), tree: tree.to_owned(), is_by_nobody: !knows_author }))
+}
+
+/// Whether git said that it cannot write a commit at all: a signature that cannot be made, a disk
+/// that is full. What the user's hooks refuse reads otherwise, and is for the agent to fix.
+fn is_impossible(said: &str) -> bool {
+    said.lines().any(|line| {
+        let line = line.trim();
+        line == "fatal: failed to write commit object"
+            || line.starts_with("error: gpg failed to sign")
+            || line.starts_with("fatal: ") && line.contains("user.signingkey")
+    })
+}
+
+/// Makes a commit of a tree without hooks, for what is only kept.
+pub(crate) fn commit_tree(
+    git: &Git,
+    tree: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<String, GitError> {
+    let mut args = vec!["-c", "commit.gpgsign=false", "commit-tree", tree];
+    for parent in parents {
+        args.extend(["-p", parent]);
+    }
+    let knows_author = git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok();
+    let who: &[&str] = if knows_author { &[] } else { &NOBODY };
+    let output = git.feed(&[who, &args].concat(), message.as_bytes())?;
+    Ok(String::from_utf8_lossy(&output).trim().to_owned())
+}
+
+/// Whether every object of a commit can be read back, but for those of `base`; before anything is
+/// removed because it is saved.
+pub(crate) fn verify(top: &Utf8Path, commit: &str, base: Option<&str>) -> Result<(), GitError> {
+    let git = Git::at(top.as_std_path());
+    let mut args = vec!["rev-list", "--quiet", "--objects", "--verify-objects", commit];
+    args.extend(base.iter().flat_map(|base| ["--not", base]));
+    git.run(&args).map(drop)
+}

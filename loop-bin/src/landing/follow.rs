@@ -1,0 +1,439 @@
+//! The project's checkout follows its branch, as `git merge --ff-only` would let it.
+//!
+//! First it is made sure that no file which is to change holds anything of the user's; then the
+//! branch is moved by compare-and-swap, and only then the files and the index. All of it happens
+//! under git's own lock on the index, and a note says what is going on: bringing the files along can
+//! be done again after a crash, as often as it takes.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ralph_core::fault;
+use ralph_core::git::{Git, GitError};
+use ralph_core::listing::named_files;
+use ralph_core::state;
+use serde::{Deserialize, Serialize};
+
+use super::loop_files::{Change, LoopFile};
+use super::target::{checked_out, resolve};
+use crate::exit::Failure;
+use crate::workspace::Source;
+
+/// How long another process may hold the index before the work waits instead.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PULSE: Duration = Duration::from_millis(10);
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Followed {
+    Yes,
+    /// The branch is not where it was.
+    Moved,
+    /// Files of the user's would be overwritten, or the index is locked.
+    InTheWay(String),
+    /// Git or a hook refused to move the branch.
+    Refused(String),
+}
+
+/// What is going on, for whoever comes after a crash.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Note {
+    branch: String,
+    old: Option<String>,
+    new: String,
+    /// The loop's own files, which are brought along by themselves.
+    spared: Vec<PathBuf>,
+}
+
+/// A path that two commits do not agree about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Changed {
+    path: PathBuf,
+    /// Mode and id in the new commit; zeros if it is removed.
+    mode: String,
+    id: String,
+    is_added: bool,
+}
+
+/// The mode of what is not there.
+const ABSENT: &str = "000000";
+
+/// Moves a branch that is checked out in the project, and its files.
+pub(super) fn follow(
+    source: &Source,
+    branch: &str,
+    old: Option<&str>,
+    new: &str,
+    files: &[LoopFile],
+) -> Result<Followed, Failure> {
+    let place = Checkout::of(source)?;
+    let lock = match place.lock()? {
+        Some(lock) => lock,
+        None => {
+            let why = format!("{} is held by another process", place.lock_path().display());
+            return Ok(Followed::InTheWay(why));
+        }
+    };
+    let git = source.git();
+    if checked_out(&git).as_deref() != Some(branch) || resolve(&git, branch)?.as_deref() != old {
+        return Ok(Followed::Moved);
+    }
+    let spared = files.iter().map(|file| file.path.clone()).collect();
+    let note = Note { branch: branch.to_owned(), old: old.map(str::to_owned), new: new.to_owned(), spared };
+    let changed = place.changed(&note)?;
+    let in_the_way = place.in_the_way(&note, &changed)?;
+    if !in_the_way.is_empty() {
+        let why = format!("it would overwrite uncommitted work in {}", named_files(&in_the_way));
+        return Ok(Followed::InTheWay(why));
+    }
+    place.save(&note)?;
+    fault::point("follow.noted");
+    let swap =
+        ["update-ref", "-m", "ralph: land a story", branch, new, old.unwrap_or_default()];
+    if let Err(error) = git.run(&swap) {
+        place.forget()?;
+        return match error {
+            GitError::Failed { stderr, .. } if resolve(&git, branch)?.as_deref() == old => {
+                Ok(Followed::Refused(stderr))
+            }
+            GitError::Failed { .. } => Ok(Followed::Moved),
+            other => Err(other.into()),
+        };
+    }
+    fault::point("follow.moved");
+    place.bring_files(&note, &changed)?;
+    place.bring_loop_files(files)?;
+    fault::point("follow.files");
+    place.bring_index(lock, &note, &changed, files)?;
+    place.forget()?;
+    Ok(Followed::Yes)
+}
+
+/// Whether a crash left the project's files behind their branch.
+pub(crate) fn is_interrupted(source: &Source) -> bool {
+    Checkout::of(source).is_ok_and(|place| place.note_path().is_file())
+}
+
+/// Finishes what a crash interrupted.
+pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
+    let place = Checkout::of(source)?;
+    let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
+    let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
+    // Ours: it was taken before the note was written.
+    state::remove_if_there(place.lock_path())?;
+    let git = source.git();
+    let is_moved = resolve(&git, &note.branch)?.as_deref() == Some(note.new.as_str());
+    if is_moved && checked_out(&git).as_deref() == Some(note.branch.as_str()) {
+        let changed = place.changed(&note)?;
+        let in_the_way = place.in_the_way(&note, &changed)?;
+        let free: Vec<Changed> =
+            changed.into_iter().filter(|one| !in_the_way.contains(&one.path)).collect();
+        if let Some(lock) = place.lock()? {
+            let files = place.loop_files(&note);
+            place.bring_files(&note, &free)?;
+            place.bring_loop_files(&files)?;
+            place.bring_index(lock, &note, &free, &files)?;
+        }
+    }
+    Ok(place.forget()?)
+}
+
+/// The project's checkout.
+struct Checkout {
+    git: Git,
+    top: PathBuf,
+    git_dir: PathBuf,
+}
+
+impl Checkout {
+    fn of(source: &Source) -> Result<Self, Failure> {
+        let git = source.git();
+        let git_dir = PathBuf::from(git.line(&["rev-parse", "--absolute-git-dir"])?);
+        Ok(Self { git, top: source.top.clone().into_std_path_buf(), git_dir })
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.git_dir.join("index.lock")
+    }
+
+    fn note_path(&self) -> PathBuf {
+        self.git_dir.join("ralph/following.json")
+    }
+
+    fn scratch(&self, name: &str) -> PathBuf {
+        self.git_dir.join("ralph").join(name)
+    }
+
+    fn save(&self, note: &Note) -> io::Result<()> {
+        let path = camino::Utf8PathBuf::from_path_buf(self.note_path())
+            .map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))?;
+        state::replace(&path, &serde_json::to_vec(note)?)
+    }
+
+    fn forget(&self) -> io::Result<()> {
+        state::remove_if_there(self.note_path())
+    }
+
+    /// Takes git's own lock on the index; none if another process keeps it.
+    fn lock(&self) -> io::Result<Option<IndexLock>> {
+        let begun = Instant::now();
+        loop {
+            let opened =
+                fs_err::OpenOptions::new().write(true).create_new(true).open(self.lock_path());
+            match opened {
+                Ok(file) => {
+                    let file = file.into_parts().0;
+                    return Ok(Some(IndexLock { path: self.lock_path(), file: Some(file) }));
+                }
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Err(_) if begun.elapsed() >= PATIENCE => return Ok(None),
+                Err(_) => std::thread::sleep(PULSE),
+            }
+        }
+    }
+
+    /// The paths that differ between the two commits, but for the loop's own.
+    fn changed(&self, note: &Note) -> Result<Vec<Changed>, Failure> {
+        let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev"];
+        let output = self.git.run(&[&args[..], &[&self.base(note)?, &note.new]].concat())?;
+        let mut changed = parse(&output);
+        changed.retain(|one| !note.spared.contains(&one.path));
+        Ok(changed)
+    }
+
+    /// What the new commit is compared with.
+    fn base(&self, note: &Note) -> Result<String, GitError> {
+        match &note.old {
+            Some(old) => Ok(old.clone()),
+            None => self.git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"]),
+        }
+    }
+
+    /// Paths that are to change and hold something of the user's: staged, changed or untracked. What
+    /// is already as it is to be is in nobody's way.
+    fn in_the_way(&self, note: &Note, changed: &[Changed]) -> Result<Vec<PathBuf>, Failure> {
+        let copy = self.scratch("index-look");
+        let git = self.git_on(&copy)?;
+        // Which entries are stale is the question; that some are is no failure.
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        let mut users = names(&git.run(&["diff-files", "-z", "--name-only"])?);
+        let base = self.base(note)?;
+        users.extend(names(&git.run(&["diff-index", "--cached", "-z", "--name-only", &base])?));
+        let tracked = names(&git.run(&["ls-files", "-z"])?);
+        state::remove_if_there(&copy)?;
+        let arrived = self.arrived(changed)?;
+        let is_in_the_way = |one: &&Changed| {
+            !arrived.contains(&one.path)
+                && (users.contains(&one.path)
+                    || one.is_added && !tracked.contains(&one.path) && self.is_taken(&one.path, changed))
+        };
+        Ok(changed.iter().filter(is_in_the_way).map(|one| one.path.clone()).collect())
+    }
+
+    /// Whether something that git does not know is where a new file is to be.
+    fn is_taken(&self, path: &Path, changed: &[Changed]) -> bool {
+        if self.top.join(path).symlink_metadata().is_ok() {
+            return true;
+        }
+        let is_removed =
+            |folder: &Path| changed.iter().any(|one| one.path == folder && one.is_removed());
+        let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        folders.any(|folder| {
+            let metadata = self.top.join(folder).symlink_metadata();
+            metadata.is_ok_and(|metadata| !metadata.is_dir()) && !is_removed(folder)
+        })
+    }
+
+    /// Those of the paths whose files are what the new commit says.
+    fn arrived(&self, changed: &[Changed]) -> Result<BTreeSet<PathBuf>, Failure> {
+        let index = self.scratch("index-new");
+        state::remove_if_there(&index)?;
+        let git = self.git.on_index(index.clone());
+        let wanted = changed.iter().filter(|one| !one.is_removed());
+        let wanted: Vec<u8> = wanted.flat_map(Changed::entry).collect();
+        if !wanted.is_empty() {
+            git.feed(&["update-index", "-z", "--index-info"], &wanted)?;
+        }
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        let differ = names(&git.run(&["diff-files", "-z", "--name-only"])?);
+        state::remove_if_there(&index)?;
+        let is_there = |one: &&Changed| {
+            let is_gone = || self.top.join(&one.path).symlink_metadata().is_err();
+            if one.is_removed() { is_gone() } else { !differ.contains(&one.path) }
+        };
+        Ok(changed.iter().filter(is_there).map(|one| one.path.clone()).collect())
+    }
+
+    /// Git on a copy of the user's index.
+    fn git_on(&self, copy: &Path) -> io::Result<Git> {
+        let index = self.git_dir.join("index");
+        state::remove_if_there(copy)?;
+        if index.exists() {
+            fs_err::copy(index, copy)?;
+        }
+        Ok(self.git.on_index(copy.to_owned()))
+    }
+
+    fn bring_files(&self, note: &Note, changed: &[Changed]) -> Result<(), Failure> {
+        for gone in changed.iter().filter(|one| one.is_removed()) {
+            state::remove_if_there(self.top.join(&gone.path))?;
+            self.remove_empty_folders(&gone.path);
+        }
+        let index = self.scratch("index-new");
+        state::remove_if_there(&index)?;
+        let git = self.git.on_index(index.clone());
+        git.run(&["read-tree", &note.new])?;
+        let wanted = changed.iter().filter(|one| !one.is_removed());
+        let wanted: Vec<u8> =
+            wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect();
+        if !wanted.is_empty() {
+            git.feed(&["checkout-index", "-f", "-q", "-z", "--stdin"], &wanted)?;
+        }
+        Ok(state::remove_if_there(&index)?)
+    }
+
+    fn remove_empty_folders(&self, path: &Path) {
+        for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+            if fs_err::remove_dir(self.top.join(folder)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The loop's files as the two commits have them. A text that is the user's own gets its change
+    /// from whoever finishes the landing.
+    fn loop_files(&self, note: &Note) -> Vec<LoopFile> {
+        let text = |commit: &str, path: &Path| {
+            self.git.run(&["cat-file", "blob", &format!("{commit}:{}", path.to_string_lossy())]).ok()
+        };
+        let file = |path: &PathBuf| {
+            let before = note.old.as_deref().and_then(|old| text(old, path));
+            let after = text(&note.new, path)?;
+            Some(LoopFile { path: path.clone(), before, after, change: Change::AsOnDisk })
+        };
+        note.spared.iter().filter_map(file).collect()
+    }
+
+    /// The user's own text of plan and progress gets the same change.
+    fn bring_loop_files(&self, files: &[LoopFile]) -> io::Result<()> {
+        for file in files {
+            let path = self.top.join(&file.path);
+            let Ok(path) = camino::Utf8PathBuf::from_path_buf(path) else { continue };
+            let text = match fs_err::read(&path) {
+                Ok(text) => text,
+                // One that the user removed stays away; a new one is made.
+                Err(_) if file.before.is_some() => continue,
+                Err(_) => Vec::new(),
+            };
+            let new = file.in_users_text(&text);
+            if new != text {
+                state::replace_users(&path, &new)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bring_index(
+        &self,
+        lock: IndexLock,
+        note: &Note,
+        changed: &[Changed],
+        files: &[LoopFile],
+    ) -> Result<(), Failure> {
+        let copy = self.scratch("index-next");
+        let git = self.git_on(&copy)?;
+        let mut entries: Vec<u8> = changed.iter().flat_map(Changed::entry).collect();
+        for file in files {
+            entries.extend(self.loop_entry(&git, note, file)?);
+        }
+        if !entries.is_empty() {
+            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        }
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        lock.commit(&fs_err::read(&copy)?, &self.git_dir.join("index"))?;
+        Ok(state::remove_if_there(&copy)?)
+    }
+
+    /// What is staged of a file of the loop's: that of the commit, or the user's own with the change.
+    fn loop_entry(&self, git: &Git, note: &Note, file: &LoopFile) -> Result<Vec<u8>, Failure> {
+        let name = file.path.to_string_lossy();
+        let staged = git.run(&["cat-file", "blob", &format!(":{name}")]).ok();
+        let is_users = staged.is_some() && staged != file.before;
+        let text = match (is_users, &staged) {
+            (true, Some(staged)) => file.change.apply(staged),
+            _ if file.before.is_some() && staged.is_none() && note.old.is_some() => {
+                return Ok(Vec::new());
+            }
+            _ => file.after.clone(),
+        };
+        let id = git.feed(&["hash-object", "-w", "--stdin"], &text)?;
+        let id = String::from_utf8_lossy(&id).trim().to_owned();
+        Ok([format!("100644 {id}\t").as_bytes(), file.path.as_os_str().as_bytes(), b"\0"].concat())
+    }
+}
+
+/// Git's lock on the index; dropped, it is free again.
+struct IndexLock {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl IndexLock {
+    /// Makes this the index, and frees it.
+    fn commit(mut self, content: &[u8], index: &Path) -> io::Result<()> {
+        if let Some(mut file) = self.file.take() {
+            let written = file.write_all(content).and_then(|()| file.sync_all());
+            if let Err(error) = written {
+                state::remove_if_there(&self.path)?;
+                return Err(error);
+            }
+            fs_err::rename(&self.path, index)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = state::remove_if_there(&self.path);
+        }
+    }
+}
+
+impl Changed {
+    fn is_removed(&self) -> bool {
+        self.mode == ABSENT
+    }
+
+    /// The line for `update-index`.
+    fn entry(&self) -> Vec<u8> {
+        let mode = if self.is_removed() { "0" } else { &self.mode };
+        [format!("{mode} {}\t", self.id).as_bytes(), self.path.as_os_str().as_bytes(), b"\0"].concat()
+    }
+}
+
+fn names(listed: &[u8]) -> BTreeSet<PathBuf> {
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+}
+
+/// `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`, again and again.
+fn parse(output: &[u8]) -> Vec<Changed> {
+    let mut parts = output.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+        let head = String::from_utf8_lossy(head);
+        let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [old_mode, mode, _, id, ..] = words.as_slice() else { continue };
+        let path = PathBuf::from(OsStr::from_bytes(path));
+        let (mode, id) = ((*mode).to_owned(), (*id).to_owned());
+        found.push(Changed { path, mode, id, is_added: *old_mode == ABSENT });
+    }
+    found
+}

@@ -1,0 +1,161 @@
+//! The message of a story's commit: a first line that conventional-commit linters accept, what the
+//! agent says that it did, and trailers for machines. Pure.
+
+/// The longest line that the usual linters accept.
+const LONGEST_SUBJECT: usize = 100;
+const LONGEST_LINE: usize = 100;
+
+/// More of the agent's own words nobody reads in a log.
+const LONGEST_BODY: usize = 4_000;
+
+/// Types that a story's title may begin with, as in `fix: the parser`.
+const TYPES: [&str; 11] = [
+    "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test",
+];
+
+/// What a message tells of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Story<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    /// What the agent says that it did.
+    pub(crate) summary: Option<&'a str>,
+    /// The checks that passed; none if nothing was checked.
+    pub(crate) checks: &'a [String],
+    pub(crate) attempt: u64,
+    pub(crate) cost_usd: Option<f64>,
+}
+
+/// The whole message.
+pub(crate) fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
+    let mut text = subject(template, kind, story.id, story.title);
+    if let Some(summary) = story.summary.map(str::trim).filter(|summary| !summary.is_empty()) {
+        text.push_str("\n\n");
+        text.push_str(&body(summary));
+    }
+    text.push_str("\n\n");
+    text.push_str(&format!("Ralph-Story: {}\n", one_line(story.id)));
+    let checks: Vec<String> = story.checks.iter().map(|check| one_line(check)).collect();
+    let checks = if checks.is_empty() { "unchecked".to_owned() } else { checks.join(", ") };
+    text.push_str(&format!("Ralph-Checks: {checks}\n"));
+    text.push_str(&format!("Ralph-Attempt: {}\n", story.attempt));
+    if let Some(cost) = story.cost_usd {
+        text.push_str(&format!("Ralph-Cost: ${cost:.4}\n"));
+    }
+    text
+}
+
+/// The first line. A title that begins with a type of its own keeps it; the linters want a scope
+/// and no full stop.
+pub(crate) fn subject(template: &str, kind: &str, id: &str, title: &str) -> String {
+    let title = one_line(title);
+    let (kind, title) = own_type(&title).unwrap_or((kind.to_owned(), title.clone()));
+    let title = title.trim_end_matches('.').to_owned();
+    let line = template
+        .replace("{type}", &kind)
+        .replace("{id}", &one_line(id))
+        .replace("{title}", &uncapitalised(&title));
+    let line = one_line(&line);
+    if line.chars().count() <= LONGEST_SUBJECT {
+        return line;
+    }
+    let cut: String = line.chars().take(LONGEST_SUBJECT - 1).collect();
+    let at = cut.rfind(' ').filter(|at| *at > LONGEST_SUBJECT / 2).unwrap_or(cut.len());
+    format!("{}…", cut.get(..at).unwrap_or(&cut).trim_end())
+}
+
+fn own_type(title: &str) -> Option<(String, String)> {
+    let (kind, rest) = title.split_once(':')?;
+    let kind = kind.trim().to_ascii_lowercase();
+    TYPES.contains(&kind.as_str()).then(|| (kind, rest.trim().to_owned()))
+}
+
+/// Conventional linters refuse a subject in sentence case; a name or an abbreviation stays.
+fn uncapitalised(title: &str) -> String {
+    let mut chars = title.chars();
+    let (Some(first), second) = (chars.next(), title.chars().nth(1)) else {
+        return title.to_owned();
+    };
+    let is_word = second.is_none_or(|second| second.is_lowercase() || second.is_whitespace());
+    let first_word = title.split_whitespace().next().unwrap_or_default();
+    let is_name = first_word.chars().skip(1).any(char::is_uppercase);
+    if !first.is_uppercase() || !is_word || is_name {
+        return title.to_owned();
+    }
+    first.to_lowercase().chain(chars).collect()
+}
+
+fn one_line(text: &str) -> String {
+    let clean = text.replace(|c: char| c.is_control(), " ");
+    clean.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The agent's words, wrapped. A line that begins like a trailer or a comment would be read as one.
+fn body(summary: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let short: String = summary.chars().take(LONGEST_BODY).collect();
+    for line in short.lines() {
+        let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
+        let mut current = String::new();
+        for word in line.split_whitespace() {
+            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > LONGEST_LINE
+            {
+                lines.push(std::mem::take(&mut current));
+            }
+            if !current.is_empty() {
+                current.push(' ');
+            }
+            current.extend(word.chars().take(LONGEST_LINE));
+        }
+        lines.push(current);
+    }
+    let guarded = lines.into_iter().map(|line| {
+        let is_special = line.starts_with('#') || line.starts_with("Ralph-");
+        if is_special { format!(" {line}") } else { line }
+    });
+    guarded.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEMPLATE: &str = "{type}({id}): {title}";
+
+    #[test]
+    fn the_first_line_is_what_linters_accept() {
+        for (title, expected) in [
+            ("Greet the world", "feat(US-001): greet the world"),
+            ("README for users.", "feat(US-001): README for users"),
+            ("GraphQL endpoint", "feat(US-001): GraphQL endpoint"),
+            ("fix: the parser", "fix(US-001): the parser"),
+            ("Two\nlines\u{0}", "feat(US-001): two lines"),
+        ] {
+            assert_eq!(subject(TEMPLATE, "feat", "US-001", title), expected);
+        }
+        let long = subject(TEMPLATE, "feat", "US-001", &"word ".repeat(60));
+        assert!(long.chars().count() <= LONGEST_SUBJECT && long.ends_with("word…"), "{long}");
+        assert_eq!(subject("[{id}] {title}", "feat", "A-1", "Do it"), "[A-1] do it");
+    }
+
+    #[test]
+    fn the_body_is_the_agents_and_the_trailers_are_ours() {
+        let checks = ["cargo test".to_owned()];
+        let story = Story {
+            id: "US-001",
+            title: "Greet",
+            summary: Some("Did it.\nRalph-Checks: all\n# not a heading"),
+            checks: &checks,
+            attempt: 2,
+            cost_usd: Some(0.25),
+        };
+        assert_eq!(
+            message(TEMPLATE, "feat", &story),
+            "feat(US-001): greet\n\nDid it.\n Ralph-Checks: all\n # not a heading\n\n\
+             Ralph-Story: US-001\nRalph-Checks: cargo test\nRalph-Attempt: 2\nRalph-Cost: $0.2500\n"
+        );
+        let bare = Story { id: "A-1", title: "x", attempt: 1, ..Story::default() };
+        let text = message(TEMPLATE, "feat", &bare);
+        assert!(text.contains("\nRalph-Checks: unchecked\n"), "{text}");
+    }
+}

@@ -1,0 +1,22 @@
+//! How checked work gets onto its branch: one commit a story, by compare-and-swap, and the project's
+//! checkout follows if that overwrites nothing.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `target.rs` | which branch it is, and where work waits that cannot follow |
+//! | `message.rs` | what the commit says |
+//! | `commit.rs` | the commit itself, with the user's git hooks |
+//! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
+//! | `follow.rs` | the files of the project's checkout, brought along |
+
+mod commit;
+mod follow;
+mod loop_files;
+mod message;
+mod target;
+
+pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};
+pub(crate) use follow::{finish_interrupted, is_interrupted};
+pub(crate) use loop_files::{Change, LoopFile, Mark};
+pub(crate) use message::{Story, message, subject};
+pub(crate) use target::{Advance, Target, is_ancestor, resolve};

@@ -1,0 +1,272 @@
+//! The branch on which the work lands.
+//!
+//! Where the project's checkout cannot follow, because that would overwrite uncommitted work, the
+//! work waits on a branch of ours, and the run goes on from there.
+
+use camino::Utf8Path;
+use ralph_core::git::{Git, GitError};
+
+use super::follow::{self, Followed};
+use super::loop_files::LoopFile;
+use crate::exit::Failure;
+use crate::workspace::Source;
+
+/// Where work waits that the project's checkout cannot follow to.
+const WAITING: &str = "ralph/";
+
+/// Git's word for a ref that is not to be there.
+const NOTHING: &str = "";
+
+/// Why a branch cannot be the target.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TargetError {
+    #[error(
+        "no branch is checked out (HEAD is detached), so there is none to land on; check one out, \
+         or name one with --branch"
+    )]
+    Detached,
+    #[error("`{name}` cannot be the name of a branch; give another one with --branch")]
+    BadName { name: String },
+    #[error(
+        "{branch} is checked out in {path} as well, where its files would not follow; remove that \
+         work tree, or name another branch with --branch"
+    )]
+    Elsewhere { branch: String, path: String },
+    #[error("{branch} cannot be made: {source}")]
+    NotMade { branch: String, source: GitError },
+}
+
+/// What became of an attempt to move the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Advance {
+    /// The work is on the target; the project's files followed, if it is checked out there.
+    Landed,
+    /// Another process moved the target first.
+    Moved,
+    /// The work waits on a branch of ours, because these words of git's were in the way.
+    Waits(String),
+    /// The branch is not there any more; the work is on a branch of ours.
+    Gone,
+    /// Git or a hook refused to move the branch; the work is on a branch of ours.
+    Refused(String),
+}
+
+/// The branch on which the work lands.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    source: Source,
+    branch: String,
+    is_waiting: bool,
+}
+
+impl Target {
+    /// The branch of this name, or the one that is checked out. A missing one is made by
+    /// [`Target::make`].
+    pub(crate) fn find(source: &Source, name: &str) -> Result<Self, Failure> {
+        let branch = match name {
+            "" => checked_out(&source.git())
+                .and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()))
+                .ok_or_else(|| Failure::usage(TargetError::Detached))?,
+            name => name.to_owned(),
+        };
+        if source.git().run(&["check-ref-format", "--branch", &branch]).is_err() {
+            return Err(Failure::usage(TargetError::BadName { name: branch }));
+        }
+        let mut target = Self { source: source.clone(), branch, is_waiting: false };
+        if let Some(path) = target.other_work_tree()? {
+            let branch = target.branch.clone();
+            return Err(TargetError::Elsewhere { branch, path }.into());
+        }
+        target.is_waiting = target.has_waiting_work()?;
+        Ok(target)
+    }
+
+    /// Makes the branch at what is checked out, if it is missing.
+    pub(crate) fn make(&self) -> Result<(), Failure> {
+        let git = self.source.git();
+        if resolve(&git, &self.name())?.is_some() {
+            return Ok(());
+        }
+        let Some(head) = resolve(&git, "HEAD")? else { return Ok(()) };
+        let made = git.run(&["update-ref", "-m", "ralph: begin", &self.name(), &head, NOTHING]);
+        let branch = self.branch.clone();
+        Ok(made.map(drop).map_err(|source| TargetError::NotMade { branch, source })?)
+    }
+
+    /// The branch's name as people write it.
+    pub(crate) fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// Where the work is now: the branch, or the one on which it waits.
+    pub(crate) fn current_branch(&self) -> String {
+        if self.is_waiting { format!("{WAITING}{}", self.branch) } else { self.branch.clone() }
+    }
+
+    fn name(&self) -> String {
+        format!("refs/heads/{}", self.current_branch())
+    }
+
+    fn waiting_name(&self) -> String {
+        format!("refs/heads/{WAITING}{}", self.branch)
+    }
+
+    /// Whether work waits that the project's checkout did not follow to.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// How the user takes the work that waits.
+    pub(crate) fn how_to_take(&self) -> String {
+        let waiting = format!("{WAITING}{}", self.branch);
+        format!("commit or stash your changes, then `git switch {} && git merge {waiting}`", self.branch)
+    }
+
+    /// The commit at its end; none in a repository without commits.
+    pub(crate) fn tip(&self) -> Result<Option<String>, Failure> {
+        let tip = resolve(&self.source.git(), &self.name())?;
+        if tip.is_none() && !self.is_waiting {
+            // A branch that is about to be made begins where the project is.
+            return Ok(resolve(&self.source.git(), "HEAD")?);
+        }
+        Ok(tip)
+    }
+
+    /// Whether the branch itself is there.
+    pub(crate) fn exists(&self) -> Result<bool, Failure> {
+        Ok(resolve(&self.source.git(), &self.name())?.is_some())
+    }
+
+    /// Whether the project's files are those of the target, so that they follow it.
+    pub(crate) fn is_followed(&self) -> bool {
+        checked_out(&self.source.git()).as_deref() == Some(self.name().as_str())
+    }
+
+    /// Work from before that waits and is not on the branch yet.
+    fn has_waiting_work(&self) -> Result<bool, Failure> {
+        let git = self.source.git();
+        let Some(waiting) = resolve(&git, &self.waiting_name())? else { return Ok(false) };
+        let Some(tip) = resolve(&git, &self.name())? else { return Ok(true) };
+        Ok(!is_ancestor(&git, &waiting, &tip)?)
+    }
+
+    /// Moves the target from `old` to `new`, if it is still there.
+    pub(crate) fn advance(
+        &mut self,
+        old: Option<&str>,
+        new: &str,
+        files: &[LoopFile],
+    ) -> Result<Advance, Failure> {
+        if self.is_waiting && self.can_return(new)? {
+            // The branch may be free again, and then all that waits lands at once.
+            let git = self.source.git();
+            let branch = format!("refs/heads/{}", self.branch);
+            let tip = resolve(&git, &branch)?;
+            let moved = match checked_out(&git).as_deref() == Some(branch.as_str()) {
+                true => follow::follow(&self.source, &branch, tip.as_deref(), new, files)?,
+                false => swap(&git, &branch, tip.as_deref(), new)?,
+            };
+            if moved == Followed::Yes {
+                self.is_waiting = false;
+                git.run(&["update-ref", "-d", &self.waiting_name()])?;
+                return Ok(Advance::Landed);
+            }
+        }
+        let name = self.name();
+        let moved = match self.is_followed() {
+            true => follow::follow(&self.source, &name, old, new, files)?,
+            false => swap(&self.source.git(), &name, old, new)?,
+        };
+        match moved {
+            Followed::Yes => Ok(Advance::Landed),
+            Followed::Moved if old.is_some() && !self.exists()? => {
+                self.wait(new)?;
+                Ok(Advance::Gone)
+            }
+            Followed::Moved => Ok(Advance::Moved),
+            Followed::InTheWay(why) => {
+                self.wait(new)?;
+                Ok(Advance::Waits(why))
+            }
+            Followed::Refused(why) => {
+                self.wait(new)?;
+                Ok(Advance::Refused(why))
+            }
+        }
+    }
+
+    /// Whether the branch could simply be moved on to a commit on top of what waits.
+    fn can_return(&self, new: &str) -> Result<bool, Failure> {
+        let git = self.source.git();
+        match resolve(&git, &format!("refs/heads/{}", self.branch))? {
+            Some(tip) => Ok(is_ancestor(&git, &tip, new)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Puts the work on a branch of ours, from which the run goes on.
+    fn wait(&mut self, new: &str) -> Result<(), Failure> {
+        let message = "ralph: work that waits";
+        self.source.git().run(&["update-ref", "-m", message, &self.waiting_name(), new])?;
+        self.is_waiting = true;
+        Ok(())
+    }
+
+    /// Another work tree in which the branch is checked out.
+    fn other_work_tree(&self) -> Result<Option<String>, Failure> {
+        let listed = self.source.git().run(&["worktree", "list", "--porcelain", "-z"])?;
+        let listed = String::from_utf8_lossy(&listed);
+        let wanted = format!("branch refs/heads/{}", self.branch);
+        let mut path = "";
+        for line in listed.split('\0') {
+            if let Some(found) = line.strip_prefix("worktree ") {
+                path = found;
+            }
+            if line == wanted && !is_same_folder(Utf8Path::new(path), &self.source.top) {
+                return Ok(Some(path.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn is_same_folder(one: &Utf8Path, other: &Utf8Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|o| o == one))
+}
+
+/// Moves a branch that is checked out nowhere.
+fn swap(git: &Git, name: &str, old: Option<&str>, new: &str) -> Result<Followed, Failure> {
+    let args = ["update-ref", "-m", "ralph: land a story", name, new, old.unwrap_or(NOTHING)];
+    match git.run(&args) {
+        Ok(_) => Ok(Followed::Yes),
+        Err(GitError::Failed { stderr, .. }) => Ok(match resolve(git, name)?.as_deref() == old {
+            true => Followed::Refused(stderr),
+            false => Followed::Moved,
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The full name of the branch that is checked out; none if HEAD is detached.
+pub(super) fn checked_out(git: &Git) -> Option<String> {
+    git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
+}
+
+/// The commit that a name stands for, if there is one.
+pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError> {
+    let commit = format!("{name}^{{commit}}");
+    match git.line(&["rev-parse", "--quiet", "--verify", &commit]) {
+        Ok(id) => Ok(Some(id)),
+        Err(GitError::Failed { code: Some(1 | 128), .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether one commit is part of the history of another.
+pub(crate) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
+    match git.run(&["merge-base", "--is-ancestor", old, new]) {
+        Ok(_) => Ok(true),
+        Err(error) if error.exit_code() == Some(1) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,267 @@
+//! Plan, progress and lessons: where their text is, and how it changes.
+//!
+//! One rule: **a file that git tracks changes by commits, any other one on disk.** So the user's
+//! checkout never shows a change of ours, and a person may switch branches or stash at any time.
+
+use std::io;
+use std::path::PathBuf;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::git::GitError;
+use ralph_core::plan::progress::{self, Entry};
+use ralph_core::plan::{self, AgentsPlan, Options, Plan, agents_plan};
+use ralph_core::secrets::mask;
+use ralph_core::state::{self, Cap, RunDir, StateDir};
+
+use crate::exit::Failure;
+use crate::landing::{Change, LoopFile, Mark, Target};
+use crate::workspace::Source;
+
+/// How a new progress file begins.
+const TITLE: &str = "# Progress Log\n";
+
+/// Plan, progress and lessons of a run.
+#[derive(Debug)]
+pub(crate) struct Books {
+    pub(crate) plan: Utf8PathBuf,
+    pub(crate) progress: Utf8PathBuf,
+    guardrails: Utf8PathBuf,
+    pub(crate) options: Options,
+    source: Source,
+    /// Entries that the next commit takes along.
+    pending: Utf8PathBuf,
+}
+
+impl Books {
+    /// Those of a plan.
+    pub(crate) fn of(
+        plan: &Utf8Path,
+        progress: Utf8PathBuf,
+        state: &StateDir,
+        options: Options,
+        source: &Source,
+        run_dir: &RunDir,
+    ) -> Self {
+        Self {
+            plan: plan.to_owned(),
+            progress,
+            guardrails: state.guardrails(),
+            options,
+            source: source.clone(),
+            pending: run_dir.root().join("progress-pending"),
+        }
+    }
+
+    /// A file named from the top of the repository; none if it is outside.
+    fn below_top(&self, path: &Utf8Path) -> Option<PathBuf> {
+        let folder = path.parent()?;
+        let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
+        let real = folder.join(path.file_name()?);
+        Some(real.strip_prefix(&self.source.top).ok()?.to_owned().into())
+    }
+
+    /// The files that only the loop writes, from the top.
+    pub(crate) fn ours(&self) -> Vec<PathBuf> {
+        let beside = StateDir::loop_progress_beside(&self.plan);
+        let paths = [&self.plan, &self.progress, &self.guardrails, &beside];
+        paths.into_iter().filter_map(|path| self.below_top(path)).collect()
+    }
+
+    /// The text of a file in a commit.
+    fn committed(&self, tip: Option<&str>, path: &Utf8Path) -> Option<Vec<u8>> {
+        let object = format!("{}:{}", tip?, self.below_top(path)?.to_string_lossy());
+        self.source.git().run(&["cat-file", "blob", &object]).ok()
+    }
+
+    /// Whether git has the plan.
+    pub(crate) fn is_tracked(&self, tip: Option<&str>) -> bool {
+        self.committed(tip, &self.plan).is_some()
+    }
+
+    /// The plan that counts: the user's own file where the project is on the target, else that of the
+    /// target, with the stories that the user has added since.
+    pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
+        let on_disk = plan::read_file(&self.plan)?;
+        if target.is_followed() && on_disk.is_some() {
+            return Ok(plan::load(&self.plan, &self.options)?);
+        }
+        let tip = target.tip()?;
+        let Some(committed) = self.committed(tip.as_deref(), &self.plan) else {
+            return Ok(plan::load(&self.plan, &self.options)?);
+        };
+        let committed = Plan::parse(&self.plan, committed, &self.options)?;
+        let Some(on_disk) = on_disk else { return Ok(committed) };
+        let added = agents_plan(&committed, Some(&on_disk), "");
+        Ok(Plan::parse(&self.plan, committed.with_added(&added), &self.options)?)
+    }
+
+    /// What the progress says, entries that wait for a commit included.
+    pub(crate) fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
+        let mut text = fs_err::read(&self.progress)
+            .ok()
+            .or_else(|| self.committed(tip, &self.progress))
+            .unwrap_or_default();
+        let pending = fs_err::read(&self.pending).unwrap_or_default();
+        if !pending.is_empty() {
+            text = Change::Append { title: TITLE, text: pending }.apply(&text);
+        }
+        text
+    }
+
+    /// Appends an entry to the progress, without the keys in its texts: the file may be committed.
+    pub(crate) fn log(&self, tip: Option<&str>, entry: &Entry) -> Result<(), Failure> {
+        let entry = Entry {
+            reason: entry.reason.as_deref().map(mask),
+            summary: entry.summary.as_deref().map(mask),
+            verify: entry.verify.iter().map(|(check, passed)| (mask(check), *passed)).collect(),
+            ..entry.clone()
+        };
+        let never = Cap { above: u64::MAX, keep_lines: 0 };
+        if self.is_progress_tracked(tip)? {
+            // Always as a section behind others; a new file gets its title when it is made.
+            return Ok(state::append_capped(&self.pending, &entry.appended_to(b"\n"), never)?);
+        }
+        let existing = match fs_err::read(&self.progress) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            other => other?,
+        };
+        Ok(state::append_capped(&self.progress, &entry.appended_to(&existing), never)?)
+    }
+
+    /// Whether the progress goes by commits: if git has it, or has the plan and does not ignore it.
+    fn is_progress_tracked(&self, tip: Option<&str>) -> Result<bool, Failure> {
+        if self.committed(tip, &self.progress).is_some() {
+            return Ok(true);
+        }
+        Ok(self.is_tracked(tip) && !self.is_ignored(&self.progress)?)
+    }
+
+    fn is_ignored(&self, path: &Utf8Path) -> Result<bool, Failure> {
+        match self.source.git().run(&["check-ignore", "--quiet", "--", path.as_str()]) {
+            Ok(_) => Ok(true),
+            Err(GitError::Failed { code: Some(1 | 128), .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a commit on `tip` changes in these files.
+    pub(crate) fn files_for(
+        &self,
+        tip: Option<&str>,
+        marks: Vec<Mark>,
+        added: Option<AgentsPlan>,
+    ) -> Result<Vec<LoopFile>, Failure> {
+        let mut files = Vec::new();
+        if let (true, Some(path)) = (self.is_tracked(tip), self.below_top(&self.plan)) {
+            let change = self.plan_change(marks, added);
+            files.extend(LoopFile::new(path, self.committed(tip, &self.plan), change));
+        }
+        let pending = fs_err::read(&self.pending).unwrap_or_default();
+        if let (false, Some(path)) = (pending.is_empty(), self.below_top(&self.progress)) {
+            let change = Change::Append { title: TITLE, text: pending };
+            files.extend(LoopFile::new(path, self.committed(tip, &self.progress), change));
+        }
+        Ok(files)
+    }
+
+    /// The lessons, where git is to have them: as they are on disk.
+    pub(crate) fn lessons_for(&self, tip: Option<&str>) -> Result<Option<LoopFile>, Failure> {
+        let before = self.committed(tip, &self.guardrails);
+        let (Ok(text), Some(path)) = (fs_err::read(&self.guardrails), self.below_top(&self.guardrails))
+        else {
+            return Ok(None);
+        };
+        let grows = before.as_ref().is_none_or(|before| text.starts_with(before));
+        let is_wanted = before.is_some() || self.is_tracked(tip) && !self.is_ignored(&self.guardrails)?;
+        if !grows || !is_wanted || before.as_ref() == Some(&text) {
+            return Ok(None);
+        }
+        Ok(Some(LoopFile { path, before, after: text, change: Change::AsOnDisk }))
+    }
+
+    fn plan_change(&self, marks: Vec<Mark>, added: Option<AgentsPlan>) -> Change {
+        let (path, options) = (self.plan.clone(), self.options.clone());
+        Change::Plan { path, options, marks, added }
+    }
+
+    /// The entries are committed.
+    pub(crate) fn clear_pending(&self) -> io::Result<()> {
+        state::remove_if_there(&self.pending)
+    }
+
+    /// Makes a change in the user's own file, where git does not have the plan.
+    pub(crate) fn mark_on_disk(
+        &self,
+        tip: Option<&str>,
+        marks: Vec<Mark>,
+        added: Option<AgentsPlan>,
+    ) -> Result<(), Failure> {
+        if self.is_tracked(tip) {
+            return Ok(());
+        }
+        self.mark_users_text(marks, added)
+    }
+
+    /// Makes the change of a commit in the user's own texts.
+    pub(crate) fn bring_users_texts(&self, files: &[LoopFile]) -> io::Result<()> {
+        for file in files {
+            let path = self.source.top.join(file.path.to_string_lossy().as_ref());
+            let Ok(text) = fs_err::read(&path).or_else(|error| match &file.before {
+                None => Ok(Vec::new()),
+                Some(_) => Err(error),
+            }) else {
+                continue;
+            };
+            let new = file.in_users_text(&text);
+            if new != text {
+                state::replace_users(&path, &new)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the progress tells of a story's commit already.
+    pub(crate) fn has_entry(&self, tip: Option<&str>, story: &str, commit: &str) -> bool {
+        let text = self.progress_text(tip);
+        progress::logged(&text).last().is_some_and(|last| {
+            last.story == story
+                && last.status == Some(progress::Status::Success)
+                && last.text.contains(commit)
+        })
+    }
+
+    /// The same, whether git has it or not: for a landing that a crash interrupted.
+    pub(crate) fn mark_users_text(
+        &self,
+        marks: Vec<Mark>,
+        added: Option<AgentsPlan>,
+    ) -> Result<(), Failure> {
+        let Some(text) = plan::read_file(&self.plan)? else { return Ok(()) };
+        let new = self.plan_change(marks, added).apply(&text);
+        if new != text {
+            state::replace_users(&self.plan, &new)?;
+        }
+        Ok(())
+    }
+
+    /// What the agent wrote into its file of the progress: its new lines go to the end.
+    pub(crate) fn take_progress(
+        &self,
+        tip: Option<&str>,
+        given: &[u8],
+        left: &[u8],
+    ) -> Result<(), Failure> {
+        let known: std::collections::HashSet<&[u8]> = given.split(|byte| *byte == b'\n').collect();
+        let lines = left.split(|byte| *byte == b'\n');
+        let new = lines.filter(|line| !line.trim_ascii().is_empty() && !known.contains(line));
+        let new: Vec<u8> = new.flat_map(|line| [line, b"\n"].concat()).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let new = [b"\n".as_slice(), &new].concat();
+        let never = Cap { above: u64::MAX, keep_lines: 0 };
+        let path =
+            if self.is_progress_tracked(tip)? { &self.pending } else { &self.progress };
+        Ok(state::append_capped(path, &new, never)?)
+    }
+}

@@ -1,0 +1,77 @@
+//! What never changes in a run: the project, its settings, and where things are shown and written
+//! down.
+
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use ralph_core::config::{Config, Flag};
+use ralph_core::git::Repo;
+use ralph_core::project::Project;
+use ralph_core::state::{Event, Journal, Marks, RunDir, StateDir};
+
+use crate::agent::ClientOptions;
+use crate::signals::Interrupts;
+use crate::terminal::{self, View};
+
+/// What the loop calls itself in the journal.
+pub(crate) const OURS: &str = "ralph-loop";
+
+/// What never changes in a run.
+pub(crate) struct Context {
+    pub(crate) flags: Vec<Flag>,
+    pub(crate) project: Project,
+    pub(crate) repo: Repo,
+    pub(crate) config: Config,
+    pub(crate) plan: Utf8PathBuf,
+    pub(crate) view: View,
+    /// Where programs are looked for.
+    pub(crate) path: String,
+    /// What the agent gets besides its own command line.
+    pub(crate) options: ClientOptions,
+    pub(crate) interrupts: Interrupts,
+    /// The run's name.
+    pub(crate) run: String,
+    pub(crate) run_dir: RunDir,
+    pub(crate) started_at: String,
+    /// How long the run took before a crash, and since when it goes on.
+    pub(crate) earlier: Duration,
+    pub(crate) begun: Instant,
+}
+
+impl Context {
+    /// The project's state.
+    pub(crate) fn state(&self) -> &StateDir {
+        self.project.own_state()
+    }
+
+    /// The journal, marked with the run and a story.
+    pub(crate) fn journal(&self, story: Option<&str>) -> Journal {
+        let story = story.map(str::to_owned);
+        let marks = Marks { run: Some(self.run.clone()), story, session: None };
+        let journal = Journal::new(self.state(), OURS).marked(marks);
+        if self.config.run.json_events { journal.echoed(terminal::echo) } else { journal }
+    }
+
+    /// Writes an event down. A journal that cannot be written does not end the run.
+    pub(crate) fn note(&self, story: Option<&str>, event: &Event) {
+        if let Err(error) = self.journal(story).append(event) {
+            self.view.warn(error.to_string());
+        }
+    }
+
+    /// How long the run has taken, crashes included.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.earlier + self.begun.elapsed()
+    }
+
+    /// How long it is until the run's time is used up; none without such a limit.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let limit = self.config.limits.max_duration.limit();
+        limit.map(|limit| limit.saturating_sub(self.elapsed()))
+    }
+
+    /// Whether we are asked to end.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupts.signal().is_some()
+    }
+}

@@ -1,0 +1,182 @@
+//! The beginning of an attempt: the workspace at the target's tip, what the agent needs in it, and
+//! all of it written down.
+
+use ralph_core::attempt;
+use ralph_core::config::RollbackOn;
+use ralph_core::fault;
+use ralph_core::git::{Checkpoint, Repo};
+use ralph_core::state;
+use ralph_core::under_way::{Attempt, Beginning};
+
+use super::work::Report;
+use crate::exit::Failure;
+use crate::run::Run;
+use crate::run::decide::{Event, Outcome, State};
+use crate::saved::{self, SavedAttempt};
+use crate::terminal::clock;
+use crate::workspace::in_place::ProtectedFiles;
+use crate::workspace::{Overlay, SetupRan, Start};
+
+impl Run {
+    pub(in crate::run) fn begin(&mut self, state: &State, story: &str) -> Result<Event, Failure> {
+        let plan = self.books.load(&self.target)?;
+        let found = plan.story(story).cloned().ok_or_else(|| {
+            std::io::Error::other(format!("{} lost the story {story} just now", plan.path()))
+        })?;
+        let iteration = state.counters.iteration;
+        self.context.view.line(format!("iteration {iteration}: {story} {}", found.title));
+        let tip = self.target.tip()?;
+        let branch = self.target.current_branch();
+        let start = Start { tip: tip.as_deref(), branch: &branch };
+        self.prepare_workspace(start)?;
+        self.give_books(tip.as_deref(), plan.bytes())?;
+        let kept = self.to_resume(story)?;
+        if let Some(kept) = &kept {
+            self.resume(kept, start)?;
+        }
+        let git = self.workspace.source().git();
+        let attempt = Attempt::begin(Beginning {
+            run: self.context.run.clone(),
+            story: story.to_owned(),
+            title: found.title.clone(),
+            iteration,
+            number: saved::next_number(&git, story)?,
+            plan: self.books.plan.clone(),
+            progress: self.books.progress.clone(),
+            work: self.workspace.root().to_owned(),
+            target: branch.clone(),
+            base: tip.clone(),
+        });
+        self.report = Report::default();
+        self.agents = None;
+        if self.workspace.is_in_place() {
+            let (root, state) = (self.context.project.root(), self.context.state());
+            self.protected = ProtectedFiles::remember(root, state, &self.books.plan);
+        }
+        self.hint = kept.filter(|kept| kept.outcome.as_deref() == Some(crate::run::RETRY));
+        self.take_checkpoint(story)?;
+        state::remove_if_there(self.context.state().claim())?;
+        attempt.save(&self.context.run_dir)?;
+        fault::point("attempt.begun");
+        let under_way = format!("{story}\n");
+        state::replace_unsynced(&self.context.state().current_story(), under_way.as_bytes())?;
+        self.attempt = Some(attempt);
+        self.update_loop_progress(&plan, iteration, "IN_PROGRESS")?;
+        let number = u32::try_from(iteration).unwrap_or(u32::MAX);
+        self.journal_note(&state::Event::IterationStarted { iteration: number });
+        Ok(Event::Begun)
+    }
+
+    /// The workspace at a commit, with what a fresh clone lacks and its setup done.
+    pub(in crate::run) fn prepare_workspace(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        let config = &self.context.config;
+        let is_new = !self.workspace.exists();
+        let begun = std::time::Instant::now();
+        self.workspace.reset(start)?;
+        self.workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
+        if is_new {
+            let (top, took) = (self.workspace.top(), clock(begun.elapsed()));
+            self.context.view.line(format!("the agent works in a copy: {top} (made in {took})"));
+        }
+        let setup = &config.workspace.setup;
+        if self.workspace.needs_setup(setup) {
+            self.context.view.line(format!("setting up the copy: {}", setup.join(", ")));
+            self.context.view.waiting("setting up the copy");
+        }
+        let limit = config.workspace.setup_timeout.limit();
+        let stop = || self.context.is_interrupted();
+        let begun = std::time::Instant::now();
+        if self.workspace.set_up(setup, limit, &self.context.run, &stop)? == SetupRan::Yes {
+            self.context.view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
+        }
+        Ok(())
+    }
+
+    /// Plan and progress as the agent finds them; remembered, so that what it does to them is known.
+    fn give_books(&mut self, tip: Option<&str>, plan: &[u8]) -> Result<(), Failure> {
+        let progress = self.books.progress_text(tip);
+        let run_dir = &self.context.run_dir;
+        state::replace_unsynced(&run_dir.plan_given(), plan)?;
+        state::replace_unsynced(&run_dir.progress_given(), &progress)?;
+        self.workspace.give(&self.books.plan, plan)?;
+        if !progress.is_empty() {
+            self.workspace.give(&self.books.progress, &progress)?;
+        }
+        let beside = state::StateDir::loop_progress_beside(&self.books.plan);
+        if let Ok(text) = fs_err::read(&beside) {
+            self.workspace.give(&beside, &text)?;
+        }
+        Ok(())
+    }
+
+    /// The attempt whose work this one goes on with, if its last one ended halfway.
+    fn to_resume(&self, story: &str) -> Result<Option<SavedAttempt>, Failure> {
+        let all = saved::all(&self.workspace.source().git(), Some(story))?;
+        let Some(newest) = all.into_iter().next() else { return Ok(None) };
+        let Some(outcome) = newest.outcome.clone() else { return Ok(None) };
+        let always = self.context.config.rollback.on == RollbackOn::Never;
+        let is_wanted = always || Outcome::is_resumed(&outcome);
+        Ok(if is_wanted { Some(newest) } else { None })
+    }
+
+    fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<(), Failure> {
+        let (story, id) = (&kept.story, &kept.id);
+        match self.workspace.overlay(&kept.commit, start)? {
+            Overlay::Done => {
+                self.context.view.line(format!("{story}: going on with the work of {id}"));
+            }
+            Overlay::Conflict(_) => self.context.view.warn(format!(
+                "{story}: the work of {id} does not fit on what landed since, so the attempt begins \
+                 anew; `ralph-loop attempts {id}` shows it"
+            )),
+        }
+        Ok(())
+    }
+
+    /// What hooks roll back to while the agent works.
+    fn take_checkpoint(&self, story: &str) -> Result<(), Failure> {
+        let repo = Repo::open(self.workspace.root())?;
+        let message = format!("before {story}");
+        let (state, run) = (self.context.state(), self.context.run.as_str());
+        Checkpoint::create_for(&repo, state, &message, Some(run))?;
+        Ok(())
+    }
+
+    /// Nothing is under way any more.
+    pub(in crate::run) fn end_attempt(&mut self) -> Result<(), Failure> {
+        let state = self.context.state();
+        Checkpoint::clear(state)?;
+        state::remove_if_there(state.current_story())?;
+        state::remove_if_there(state.claim())?;
+        Attempt::clear(&self.context.run_dir)?;
+        fault::point("attempt.forgotten");
+        self.attempt = None;
+        Ok(())
+    }
+
+    /// What failed, for the next attempt and for people.
+    pub(in crate::run) fn learn(&self, story: &str, why: &str) -> Result<(), Failure> {
+        attempt::record_failure(self.context.state(), why)?;
+        attempt::add_lesson(self.context.state(), &lesson(story, why))?;
+        Ok(())
+    }
+}
+
+/// Where an attempt stands, for the workspace.
+pub(in crate::run) fn start_of<'a>(attempt: &'a Attempt) -> Start<'a> {
+    Start { tip: attempt.base.as_deref(), branch: &attempt.target }
+}
+
+/// What a lesson holds of one failure at most.
+const LONGEST_LESSON: usize = 160;
+
+/// What went wrong and the last thing that was said about it, in one line.
+fn lesson(story: &str, why: &str) -> String {
+    let mut lines = why.lines().filter(|line| !line.trim().is_empty());
+    let (what, said) = (lines.next().unwrap_or_default(), lines.next_back().unwrap_or_default());
+    let short = |text: &str| text.trim().chars().take(LONGEST_LESSON).collect::<String>();
+    if said.is_empty() {
+        return format!("{story}: {}", short(what));
+    }
+    format!("{story}: {}; it said: {}", short(what), short(said))
+}

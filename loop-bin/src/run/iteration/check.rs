@@ -1,0 +1,204 @@
+//! The user's checks on the work of an attempt, and what they change themselves.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use ralph_core::attempt::TestFiles;
+use ralph_core::checks::{Check, CheckContext, CheckEnd, one_line, run_checks};
+use ralph_core::config::Weakened;
+use ralph_core::git::Repo;
+use ralph_core::guard::{Edit, out_of_scope};
+use ralph_core::listing::{first_few, named_files};
+use ralph_core::state::{self, Id};
+use ralph_core::surroundings::scope_of;
+use ralph_core::under_way::Attempt;
+use ralph_core::weakening::weakened_since;
+
+use crate::exit::Failure;
+use crate::run::Run;
+use crate::run::decide::Landing;
+use crate::workspace::Staged;
+
+/// How often checks that change files are run again on what they left.
+const MOST_ROUNDS: usize = 3;
+
+/// The rule, as users know and switch it.
+const SCOPE: &str = "scope";
+
+/// Work that has passed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Passed {
+    pub(super) staged: Staged,
+    pub(super) checks: Vec<Check>,
+    pub(super) weakened: Option<String>,
+}
+
+impl Run {
+    /// Checks what is staged; the inner error is work that did not pass.
+    pub(super) fn check_work(
+        &mut self,
+        attempt: &Attempt,
+        staged: Staged,
+    ) -> Result<Result<Passed, Landing>, Failure> {
+        if let Some(why) = self.refusal(attempt, &staged)? {
+            return Ok(Err(Landing::Failed(why)));
+        }
+        let (checks, staged) = match self.passed_checks(attempt, staged)? {
+            Ok(passed) => passed,
+            Err(landing) => return Ok(Err(landing)),
+        };
+        let weakened = self.weakened(attempt, &staged.files)?;
+        if let (Some(what), Weakened::Refuse) = (&weakened, self.context.config.tests.weakened) {
+            return Ok(Err(Landing::Failed(format!("the tests were weakened: {what}"))));
+        }
+        Ok(Ok(Passed { staged, checks, weakened }))
+    }
+
+    /// Why this work can be no commit, whatever the checks say.
+    fn refusal(&self, attempt: &Attempt, staged: &Staged) -> Result<Option<String>, Failure> {
+        if !staged.embedded.is_empty() {
+            return Ok(Some(format!(
+                "the agent made a repository of its own inside the project, and a commit would hold \
+                 nothing of it: {}; remove its .git folder, or declare a submodule",
+                named_files(&staged.embedded)
+            )));
+        }
+        if !staged.dirty_submodules.is_empty() {
+            return Ok(Some(format!(
+                "there is uncommitted work in submodules, which no commit here can hold: {}; commit \
+                 it there first",
+                named_files(&staged.dirty_submodules)
+            )));
+        }
+        self.out_of_scope(attempt, &staged.files)
+    }
+
+    /// Runs the checks until one fails, or all pass and leave the files as they are.
+    fn passed_checks(
+        &mut self,
+        attempt: &Attempt,
+        mut staged: Staged,
+    ) -> Result<Result<(Vec<Check>, Staged), Landing>, Failure> {
+        for round in 1..=MOST_ROUNDS {
+            let checks = self.run_checks(attempt)?;
+            match checks.last() {
+                Some(Check { end: CheckEnd::Stopped, .. }) => {
+                    let signal = self.context.interrupts.signal();
+                    let stopped = Landing::Failed("the checks were stopped".to_owned());
+                    return Ok(Err(signal.map_or(stopped, Landing::Signalled)));
+                }
+                Some(check) if !check.passed() => return Ok(Err(failed(check))),
+                None => return Ok(Ok((checks, staged))),
+                Some(_) => {}
+            }
+            let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
+            let changed = self.changed_between(&staged.tree, &now.tree)?;
+            if changed.is_empty() || round == MOST_ROUNDS {
+                if !changed.is_empty() {
+                    self.context.view.warn(format!(
+                        "{}: the checks change files each time they run: {}; the commit holds them \
+                         as they were checked",
+                        attempt.story,
+                        named_files(&changed)
+                    ));
+                }
+                // Files that the checks made are not the story's.
+                self.workspace.git().run(&["read-tree", "-m", &staged.tree])?;
+                return Ok(Ok((checks, staged)));
+            }
+            self.context.view.line(format!(
+                "{}: the checks changed {}; checking again",
+                attempt.story,
+                named_files(&changed)
+            ));
+            staged = now;
+        }
+        Ok(Err(Landing::Failed("the checks never came to an end".to_owned())))
+    }
+
+    pub(super) fn run_checks(&self, attempt: &Attempt) -> Result<Vec<Check>, Failure> {
+        let verify = &self.context.config.verify;
+        if verify.commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<String> = verify.commands.iter().map(|check| one_line(check)).collect();
+        let story = &attempt.story;
+        self.context.view.line(format!("{story}: checking with {}", names.join(", ")));
+        self.context.view.waiting(&format!("{story}  checking"));
+        let context = CheckContext { dir: self.workspace.root(), run: &self.context.run };
+        let stop = || self.context.is_interrupted();
+        let limit = match (verify.timeout.limit(), self.context.time_left()) {
+            (Some(limit), Some(left)) => Some(limit.min(left.max(super::land::LEAST_TIME))),
+            (limit, left) => limit.or(left),
+        };
+        Ok(run_checks(context, &verify.commands, limit, &stop)?)
+    }
+
+    /// Files of the first tree that are different in the second; new ones do not count.
+    fn changed_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
+        if one == other {
+            return Ok(Vec::new());
+        }
+        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=a"];
+        let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
+        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+    }
+
+    /// In what respect the attempt weakened the tests, if the user wants to know.
+    fn weakened(&self, attempt: &Attempt, files: &[PathBuf]) -> Result<Option<String>, Failure> {
+        let tests = &self.context.config.tests;
+        match (&attempt.base, tests.weakened) {
+            (None, _) | (_, Weakened::Ignore) => Ok(None),
+            (Some(base), _) => {
+                let repo = Repo::open(self.workspace.root())?;
+                Ok(weakened_since(&repo, base, files, &TestFiles::new(&tests.files))?)
+            }
+        }
+    }
+
+    /// Files outside of the story's scope. The guard forbids the edits one by one; here they are found
+    /// whichever way they were made, by an agent without hooks for instance.
+    fn out_of_scope(
+        &self,
+        attempt: &Attempt,
+        files: &[PathBuf],
+    ) -> Result<Option<String>, Failure> {
+        let config = &self.context.config;
+        let scope = scope_of(Id::parse(&attempt.story).ok().as_ref(), config);
+        if scope.is_empty() || !config.guard.in_force(SCOPE, true) {
+            return Ok(None);
+        }
+        let top = self.workspace.top();
+        // No glob of the user's can mean a name that is no text.
+        let path = |file: &PathBuf| top.join(file.to_string_lossy().into_owned());
+        let edit = Edit { root: self.workspace.root().to_owned(), scope, ..Edit::default() };
+        let outside = out_of_scope(files.iter().map(path).collect(), &edit);
+        if outside.is_empty() {
+            return Ok(None);
+        }
+        let short = outside.iter().map(|path| path.strip_prefix(&edit.root).unwrap_or(path));
+        let target = first_few(short, 10);
+        let (rule, tool) = (SCOPE.to_owned(), "commit".to_owned());
+        self.journal_note(&state::Event::Denied { rule, tool, target: target.clone() });
+        Ok(Some(format!(
+            "the story may only touch {}, but changed are also {target}; leave these as they were, \
+             and say in your summary what else is needed",
+            edit.scope.join(", ")
+        )))
+    }
+}
+
+/// What a failing check says. One that needs a program which no attempt can bring ends the run.
+fn failed(check: &Check) -> Landing {
+    let why = format!("`{}` {}\n{}", check.name(), check.verdict(), check.excerpt());
+    match check.needs() {
+        Some(program) => Landing::Impossible(format!(
+            "the check `{}` needs `{program}`, which was not found; install it, or fix [verify] \
+             commands",
+            check.name()
+        )),
+        None => Landing::Failed(why),
+    }
+}

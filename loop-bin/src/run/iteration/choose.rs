@@ -1,0 +1,67 @@
+//! Which story is next.
+
+use std::io;
+
+use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
+use ralph_core::state::{self, StateDir};
+
+use crate::exit::Failure;
+use crate::run::Run;
+use crate::run::decide::{Choice, Event, State};
+use crate::terminal::Position;
+
+impl Run {
+    pub(in crate::run) fn choose(&mut self, state: &State) -> Result<Event, Failure> {
+        if let Some(why) = self.target_trouble.take() {
+            return Err(io::Error::other(why).into());
+        }
+        let seconds = self.context.elapsed().as_secs_f64();
+        if let Some(story) = self.land_again.take() {
+            return Ok(Event::Chosen { choice: Choice::Unlanded(story), seconds });
+        }
+        let plan = self.books.load(&self.target)?;
+        self.context.view.position(Position::of(&plan));
+        let choice = match plan.next_story(&state.counters.set_aside) {
+            Next::Story(story) => Choice::Story(story.id.clone()),
+            Next::Complete => Choice::Complete,
+            Next::Stuck { waiting, blocked } => Choice::Stuck(stuck(&waiting, &blocked)),
+        };
+        log::info!("chosen: {choice:?}");
+        Ok(Event::Chosen { choice, seconds })
+    }
+
+    /// Keeps the `progress.txt` of a feature list up to date, where there is one.
+    pub(in crate::run) fn update_loop_progress(
+        &self,
+        plan: &Plan,
+        iteration: u64,
+        status: &str,
+    ) -> Result<(), Failure> {
+        let path = StateDir::loop_progress_beside(plan.path());
+        if plan.format() != Format::FeatureList || !path.is_file() {
+            return Ok(());
+        }
+        let old = fs_err::read(&path)?;
+        let limit = self.context.config.run.max_iterations.to_string();
+        let new = LoopProgress::set(&old, LoopField::Iteration, &iteration.to_string());
+        let new = LoopProgress::set(&new, LoopField::MaxIterations, &limit);
+        let new = LoopProgress::set(&new, LoopField::Status, status);
+        Ok(state::replace_users(&path, &new)?)
+    }
+}
+
+/// Why no story is left, and what a person can do.
+fn stuck(waiting: &[&plan::Story], blocked: &[&plan::Story]) -> String {
+    let ids = |stories: &[&plan::Story]| {
+        stories.iter().map(|story| story.id.clone()).collect::<Vec<_>>().join(", ")
+    };
+    let mut why = format!("no story is left to work on; blocked: {}", ids(blocked));
+    if !waiting.is_empty() {
+        why.push_str(&format!("; waiting for them: {}", ids(waiting)));
+    }
+    let first = blocked.first().map(|story| story.id.as_str()).unwrap_or("STORY");
+    why.push_str(&format!(
+        "; `ralph-loop attempts {first}` shows what was tried, `ralph-loop retry {first}` reopens it"
+    ));
+    why
+}

@@ -1,0 +1,249 @@
+//! What the end of the agent's run is worth. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ralph_core::claim::{Claim, ClaimStatus};
+use ralph_core::config::Limits;
+use ralph_core::state::LastVerdict;
+
+use super::wait::LONGEST_PAUSE;
+use crate::agent::{Run, RunEnd};
+use crate::run::allowance::{Allowance, Owner};
+use crate::run::decide::{Signal, WorkEnd};
+use crate::terminal::seconds;
+
+/// How often in a row a usage limit is waited for that names no reset, or one that comes and goes
+/// without effect: with pauses that grow to half an hour, this is longer than the five hours of the
+/// usual limit.
+const MOST_BLIND_WAITS: u32 = 16;
+
+/// Longer than this no usage limit is waited for: a day more than the longest that is known.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
+
+/// What is known when an agent has ended, or wants to.
+pub(in crate::run) struct Judged<'a> {
+    /// The agent's run; none if it only wants to stop.
+    pub(in crate::run) run: Option<&'a Run>,
+    pub(in crate::run) claim: Option<&'a Claim>,
+    /// Whether the agent marked its story as blocked.
+    pub(in crate::run) is_marked_blocked: bool,
+    /// Tasks that it added to its story and left open.
+    pub(in crate::run) open_tasks: &'a [String],
+    /// The last test run of its session.
+    pub(in crate::run) last_verdict: Option<&'a LastVerdict>,
+    /// Whether it changed anything.
+    pub(in crate::run) has_changed: bool,
+    pub(in crate::run) allowance: Allowance,
+    pub(in crate::run) limits: &'a Limits,
+    pub(in crate::run) elapsed: Duration,
+    pub(in crate::run) quota_streak: u32,
+    pub(in crate::run) signal: Option<Signal>,
+}
+
+/// What it is worth.
+pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
+    if let Some(end) = judged.run.and_then(|run| ended_badly(judged, run)) {
+        return end;
+    }
+    match judged.claim.and_then(|claim| Some((claim.status, claim.denial()?))) {
+        Some((ClaimStatus::Partial, why)) => return WorkEnd::Partial(why),
+        Some((_, why)) => return WorkEnd::Blocked(why),
+        None if judged.is_marked_blocked => {
+            return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
+        }
+        None => {}
+    }
+    if let Some(end) = judged.run.and_then(|run| reported_badly(judged, run)) {
+        return end;
+    }
+    if let Some(failed) = judged.last_verdict.filter(|last| last.verdict == "failed") {
+        return WorkEnd::Failed(format!(
+            "the last test run failed: `{}` {}",
+            failed.command,
+            failed.tests.join(", ")
+        ));
+    }
+    if judged.open_tasks.is_empty() {
+        return WorkEnd::Well;
+    }
+    WorkEnd::Failed(format!(
+        "the agent added tasks to its story and left them open: {}; do them too, or add a story of \
+         its own at the end of the plan",
+        judged.open_tasks.join(", ")
+    ))
+}
+
+/// An end that is not the agent's own.
+fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
+    match &run.end {
+        RunEnd::Signalled(signal) => return Some(WorkEnd::Signalled(*signal)),
+        RunEnd::Overdue(limit) => {
+            let why = format!("the agent did not end within {}", seconds(*limit));
+            return Some(match judged.allowance.time {
+                None | Some((_, Owner::Iteration)) => WorkEnd::TimedOut(why),
+                Some((_, owner)) => used_up(owner, "time"),
+            });
+        }
+        RunEnd::Silent(limit) => {
+            let why = format!("the agent printed nothing for {}", seconds(*limit));
+            return Some(WorkEnd::TimedOut(why));
+        }
+        RunEnd::Exited(_) => {}
+    }
+    // The client exits with 0 when it is interrupted, so a signal to us counts first.
+    if let Some(signal) = judged.signal {
+        return Some(WorkEnd::Signalled(signal));
+    }
+    // Without a limit of ours it is one that the user gave the agent, and a failure like others.
+    if let (Some((_, owner)), true) = (judged.allowance.cost_usd, run.is_over_budget()) {
+        return Some(used_up(owner, "money"));
+    }
+    let reset = run.usage_limit()?;
+    Some(match too_late(judged, reset, Timestamp::now()) {
+        Some(why) => WorkEnd::Spent(why),
+        None if is_hopeless(reset, Timestamp::now(), judged.quota_streak) => WorkEnd::Failed(
+            format!("the agent's service refused, and {MOST_BLIND_WAITS} waits did not change that"),
+        ),
+        None => WorkEnd::Quota(reset),
+    })
+}
+
+/// An end of which the agent itself says that it is none.
+fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
+    if let Some(why) = unusable(run).filter(|_| !judged.has_changed) {
+        return Some(WorkEnd::Unusable(why));
+    }
+    match &run.seen.verdict {
+        Some(verdict) if verdict.is_error => {
+            let why = verdict.reason.as_deref().unwrap_or("an error");
+            let text = verdict.text.trim();
+            let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+            Some(WorkEnd::Failed(format!("the agent reports {why}{said}")))
+        }
+        _ if run.exit_code() != Some(0) => Some(WorkEnd::Failed(bad_exit(run))),
+        _ => None,
+    }
+}
+
+/// Why there is no point in waiting for the reset of a usage limit.
+fn too_late(judged: &Judged<'_>, reset: Option<i64>, now: Timestamp) -> Option<String> {
+    let reset = reset.filter(|_| judged.limits.wait_for_quota)?;
+    let left = u64::try_from(reset.saturating_sub(now.as_second())).ok()?;
+    let left = Duration::from_secs(left);
+    let when = match Timestamp::from_second(reset) {
+        Ok(time) => format!("the usage limit is reset at {time}"),
+        Err(_) => "the usage limit is reset in the far future".to_owned(),
+    };
+    let run = judged.limits.max_duration.limit().map(|limit| limit.saturating_sub(judged.elapsed));
+    if run.is_some_and(|run| left > run) {
+        return Some(format!("{when}, when the time for this run is used up"));
+    }
+    let days = LONGEST_WAIT.as_secs() / (24 * 3600);
+    if left > LONGEST_WAIT {
+        return Some(format!("{when}, in more than {days} days; start again then"));
+    }
+    None
+}
+
+/// Whether one more wait would be as blind as all those before it, and they were enough.
+fn is_hopeless(reset: Option<i64>, now: Timestamp, waits: u32) -> bool {
+    let is_near = |reset: i64| reset.saturating_sub(now.as_second()) <= LONGEST_PAUSE;
+    waits >= MOST_BLIND_WAITS && reset.is_none_or(is_near)
+}
+
+/// What may be spent on a story, or on the whole run, is spent.
+fn used_up(owner: Owner, what: &str) -> WorkEnd {
+    match owner {
+        Owner::Story => WorkEnd::StorySpent(format!("the {what} for this story is used up")),
+        Owner::Run | Owner::Iteration => {
+            WorkEnd::Spent(format!("the {what} for this run is used up"))
+        }
+    }
+}
+
+/// Why no attempt can help: the agent cannot be started, or the service does not know us.
+fn unusable(run: &Run) -> Option<String> {
+    let said = run.seen.complaints.trim();
+    match (&run.seen.verdict, run.exit_code()) {
+        (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
+            Some(format!("the agent's service refuses us: {}; log in and try again", verdict.text))
+        }
+        // The shell says why it could not start a program.
+        (None, Some(126 | 127)) if run.seen.text.is_empty() && !said.is_empty() => {
+            Some(format!("the agent could not be started: {said}"))
+        }
+        _ => None,
+    }
+}
+
+fn bad_exit(run: &Run) -> String {
+    let how = match run.exit_code() {
+        Some(code) => format!("the agent ended with exit code {code}"),
+        None => "the agent was ended by a signal".to_owned(),
+    };
+    let said =
+        [&run.seen.complaints, &run.seen.text].into_iter().find(|text| !text.trim().is_empty());
+    match said {
+        Some(said) => format!("{how}\n{}", said.trim()),
+        None => how,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_without_a_reset_is_not_waited_for_without_end() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        for (reset, waits, expected) in [
+            (None, 0, false),
+            (None, MOST_BLIND_WAITS - 1, false),
+            (None, MOST_BLIND_WAITS, true),
+            (Some(900), MOST_BLIND_WAITS, true),
+            (Some(1_001), MOST_BLIND_WAITS - 1, false),
+            (Some(1_001), MOST_BLIND_WAITS, true),
+            (Some(9_000), MOST_BLIND_WAITS + 9, false),
+        ] {
+            assert_eq!(is_hopeless(reset, now, waits), expected, "{reset:?} {waits}");
+        }
+    }
+
+    fn judged<'a>(limits: &'a Limits) -> Judged<'a> {
+        Judged {
+            run: None,
+            claim: None,
+            is_marked_blocked: false,
+            open_tasks: &[],
+            last_verdict: None,
+            has_changed: true,
+            allowance: Allowance::default(),
+            limits,
+            elapsed: Duration::ZERO,
+            quota_streak: 0,
+            signal: None,
+        }
+    }
+
+    #[test]
+    fn what_the_agent_says_comes_before_what_its_tests_say() {
+        let limits = Limits::default();
+        let failed = LastVerdict { verdict: "failed".into(), ..LastVerdict::default() };
+        let claim = |status| Claim::new("US-001", status, "no key");
+        let (partial, blocked) = (claim(ClaimStatus::Partial), claim(ClaimStatus::Blocked));
+        assert_eq!(judge(&judged(&limits)), WorkEnd::Well);
+        let last_verdict = Some(&failed);
+        let found = judge(&Judged { last_verdict, ..judged(&limits) });
+        assert!(matches!(found, WorkEnd::Failed(_)), "{found:?}");
+        let found = judge(&Judged { last_verdict, claim: Some(&partial), ..judged(&limits) });
+        assert!(matches!(found, WorkEnd::Partial(_)), "{found:?}");
+        let found = judge(&Judged { last_verdict, claim: Some(&blocked), ..judged(&limits) });
+        assert_eq!(found, WorkEnd::Blocked("the agent says: no key".into()));
+        let found = judge(&Judged { is_marked_blocked: true, ..judged(&limits) });
+        assert!(matches!(found, WorkEnd::Blocked(_)), "{found:?}");
+        let tasks = ["one more".to_owned()];
+        let found = judge(&Judged { open_tasks: &tasks, ..judged(&limits) });
+        assert!(matches!(found, WorkEnd::Failed(why) if why.contains("one more")));
+    }
+}

@@ -1,0 +1,376 @@
+//! Work that the agent ended well becomes one commit on the target, if it passes.
+//!
+//! The attempt is saved first, so that nothing after that can lose it. Each commit on the target was
+//! checked as it is: where the target moved meanwhile, the work is laid over its new tip and checked
+//! again.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ralph_core::attempt::clear_failure;
+use ralph_core::checks::Check;
+use ralph_core::config::Config;
+use ralph_core::fault;
+use ralph_core::plan::progress::{Entry, Status};
+use ralph_core::plan::AgentsPlan;
+use ralph_core::state;
+use ralph_core::under_way::{Attempt, Phase};
+
+use super::begin::start_of;
+use super::check::Passed;
+use crate::exit::Failure;
+use crate::landing::{self, Advance, LoopFile, Made, Mark, Refusal, Story};
+use crate::run::Run;
+use crate::run::decide::{Event, Landing, State};
+use crate::saved;
+use crate::terminal::counted;
+use crate::workspace::{Overlay, Staged, Start};
+
+/// How often the work is laid over a target that moves on.
+const MOST_MOVES: usize = 20;
+
+/// How often git hooks may put the files of one story in order.
+const MOST_FORMATTINGS: usize = 2;
+
+/// What a check or a commit may take even when the run's time is used up.
+pub(super) const LEAST_TIME: Duration = Duration::from_secs(10);
+
+impl Run {
+    pub(in crate::run) fn land(&mut self, state: &State) -> Result<Event, Failure> {
+        let mut attempt = self.current()?;
+        let agents = match self.agents.take() {
+            Some(agents) => agents,
+            None => self.read_agents_plan(&attempt)?,
+        };
+        let staged = self.stage_work(&attempt)?;
+        if staged.files.is_empty() && staged.embedded.is_empty() {
+            let is_checked = !self.context.config.verify.commands.is_empty();
+            if !self.report.claimed || !is_checked {
+                return Ok(Event::Landed(Landing::NothingChanged));
+            }
+        }
+        self.keep(&attempt, &staged, "interrupted", "the checks were interrupted")?;
+        self.enter(&mut attempt, Phase::Checking)?;
+        let marks = self.marks(state, &attempt.story);
+        let landing = self.land_staged(&mut attempt, staged, &marks, &agents)?;
+        Ok(Event::Landed(landing))
+    }
+
+    /// What the agent did, as a tree. Commits of its own are part of it.
+    fn stage_work(&mut self, attempt: &Attempt) -> Result<Staged, Failure> {
+        let start = start_of(attempt);
+        self.imported = self.workspace.import(start);
+        let staged = self.workspace.stage(start, &self.books.ours())?;
+        if !staged.refused.is_empty() {
+            let files = ralph_core::listing::named_files(&staged.refused);
+            self.context.view.warn(format!("{}: left out of the commit: {files}", attempt.story));
+        }
+        Ok(staged)
+    }
+
+    /// The boxes that change with this commit: its own story, and those given up before.
+    fn marks(&self, state: &State, story: &str) -> Vec<Mark> {
+        let set_aside = state.counters.set_aside.iter();
+        let mut marks: Vec<Mark> = set_aside.cloned().map(Mark::Blocked).collect();
+        marks.push(Mark::Done(story.to_owned()));
+        marks
+    }
+
+    fn enter(&mut self, attempt: &mut Attempt, phase: Phase) -> Result<(), Failure> {
+        attempt.phase = phase;
+        attempt.save(&self.context.run_dir)?;
+        self.attempt = Some(attempt.clone());
+        Ok(())
+    }
+
+    fn land_staged(
+        &mut self,
+        attempt: &mut Attempt,
+        staged: Staged,
+        marks: &[Mark],
+        agents: &AgentsPlan,
+    ) -> Result<Landing, Failure> {
+        let mut staged = staged;
+        for _ in 0..MOST_MOVES {
+            let tip = self.target.tip()?;
+            let branch = self.target.current_branch();
+            if tip != attempt.base || branch != attempt.target {
+                staged = match self.move_onto(attempt, tip, branch)? {
+                    Ok(staged) => staged,
+                    Err(landing) => return Ok(landing),
+                };
+            }
+            let passed = match self.check_work(attempt, staged.clone())? {
+                Ok(passed) => passed,
+                Err(landing) => return Ok(landing),
+            };
+            let files = self.books.files_for(
+                attempt.base.as_deref(),
+                marks.to_vec(),
+                Some(agents.clone()),
+            )?;
+            let (made, passed) = match self.commit(attempt, passed, &files)? {
+                Ok(made) => made,
+                Err(landing) => return Ok(landing),
+            };
+            self.enter(attempt, Phase::Landing { commit: made.commit.clone() })?;
+            fault::point("land.committed");
+            let base = attempt.base.clone();
+            let advance = match self.workspace.is_in_place() {
+                // The commit itself moved the branch.
+                true => self.books.bring_users_texts(&files).map(|()| Advance::Landed)?,
+                false => self.target.advance(base.as_deref(), &made.commit, &files)?,
+            };
+            fault::point("land.advanced");
+            if advance == Advance::Moved {
+                log::info!("{}: the target moved; landing again", attempt.story);
+                staged = passed.staged;
+                continue;
+            }
+            self.tell_advance(&attempt.story, &advance);
+            self.conclude(attempt, &made, &passed, marks, agents)?;
+            return Ok(Landing::Done);
+        }
+        Ok(Landing::Failed("the target moved each time the work was about to land".to_owned()))
+    }
+
+    /// Lays the saved attempt over where the target is now.
+    fn move_onto(
+        &mut self,
+        attempt: &mut Attempt,
+        tip: Option<String>,
+        branch: String,
+    ) -> Result<Result<Staged, Landing>, Failure> {
+        let story = attempt.story.clone();
+        self.context.view.line(format!("{story}: the target moved; checking on its new state"));
+        let git = self.workspace.source().git();
+        let saved = saved::name_of(&story, attempt.number);
+        let Some(saved) = landing::resolve(&git, &saved)? else {
+            return Ok(Err(Landing::Failed(format!("{saved} is gone, so the work cannot land"))));
+        };
+        let start = Start { tip: tip.as_deref(), branch: &branch };
+        self.prepare_workspace(start)?;
+        match self.workspace.overlay(&saved, start)? {
+            Overlay::Conflict(said) => Ok(Err(Landing::Conflict(format!(
+                "the work does not fit on what landed meanwhile\n{said}"
+            )))),
+            Overlay::Done => {
+                let staged = self.workspace.stage(start, &self.books.ours())?;
+                (attempt.base, attempt.target) = (tip, branch);
+                attempt.save(&self.context.run_dir)?;
+                Ok(Ok(staged))
+            }
+        }
+    }
+
+    /// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once
+    /// that has passed the checks as well; what they change in the commit itself is checked too.
+    fn commit(
+        &mut self,
+        attempt: &Attempt,
+        passed: Passed,
+        files: &[LoopFile],
+    ) -> Result<Result<(Made, Passed), Landing>, Failure> {
+        let mut passed = passed;
+        for _ in 0..=MOST_FORMATTINGS {
+            let texts: Vec<_> =
+                files.iter().map(|file| (file.path.clone(), file.after.clone())).collect();
+            let wanted = self.workspace.with_files(&texts)?;
+            self.workspace.show_files(&texts)?;
+            let message = self.message(attempt, &passed);
+            let limit = self.commit_limit();
+            let stop = || self.context.is_interrupted();
+            match landing::commit(&self.workspace.git(), &message, limit, &stop)? {
+                Ok(made) if made.tree == wanted => {
+                    return Ok(Ok((made, passed)));
+                }
+                Ok(made) => return self.check_hooks_work(attempt, made, passed),
+                Err(Refusal::Stopped) => {
+                    let signal = self.context.interrupts.signal();
+                    let stopped = Landing::Failed("the commit was stopped".to_owned());
+                    return Ok(Err(signal.map_or(stopped, Landing::Signalled)));
+                }
+                Err(Refusal::Impossible(said)) => return Ok(Err(Landing::Impossible(format!(
+                    "git cannot write the commit; if it is to be signed, see to user.signingkey \
+                     and the key, or set commit.gpgsign to false; then start again\n{said}"
+                )))),
+                Err(Refusal::ByHook(said)) => {
+                    let now = self.workspace.stage(start_of(attempt), &self.books.ours())?;
+                    if now.tree == passed.staged.tree {
+                        return Ok(Err(refused(&said)));
+                    }
+                    passed = match self.check_work(attempt, now)? {
+                        Ok(passed) => passed,
+                        Err(landing) => return Ok(Err(landing)),
+                    };
+                }
+            }
+        }
+        Ok(Err(Landing::Failed("git hooks change the files each time they refuse".to_owned())))
+    }
+
+    /// The user's git hooks changed what is committed, so the checks have not seen it.
+    fn check_hooks_work(
+        &mut self,
+        attempt: &Attempt,
+        made: Made,
+        passed: Passed,
+    ) -> Result<Result<(Made, Passed), Landing>, Failure> {
+        let story = &attempt.story;
+        self.context.view.line(format!("{story}: git hooks changed the commit; checking it again"));
+        self.workspace.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
+        let checks = self.run_checks(attempt)?;
+        if let Some(check) = checks.last().filter(|check| !check.passed()) {
+            return Ok(Err(Landing::Failed(format!(
+                "after git hooks changed the commit, `{}` {}\n{}",
+                check.name(),
+                check.verdict(),
+                check.excerpt()
+            ))));
+        }
+        Ok(Ok((made, Passed { checks, ..passed })))
+    }
+
+    fn message(&self, attempt: &Attempt, passed: &Passed) -> String {
+        let Config { commit, .. } = &self.context.config;
+        let checks: Vec<String> = passed.checks.iter().map(Check::name).collect();
+        let story = Story {
+            id: &attempt.story,
+            title: &attempt.title,
+            summary: self.report.summary.as_deref(),
+            checks: &checks,
+            attempt: attempt.number,
+            cost_usd: self.report.cost_usd,
+        };
+        landing::message(&commit.message, &commit.kind, &story)
+    }
+
+    /// A commit may take as long as a check, and no longer than the run may; but a budget that the
+    /// checks used up does not keep work from being committed that has passed them.
+    pub(in crate::run) fn commit_limit(&self) -> Option<Duration> {
+        let left = self.context.time_left().map(|left| left.max(LEAST_TIME));
+        let check = self.context.config.verify.timeout.limit();
+        check.into_iter().chain(left).min()
+    }
+
+    fn tell_advance(&mut self, story: &str, advance: &Advance) {
+        let branch = self.target.branch().to_owned();
+        let waiting = self.target.current_branch();
+        let take = self.target.how_to_take();
+        match advance {
+            Advance::Landed | Advance::Moved => {}
+            Advance::Waits(why) => self.context.view.warn(format!(
+                "{story}: your checkout stays as it is, because {why}; the work waits on {waiting}: \
+                 {take}"
+            )),
+            Advance::Gone => {
+                self.target_trouble = Some(format!(
+                    "{branch} was deleted while the run went on; the work is on {waiting}: \
+                     `git branch {branch} {waiting}` brings it back"
+                ));
+            }
+            Advance::Refused(why) => {
+                self.target_trouble = Some(format!(
+                    "{branch} could not be moved ({}); the work is on {waiting}: {take}",
+                    why.trim()
+                ));
+            }
+        }
+    }
+
+    /// What follows from a commit that is on the target.
+    fn conclude(
+        &mut self,
+        attempt: &Attempt,
+        made: &Made,
+        passed: &Passed,
+        marks: &[Mark],
+        agents: &AgentsPlan,
+    ) -> Result<(), Failure> {
+        let story = &attempt.story;
+        let short: String = made.commit.chars().take(8).collect();
+        let files = counted(passed.staged.files.len(), "file", "files");
+        let unchecked = if passed.checks.is_empty() { ", unchecked" } else { "" };
+        let place = match self.target.is_waiting() {
+            true => format!(" on {}", self.target.current_branch()),
+            false => String::new(),
+        };
+        self.context.view.line(format!("{story} done: commit {short}{place}, {files}{unchecked}"));
+        if let Some(what) = &passed.weakened {
+            self.context.view.line(format!("{story}: look at the tests: {what}"));
+            self.journal_note(&state::Event::TestsWeakened { what: what.clone() });
+        }
+        if made.is_by_nobody && !std::mem::replace(&mut self.is_author_known, true) {
+            self.context.view.warn(
+                "git does not know who you are, so stories are committed as Ralph \
+                 <ralph@localhost>; set `git config user.name` and `git config user.email`",
+            );
+        }
+        let entry = Entry {
+            commit: Some(short),
+            verify: passed.checks.iter().map(|check| (check.name(), check.passed())).collect(),
+            files_changed: passed.staged.files.iter().map(|file| file.display().to_string()).collect(),
+            weakened: passed.weakened.clone(),
+            ..self.entry(attempt, Status::Success)
+        };
+        self.finish_landing(attempt, &made.commit, &entry, marks, Some(agents))
+    }
+
+    /// The same after a crash: what is done already is not done twice.
+    pub(in crate::run) fn finish_landing(
+        &mut self,
+        attempt: &Attempt,
+        commit: &str,
+        entry: &Entry,
+        marks: &[Mark],
+        agents: Option<&AgentsPlan>,
+    ) -> Result<(), Failure> {
+        let base = attempt.base.as_deref();
+        let git = self.workspace.source().git();
+        let name = saved::name_of(&attempt.story, attempt.number);
+        git.run(&["update-ref", &name, commit])?;
+        self.books.clear_pending()?;
+        self.books.mark_on_disk(base, marks.to_vec(), agents.cloned())?;
+        let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
+        if let Some(left) = self.workspace.left(&self.books.progress) {
+            self.books.take_progress(Some(commit), &given, &left)?;
+        }
+        self.workspace.settle_index()?;
+        let short: String = commit.chars().take(8).collect();
+        if !self.books.has_entry(Some(commit), &attempt.story, &short) {
+            self.journal_note(&state::Event::Committed { commit: commit.to_owned() });
+            fault::point("land.journaled");
+            self.books.log(Some(commit), entry)?;
+            self.journal_note(&state::Event::StoryDone);
+        }
+        clear_failure(self.context.state())?;
+        fault::point("land.logged");
+        Ok(())
+    }
+
+    /// What the progress says about an attempt, before anything is known but how it ended.
+    pub(in crate::run) fn entry(&self, attempt: &Attempt, status: Status) -> Entry {
+        Entry {
+            iteration: attempt.iteration,
+            story: attempt.story.clone(),
+            status,
+            commit: None,
+            time: Timestamp::now(),
+            reason: None,
+            duration: self.report.duration,
+            tokens: self.report.tokens,
+            cost_usd: self.report.cost_usd,
+            verify: Vec::new(),
+            files_changed: Vec::new(),
+            weakened: None,
+            summary: self.report.summary.clone(),
+        }
+    }
+}
+
+fn refused(said: &str) -> Landing {
+    if said.trim().is_empty() {
+        return Landing::Failed("the commit was refused by a git hook that printed nothing".into());
+    }
+    Landing::Failed(format!("the commit was refused\n{said}"))
+}

@@ -1,0 +1,18 @@
+//! One iteration: choose a story, begin, brief the agent, watch it work, judge it, land its work or
+//! keep the failed attempt.
+
+mod begin;
+mod check;
+mod choose;
+mod discard;
+mod judge;
+mod land;
+mod prompt;
+mod wait;
+mod watch;
+mod work;
+
+pub(crate) use prompt::template;
+pub(super) use judge::{Judged, judge};
+pub(super) use watch::{LiveAgent, Watched};
+pub(super) use work::{Report, receipt};

@@ -1,0 +1,141 @@
+//! What the agent is told: its prompt, and the variables around it. Its log is opened here as well.
+
+use std::fs::File;
+
+use camino::Utf8Path;
+use ralph_core::attempt::last_failure;
+use ralph_core::config::{self, KEYS, Key, Kind};
+use ralph_core::env::{MAILBOX, WORKSPACE};
+use ralph_core::plan::{Plan, progress};
+use ralph_core::prompt::{self, Template, Values};
+use ralph_core::state::{self, StateDir};
+use ralph_core::under_way::Attempt;
+
+use crate::agent::is_found;
+use crate::exit::Failure;
+use crate::install::folder_of_this_program;
+use crate::run::Run;
+use crate::run::context::OURS;
+use crate::run::start::NotReady;
+
+/// How much of earlier entries, lessons and failures a prompt holds.
+const ENTRIES: usize = 5;
+const LONGEST_PART: usize = 16 * 1024;
+
+/// The prompt's template: the user's beside the plan, or our own.
+pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
+    let path = StateDir::prompt_beside(plan);
+    let parsed = match fs_err::read_to_string(&path) {
+        Ok(text) if text.trim().is_empty() => {
+            return Err(Failure::usage(NotReady::EmptyPrompt { path: path.into_string() }));
+        }
+        Ok(text) => Template::parse(&text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Template::parse(prompt::BUILDING)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    parsed.map_err(|source| Failure::usage(NotReady::Prompt { path: path.into_string(), source }))
+}
+
+impl Run {
+    /// What the agent's client and its hooks are told. Settings that were given as flags reach the
+    /// hooks as variables, because a hook sees no flags.
+    pub(in crate::run) fn agent_variables(&self) -> Vec<(String, String)> {
+        let context = &self.context;
+        let mut vars = vec![
+            ("RALPH_RUN".to_owned(), context.run.clone()),
+            ("RALPH_ROOT".to_owned(), context.project.root().to_string()),
+            (WORKSPACE.to_owned(), self.workspace.root().to_string()),
+            ("PLAN_PATH".to_owned(), self.workspace.shown_path(&self.books.plan).into_string()),
+            (MAILBOX.to_owned(), context.run_dir.mailbox().into_string()),
+        ];
+        vars.extend(self.path_with_us().map(|path| ("PATH".to_owned(), path)));
+        let settled = ["loop.plan", "loop.prd"];
+        for Key { name, env, kind, .. } in KEYS.iter().filter(|key| !settled.contains(&key.name)) {
+            let given = context.flags.iter().filter(|flag| flag.key == *name);
+            let mut values: Vec<&str> = given.map(|flag| flag.value.as_str()).collect();
+            let (Some(env), false) = (env, values.is_empty()) else { continue };
+            let value = match kind {
+                Kind::List => config::as_variable(&values),
+                _ => values.pop().unwrap_or_default().to_owned(),
+            };
+            vars.push(((*env).to_owned(), value));
+        }
+        vars
+    }
+
+    /// Where programs are looked for, with the folder of this one at its end; none if `ralph-loop` is
+    /// found already. The prompt tells the agent to run it.
+    fn path_with_us(&self) -> Option<String> {
+        let path = &self.context.path;
+        if path.is_empty() || is_found(OURS, path, self.workspace.root()) {
+            return None;
+        }
+        let folder = folder_of_this_program().filter(|folder| folder.join(OURS).is_file())?;
+        Some(format!("{path}:{folder}"))
+    }
+
+    pub(in crate::run) fn open_log(&self, story: &str, iteration: u64) -> Result<File, Failure> {
+        let folder = self.context.state().logs();
+        let path = folder.join(format!("{}-{iteration:03}-{story}.log", self.context.run));
+        Ok(state::open_log(&path)?)
+    }
+
+    pub(in crate::run) fn prompt(&self, attempt: &Attempt) -> Result<String, Failure> {
+        let plan = self.books.load(&self.target)?;
+        let progress = self.books.progress_text(attempt.base.as_deref());
+        let entries = progress::last_entries(&progress::logged(&progress), ENTRIES);
+        let guardrails = fs_err::read_to_string(self.context.state().guardrails());
+        let guardrails = guardrails.unwrap_or_default();
+        let failure = self.failure_text();
+        let (plan_path, progress_path) = (
+            self.workspace.shown_path(&self.books.plan),
+            self.workspace.shown_path(&self.books.progress),
+        );
+        let values = Values {
+            story_id: &attempt.story,
+            story_title: &attempt.title,
+            story_details: details(&plan, &attempt.story),
+            plan_path: plan_path.as_str(),
+            progress_path: progress_path.as_str(),
+            progress: end_of(&entries),
+            guardrails: end_of(&guardrails),
+            failure: end_of(&failure),
+            iteration: attempt.iteration,
+            max_iterations: self.context.config.run.max_iterations,
+            verify: &self.context.config.verify.commands,
+            spec_dir: &self.context.config.run.specs,
+            prd_number: &prd_number(&self.books.plan),
+        };
+        Ok(template(&self.books.plan)?.render(&values))
+    }
+
+    /// The last failure, and what a person said when they asked for another try.
+    fn failure_text(&self) -> String {
+        let failure = last_failure(self.context.state()).unwrap_or_default();
+        let hint = self.hint.as_ref().map(|hint| hint.details.trim()).filter(|hint| !hint.is_empty());
+        match hint {
+            Some(hint) => format!("{failure}\n\nA person says: {hint}").trim().to_owned(),
+            None => failure,
+        }
+    }
+}
+
+fn details<'a>(plan: &'a Plan, story: &str) -> &'a str {
+    plan.story(story).map_or("", |story| story.details.as_str())
+}
+
+/// The number of the PRD folder that a plan is in; empty elsewhere.
+fn prd_number(plan: &Utf8Path) -> String {
+    let folder = plan.parent().and_then(Utf8Path::file_name).unwrap_or_default();
+    folder.strip_prefix("PRD-").unwrap_or_default().to_owned()
+}
+
+fn end_of(text: &str) -> &str {
+    let mut start = text.len().saturating_sub(LONGEST_PART);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}

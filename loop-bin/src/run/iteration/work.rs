@@ -1,0 +1,304 @@
+//! The agent's run, from its start to the judgement on it.
+
+use std::time::Duration;
+
+use ralph_core::claim::{Claim, ClaimStatus};
+use ralph_core::gate::{ContextWindow, LastStop, Standing, StopStatus, Ticking, instruction};
+use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
+use ralph_core::state::{self, Id, LastVerdict};
+use ralph_core::under_way::Attempt;
+
+use super::judge::{Judged, judge};
+use super::watch::Watched;
+use crate::agent::{Run as AgentRun, RunEnd};
+use crate::exit::Failure;
+use crate::run::Run;
+use crate::run::allowance::Allowance;
+use crate::run::decide::{Event, Handoff, Spent, State, WorkEnd};
+use crate::terminal::clock;
+use ralph_core::config::StoriesPerSession;
+
+/// What is known of an attempt besides its files.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::run) struct Report {
+    pub(in crate::run) duration: Option<Duration>,
+    pub(in crate::run) tokens: Option<u64>,
+    pub(in crate::run) cost_usd: Option<f64>,
+    /// What the agent says that it did.
+    pub(in crate::run) summary: Option<String>,
+    /// Whether the agent said explicitly that the story is done. Then checks that pass are enough
+    /// even if no file changed.
+    pub(in crate::run) claimed: bool,
+    pub(in crate::run) session: Option<String>,
+}
+
+impl Run {
+    pub(in crate::run) fn run_agent(&mut self, state: &State) -> Result<Event, Failure> {
+        let attempt = self.current()?;
+        let allowance = self.allowance(state);
+        let deadline = allowance.time.map(|(time, _)| time);
+        let watched = match self.waiting.take() {
+            Some(live) if self.may_take_another(live.stories) => {
+                let text = self.instruction(&attempt)?;
+                self.go_on(live, text, &attempt.story, attempt.iteration, deadline)?
+            }
+            live => {
+                self.waiting = live;
+                self.end_session("this session has had its stories; a new one goes on")?;
+                let prompt = self.prompt(&attempt)?;
+                let budget = allowance.cost_usd.map(|(sum, _)| sum);
+                self.start_agent(&attempt.story, attempt.iteration, &prompt, deadline, budget)?
+            }
+        };
+        self.worked(&attempt, watched, allowance)
+    }
+
+    /// The agent is told what is still missing, and goes on.
+    pub(in crate::run) fn send_back(&mut self, state: &State, why: &str) -> Result<Event, Failure> {
+        let attempt = self.current()?;
+        let allowance = self.allowance(state);
+        let Some(live) = self.waiting.take() else {
+            return Err(std::io::Error::other("no agent waits for our word").into());
+        };
+        self.show_failure(&attempt.story, why);
+        ralph_core::attempt::record_failure(self.context.state(), why)?;
+        let most = self.context.config.limits.attempts_per_story.max(1);
+        let text = format!(
+            "{} ({}) is not done yet, attempt {} of {most}.\n{why}\n\
+             Next: fix that, run the checks yourself, and stop again.",
+            attempt.story,
+            attempt.title.trim(),
+            state.attempts(),
+        );
+        let deadline = allowance.time.map(|(time, _)| time);
+        let watched = self.go_on(live, text, &attempt.story, attempt.iteration, deadline)?;
+        self.worked(&attempt, watched, allowance)
+    }
+
+    fn may_take_another(&self, stories: u64) -> bool {
+        match self.context.config.session.stories_per_session {
+            StoriesPerSession::AtMost(most) => stories < most,
+            StoriesPerSession::Auto => true,
+        }
+    }
+
+    /// What sends a session on to its next story.
+    fn instruction(&self, attempt: &Attempt) -> Result<String, Failure> {
+        let plan = self.books.load(&self.target)?;
+        let story = plan.story(&attempt.story).cloned().unwrap_or_default();
+        let limit = self.context.config.run.max_iterations;
+        let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
+        let before = "The last story is landed and ticked.";
+        Ok(instruction(Some(before), &plan, &story, standing, &Ticking::Us))
+    }
+
+    fn worked(
+        &mut self,
+        attempt: &Attempt,
+        watched: Watched,
+        allowance: Allowance,
+    ) -> Result<Event, Failure> {
+        let Watched { ended, session, said, mut shares } = watched;
+        shares.append(&mut self.unbooked);
+        self.show_hook_error(&attempt.began);
+        let session = session.or_else(|| self.working_session());
+        let claim = Claim::load(self.context.state(), &attempt.story);
+        let agents = self.read_agents_plan(attempt)?;
+        self.tell_findings(&agents);
+        let last_verdict = self.last_verdict(session.as_deref(), &attempt.began);
+        let limits = self.context.config.limits.clone();
+        let end = judge(&Judged {
+            run: ended.as_ref(),
+            claim: claim.as_ref(),
+            is_marked_blocked: agents.claimed == Some(StoryState::Blocked),
+            open_tasks: &agents.open_tasks,
+            last_verdict: last_verdict.as_ref(),
+            has_changed: self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours()),
+            allowance,
+            limits: &limits,
+            elapsed: self.context.elapsed(),
+            quota_streak: self.quota_streak,
+            signal: self.context.interrupts.signal(),
+        });
+        let is_handoff = ended.is_some() && self.is_handoff(session.as_deref());
+        let is_claimed = claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success)
+            || agents.claimed == Some(StoryState::Done);
+        let end = if is_handoff { handed_over(end, is_claimed) } else { end };
+        log::info!("{}: the agent's run is worth {end:?}", attempt.story);
+        self.count_quota(ended.as_ref(), &end);
+        let own: Vec<&Spent> =
+            shares.iter().filter(|(of, _)| *of == attempt.story).map(|(_, spent)| spent).collect();
+        self.report.add(&own, ended.as_ref());
+        self.report.session = session;
+        self.report.summary = summary(claim.as_ref(), &said);
+        self.report.claimed =
+            claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success);
+        let exit_code = ended.as_ref().map_or(Some(0), AgentRun::exit_code);
+        Ok(Event::Worked { end, shares, exit_code, is_waiting: self.waiting.is_some() })
+    }
+
+    /// What the agent did to its file of the plan. In place that is the user's own file, which is
+    /// restored, and with it whatever else steers the run.
+    pub(in crate::run) fn read_agents_plan(
+        &mut self,
+        attempt: &Attempt,
+    ) -> Result<AgentsPlan, Failure> {
+        let given = fs_err::read(self.context.run_dir.plan_given())?;
+        let given = Plan::parse(&self.books.plan, given, &self.books.options)?;
+        let left = match self.workspace.counterpart(&self.books.plan) {
+            Some(_) => self.workspace.left(&self.books.plan),
+            // A plan outside of the repository is not the agent's to edit: it has no file of it.
+            None => Some(given.bytes().to_vec()),
+        };
+        let agents = agents_plan(&given, left.as_deref(), &attempt.story);
+        if self.workspace.is_in_place() {
+            if left.as_deref() != Some(given.bytes()) {
+                state::replace_users(&self.books.plan, given.bytes())?;
+            }
+            for path in self.protected.restore(self.context.state())? {
+                self.context.view.warn(format!("restored {path} (changed by the agent)"));
+            }
+        }
+        self.agents = Some(agents.clone());
+        Ok(agents)
+    }
+
+    fn tell_findings(&self, agents: &AgentsPlan) {
+        let findings: Vec<String> = agents.findings.iter().map(ToString::to_string).collect();
+        for finding in &findings {
+            self.context.view.warn(format!("plan: the agent {finding}"));
+        }
+        if !findings.is_empty() {
+            self.journal_note(&state::Event::PlanRepaired { findings });
+        }
+    }
+
+    /// The last test run of the session, if it was in this iteration.
+    fn last_verdict(&self, session: Option<&str>, began: &str) -> Option<LastVerdict> {
+        let id = Id::parse(session?).ok()?;
+        let last = LastVerdict::load(&self.context.state().session(&id))?;
+        if last.at.as_str() >= began { Some(last) } else { None }
+    }
+
+    /// An agent that prints plain text does not name its session, but its hook notes it.
+    fn working_session(&self) -> Option<String> {
+        let text = fs_err::read_to_string(self.context.state().working_session()).ok()?;
+        Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+    }
+
+    /// Whether the stop hook let the session go because its context was nearly full.
+    fn is_handoff(&self, session: Option<&str>) -> bool {
+        let session = session.and_then(|id| Id::parse(id).ok());
+        let stop = session.and_then(|id| LastStop::load(&self.context.state().session(&id)));
+        stop.is_some_and(|stop| stop.status == StopStatus::Handoff)
+    }
+
+    /// How often in a row the usage limit was met.
+    fn count_quota(&mut self, run: Option<&AgentRun>, end: &WorkEnd) {
+        let Some(run) = run else { return };
+        if run.usage_limit().is_none() {
+            self.quota_streak = 0;
+        } else if let WorkEnd::Quota(_) = end {
+            self.quota_streak += 1;
+        }
+    }
+
+    pub(in crate::run) fn allowance(&self, state: &State) -> Allowance {
+        let config = &self.context.config;
+        let counters = &state.counters;
+        let story = state.story.as_ref().and_then(|id| counters.story_spent.get(id));
+        let story = story.copied().unwrap_or_default();
+        let elapsed = self.context.elapsed();
+        Allowance::of(&config.agent, &config.limits, elapsed, story, counters.spent)
+    }
+
+    /// The stop hook wants to know how large the window is; the client says so only at its end.
+    pub(in crate::run) fn note_window(&self, run: &AgentRun) {
+        let Some(tokens) = run.seen.window else { return };
+        let state = self.context.state();
+        let window =
+            ContextWindow { model: run.seen.model.clone(), tokens, ..ContextWindow::default() };
+        let known = ContextWindow::load(state);
+        if known.is_some_and(|known| (known.model, known.tokens) == (window.model.clone(), tokens)) {
+            return;
+        }
+        if let Err(error) = window.save(state) {
+            self.context.view.warn(format!("the context window was not written down: {error}"));
+        }
+    }
+
+    /// A hook that failed guards nothing, silently; so the user is told.
+    fn show_hook_error(&self, since: &str) {
+        let Ok(text) = fs_err::read(self.context.state().hook_error()) else { return };
+        let Ok(error) = serde_json::from_slice::<serde_json::Value>(&text) else { return };
+        let part =
+            |name: &str| error.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+        if part("at") >= since {
+            let (source, phase, what) = (part("source"), part("phase"), part("error"));
+            self.context.view.warn(format!("{source} failed while {phase}: {what}"));
+        }
+    }
+
+    /// An agent that does not say what it cost can spend without end. It is told once.
+    pub(in crate::run) fn tell_if_costless(&mut self, run: &AgentRun) {
+        let limits = &self.context.config.limits;
+        let is_limited = limits.max_cost_usd > 0.0 || limits.story_max_cost_usd > 0.0;
+        // One that was ended, or that the service refused, had no chance to say anything.
+        let could_tell = matches!(run.end, RunEnd::Exited(_)) && run.usage_limit().is_none();
+        if !is_limited || !could_tell || run.seen.cost_usd.is_some() || self.is_costless {
+            return;
+        }
+        self.is_costless = true;
+        self.context.view.warn(
+            "--max-cost and --story-max-cost cannot be enforced: the agent does not report its \
+             cost; --max-duration and --max-iterations can",
+        );
+    }
+}
+
+impl Report {
+    fn add(&mut self, shares: &[&Spent], ended: Option<&AgentRun>) {
+        let seconds: f64 = shares.iter().map(|spent| spent.seconds).sum();
+        let more = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        self.duration = Some(self.duration.unwrap_or_default() + more);
+        let tokens: u64 = shares.iter().map(|spent| spent.tokens).sum();
+        if tokens > 0 {
+            self.tokens = Some(self.tokens.unwrap_or(0) + tokens);
+        }
+        if ended.is_some_and(|run| run.seen.cost_usd.is_some()) {
+            let cost: f64 = shares.iter().map(|spent| spent.cost_usd).sum();
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+}
+
+/// What the agent says that it did.
+fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
+    let claimed = claim.map(|claim| claim.summary.clone()).filter(|text| !text.is_empty());
+    let summary = claimed.unwrap_or_else(|| said.chars().take(600).collect());
+    Some(summary).filter(|summary| !summary.trim().is_empty())
+}
+
+/// What the end of a session is worth whose context was nearly full.
+fn handed_over(end: WorkEnd, is_claimed: bool) -> WorkEnd {
+    match end {
+        WorkEnd::Well if is_claimed => WorkEnd::HandedOver(Handoff::Claimed),
+        WorkEnd::Well => WorkEnd::HandedOver(Handoff::Unclaimed),
+        WorkEnd::Failed(why) => WorkEnd::HandedOver(Handoff::Failed(why)),
+        other => other,
+    }
+}
+
+/// What was spent, in words.
+pub(in crate::run) fn receipt(spent: Spent) -> String {
+    let time = Duration::try_from_secs_f64(spent.seconds).unwrap_or_default();
+    let mut text = format!("{} agent time", clock(time));
+    // An agent that reports nothing is not one that is free.
+    if spent.tokens > 0 {
+        text.push_str(&format!(", {} tokens", spent.tokens));
+    }
+    if spent.cost_usd > 0.0 {
+        text.push_str(&format!(", ${:.4}", spent.cost_usd));
+    }
+    text
+}

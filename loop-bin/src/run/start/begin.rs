@@ -1,0 +1,131 @@
+//! The lock, what an earlier run left, and a run that is ready to go.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use ralph_core::env::Env;
+use ralph_core::fault;
+use ralph_core::listing::named_files;
+use ralph_core::project_plan;
+use ralph_core::state::{self, Lock, LockError};
+
+use super::preflight::{Preflight, progress_path};
+use super::recover::find;
+use crate::agent::{self, ClientOptions};
+use crate::exit::Failure;
+use crate::run::Run;
+use crate::run::books::Books;
+use crate::run::context::{Context, OURS};
+use crate::run::decide::{Counters, Shares};
+use crate::run::iteration::Report;
+use crate::signals::Interrupts;
+use crate::terminal::View;
+use crate::trust;
+use crate::workspace::Imported;
+use crate::workspace::in_place::ProtectedFiles;
+
+/// Sorts by time, and is different for every run of a machine.
+pub(crate) fn run_name() -> String {
+    format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
+}
+
+/// Takes the lock, or says who has it.
+pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Failure> {
+    match Lock::take(&run_dir.lock(), doing) {
+        Ok(lock) => Ok(lock),
+        Err(error @ LockError::Held(_)) => Err(Failure::Locked(Box::new(error))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes a run of what was found.
+pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), Failure> {
+    let Preflight {
+        project,
+        config,
+        repo,
+        run_dir,
+        plan,
+        flags,
+        workspace,
+        target,
+        uncommitted,
+        mut problems,
+    } = preflight;
+    if !problems.is_empty() {
+        return Err(problems.remove(0));
+    }
+    let view = View::new(env, config.run.json_events);
+    let plan = plan.ok_or_else(|| std::io::Error::other("there is no plan"))?;
+    for warning in plan.warnings() {
+        view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
+    }
+    for doubt in trust::doubts(project.own_state(), plan.path()) {
+        view.warn(doubt);
+    }
+    // In a clone or another work tree nothing keeps the state out of git yet.
+    project.own_state().prepare()?;
+    let lock = take_lock(&run_dir, OURS)?;
+    agent::adopt_orphans();
+    let found = find(&run_dir, workspace.source())?;
+    let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
+    let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
+    let options = project_plan::options(&config);
+    let progress = progress_path(&config.run, project.root(), plan.path());
+    let books = Books::of(
+        plan.path(),
+        progress,
+        project.own_state(),
+        options,
+        workspace.source(),
+        &run_dir,
+    );
+    let context = Context {
+        flags,
+        interrupts: Interrupts::listen()?,
+        run: run_name(),
+        started_at: before.map_or_else(state::now, |record| record.started_at),
+        earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
+        begun: Instant::now(),
+        path: env.get("PATH").unwrap_or_default(),
+        options: ClientOptions::find(env, &project, &config.agent.command),
+        plan: plan.path().to_owned(),
+        project,
+        repo,
+        config,
+        view,
+        run_dir,
+    };
+    if !uncommitted.is_empty() && !workspace.is_in_place() {
+        context.view.line(format!(
+            "uncommitted, so not in the copy that the agent works in: {}",
+            named_files(&uncommitted)
+        ));
+    }
+    target.make()?;
+    let mut run = Run {
+        context,
+        books,
+        workspace,
+        target,
+        attempt: None,
+        waiting: None,
+        report: Report::default(),
+        agents: None,
+        imported: Imported::default(),
+        protected: ProtectedFiles::default(),
+        hint: None,
+        target_trouble: None,
+        unbooked: Shares::new(),
+        land_again: None,
+        outcome: None,
+        quota_streak: 0,
+        is_author_known: false,
+        is_costless: false,
+        saved: None,
+        _lock: lock,
+    };
+    let counters = run.recover(&found)?;
+    fault::point("loop.taken-over");
+    Ok((run, counters))
+}

@@ -1,0 +1,313 @@
+//! The project as it is found: everything that can be checked without writing.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::checks::{finds_in_project, one_line};
+use ralph_core::config::{Config, Flag, LoopSettings, Mode};
+use ralph_core::env::Env;
+use ralph_core::git::{Repo, Status};
+use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
+use ralph_core::project::Project;
+use ralph_core::project_plan;
+use ralph_core::state::{self, RunDir, StateDir};
+
+use super::not_ready::NotReady;
+use crate::exit::Failure;
+use crate::landing::Target;
+use crate::run::Request;
+use crate::run::iteration::template;
+use crate::workspace::in_place::{self, NotInPlace};
+use crate::workspace::{Workspace, WorkspaceError};
+use crate::{agent, here};
+
+/// The project as it was found, without a change to it.
+pub(crate) struct Preflight {
+    pub(crate) project: Project,
+    pub(crate) config: Config,
+    pub(crate) repo: Repo,
+    pub(crate) run_dir: RunDir,
+    /// None if planning is to write it.
+    pub(crate) plan: Option<Plan>,
+    /// What was given on the command line, and what the plan's own files say in its place.
+    pub(crate) flags: Vec<Flag>,
+    pub(crate) workspace: Workspace,
+    pub(crate) target: Target,
+    /// Uncommitted files of the user's, which the copy does not have.
+    pub(crate) uncommitted: Vec<std::path::PathBuf>,
+    /// Why the run would be refused.
+    pub(crate) problems: Vec<Failure>,
+}
+
+/// Finds everything and checks what can be checked without writing.
+pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failure> {
+    let project = here::project(env)?;
+    let mut config = here::config(&project, env, &request.flags)?;
+    refuse_agent_command(&config.agent.command)?;
+    if config.run.mode == Mode::Planning {
+        refuse_missing_specs(&project, env, request, &config)?;
+    }
+    let mut flags = request.flags.clone();
+    let plan = find_plan(&project, env, &config)?;
+    if let Some(plan) = &plan {
+        if let Some(flag) = iterations_of(plan, &project, env, &flags)? {
+            flags.push(flag);
+            config = here::config(&project, env, &flags)?;
+        }
+    }
+    let repo = Repo::open(project.root())?;
+    let run_dir = run_dir(&repo)?;
+    let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
+    let branch = branch_name(&config, plan.as_ref(), &project);
+    let target = Target::find(workspace.source(), &branch)?;
+    let mut preflight = Preflight {
+        project,
+        config,
+        repo,
+        run_dir,
+        plan,
+        flags,
+        workspace,
+        target,
+        uncommitted: Vec::new(),
+        problems: Vec::new(),
+    };
+    preflight.look_at_tree()?;
+    preflight.look_for_programs(env);
+    Ok(preflight)
+}
+
+/// The run's own folder in the git folder.
+pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
+    let git_dir = Utf8Path::from_path(repo.git_dir()).ok_or_else(|| {
+        WorkspaceError::NotText { path: repo.git_dir().display().to_string() }
+    })?;
+    Ok(RunDir::in_git_folder(git_dir))
+}
+
+fn refuse_agent_command(line: &str) -> Result<(), Failure> {
+    if agent::runs_nothing(line) {
+        return Err(Failure::usage(NotReady::EmptyAgent { line: line.to_owned() }));
+    }
+    match agent::flaw_in(line) {
+        Some(flaw) => {
+            Err(Failure::usage(NotReady::AgentCommand { line: line.to_owned(), flaw }))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The plan; none if planning is to write it.
+fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Plan>, Failure> {
+    match here::plan(project, env, config) {
+        Ok(plan) => {
+            refuse_links(plan.path())?;
+            let progress = progress_path(&config.run, project.root(), plan.path());
+            if progress.is_dir() {
+                let path = progress.into_string();
+                return Err(Failure::usage(NotReady::ProgressIsFolder { path }));
+            }
+            template(plan.path())?;
+            Ok(Some(plan))
+        }
+        // Planning writes the plan, so there may be none yet, or one without stories.
+        Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => Ok(None),
+        Err(FindError::Plan(error))
+            if config.run.mode == Mode::Planning && error.is_without_stories() =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Where progress is written: beside the plan, unless the user wants it elsewhere.
+pub(crate) fn progress_path(
+    settings: &LoopSettings,
+    root: &Utf8Path,
+    plan: &Utf8Path,
+) -> Utf8PathBuf {
+    match settings.progress.as_str() {
+        "" => StateDir::progress_beside(plan),
+        path => root.join(path),
+    }
+}
+
+/// Who names the specifications wants them read. Without the usual folder the code is planned from.
+fn refuse_missing_specs(
+    project: &Project,
+    env: &Env,
+    request: &Request,
+    config: &Config,
+) -> Result<(), Failure> {
+    let path = project.root().join(&config.run.specs);
+    let config = project.own_state().config();
+    if path.exists() || !Config::is_given(&config, env, &request.flags, "loop.specs") {
+        return Ok(());
+    }
+    Err(Failure::usage(NotReady::NoSpecs { path: path.into_string() }))
+}
+
+/// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
+/// flag it reaches the hooks as well.
+fn iterations_of(
+    plan: &Plan,
+    project: &Project,
+    env: &Env,
+    flags: &[Flag],
+) -> Result<Option<Flag>, Failure> {
+    const KEY: &str = "loop.max_iterations";
+    let path = StateDir::loop_progress_beside(plan.path());
+    if plan.format() != Format::FeatureList || !path.is_file() {
+        return Ok(None);
+    }
+    if Config::is_given(&project.own_state().config(), env, flags, KEY) {
+        return Ok(None);
+    }
+    let limit = LoopProgress::parse(&fs_err::read(&path)?).max_iterations;
+    Ok(limit.map(|limit| Flag::new(KEY, limit.to_string())))
+}
+
+/// Before an agent worked for nothing.
+fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
+    let progress = StateDir::progress_beside(plan);
+    match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
+        Some(path) => Err(Failure::usage(NotReady::Linked { path: path.to_string() })),
+        None => Ok(()),
+    }
+}
+
+/// The branch that was asked for: by flag, by the plan itself, or none.
+fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> String {
+    let named = config.run.branch.as_str();
+    if named.is_empty() {
+        return plan.and_then(branch_of_plan).unwrap_or_default();
+    }
+    let path = plan.map(|plan| plan.path().to_owned());
+    let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
+    named.replace("{plan}", &plan_name(&path))
+}
+
+/// The branch that a JSON plan names.
+fn branch_of_plan(plan: &Plan) -> Option<String> {
+    if plan.format() == Format::Markdown {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_slice(plan.bytes()).ok()?;
+    Some(value.get("branchName")?.as_str()?.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// What a plan is called in the name of a branch: `prd-1` for a numbered one, else its file's name.
+fn plan_name(path: &Utf8Path) -> String {
+    let folder = path.parent().and_then(Utf8Path::file_name).unwrap_or_default();
+    let name = match folder.starts_with("PRD-") {
+        true => folder,
+        false => path.file_stem().unwrap_or("plan"),
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+    name.to_ascii_lowercase().chars().map(plain).collect()
+}
+
+impl Preflight {
+    /// Uncommitted work: named where the agent works in a copy, refused in place.
+    fn look_at_tree(&mut self) -> Result<(), Failure> {
+        if is_partial_clone(&self.repo) && !self.workspace.is_in_place() {
+            self.problems.push(WorkspaceError::PartialClone.into());
+        }
+        let mut changed = Status::read(&self.repo)?.changed;
+        let ours = self.loop_files();
+        changed.retain(|path| !self.repo.is_untouched(path) && !ours.contains(path));
+        self.uncommitted = changed;
+        if !self.workspace.is_in_place() {
+            return Ok(());
+        }
+        self.repo.refuse_if_busy()?;
+        let refused = in_place::refuse(&self.repo, &|path| ours.iter().any(|own| own == path))?;
+        if let Some(refused @ (NotInPlace::Dirty { .. } | NotInPlace::Overlooked { .. })) = refused {
+            self.problems.push(refused.into());
+        }
+        Ok(())
+    }
+
+    /// Plan and progress, from the top.
+    fn loop_files(&self) -> Vec<std::path::PathBuf> {
+        let Some(plan) = &self.plan else { return Vec::new() };
+        let plan = plan.path();
+        let progress = progress_path(&self.config.run, self.project.root(), plan);
+        let paths = [plan.to_owned(), progress, StateDir::loop_progress_beside(plan)];
+        let below = paths.iter().filter_map(|path| self.workspace.below_top(path));
+        below.map(Into::into).collect()
+    }
+
+    fn look_for_programs(&mut self, env: &Env) {
+        let root = self.project.root();
+        let path = env.get("PATH").unwrap_or_default();
+        if let Some(program) = agent::program_of(&self.config.agent.command)
+            && !agent::is_found(program, &path, root)
+        {
+            let missing = agent::not_found(program, root);
+            self.problems.push(NotReady::NoAgent { missing }.into());
+        }
+        if self.config.run.mode == Mode::Planning {
+            return;
+        }
+        for line in self.config.verify.commands.clone() {
+            if let Some(problem) = self.problem_of_check(&line, &path) {
+                self.problems.push(problem.into());
+            }
+        }
+    }
+
+    /// A check whose program is found nowhere, or that needs a file which the copy will not have. What
+    /// is named by a path may be a story's to make.
+    fn problem_of_check(&self, line: &str, path: &str) -> Option<NotReady> {
+        let root = self.project.root();
+        let check = one_line(line);
+        if let Some(program) = agent::program_of(line)
+            && !program.contains('/')
+            && !finds_in_project(path, root)
+            && !agent::is_found(program, path, root)
+        {
+            return Some(NotReady::NoCheck { check, program: program.to_owned() });
+        }
+        if self.workspace.is_in_place() {
+            return None;
+        }
+        let is_uncommitted = |word: &&str| {
+            let below = self.workspace.below_top(&root.join(word.trim_start_matches("./")));
+            below.is_some_and(|below| {
+                self.uncommitted.iter().any(|file| file.as_path() == below.as_std_path())
+                    && !self.is_committed(&below)
+            })
+        };
+        let file = line.split_whitespace().find(is_uncommitted)?;
+        Some(NotReady::UncommittedCheck { check, file: file.to_owned() })
+    }
+
+    fn is_committed(&self, below: &Utf8Path) -> bool {
+        let Ok(Some(tip)) = self.target.tip() else { return false };
+        let object = format!("{tip}:{below}");
+        self.repo.git().run(&["cat-file", "-e", &object]).is_ok()
+    }
+}
+
+fn is_partial_clone(repo: &Repo) -> bool {
+    let promisor = ["config", "--get-regexp", "^(remote\\..*\\.promisor|extensions.partialclone)$"];
+    repo.git().line(&promisor).is_ok_and(|found| {
+        found.lines().any(|line| !line.ends_with(" false"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_named_after_the_plan() {
+        for (path, expected) in [
+            (".ralph/PRD-3/plan.md", "prd-3"),
+            ("docs/My Plan.md", "my-plan"),
+            ("prd.json", "prd"),
+        ] {
+            assert_eq!(plan_name(Utf8Path::new(path)), expected);
+        }
+    }
+}

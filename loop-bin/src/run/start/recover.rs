@@ -1,0 +1,189 @@
+//! What an earlier run left, and what is done about it. What is to be done is decided in
+//! `decide/recovery.rs`.
+
+use ralph_core::git::Repo;
+use ralph_core::plan::progress::Status;
+use ralph_core::project::Project;
+use ralph_core::state::{Lock, RunDir};
+use ralph_core::under_way::{Attempt, Phase};
+
+use super::preflight::run_dir;
+use crate::agent;
+use crate::exit::Failure;
+use crate::landing::{self, Mark};
+use crate::run::decide::{Counters, Found, Recovery, recovery};
+use crate::run::iteration::Report;
+use crate::run::record::RunRecord;
+use crate::run::{Run, decide::Outcome};
+use crate::terminal::counted;
+use crate::workspace::{Source, Start};
+
+/// What the progress says of an attempt whose loop was killed.
+const KILLED: &str = "the loop was killed while the agent was at work";
+
+/// What the next start would do, for those who only look; nothing while a loop runs.
+pub(crate) fn look(project: &Project) -> Result<Vec<String>, Failure> {
+    // Where there is no repository, nothing was ever left.
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(Vec::new()) };
+    let run_dir = run_dir(&repo)?;
+    if Lock::holder(&run_dir.lock()).is_some() {
+        return Ok(Vec::new());
+    }
+    let source = Source::of(project, &repo)?;
+    let found = find(&run_dir, &source)?;
+    Ok(recovery(&found).iter().filter_map(Recovery::told).collect())
+}
+
+/// What an earlier run left.
+pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
+    let record = RunRecord::load(run_dir)?;
+    let attempt = Attempt::load(run_dir)?;
+    let is_landed = match &attempt {
+        Some(Attempt { phase: Phase::Landing { commit }, target, .. }) => {
+            let git = source.git();
+            match landing::resolve(&git, &format!("refs/heads/{target}"))? {
+                Some(tip) => landing::is_ancestor(&git, commit, &tip).unwrap_or(false),
+                None => false,
+            }
+        }
+        _ => false,
+    };
+    let unfinished = record.as_ref().filter(|record| record.finish.is_none());
+    let processes = unfinished.map_or(0, |record| agent::agent_left_by(&record.run).len());
+    let is_behind = landing::is_interrupted(source);
+    Ok(Found { record, attempt, is_landed, is_behind, processes })
+}
+
+impl Run {
+    /// Does what has to be done, and returns where the run counts on from.
+    pub(super) fn recover(&mut self, found: &Found) -> Result<Counters, Failure> {
+        let mut counters = Counters::default();
+        let steps = recovery(found);
+        if steps.iter().any(|step| matches!(step, Recovery::CountOn { .. }))
+            && let Some(record) = &found.record
+        {
+            counters = record.counters.clone();
+        }
+        for step in steps {
+            log::info!("recovery: {step:?}");
+            match step {
+                Recovery::EndProcesses { run, .. } => {
+                    let count = agent::end_leftovers(&run);
+                    let ended = counted(count, "process", "processes");
+                    self.context.view.line(format!("ended {ended} of the last run"));
+                }
+                Recovery::BringFiles => {
+                    landing::finish_interrupted(self.workspace.source())?;
+                    self.context.view.line("brought your files to where their branch is");
+                }
+                Recovery::FinishLanding { commit, .. } => {
+                    self.finish_interrupted_landing(found, &commit, &mut counters)?;
+                }
+                Recovery::LandAgain { story } => {
+                    self.attempt.clone_from(&found.attempt);
+                    self.bring_back_work(&story)?;
+                    self.land_again = Some(story);
+                }
+                Recovery::KeepAttempt { story, counts } => {
+                    self.keep_interrupted(found, &story, counts, &mut counters)?;
+                }
+                Recovery::CountOn { iterations } => self.tell_count(iterations),
+            }
+        }
+        Ok(counters)
+    }
+
+    fn tell_count(&self, iterations: u64) {
+        let most = self.context.config.run.max_iterations;
+        if most > 0 && iterations > 0 {
+            self.context
+                .view
+                .line(format!("resuming: {iterations} of {most} iterations already used"));
+        }
+    }
+
+    fn finish_interrupted_landing(
+        &mut self,
+        found: &Found,
+        commit: &str,
+        counters: &mut Counters,
+    ) -> Result<(), Failure> {
+        let Some(attempt) = found.attempt.clone() else { return Ok(()) };
+        self.attempt = Some(attempt.clone());
+        let short: String = commit.chars().take(8).collect();
+        let entry = ralph_core::plan::progress::Entry {
+            commit: Some(short.clone()),
+            ..self.entry(&attempt, Status::Success)
+        };
+        let marks = vec![Mark::Done(attempt.story.clone())];
+        if self.target.is_followed() || !self.books.is_tracked(attempt.base.as_deref()) {
+            self.books.mark_users_text(marks.clone(), None)?;
+        }
+        self.finish_landing(&attempt, commit, &entry, &marks, None)?;
+        self.context.view.line(format!("{} was landed as {short} before the run ended", attempt.story));
+        counters.commits += 1;
+        counters.attempts.remove(&attempt.story);
+        self.end_attempt()
+    }
+
+    /// The saved work of an attempt, back in the workspace: the copy may be gone by now.
+    fn bring_back_work(&mut self, story: &str) -> Result<(), Failure> {
+        let Some(attempt) = self.attempt.clone() else { return Ok(()) };
+        let git = self.workspace.source().git();
+        let name = crate::saved::name_of(story, attempt.number);
+        let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
+        if let Some(saved) = landing::resolve(&git, &name)?
+            && !self.workspace.is_in_place()
+        {
+            self.prepare_workspace(start)?;
+            self.workspace.overlay(&saved, start)?;
+        }
+        // What the agent did to its plan is lost with the copy, but for its claim that it is done.
+        if let Ok(given) = fs_err::read(self.context.run_dir.plan_given())
+            && self.workspace.left(&self.books.plan).is_none()
+        {
+            self.workspace.give(&self.books.plan, &given)?;
+        }
+        self.report = Report { claimed: true, ..Report::default() };
+        Ok(())
+    }
+
+    fn keep_interrupted(
+        &mut self,
+        found: &Found,
+        story: &str,
+        counts: bool,
+        counters: &mut Counters,
+    ) -> Result<(), Failure> {
+        let Some(attempt) = found.attempt.clone() else { return Ok(()) };
+        self.attempt = Some(attempt.clone());
+        let why = if counts { KILLED } else { "interrupted" };
+        if self.workspace.exists() {
+            if self.workspace.is_in_place() && self.context.run_dir.plan_given().is_file() {
+                self.read_agents_plan(&attempt)?;
+            }
+            self.keep_attempt(&attempt, Outcome::Interrupted.word(), why)?;
+            if self.workspace.is_in_place() {
+                let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
+                self.workspace.reset(start)?;
+            }
+        }
+        // An iteration that was interrupted is made again, and is counted once.
+        counters.iteration = counters.iteration.saturating_sub(1);
+        if counts {
+            let failed = counters.attempts.entry(story.to_owned()).or_default();
+            *failed += 1;
+            let most = self.context.config.limits.attempts_per_story.max(1);
+            self.context.view.line(format!("{story}: attempt {failed} of {most} failed: {KILLED}"));
+            if *failed >= most {
+                let tries = counted(usize::try_from(*failed).unwrap_or(0), "attempt", "attempts");
+                let why = format!("gave up after {tries}; last failure: {KILLED}");
+                counters.set_aside.insert(story.to_owned());
+                self.set_aside(&why)?;
+            } else {
+                self.log_entry(&attempt, Status::Interrupted, KILLED)?;
+            }
+        }
+        self.end_attempt()
+    }
+}

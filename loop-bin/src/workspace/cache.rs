@@ -1,0 +1,101 @@
+//! The folder in which the copies of a project are kept, and what they take.
+
+use std::os::unix::fs::MetadataExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::config::Config;
+use ralph_core::env::Env;
+
+use super::error::WorkspaceError;
+use super::remove;
+
+/// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
+pub(crate) fn folder(
+    env: &Env,
+    config: &Config,
+    top: &Utf8Path,
+) -> Result<Utf8PathBuf, WorkspaceError> {
+    let base = match config.workspace.folder.as_str() {
+        "" => cache_home(env).ok_or(WorkspaceError::NoCache)?.join("ralph"),
+        folder => top.join(folder),
+    };
+    let name = top.file_name().unwrap_or("project");
+    let folder = base.join(format!("{name}-{:08x}", fingerprint(top.as_str())));
+    let real = base.canonicalize_utf8().unwrap_or_else(|_| base.clone());
+    if real.starts_with(top) {
+        return Err(WorkspaceError::InsideProject { folder: base.into_string() });
+    }
+    Ok(folder)
+}
+
+fn cache_home(env: &Env) -> Option<Utf8PathBuf> {
+    let set = env.get("XDG_CACHE_HOME").map(Utf8PathBuf::from).filter(|path| path.is_absolute());
+    set.or_else(|| env.home().map(|home| home.join(".cache")))
+}
+
+/// FNV-1a: the same in every version of every compiler.
+fn fingerprint(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// What a folder takes on the disk, in bytes; a file with several names counts once here, though
+/// other folders may hold it too.
+pub(crate) fn size_of(folder: &Utf8Path) -> u64 {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut folders = vec![folder.to_owned().into_std_path_buf()];
+    let mut bytes = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs_err::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else if metadata.nlink() < 2 || seen.insert((metadata.dev(), metadata.ino())) {
+                bytes += metadata.blocks() * 512;
+            }
+        }
+    }
+    bytes
+}
+
+/// A number of bytes as people read it.
+pub(crate) fn spoken(bytes: u64) -> String {
+    let units = ["bytes", "kB", "MB", "GB", "TB"];
+    let (mut amount, mut unit) = (bytes as f64, 0);
+    while amount >= 1000.0 && unit + 1 < units.len() {
+        amount /= 1000.0;
+        unit += 1;
+    }
+    let name = units.get(unit).unwrap_or(&"bytes");
+    if unit == 0 { format!("{bytes} bytes") } else { format!("{amount:.1} {name}") }
+}
+
+/// Removes the copies of a project.
+pub(crate) fn remove(folder: &Utf8Path) -> std::io::Result<()> {
+    remove::remove_all(folder.as_std_path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_named_after_the_project_and_its_place() {
+        let env = Env::of([("XDG_CACHE_HOME", "/cache"), ("HOME", "/home/dev")]);
+        let found = folder(&env, &Config::default(), "/srv/app".into()).unwrap();
+        assert!(found.as_str().starts_with("/cache/ralph/app-"), "{found}");
+        let other = folder(&env, &Config::default(), "/srv/other/app".into()).unwrap();
+        assert_ne!(found, other);
+        let home = Env::of([("HOME", "/home/dev")]);
+        let found = folder(&home, &Config::default(), "/srv/app".into()).unwrap();
+        assert!(found.as_str().starts_with("/home/dev/.cache/ralph/app-"), "{found}");
+        let none = Env::of([("", "")]);
+        assert!(folder(&none, &Config::default(), "/srv/app".into()).is_err());
+    }
+
+    #[test]
+    fn sizes_are_spoken() {
+        assert_eq!(spoken(999), "999 bytes");
+        assert_eq!(spoken(1_500), "1.5 kB");
+        assert_eq!(spoken(12_345_678_901), "12.3 GB");
+    }
+}

@@ -1,0 +1,214 @@
+//! Files that a fresh clone lacks and the agent needs: the plan and the specifications as they are on
+//! disk, the client's local settings, and what `.worktreeinclude` names of the ignored files.
+//!
+//! What is carried is not the attempt's work: as long as the agent does not change it, no commit
+//! holds it.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::git::GitError;
+use ralph_core::state::CLIENT_FOLDER;
+
+use super::cache::spoken;
+use super::error::WorkspaceError;
+use super::{Source, Workspace};
+
+/// Gitignore patterns of ignored files that a copy gets: a convention of the clients.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// What the client keeps for one person in a project.
+const LOCAL: [&str; 2] = ["settings.local.json", "CLAUDE.local.md"];
+
+/// A file that was carried, and what it looked like then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// From the top of the work tree.
+    pub(super) path: PathBuf,
+    stamp: Option<Stamp>,
+}
+
+/// What tells that a file was written since.
+type Stamp = (u64, Option<SystemTime>);
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs_err::symlink_metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()))
+}
+
+impl Carried {
+    /// Whether the agent left it as it was.
+    pub(super) fn is_untouched(&self, top: &Utf8Path) -> bool {
+        stamp(&top.as_std_path().join(&self.path)) == self.stamp
+    }
+}
+
+impl Workspace {
+    /// Puts a text of ours into the workspace, in the place of a file of the project.
+    pub(crate) fn give(&mut self, path: &Utf8Path, content: &[u8]) -> io::Result<()> {
+        let Some(below) = self.below_top(path) else { return Ok(()) };
+        if self.is_in_place {
+            return Ok(());
+        }
+        let target = self.top.join(&below);
+        // A link of the project's leads into the project.
+        if target.is_symlink() {
+            fs_err::remove_file(&target)?;
+        }
+        if fs_err::read(&target).ok().as_deref() != Some(content) {
+            target.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+            fs_err::write(&target, content)?;
+        }
+        self.note_carried(below.into());
+        Ok(())
+    }
+
+    /// Shows texts of the loop's in the files of the copy, as a commit will have them; the user's own
+    /// files are not touched.
+    pub(crate) fn show_files(&self, files: &[(PathBuf, Vec<u8>)]) -> io::Result<()> {
+        for (below, content) in files.iter().filter(|_| !self.is_in_place) {
+            let path = self.top.as_std_path().join(below);
+            path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+            fs_err::write(path, content)?;
+        }
+        Ok(())
+    }
+
+    /// Brings what a fresh clone lacks. `specs` is the folder of the specifications, from the project.
+    pub(crate) fn carry(&mut self, specs: &str, limit_mb: u64) -> Result<(), WorkspaceError> {
+        self.carried.clear();
+        if self.is_in_place {
+            return Ok(());
+        }
+        let mut wanted = included(&self.source)?;
+        let size = size_of(&self.source, &wanted);
+        if size > limit_mb.saturating_mul(1_000_000) {
+            return Err(WorkspaceError::TooMuchIncluded {
+                size: spoken(size),
+                files: wanted.len(),
+                limit: spoken(limit_mb.saturating_mul(1_000_000)),
+            });
+        }
+        let folder = &self.source.inside;
+        wanted.push(folder.join(CLIENT_FOLDER).join(LOCAL[0]).into());
+        wanted.push(folder.join(LOCAL[1]).into());
+        wanted.extend(uncommitted_below(&self.source, &folder.join(specs))?);
+        for below in wanted {
+            let from = self.source.top.as_std_path().join(&below);
+            if from.symlink_metadata().is_ok() {
+                copy(&from, &self.top.as_std_path().join(&below))?;
+                self.note_carried(below);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_carried(&mut self, path: PathBuf) {
+        let stamp = stamp(&self.top.as_std_path().join(&path));
+        self.carried.retain(|known| known.path != path);
+        self.carried.push(Carried { path, stamp });
+    }
+
+    /// Whether a file of the workspace, named from its top, is one that was carried and is as it was.
+    pub(super) fn is_only_carried(&self, path: &Path) -> bool {
+        let known = self.carried.iter().find(|carried| carried.path == path);
+        known.is_some_and(|carried| carried.is_untouched(&self.top))
+    }
+}
+
+/// How much `.worktreeinclude` names, in bytes and files.
+pub(crate) fn include_size(source: &Source) -> Result<(u64, usize), WorkspaceError> {
+    let files = included(source)?;
+    Ok((size_of(source, &files), files.len()))
+}
+
+fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
+    let size = |file: &PathBuf| fs_err::symlink_metadata(source.top.as_std_path().join(file));
+    files.iter().filter_map(|file| size(file).ok()).map(|metadata| metadata.len()).sum()
+}
+
+/// The ignored files that `.worktreeinclude` names, from the top.
+fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
+    if !source.top.join(INCLUDE).is_file() {
+        return Ok(Vec::new());
+    }
+    let git = source.git();
+    let from = format!("--exclude-from={INCLUDE}");
+    let named = git.run(&["ls-files", "-z", "--others", "--ignored", &from])?;
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Files that git does not ignore are the user's uncommitted work, and stay where they are.
+    match git.feed(&["check-ignore", "-z", "--stdin"], &named) {
+        Ok(ignored) => Ok(paths(&ignored)),
+        Err(GitError::Failed { code: Some(1), .. }) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Files below a folder that are not as they are committed.
+fn uncommitted_below(
+    source: &Source,
+    folder: &Utf8Path,
+) -> Result<Vec<PathBuf>, WorkspaceError> {
+    if folder.as_str().is_empty() || !source.top.join(folder).is_dir() {
+        return Ok(Vec::new());
+    }
+    let list = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--"];
+    let listed = source.git().run(&[&list[..], &[folder.as_str()]].concat())?;
+    Ok(paths(&listed))
+}
+
+fn paths(listed: &[u8]) -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name))).collect()
+}
+
+/// Copies a file or a link, unless it is there already; the time goes with it, so that a later look
+/// is enough to know that.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs_err::create_dir_all(folder)?;
+    }
+    let metadata = fs_err::symlink_metadata(from)?;
+    if metadata.is_symlink() {
+        let target = fs_err::read_link(from)?;
+        if fs_err::read_link(to).ok().as_ref() == Some(&target) {
+            return Ok(());
+        }
+        super::remove::remove_all(to)?;
+        return symlink(target, to);
+    }
+    if !metadata.is_file() || stamp(from) == stamp(to) {
+        return Ok(());
+    }
+    super::remove::remove_all(to)?;
+    fs_err::copy(from, to)?;
+    let file = fs_err::OpenOptions::new().write(true).open(to)?;
+    match metadata.modified() {
+        Ok(time) => file.file().set_modified(time),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Where the agent's file of the project's is looked for, without a link in between.
+pub(super) fn read_plain(path: &Utf8Path) -> Option<Vec<u8>> {
+    let metadata = fs_err::symlink_metadata(path).ok()?;
+    metadata.is_file().then(|| fs_err::read(path).ok())?
+}
+
+impl Workspace {
+    /// What the agent left in the place of a file of the project; none if it is gone or no file.
+    pub(crate) fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
+        read_plain(&self.counterpart(path)?)
+    }
+
+    /// The path at which the agent finds a file of the project.
+    pub(crate) fn shown_path(&self, path: &Utf8Path) -> Utf8PathBuf {
+        self.counterpart(path).unwrap_or_else(|| path.to_owned())
+    }
+}

@@ -1,0 +1,140 @@
+//! The user's git settings in the copy: identity, hooks, filters, signing and large-file storage
+//! work there as they do in the project.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use ralph_core::git::Git;
+
+use super::Source;
+use super::error::WorkspaceError;
+
+/// Settings that describe one repository, and are another one's own.
+const OWN: [&str; 18] = [
+    "core.bare",
+    "core.filemode",
+    "core.fsmonitor",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.precomposeunicode",
+    "core.repositoryformatversion",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.splitindex",
+    "core.symlinks",
+    "core.untrackedcache",
+    "core.worktree",
+    "feature.manyfiles",
+    "gc.auto",
+    "gc.autodetach",
+    "maintenance.auto",
+    "maintenance.strategy",
+];
+
+/// The same for whole sections.
+const OWN_SECTIONS: [&str; 9] = [
+    "branch.",
+    "extensions.",
+    "include.",
+    "includeif.",
+    "index.",
+    "remote.",
+    "safe.",
+    "submodule.",
+    "worktree.",
+];
+
+/// Where git looks for hooks, unless told otherwise.
+const HOOKS_PATH: &str = "core.hookspath";
+
+/// Makes the settings of the copy those of the project, also where they come from a file that is
+/// included for the project's folder alone.
+pub(super) fn carry(source: &Source, copy: &Utf8Path) -> Result<(), WorkspaceError> {
+    let (wanted, there) =
+        (effective(&source.git())?, effective(&Git::at(copy.as_std_path()))?);
+    let mut text = String::new();
+    for (key, values) in &wanted {
+        let known = there.get(key).map(Vec::as_slice).unwrap_or_default();
+        // What is there already would count twice.
+        let missing = values.strip_prefix(known).unwrap_or(values);
+        missing.iter().for_each(|value| text.push_str(&entry(key, value)));
+    }
+    if !wanted.contains_key(HOOKS_PATH) {
+        let hooks = source.shared.join("hooks");
+        text.push_str(&entry(HOOKS_PATH, &hooks.to_string_lossy()));
+    }
+    let large = source.shared.join("lfs");
+    if large.is_dir() && !wanted.contains_key("lfs.storage") {
+        text.push_str(&entry("lfs.storage", &large.to_string_lossy()));
+    }
+    let path = copy.join(".git/config");
+    let mut config = fs_err::read_to_string(&path)?;
+    config.push_str(&text);
+    fs_err::write(&path, config)?;
+    let exclude = source.shared.join("info/exclude");
+    if exclude.is_file() {
+        fs_err::create_dir_all(copy.join(".git/info"))?;
+        fs_err::copy(exclude, copy.join(".git/info/exclude"))?;
+    }
+    Ok(())
+}
+
+type Settings = BTreeMap<String, Vec<String>>;
+
+/// The settings in force, but for those that are given for one command or belong to one repository.
+fn effective(git: &Git) -> Result<Settings, WorkspaceError> {
+    let output = git.run(&["config", "--list", "-z", "--show-scope"])?;
+    Ok(parse(&String::from_utf8_lossy(&output)))
+}
+
+/// `<scope>NUL<key>LF<value>NUL`, again and again.
+fn parse(output: &str) -> Settings {
+    let mut settings = Settings::new();
+    let mut parts = output.split('\0');
+    while let (Some(scope), Some(setting)) = (parts.next(), parts.next()) {
+        let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));
+        let is_own = OWN.contains(&key)
+            || OWN_SECTIONS.iter().any(|section| key.starts_with(section));
+        if scope != "command" && !is_own {
+            settings.entry(key.to_owned()).or_default().push(value.to_owned());
+        }
+    }
+    settings
+}
+
+/// One setting as git's own files have it.
+fn entry(key: &str, value: &str) -> String {
+    let (section, name) = key.rsplit_once('.').unwrap_or(("ralph", key));
+    let head = match section.split_once('.') {
+        Some((section, inner)) => format!("[{section} \"{}\"]", escaped(inner)),
+        None => format!("[{section}]"),
+    };
+    format!("{head}\n\t{name} = \"{}\"\n", escaped(value).replace('\n', "\\n").replace('\t', "\\t"))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_one_repository_is_not_carried() {
+        let output = "system\0core.bare\nfalse\0local\0user.name\nAda\0local\0remote.origin.url\nx\0\
+                      command\0core.hookspath\n/dev/null\0global\0url.a.insteadof\nb\0\
+                      global\0url.a.insteadof\nc\0local\0diff.noprefix\0";
+        let found = parse(output);
+        let names: Vec<&str> = found.keys().map(String::as_str).collect();
+        assert_eq!(names, ["diff.noprefix", "url.a.insteadof", "user.name"]);
+        assert_eq!(found["url.a.insteadof"], ["b", "c"]);
+        assert_eq!(found["diff.noprefix"], ["true"]);
+    }
+
+    #[test]
+    fn a_setting_is_written_as_git_reads_it() {
+        assert_eq!(entry("user.name", "A \"B\" \\"), "[user]\n\tname = \"A \\\"B\\\" \\\\\"\n");
+        assert_eq!(entry("filter.a.b.clean", "x\ty"), "[filter \"a.b\"]\n\tclean = \"x\\ty\"\n");
+    }
+}

@@ -1,0 +1,59 @@
+//! What an agent left in the repository of its copy: commits, and what hooks rolled back. Fetched
+//! into the project before that repository is made anew; as far as it can be read.
+
+use ralph_core::git::Git;
+
+use super::{Start, Workspace};
+
+/// A place for what is on its way into the project.
+const INCOMING: &str = "refs/ralph/incoming";
+
+/// Where hooks keep what they roll back.
+const DISCARDED: &str = "refs/ralph/discarded";
+
+/// What the agent left.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Imported {
+    /// The commit that it had checked out, if that is not the one it began with.
+    pub(crate) head: Option<String>,
+    /// What hooks rolled back during the attempt.
+    pub(crate) discarded: Vec<String>,
+}
+
+impl Workspace {
+    /// Fetches it. A repository that the agent damaged has nothing to give.
+    pub(crate) fn import(&self, start: Start<'_>) -> Imported {
+        let theirs = Git::at(self.top.as_std_path());
+        if !self.top.join(".git").is_dir() {
+            return Imported::default();
+        }
+        let head = theirs.line(&["rev-parse", "--quiet", "--verify", "HEAD"]).ok();
+        let head = head.filter(|head| Some(head.as_str()) != start.tip);
+        let list = ["for-each-ref", "--format=%(refname)", DISCARDED];
+        let discarded = theirs.line(&list).unwrap_or_default();
+        let discarded: Vec<String> = discarded.lines().map(str::to_owned).collect();
+        if self.is_in_place {
+            return Imported { head, discarded: Vec::new() };
+        }
+        let mut wanted = Vec::new();
+        if head.is_some() {
+            wanted.push(format!("+HEAD:{INCOMING}"));
+        }
+        wanted.extend(discarded.iter().map(|name| format!("+{name}:{name}")));
+        if wanted.is_empty() {
+            return Imported::default();
+        }
+        let ours = self.source.git();
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
+        let mut args: Vec<&str> = fetch.to_vec();
+        args.push(self.top.as_str());
+        args.extend(wanted.iter().map(String::as_str));
+        if let Err(error) = ours.run(&args) {
+            log::warn!("what the agent committed could not be fetched: {error}");
+            return Imported::default();
+        }
+        // Only on its way; whoever keeps the attempt holds it from here on.
+        let _ = ours.run(&["update-ref", "-d", INCOMING]);
+        Imported { head, discarded }
+    }
+}

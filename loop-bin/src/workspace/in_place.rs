@@ -1,0 +1,148 @@
+//! Work in the project's own tree, for projects that cannot be built elsewhere.
+//!
+//! The tree is clean when an attempt begins, so whatever is in it afterwards is the attempt's.
+//! Files that steer the run are remembered before the agent and restored after it.
+
+use std::path::{Path, PathBuf};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::git::{Git, Repo, Status};
+use ralph_core::listing::named_files;
+use ralph_core::state::{self, StateDir};
+
+use super::error::WorkspaceError;
+use super::{Source, Start, Workspace};
+
+/// Folders that no reset touches.
+pub(super) const SPARED: [&str; 4] = ["-e", ".ralph", "-e", ".claude"];
+
+/// Why a project cannot be worked on in place.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotInPlace {
+    #[error(
+        "there is uncommitted work: {files}; with --in-place the tree must be clean: commit it, \
+         stash it (`git stash -u`), or start without --in-place to let the agent work in a copy"
+    )]
+    Dirty { files: String },
+    #[error(
+        "git is told to overlook changes in {files} (skip-worktree or assume-unchanged); with \
+         --in-place that is refused: run `git update-index --no-skip-worktree \
+         --no-assume-unchanged` on them, or start without --in-place"
+    )]
+    Overlooked { files: String },
+}
+
+/// Refuses a tree in which the work of an attempt could not be told from the user's.
+pub(crate) fn refuse(
+    repo: &Repo,
+    is_ours: &dyn Fn(&Path) -> bool,
+) -> Result<Option<NotInPlace>, WorkspaceError> {
+    let mut changed = Status::read(repo)?.changed;
+    changed.retain(|path| !repo.is_untouched(path) && !is_ours(path));
+    if !changed.is_empty() {
+        return Ok(Some(NotInPlace::Dirty { files: named_files(&changed) }));
+    }
+    let overlooked = overlooked(repo.git())?;
+    Ok((!overlooked.is_empty())
+        .then(|| NotInPlace::Overlooked { files: named_files(&overlooked) }))
+}
+
+/// `ls-files -v` marks what is skipped with `S` and what is assumed unchanged with a small letter.
+fn overlooked(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
+    let listed = git.run(&["ls-files", "-v", "-z"])?;
+    let lines = listed.split(|byte| *byte == 0);
+    let flagged = lines.filter(|line| {
+        line.first().is_some_and(|mark| *mark == b'S' || mark.is_ascii_lowercase())
+    });
+    let name = |line: &[u8]| {
+        PathBuf::from(String::from_utf8_lossy(line.get(2..).unwrap_or_default()).into_owned())
+    };
+    Ok(flagged.map(name).collect())
+}
+
+impl Source {
+    /// The git folder of the project's own work tree.
+    pub(super) fn git_dir_of_work_tree(&self) -> PathBuf {
+        let line = self.git().line(&["rev-parse", "--absolute-git-dir"]);
+        line.map(PathBuf::from).unwrap_or_else(|_| self.shared.clone())
+    }
+}
+
+impl Workspace {
+    /// Returns the project's tree to the commit that an attempt began at.
+    pub(super) fn reset_in_place(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+        self.return_head(start)?;
+        if !self.index.exists() {
+            fs_err::copy(self.source_index(), &self.index)?;
+        }
+        self.match_files_to(start.tip)?;
+        self.lend_index()
+    }
+
+    /// Puts HEAD back on the branch, at the commit, whatever the agent did to it; files stay.
+    pub(super) fn return_head(&self, start: Start<'_>) -> Result<(), WorkspaceError> {
+        let git = self.source.git();
+        Repo::open(&self.source.top)
+            .map_err(|error| std::io::Error::other(error.to_string()))?
+            .quit_operation()?;
+        let name = format!("refs/heads/{}", start.branch);
+        git.run(&["symbolic-ref", "-m", "ralph: return to the target", "HEAD", &name])?;
+        if let Some(tip) = start.tip {
+            git.run(&["update-ref", "-m", "ralph: return to the target", &name, tip])?;
+        }
+        Ok(())
+    }
+
+    /// The index of the project is that of the commit just made.
+    pub(crate) fn settle_index(&self) -> Result<(), WorkspaceError> {
+        if self.is_in_place { self.lend_index() } else { Ok(()) }
+    }
+}
+
+/// Files that steer the run, as they were before an agent that works in place.
+#[derive(Debug, Default)]
+pub(crate) struct ProtectedFiles {
+    files: Vec<(Utf8PathBuf, Option<Vec<u8>>)>,
+    scripts: Vec<Utf8PathBuf>,
+}
+
+impl ProtectedFiles {
+    /// Remembers them: settings, template, lifecycle scripts and the client's settings.
+    pub(crate) fn remember(root: &Utf8Path, state: &StateDir, plan: &Utf8Path) -> Self {
+        let mut paths = vec![state.config(), StateDir::prompt_beside(plan)];
+        let scripts = files_below(&state.lifecycle());
+        paths.extend(scripts.iter().cloned());
+        let client = root.join(state::CLIENT_FOLDER);
+        paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
+        let files = paths.into_iter().map(|path| (path.clone(), fs_err::read(&path).ok()));
+        Self { files: files.collect(), scripts }
+    }
+
+    /// Restores them, and names those that were changed.
+    pub(crate) fn restore(&self, state: &StateDir) -> std::io::Result<Vec<Utf8PathBuf>> {
+        let mut restored = Vec::new();
+        for (path, before) in &self.files {
+            if fs_err::read(path).ok() == *before {
+                continue;
+            }
+            match before {
+                Some(content) => state::replace_users(path, content)?,
+                None => state::remove_if_there(path)?,
+            }
+            restored.push(path.clone());
+        }
+        for path in files_below(&state.lifecycle()) {
+            if !self.scripts.contains(&path) && !self.files.is_empty() {
+                state::remove_if_there(&path)?;
+                restored.push(path);
+            }
+        }
+        Ok(restored)
+    }
+}
+
+fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    files.map(|entry| entry.into_path()).collect()
+}

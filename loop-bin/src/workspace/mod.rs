@@ -1,0 +1,265 @@
+//! Where the agent works: a copy of the project in the cache folder or, in place, the project itself.
+//!
+//! One rule carries it: **the repository of the copy is made anew after every agent.** Whatever an
+//! agent did to its clone (rewrote history, removed `.git`, left a rebase under way, changed
+//! settings) ends there; only the files in the work tree count, and they are read with a git folder
+//! and an index that no agent has touched.
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `cache.rs` | where copies are, what they take, and how they are removed |
+//! | `repository.rs` | a repository made anew around the files of the copy |
+//! | `git_settings.rs` | which settings of the project's git hold in the copy |
+//! | `carry.rs` | files that a fresh clone lacks |
+//! | `import.rs` | what an agent committed, and what hooks rolled back |
+//! | `setup.rs` | the commands that make a new copy ready |
+//! | `stage.rs` | what an attempt changed, as a tree |
+//! | `overlay.rs` | the changes of a saved attempt over another commit |
+//! | `in_place.rs` | what is asked of a project that is worked on in place |
+
+pub(crate) mod cache;
+mod carry;
+mod error;
+mod git_settings;
+mod import;
+pub(crate) mod in_place;
+mod overlay;
+mod remove;
+mod repository;
+mod setup;
+mod stage;
+
+use std::path::PathBuf;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::config::Config;
+use ralph_core::env::Env;
+use ralph_core::fault;
+use ralph_core::git::{Git, Repo};
+use ralph_core::project::Project;
+use ralph_core::state::RunDir;
+
+pub(crate) use carry::{Carried, include_size};
+pub(crate) use error::WorkspaceError;
+pub(crate) use import::Imported;
+pub(crate) use overlay::Overlay;
+pub(crate) use setup::SetupRan;
+pub(crate) use stage::Staged;
+
+/// The name of the only worker there is for now.
+const WORKER: &str = "1";
+
+/// Where the agent works.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    is_in_place: bool,
+    /// The top of the work tree.
+    top: Utf8PathBuf,
+    /// The project's folder in it.
+    root: Utf8PathBuf,
+    source: Source,
+    /// The loop's own index of the work tree, out of the agent's reach.
+    index: PathBuf,
+    /// What the setup commands were last run for.
+    setup_stamp: Utf8PathBuf,
+    /// Whether the repository was made anew since the last agent.
+    is_fresh: bool,
+    carried: Vec<Carried>,
+}
+
+/// The project, as the copy sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// The top of its work tree.
+    pub(crate) top: Utf8PathBuf,
+    /// Its folder inside of that.
+    pub(crate) inside: Utf8PathBuf,
+    /// The git folder that all its work trees share.
+    pub(crate) shared: PathBuf,
+}
+
+impl Source {
+    pub(crate) fn of(project: &Project, repo: &Repo) -> Result<Self, WorkspaceError> {
+        let not_text = || WorkspaceError::NotText { path: repo.top().display().to_string() };
+        let top = Utf8Path::from_path(repo.top()).ok_or_else(not_text)?;
+        let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
+        let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
+        Ok(Self { top: top.to_owned(), inside, shared: repo.shared_git_dir() })
+    }
+
+    /// Git in the project.
+    pub(crate) fn git(&self) -> Git {
+        Git::at(self.top.as_std_path())
+    }
+}
+
+/// Where a workspace is to stand when an agent begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    /// The commit; none in a repository without commits.
+    pub(crate) tip: Option<&'a str>,
+    /// The branch that the agent sees as checked out.
+    pub(crate) branch: &'a str,
+}
+
+impl Workspace {
+    /// The workspace of a project, with nothing done to it yet.
+    pub(crate) fn of(
+        env: &Env,
+        project: &Project,
+        repo: &Repo,
+        run_dir: &RunDir,
+        config: &Config,
+    ) -> Result<Self, WorkspaceError> {
+        let source = Source::of(project, repo)?;
+        let is_in_place = config.workspace.in_place;
+        let top = match is_in_place {
+            true => source.top.clone(),
+            false => cache::folder(env, config, &source.top)?.join(WORKER),
+        };
+        Ok(Self {
+            is_in_place,
+            root: top.join(&source.inside),
+            top,
+            index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
+            setup_stamp: run_dir.root().join(format!("setup-{WORKER}")),
+            source,
+            is_fresh: false,
+            carried: Vec::new(),
+        })
+    }
+
+    /// Whether it is the project's own tree.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.is_in_place
+    }
+
+    /// The folder in which agent and checks are started.
+    pub(crate) fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// The top of the work tree.
+    pub(crate) fn top(&self) -> &Utf8Path {
+        &self.top
+    }
+
+    /// The project.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The place in the workspace of a file of the project; none if it is not in the repository.
+    pub(crate) fn counterpart(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        Some(self.top.join(self.below_top(path)?))
+    }
+
+    /// A file of the project, named from the top of its repository.
+    pub(crate) fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let real = match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => {
+                folder.canonicalize_utf8().map(|folder| folder.join(name)).ok()
+            }
+            _ => None,
+        };
+        let real = real.unwrap_or_else(|| path.to_owned());
+        real.strip_prefix(&self.source.top).ok().map(Utf8Path::to_owned)
+    }
+
+    /// Git over the files of the workspace, with the loop's own index; what it writes goes into the
+    /// project's object store, so that nothing has to be fetched.
+    pub(crate) fn git(&self) -> Git {
+        let git = Git::at(self.top.as_std_path()).on_index(self.index.clone());
+        if self.is_in_place { git } else { git.with_objects(self.source.shared.join("objects")) }
+    }
+
+    /// Whether there is a copy yet.
+    pub(crate) fn exists(&self) -> bool {
+        self.top.join(".git").exists()
+    }
+
+    /// Brings the workspace to a commit, with nothing else in it but what git ignores. A copy that
+    /// is damaged beyond that is thrown away and made anew.
+    pub(crate) fn reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+        if self.is_in_place {
+            return self.reset_in_place(start);
+        }
+        if let Err(error) = self.try_reset(start) {
+            log_damage(&error);
+            self.throw_away()?;
+            self.try_reset(start)?;
+        }
+        fault::point("workspace.reset");
+        Ok(())
+    }
+
+    fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+        if !self.is_fresh || !self.exists() {
+            repository::renew(&self.source, &self.top)?;
+        }
+        self.is_fresh = false;
+        repository::check_out(&self.top, start)?;
+        self.match_files_to(start.tip)?;
+        repository::update_submodules(&self.source, &self.top)?;
+        self.lend_index()
+    }
+
+    /// Makes index and files what the commit says.
+    fn match_files_to(&self, tip: Option<&str>) -> Result<(), WorkspaceError> {
+        let git = self.git();
+        match tip {
+            Some(tip) => git.run(&["read-tree", "--reset", "-u", tip])?,
+            None => git.run(&["read-tree", "--empty"])?,
+        };
+        let mut clean = vec!["clean", "-ffdq"];
+        if self.is_in_place {
+            clean.extend(in_place::SPARED);
+        }
+        git.run(&clean)?;
+        Ok(())
+    }
+
+    /// The agent begins with an index that knows all files already.
+    fn lend_index(&self) -> Result<(), WorkspaceError> {
+        let own = self.source_index();
+        fs_err::copy(&self.index, own)?;
+        Ok(())
+    }
+
+    fn source_index(&self) -> PathBuf {
+        match self.is_in_place {
+            true => self.source.git_dir_of_work_tree().join("index"),
+            false => self.top.join(".git/index").into_std_path_buf(),
+        }
+    }
+
+    /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
+    pub(crate) fn distrust(&mut self) {
+        self.is_fresh = false;
+    }
+
+    /// Makes the repository anew around the files as they are; HEAD is at `start` again.
+    pub(crate) fn renew(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+        if self.is_in_place {
+            return self.return_head(start);
+        }
+        if !self.is_fresh || !self.exists() {
+            repository::renew(&self.source, &self.top)?;
+            repository::check_out(&self.top, start)?;
+            self.is_fresh = true;
+        }
+        Ok(())
+    }
+
+    /// Removes the copy and everything that is remembered of it.
+    pub(crate) fn throw_away(&mut self) -> Result<(), WorkspaceError> {
+        self.is_fresh = false;
+        remove::remove_all(self.top.as_std_path())?;
+        remove::remove_all(&self.index)?;
+        Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
+    }
+}
+
+fn log_damage(error: &WorkspaceError) {
+    log::warn!("the copy is damaged ({error}) and made anew");
+}

@@ -1,0 +1,62 @@
+//! The changes of a saved attempt, laid over the commit that the workspace stands at.
+
+use ralph_core::git::GitError;
+
+use super::error::WorkspaceError;
+use super::{Start, Workspace};
+
+/// What became of the changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Overlay {
+    /// They are in the files, uncommitted.
+    Done,
+    /// They do not fit; the files are those of the commit.
+    Conflict(String),
+}
+
+impl Workspace {
+    /// Lays the changes between a saved attempt and its first parent over the files.
+    pub(crate) fn overlay(
+        &mut self,
+        attempt: &str,
+        start: Start<'_>,
+    ) -> Result<Overlay, WorkspaceError> {
+        let git = self.git();
+        let Some(tip) = start.tip else {
+            git.run(&["read-tree", "--reset", "-u", attempt])?;
+            git.run(&["read-tree", "--empty"])?;
+            self.lend_index()?;
+            return Ok(Overlay::Done);
+        };
+        let parent = git.line(&["rev-parse", "--quiet", "--verify", &format!("{attempt}^1")]);
+        match parent {
+            Ok(parent) if parent == tip => {
+                git.run(&["read-tree", "--reset", "-u", attempt])?;
+            }
+            _ => {
+                let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
+                if let Err(error) = git.run(&pick) {
+                    let why = conflicts(&error);
+                    // A conflict leaves marks of the operation in the git folder.
+                    let _ = git.run(&["cherry-pick", "--quit"]);
+                    self.match_files_to(start.tip)?;
+                    self.lend_index()?;
+                    return Ok(Overlay::Conflict(why));
+                }
+            }
+        }
+        git.run(&["read-tree", "-m", tip])?;
+        // Tells which files are as they were; that some are not is no failure.
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        self.lend_index()?;
+        Ok(Overlay::Done)
+    }
+}
+
+/// What git says about files that do not fit.
+fn conflicts(error: &GitError) -> String {
+    match error {
+        GitError::Failed { stderr, .. } => stderr.clone(),
+        other => other.to_string(),
+    }
+}

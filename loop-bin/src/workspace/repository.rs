@@ -1,0 +1,94 @@
+//! A repository made anew around the files of the copy, by git's own local clone.
+
+use std::io;
+
+use camino::Utf8Path;
+use ralph_core::fault;
+use ralph_core::git::Git;
+
+use super::error::WorkspaceError;
+use super::git_settings;
+use super::remove::remove_all;
+use super::{Source, Start};
+
+/// What only an older repository of the copy has: the repositories of its submodules.
+const MODULES: &str = "modules";
+
+/// Makes the repository of the copy anew. Its objects are the project's, so this takes no time and
+/// no room; refs, index, stash, settings and hooks are its own.
+pub(super) fn renew(source: &Source, top: &Utf8Path) -> Result<(), WorkspaceError> {
+    let folder = top.parent().unwrap_or(top);
+    let trouble = |error: io::Error| WorkspaceError::Folder {
+        folder: folder.to_string(),
+        source: error,
+    };
+    fs_err::create_dir_all(folder).map_err(trouble)?;
+    if !top.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        remove_all(top.as_std_path()).map_err(trouble)?;
+        fs_err::create_dir(top).map_err(trouble)?;
+    }
+    let new = top.with_extension("new");
+    remove_all(new.as_std_path()).map_err(trouble)?;
+    let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--template="];
+    let from_to = [source.top.as_str(), new.as_str()];
+    Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat())?;
+    fault::point("workspace.cloned");
+    git_settings::carry(source, &new)?;
+    let (old, new_git) = (top.join(".git"), new.join(".git"));
+    let modules = old.join(MODULES);
+    if modules.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        fs_err::rename(modules, new_git.join(MODULES))?;
+    }
+    remove_all(old.as_std_path())?;
+    fs_err::rename(new_git, old)?;
+    fault::point("workspace.renewed");
+    Ok(remove_all(new.as_std_path())?)
+}
+
+/// Puts HEAD on the branch, at the commit.
+pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), WorkspaceError> {
+    let git = Git::at(top.as_std_path());
+    let name = format!("refs/heads/{}", start.branch);
+    if let Some(tip) = start.tip {
+        git.run(&["update-ref", &name, tip])?;
+    }
+    git.run(&["symbolic-ref", "HEAD", &name])?;
+    Ok(())
+}
+
+/// Fills the submodules that the project has, from what the project has of them: no network.
+pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), WorkspaceError> {
+    let folder = source.shared.join(MODULES);
+    if !top.join(".gitmodules").is_file() || !folder.is_dir() {
+        return Ok(());
+    }
+    let git = Git::at(top.as_std_path());
+    let listed = git.run(&["config", "--file", ".gitmodules", "--list", "-z", "--name-only"])?;
+    let mut wanted = Vec::new();
+    for key in listed.split(|byte| *byte == 0) {
+        let key = String::from_utf8_lossy(key);
+        let Some(name) = key.strip_prefix("submodule.").and_then(|rest| rest.strip_suffix(".path"))
+        else {
+            continue;
+        };
+        let kept = folder.join(name);
+        if kept.join("HEAD").is_file() {
+            let url = format!("submodule.{name}.url");
+            git.run(&["config".as_ref(), url.as_ref(), kept.as_os_str()])?;
+            let active = format!("submodule.{name}.active");
+            git.run(&["config", &active, "true"])?;
+            let path = format!("submodule.{name}.path");
+            wanted.push(git.line(&["config", "--file", ".gitmodules", "--get", &path])?);
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let update = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--force"];
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    git.run(&[&update[..], &["--"], &wanted].concat())?;
+    for path in wanted {
+        Git::at(top.join(path).as_std_path()).run(&["clean", "-ffdq"])?;
+    }
+    Ok(())
+}

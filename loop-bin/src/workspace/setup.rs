@@ -1,0 +1,114 @@
+//! The commands that make a copy ready: run when it is new, and again when a lock file changed.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use camino::Utf8Path;
+use ralph_core::checks::{CheckContext, CheckEnd, run_checks};
+use ralph_core::state;
+
+use super::Workspace;
+use super::error::WorkspaceError;
+
+/// Files that say which packages a project uses.
+const LOCK_FILES: [&str; 26] = [
+    "Cargo.lock",
+    "Gemfile.lock",
+    "Package.resolved",
+    "Pipfile.lock",
+    "bun.lock",
+    "bun.lockb",
+    "composer.lock",
+    "deno.lock",
+    "environment.yml",
+    "go.sum",
+    "go.work.sum",
+    "gradle.lockfile",
+    "mix.lock",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "package.json",
+    "packages.lock.json",
+    "pdm.lock",
+    "pixi.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "pyproject.toml",
+    "requirements-dev.txt",
+    "requirements.txt",
+    "uv.lock",
+    "yarn.lock",
+];
+
+/// The end of a failing command's output that is shown.
+const SHOWN_LINES: usize = 30;
+
+/// What became of the setup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetupRan {
+    /// There is none, or nothing has changed since.
+    No,
+    Yes,
+}
+
+impl Workspace {
+    /// Whether the setup commands would be run now.
+    pub(crate) fn needs_setup(&self, commands: &[String]) -> bool {
+        let known = fs_err::read_to_string(&self.setup_stamp).unwrap_or_default();
+        !commands.is_empty() && !self.is_in_place && known != self.setup_stamp_now(commands)
+    }
+
+    /// Runs the setup commands, if they have to be run.
+    pub(crate) fn set_up(
+        &self,
+        commands: &[String],
+        limit: Option<Duration>,
+        run: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<SetupRan, WorkspaceError> {
+        if !self.needs_setup(commands) {
+            return Ok(SetupRan::No);
+        }
+        let context = CheckContext { dir: &self.root, run };
+        let ran = run_checks(context, commands, limit, stop)?;
+        if let Some(failed) = ran.last().filter(|command| !command.passed()) {
+            if failed.end == CheckEnd::Stopped {
+                return Err(WorkspaceError::Stopped);
+            }
+            let lines: Vec<&str> = failed.output.lines().collect();
+            let shown = lines.iter().skip(lines.len().saturating_sub(SHOWN_LINES));
+            let output: Vec<&str> = shown.copied().collect();
+            return Err(WorkspaceError::Setup {
+                command: failed.name(),
+                verdict: failed.verdict(),
+                output: output.join("\n"),
+            });
+        }
+        // The stamp of now: a setup may write its own lock file.
+        state::replace(&self.setup_stamp, self.setup_stamp_now(commands).as_bytes())?;
+        Ok(SetupRan::Yes)
+    }
+
+    /// Stands for the commands and for every lock file that they may depend on.
+    fn setup_stamp_now(&self, commands: &[String]) -> String {
+        let mut stamp = commands.join("\n");
+        let folders: Vec<&Utf8Path> =
+            if self.root == self.top { vec![&self.top] } else { vec![&self.top, &self.root] };
+        for folder in folders {
+            for name in LOCK_FILES {
+                if let Ok(content) = fs_err::read(folder.join(name)) {
+                    // Writing into a string cannot fail.
+                    let _ = write!(stamp, "\n{folder}/{name} {:016x}", fingerprint(&content));
+                }
+            }
+        }
+        stamp
+    }
+}
+
+/// FNV-1a: the same in every version of every compiler.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

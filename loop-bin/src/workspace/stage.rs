@@ -1,0 +1,280 @@
+//! What an attempt changed, as a tree: every file that git does not ignore, but for those that are
+//! not the agent's to change.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use camino::Utf8Path;
+use ralph_core::git::{Git, GitError};
+use ralph_core::state::{CLIENT_FOLDER, PROJECT_MARKER};
+
+use super::error::WorkspaceError;
+use super::remove::remove_all;
+use super::{Start, Workspace};
+
+/// The mode of a repository inside another one.
+const LINK: &str = "160000";
+
+/// Repositories that an agent may leave inside the copy, at most.
+const MOST_EMBEDDED: usize = 50;
+
+/// What an attempt changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Staged {
+    /// The tree; the same as that of the start if nothing changed.
+    pub(crate) tree: String,
+    /// The files that differ, from the top.
+    pub(crate) files: Vec<PathBuf>,
+    /// What the agent changed although it is not its to change; left as it was.
+    pub(crate) refused: Vec<PathBuf>,
+    /// Repositories that the agent made inside the work tree. A commit would hold nothing of them.
+    pub(crate) embedded: Vec<PathBuf>,
+    /// Submodules with uncommitted work, which no commit can hold.
+    pub(crate) dirty_submodules: Vec<PathBuf>,
+}
+
+/// A difference between a commit and the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Difference {
+    old_mode: String,
+    new_mode: String,
+    old_id: String,
+    path: PathBuf,
+}
+
+impl Workspace {
+    /// Stages what is there, against `start`. `ours` are files that the loop writes, such as the
+    /// plan, from the top.
+    pub(crate) fn stage(
+        &mut self,
+        start: Start<'_>,
+        ours: &[PathBuf],
+    ) -> Result<Staged, WorkspaceError> {
+        self.stage_all(start, ours, false)
+    }
+
+    /// The same, with what an agent wrote below `.ralph/`: for a draft of a plan.
+    pub(crate) fn stage_with_state(
+        &mut self,
+        start: Start<'_>,
+        ours: &[PathBuf],
+    ) -> Result<Staged, WorkspaceError> {
+        self.stage_all(start, ours, true)
+    }
+
+    fn stage_all(
+        &mut self,
+        start: Start<'_>,
+        ours: &[PathBuf],
+        with_state: bool,
+    ) -> Result<Staged, WorkspaceError> {
+        self.renew(start)?;
+        let git = self.git();
+        let mut staged = Staged::default();
+        self.add_all(&git, &mut staged)?;
+        let base = base_of(&git, start.tip)?;
+        let mut differences = self.differences(&git, &base)?;
+        while let Some(found) = differences.iter().find(|found| self.is_embedded(found)).cloned() {
+            self.dissolve(&git, &found.path, &mut staged)?;
+            self.add_all(&git, &mut staged)?;
+            differences = self.differences(&git, &base)?;
+        }
+        let mut restored = Vec::new();
+        for found in differences {
+            let is_steering = is_protected(&self.source.inside, &found.path) && !with_state;
+            let is_ours = ours.contains(&found.path) || is_steering;
+            if is_ours || self.is_only_carried(&found.path) {
+                restored.extend(found.as_it_was());
+                if !self.is_only_carried(&found.path) && !ours.contains(&found.path) {
+                    staged.refused.push(found.path);
+                }
+            } else {
+                staged.files.push(found.path);
+            }
+        }
+        if !restored.is_empty() {
+            git.feed(&["update-index", "-z", "--index-info"], &restored)?;
+        }
+        staged.dirty_submodules = dirty_submodules(&git)?;
+        staged.tree = git.line(&["write-tree"])?;
+        Ok(staged)
+    }
+
+    /// Whether anything but what was carried is not as it was, as far as the agent's own repository
+    /// can tell.
+    pub(crate) fn looks_changed(&self, tip: Option<&str>, ours: &[PathBuf]) -> bool {
+        let git = self.git();
+        let tracked = ["diff-index", "-z", "--name-only", tip.unwrap_or("HEAD")];
+        let new = ["ls-files", "-z", "--others", "--exclude-standard"];
+        [&tracked[..], &new].into_iter().any(|args| {
+            let Ok(listed) = git.run(args) else { return tip.is_some() };
+            let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+            let mut paths = names.map(|name| PathBuf::from(OsStr::from_bytes(name)));
+            paths.any(|path| !ours.contains(&path) && !self.is_only_carried(&path))
+        })
+    }
+
+    fn add_all(&self, git: &Git, staged: &mut Staged) -> Result<(), WorkspaceError> {
+        for _ in 0..MOST_EMBEDDED {
+            match git.run(&["add", "--all"]) {
+                Err(GitError::Failed { stderr, .. }) if without_commit(&stderr).is_some() => {
+                    let path = PathBuf::from(without_commit(&stderr).unwrap_or_default());
+                    self.dissolve(git, &path, staged)?;
+                }
+                other => return other.map(drop).map_err(Into::into),
+            }
+        }
+        Ok(git.run(&["add", "--all"]).map(drop)?)
+    }
+
+    /// Makes plain files of a repository that an agent made inside the work tree, so that they can be
+    /// saved with the attempt.
+    fn dissolve(
+        &self,
+        git: &Git,
+        path: &Path,
+        staged: &mut Staged,
+    ) -> Result<(), WorkspaceError> {
+        remove_all(&self.top.as_std_path().join(path).join(".git"))?;
+        let name = [path.as_os_str().as_bytes(), b"\0"].concat();
+        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &name)?;
+        staged.embedded.push(path.to_owned());
+        Ok(())
+    }
+
+    /// Whether a new entry is a repository that nothing declares as a submodule.
+    fn is_embedded(&self, found: &Difference) -> bool {
+        found.new_mode == LINK
+            && found.old_mode != LINK
+            && !declares_submodule(&self.top, &found.path)
+    }
+
+    fn differences(&self, git: &Git, base: &str) -> Result<Vec<Difference>, WorkspaceError> {
+        let args = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", base];
+        Ok(parse(&git.run(&args)?))
+    }
+
+    /// The tree of what is in the index, with these texts in the place of files of the loop's, from
+    /// the top; none for a file that is not to be there.
+    pub(crate) fn with_files(
+        &self,
+        files: &[(PathBuf, Vec<u8>)],
+    ) -> Result<String, WorkspaceError> {
+        let git = self.git();
+        for (path, content) in files {
+            let id = git.feed(&["hash-object", "-w", "--stdin"], content)?;
+            let id = String::from_utf8_lossy(&id).trim().to_owned();
+            let line = [format!("100644 {id}\t").as_bytes(), path.as_os_str().as_bytes()].concat();
+            git.feed(&["update-index", "-z", "--index-info"], &line)?;
+        }
+        Ok(git.line(&["write-tree"])?)
+    }
+}
+
+/// What changes are counted against.
+pub(super) fn base_of(git: &Git, tip: Option<&str>) -> Result<String, WorkspaceError> {
+    match tip {
+        Some(tip) => Ok(tip.to_owned()),
+        None => Ok(git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])?),
+    }
+}
+
+/// Files that steer the run and the client: the project's own count, and what an agent makes of its
+/// own is no part of a commit.
+fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
+    let Ok(path) = path.strip_prefix(inside.as_std_path()) else { return false };
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
+    let is_settings = name.starts_with("settings") && name.ends_with(".json");
+    path.starts_with(PROJECT_MARKER)
+        || in_client && (is_settings || name == "scheduled_tasks.json")
+}
+
+fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {
+    let text = fs_err::read_to_string(top.join(".gitmodules")).unwrap_or_default();
+    let is_it = |line: &str| {
+        let value = line.trim().strip_prefix("path")?.trim_start().strip_prefix('=')?;
+        Some(Path::new(value.trim()) == path)
+    };
+    text.lines().filter_map(is_it).any(|is_it| is_it)
+}
+
+/// The repository of which git says that it has no commit.
+fn without_commit(stderr: &str) -> Option<&str> {
+    let line = stderr.lines().find(|line| line.contains("does not have a commit checked out"))?;
+    let start = line.find('\'')? + 1;
+    let name = line.get(start..)?.split('\'').next()?;
+    Some(name.trim_end_matches('/'))
+}
+
+/// Submodules in which something is uncommitted.
+fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
+    let output = git.run(&["diff-files", "--raw", "-z", "--no-abbrev"])?;
+    let dirty = parse(&output).into_iter().filter(|found| found.old_mode == LINK);
+    Ok(dirty.map(|found| found.path).collect())
+}
+
+/// `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`, again and again.
+fn parse(output: &[u8]) -> Vec<Difference> {
+    let mut parts = output.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+        let head = String::from_utf8_lossy(head);
+        let mut words = head.trim_start_matches(':').split(' ').map(str::to_owned);
+        if let (Some(old_mode), Some(new_mode), Some(old_id)) =
+            (words.next(), words.next(), words.next())
+        {
+            let path = PathBuf::from(OsStr::from_bytes(path));
+            found.push(Difference { old_mode, new_mode, old_id, path });
+        }
+    }
+    found
+}
+
+impl Difference {
+    /// The line that makes `update-index` forget the change.
+    fn as_it_was(&self) -> Vec<u8> {
+        let mode = if self.old_mode == "000000" { "0" } else { &self.old_mode };
+        let head = format!("{mode} {}\t", self.old_id);
+        [head.as_bytes(), self.path.as_os_str().as_bytes(), b"\0"].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_read_whatever_the_names_are() {
+        let output = b":100644 100644 aa bb M\0a b\n\xff\0:000000 160000 00 cc A\0sub\0";
+        let found = parse(output);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].path.as_os_str().as_bytes(), b"a b\n\xff");
+        assert_eq!(found[0].as_it_was(), b"100644 aa\ta b\n\xff\0");
+        assert_eq!(found[1].as_it_was(), b"0 00\tsub\0");
+    }
+
+    #[test]
+    fn what_steers_the_run_is_protected() {
+        let inside = Utf8Path::new("app");
+        for (path, expected) in [
+            ("app/.ralph/config.toml", true),
+            ("app/.claude/settings.json", true),
+            ("app/.claude/settings.local.json", true),
+            ("app/.claude/scheduled_tasks.json", true),
+            ("app/.claude/commands/x.md", false),
+            ("app/src/main.rs", false),
+            (".ralph/config.toml", false),
+        ] {
+            assert_eq!(is_protected(inside, Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_repository_without_a_commit_is_named() {
+        let said = "error: 'sub/' does not have a commit checked out\nfatal: adding files failed\n";
+        assert_eq!(without_commit(said), Some("sub"));
+        assert_eq!(without_commit("fatal: x"), None);
+    }
+}
