@@ -108,13 +108,13 @@ impl Mailbox {
     }
 
     fn answer_to(&self, id: &str) -> Option<Answer> {
-        let letter: Letter = serde_json::from_slice(&fs_err::read(self.answer()).ok()?).ok()?;
+        let letter: Letter = serde_json::from_slice(&state::read(self.answer()).ok()?).ok()?;
         (letter.to == id).then_some(letter.answer)
     }
 
     /// The question that waits for an answer, if one does. What cannot be read is nobody's question.
     pub fn waiting(&self) -> Option<Question> {
-        serde_json::from_slice(&fs_err::read(self.question()).ok()?).ok()
+        serde_json::from_slice(&state::read(self.question()).ok()?).ok()
     }
 
     /// Answers a question.

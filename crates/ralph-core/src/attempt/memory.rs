@@ -36,7 +36,7 @@ impl Memory {
     /// another checkpoint, is an empty memory.
     pub fn load(state: &StateDir, checkpoint: &Checkpoint) -> Self {
         let fresh = Self { version: VERSION, checkpoint: name_of(checkpoint), ..Self::default() };
-        let text = fs_err::read(state.strikes()).unwrap_or_default();
+        let text = state::read(state.strikes()).unwrap_or_default();
         match serde_json::from_slice::<Self>(&text) {
             Ok(memory) if memory.version == VERSION && memory.checkpoint == fresh.checkpoint => {
                 memory
