@@ -23,7 +23,7 @@ pub struct Memory {
     checkpoint: String,
     /// Failing runs that counted, without a passing one between.
     pub failures: u64,
-    /// When the attempt was last taken back, in milliseconds since 1970.
+    /// When the attempt was last rolled back, in milliseconds since 1970.
     pub rolled_back_at: u64,
     /// Tests that failed while the tree still equalled the checkpoint.
     failed_at_start: BTreeSet<String>,
