@@ -3,18 +3,23 @@
 //! Everything is looked up when it is asked for, because most calls need next to nothing.
 
 use std::cell::OnceCell;
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::Glob;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::git::{Repo, RepoError};
-use ralph_core::guard::{self, Facts};
+use ralph_core::guard::{self, Edit, Facts};
 use ralph_core::hook::Input;
 use ralph_core::known_files::{KnownFiles, ReadLog, Sight};
 use ralph_core::project::Project;
 use ralph_core::shell::Script;
-use ralph_core::state::{Event, HookFailure, Id, Journal, Lock, Marks, SessionDir, StateDir};
+use ralph_core::state::{
+    self, Event, HookFailure, Id, Journal, Lock, Marks, RunDir, SessionDir, StateDir,
+};
+use ralph_core::surroundings::Surroundings;
+use ralph_core::under_way::Attempt;
 
 /// More files than this nobody reads at once.
 const MOST_FITTING: usize = 100;
@@ -38,19 +43,19 @@ impl<'a> Call<'a> {
         Self { hook, input, env, project: OnceCell::new(), config: OnceCell::new() }
     }
 
-    /// The project that the client works in.
+    /// The project whose state and settings count.
     pub fn project(&self) -> &Project {
         self.project.get_or_init(|| Project::locate(self.env, &self.cwd()))
     }
 
-    /// Its repository; what a loop that runs here prints into is none of its files.
+    /// Where the client works: the copy in a session that our loop started, else the project.
+    pub fn work_root(&self) -> &Utf8Path {
+        self.project().work_root()
+    }
+
+    /// The repository there.
     pub fn repo(&self) -> Result<Repo, RepoError> {
-        let repo = Repo::open(self.project().root())?;
-        let holder = Lock::holder(&self.project().own_state().lock()).and_then(|held| held.by);
-        Ok(match holder {
-            Some(looping) => repo.sparing_outputs_of(looping.pid),
-            None => repo,
-        })
+        Repo::open(self.work_root())
     }
 
     /// The settings. A broken file is recorded and the defaults hold.
@@ -65,7 +70,23 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Where the client works.
+    /// What a guard needs to know about a command line.
+    pub fn facts(&self, command: &str) -> Facts {
+        let session = self.session_id();
+        self.surroundings(session.as_ref()).of_command(&self.cwd(), command)
+    }
+
+    /// What a guard needs to know about an edit, but for whether the file was read.
+    pub fn edit(&self, path: &Utf8Path) -> Edit {
+        let session = self.session_id();
+        self.surroundings(session.as_ref()).of_edit(path, self.story().as_ref())
+    }
+
+    fn surroundings<'s>(&'s self, session: Option<&'s Id>) -> Surroundings<'s> {
+        Surroundings { project: self.project(), env: self.env, config: self.config(), session }
+    }
+
+    /// The client's folder at this moment.
     pub fn cwd(&self) -> Utf8PathBuf {
         self.input.cwd.clone().or_else(working_directory).unwrap_or_default()
     }
@@ -88,7 +109,7 @@ impl<'a> Call<'a> {
     }
 
     /// Records the files that a command line shows to the agent or writes.
-    pub fn record_command(&self, script: &Script, facts: &Facts) -> std::io::Result<()> {
+    pub fn record_command(&self, script: &Script, facts: &Facts) -> io::Result<()> {
         let known = self.known_files();
         for path in guard::reads(script, facts) {
             for file in fitting(&path) {
@@ -102,12 +123,7 @@ impl<'a> Call<'a> {
     }
 
     /// Records the files of which the searches on a command line have printed lines.
-    pub fn record_matches(
-        &self,
-        script: &Script,
-        facts: &Facts,
-        output: &str,
-    ) -> std::io::Result<()> {
+    pub fn record_matches(&self, script: &Script, facts: &Facts, output: &str) -> io::Result<()> {
         let known = self.known_files();
         let matched = guard::matched(script, output, facts);
         for path in matched.iter().filter(|path| path.is_file()).take(MOST_FITTING) {
@@ -118,21 +134,47 @@ impl<'a> Call<'a> {
 
     /// The session's own folder; none if its id cannot be part of a path.
     pub fn session(&self) -> Option<SessionDir> {
-        let id = Id::parse(&self.input.session_id).ok()?;
-        Some(self.project().state()?.session(&id))
+        Some(self.project().state()?.session(&self.session_id()?))
+    }
+
+    /// The session's id; none if it cannot be part of a path.
+    pub fn session_id(&self) -> Option<Id> {
+        Id::parse(&self.input.session_id).ok()
     }
 
     /// Whether our loop started this very session. One that its agent starts in turn inherits the
     /// loop's variables, but not the story.
     pub fn is_of_our_loop(&self) -> bool {
-        let working = || fs_err::read_to_string(self.project().own_state().working_session()).ok();
+        let working = || state::read_text(self.project().own_state().working_session()).ok();
         self.env.run().is_some() && working().is_none_or(|id| id.trim() == self.input.session_id)
     }
 
+    /// What our loop keeps of its run; none outside of a repository.
+    pub fn run_dir(&self) -> Option<RunDir> {
+        RunDir::of_project(self.project().root())
+    }
+
     /// Whether a loop is at work in the project. An agent that outlived its loop has nobody to work
-    /// for, and the tree may be the user's again.
+    /// for, and with `--in-place` the tree may be the user's again.
     pub fn is_loop_alive(&self) -> bool {
-        Lock::holder(&self.project().own_state().lock()).is_some()
+        self.run_dir().is_some_and(|run| Lock::holder(&run.lock()).is_some())
+    }
+
+    /// The attempt that our loop has under way in the project, in whatever session.
+    pub fn attempt(&self) -> io::Result<Option<Attempt>> {
+        self.run_dir().map_or(Ok(None), |run| Attempt::load(&run))
+    }
+
+    /// Whether our loop is at work in the project and this session is none of its own: a person's,
+    /// or one that outlived its run. Checkpoint, story and strikes are not its business then.
+    pub fn is_beside_a_run(&self) -> bool {
+        let run = self.env.run();
+        match self.attempt() {
+            Ok(Some(attempt)) => run != Some(attempt.run),
+            Ok(None) => run.is_none() && self.is_loop_alive(),
+            // It cannot be read, but it is a run's.
+            Err(_) => run.is_none(),
+        }
     }
 
     /// Notes the session as the one that works for our loop, if it is the first to speak.
@@ -140,14 +182,14 @@ impl<'a> Call<'a> {
         let path = self.project().own_state().working_session();
         if self.env.run().is_some() && self.project().takes_part() && !path.exists() {
             // Without the note every session of the run counts, as it does without this hook.
-            let _ = ralph_core::state::replace(&path, self.input.session_id.as_bytes());
+            let _ = state::replace(&path, self.input.session_id.as_bytes());
         }
     }
 
-    /// The story under way.
+    /// The story under way, if it is one of this session's loop.
     pub fn story(&self) -> Option<Id> {
-        let text = fs_err::read_to_string(self.project().own_state().current_story()).ok()?;
-        Id::parse(text.trim()).ok()
+        let text = state::read_text(self.project().own_state().current_story()).ok()?;
+        Id::parse(text.trim()).ok().filter(|_| !self.is_beside_a_run())
     }
 
     /// Writes an event into the journal. A journal that cannot be written is no reason to fail a

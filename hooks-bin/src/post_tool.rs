@@ -1,4 +1,4 @@
-//! Notices failing test runs, and takes the attempt back without losing it.
+//! Notices failing test runs, and rolls the attempt back without losing it.
 //!
 //! The client reports a command that failed by another event than one that succeeded; both come
 //! here. How a run is judged is in `ralph_core::verdict`, what it means in `ralph_core::attempt`.
@@ -11,7 +11,6 @@ use ralph_core::hook::{BashResult, Decision};
 use ralph_core::known_files::{Sight, resolved};
 use ralph_core::shell::Script;
 use ralph_core::state::{Event, LastVerdict};
-use ralph_core::surroundings;
 use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
 
 use crate::call::Call;
@@ -20,7 +19,7 @@ use crate::harness::{Failure, Hook};
 /// The hook.
 pub const HOOK: Hook = Hook {
     name: "ralph-post-tool",
-    purpose: "Notices failing test runs, and takes the attempt back without losing it.",
+    purpose: "Notices failing test runs, and rolls the attempt back without losing it.",
     events: &["PostToolUse", "PostToolUseFailure"],
     decide,
 };
@@ -38,7 +37,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 
 fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<Decision, Failure> {
     // Whether an amended commit is the agent's own is not asked here, so git need not be.
-    let facts = surroundings::of_command(call.project(), call.env, call.config(), &call.cwd(), "");
+    let facts = call.facts("");
     let script = guard::read(command, &facts);
     call.record_command(&script, &facts)?;
     call.record_matches(&script, &facts, &result.output)?;
@@ -69,9 +68,10 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     }
 }
 
-/// Whether all tests of the line ran in another project: they say nothing about this one.
+/// Whether all tests of the line ran elsewhere than where the agent works: they say nothing about
+/// its work.
 fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
-    let root = resolved(call.project().root());
+    let root = resolved(call.work_root());
     let home = call.env.home().unwrap_or_default();
     let is_outside = |place: &Place| match place {
         Place::Here | Place::Unknown => false,

@@ -4,8 +4,7 @@ use ralph_core::attempt::last_failure;
 use ralph_core::gate::{LoopState, Reading, StateFile};
 use ralph_core::hook::Decision;
 use ralph_core::secrets::mask;
-use ralph_core::settle::Attempt;
-use ralph_core::state::{Event, Id};
+use ralph_core::state::{self, Event, Id};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -59,8 +58,7 @@ fn kept(prompt: &str) -> String {
 }
 
 fn under_way(call: &Call<'_>, story: &Id) -> String {
-    let attempt = Attempt::load_without_plan(call.project().own_state()).ok().flatten();
-    let attempt = attempt.filter(|attempt| attempt.story == story.as_str());
+    let attempt = call.attempt().ok().flatten().filter(|attempt| attempt.story == story.as_str());
     let title = attempt.as_ref().map_or(String::new(), |attempt| format!(" ({})", attempt.title));
     let iteration = attempt.map(|attempt| attempt.iteration).or_else(|| iteration(call));
     match iteration {
@@ -78,7 +76,7 @@ fn iteration(call: &Call<'_>) -> Option<u64> {
 }
 
 fn guardrails(call: &Call<'_>) -> Option<String> {
-    let text = fs_err::read_to_string(call.project().own_state().guardrails()).ok()?;
+    let text = state::read_text(call.project().own_state().guardrails()).ok()?;
     let lessons = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let lessons: Vec<&str> = lessons.collect();
     // The newest are the ones that matter most.

@@ -12,7 +12,6 @@ use ralph_core::guard::{self, Denial};
 use ralph_core::hook::Decision;
 use ralph_core::known_files::Sight;
 use ralph_core::state::Event;
-use ralph_core::surroundings;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -42,8 +41,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 }
 
 fn command(call: &Call<'_>, command: &str) -> Decision {
-    let facts =
-        surroundings::of_command(call.project(), call.env, call.config(), &call.cwd(), command);
+    let facts = call.facts(command);
     let script = guard::read(command, &facts);
     let denial = guard::check_script(command, &script, &facts, &call.config().guard)
         .or_else(|| commit::check(call, &facts, &script));
@@ -58,13 +56,8 @@ fn command(call: &Call<'_>, command: &str) -> Decision {
 }
 
 fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
-    let story = call.story();
     let config = call.config();
-    let mut edit = surroundings::of_edit(call.project(), call.env, path, story.as_ref(), config);
-    // Only Write makes a file; an Edit of a file that is not there fails by itself.
-    if !edit.exists && call.input.tool_name != "Write" {
-        return Decision::NoOpinion;
-    }
+    let mut edit = call.edit(path);
     let known = call.known_files();
     // Without a usable session nothing can be recorded, and a denial could never be met.
     edit.known = call.session().is_none()
@@ -73,8 +66,8 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     match guard::check_edit(&edit, &config.guard) {
         Some(denial) => deny(call, &denial),
         None => {
-            if !edit.exists {
-                // A file that the agent makes is known to it.
+            // A file that the agent makes is known to it; an Edit may fail where there is none.
+            if !edit.exists && call.input.tool_name == "Write" {
                 let _ = known.record(Sight::Wrote, path);
             }
             Decision::NoOpinion

@@ -44,7 +44,7 @@ impl Claim {
 
     /// The word about a story; none if there is none, or none that we understand.
     pub fn load(state: &StateDir, story: &str) -> Option<Self> {
-        let claim: Self = serde_json::from_slice(&fs_err::read(state.claim()).ok()?).ok()?;
+        let claim: Self = serde_json::from_slice(&state::read(state.claim()).ok()?).ok()?;
         (claim.version <= VERSION && claim.story == story).then_some(claim)
     }
 

@@ -1,8 +1,9 @@
 //! The stop hook asks the loop, and the loop answers: two files in a folder that the loop names in
 //! the environment of its agent.
 //!
-//! Nobody waits for ever: the hook gives up when its patience ends or the loop is gone, and a
-//! question that nobody waits for any more is not answered.
+//! Nobody waits for ever: the hook gives up when its patience ends or the loop is gone. An answer
+//! names its question, so that one which comes too late is nobody's. The client may run several
+//! stop hooks at once; whoever asks holds [`Mailbox::lock`].
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -73,6 +74,11 @@ impl Mailbox {
         self.folder.join("answer.json")
     }
 
+    /// Held by whoever asks: two questions at once would overwrite each other.
+    pub fn lock(&self) -> Utf8PathBuf {
+        self.folder.join("lock")
+    }
+
     /// Empties it, before an agent is started.
     pub fn empty(&self) -> io::Result<()> {
         state::remove_if_there(self.question())?;
@@ -108,18 +114,20 @@ impl Mailbox {
     }
 
     fn answer_to(&self, id: &str) -> Option<Answer> {
-        let letter: Letter = serde_json::from_slice(&fs_err::read(self.answer()).ok()?).ok()?;
+        let letter: Letter = serde_json::from_slice(&state::read(self.answer()).ok()?).ok()?;
         (letter.to == id).then_some(letter.answer)
     }
 
     /// The question that waits for an answer, if one does. What cannot be read is nobody's question.
     pub fn waiting(&self) -> Option<Question> {
-        serde_json::from_slice(&fs_err::read(self.question()).ok()?).ok()
+        serde_json::from_slice(&state::read(self.question()).ok()?).ok()
     }
 
-    /// Answers a question.
+    /// Answers a question. Another one that came meanwhile stays.
     pub fn reply(&self, question: &Question, answer: Answer) -> io::Result<()> {
-        state::remove_if_there(self.question())?;
+        if self.waiting().is_some_and(|waiting| waiting.id == question.id) {
+            state::remove_if_there(self.question())?;
+        }
         let letter = Letter { to: question.id.clone(), answer };
         state::replace_unsynced(&self.answer(), &serde_json::to_vec(&letter)?)
     }
@@ -154,6 +162,41 @@ mod tests {
         assert_eq!(asking.join().unwrap(), Some(Answer::GoOn("next".into())));
         assert_eq!(mailbox.waiting(), None);
         drop(lock);
+    }
+
+    #[test]
+    fn a_late_answer_is_not_taken_for_that_to_another_question() {
+        let scratch = Scratch::new();
+        let (lock_path, mailbox) = (scratch.path("lock"), Mailbox::at(scratch.path("mailbox")));
+        let _lock = Lock::take(&lock_path, "test").unwrap();
+        let question = |id: &str| Question { id: id.into(), ..Question::default() };
+        // The process behind the first question was killed.
+        let asked = mailbox.ask(&question("q1"), &lock_path, Duration::ZERO).unwrap();
+        assert_eq!((asked, mailbox.waiting()), (None, None), "patience ends");
+        std::thread::scope(|scope| {
+            let ask = || mailbox.ask(&question("q2"), &lock_path, Duration::from_secs(60)).unwrap();
+            let asking = scope.spawn(ask);
+            test_support::until("it is asked", || mailbox.waiting().is_some());
+            mailbox.reply(&question("q1"), Answer::Stop("late".into())).unwrap();
+            assert_eq!(mailbox.waiting(), Some(question("q2")));
+            mailbox.reply(&question("q2"), Answer::Stop("done".into())).unwrap();
+            assert_eq!(asking.join().unwrap(), Some(Answer::Stop("done".into())));
+        });
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_answer_does_not_hold_up() {
+        let scratch = Scratch::new();
+        let (lock_path, mailbox) = (scratch.path("lock"), Mailbox::at(scratch.path("mailbox")));
+        let _lock = Lock::take(&lock_path, "test").unwrap();
+        std::thread::scope(|scope| {
+            let question = Question { id: "q1".into(), ..Question::default() };
+            let patience = Duration::from_millis(200);
+            let asking = scope.spawn(move || mailbox.ask(&question, &lock_path, patience).unwrap());
+            test_support::until("it is asked", || scratch.path("mailbox/question.json").exists());
+            scratch.pipe("mailbox/answer.json");
+            assert_eq!(asking.join().unwrap(), None);
+        });
     }
 
     #[test]

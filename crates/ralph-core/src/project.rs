@@ -1,4 +1,4 @@
-//! Which folder is the project, and where does its state live?
+//! Which folder is the project, where does its state live, and where does its agent work?
 //!
 //! ```
 //! use camino::Utf8Path;
@@ -20,6 +20,7 @@ use crate::state::{PROJECT_MARKER, StateDir};
 #[derive(Debug, Clone)]
 pub struct Project {
     root: Utf8PathBuf,
+    work_root: Utf8PathBuf,
     own_state: StateDir,
     home_state: Option<StateDir>,
 }
@@ -37,12 +38,20 @@ impl Project {
             .or_else(|| nearest_with(cwd, ".git", &env.git_ceilings()))
             .map_or_else(|| cwd.to_owned(), |root| cwd.join(root));
         let home_state = home.map(|home| StateDir::of_home(&home));
-        Self { own_state: StateDir::of_project(&root), home_state, root }
+        let workspace = env.run().and_then(|_| env.workspace());
+        let work_root = workspace.map_or_else(|| root.clone(), |folder| cwd.join(folder));
+        Self { own_state: StateDir::of_project(&root), home_state, work_root, root }
     }
 
     /// The project's folder.
     pub fn root(&self) -> &Utf8Path {
         &self.root
+    }
+
+    /// Where the agent works: the copy in a session that our loop started, else the project's
+    /// folder. State and settings are the project's in either case.
+    pub fn work_root(&self) -> &Utf8Path {
+        &self.work_root
     }
 
     /// The project's own `.ralph/`, whether or not it exists yet.
@@ -107,6 +116,18 @@ mod tests {
     #[test]
     fn a_relative_root_is_meant_from_the_working_directory() {
         assert_eq!(root_of(&[("RALPH_ROOT", "app")], Utf8Path::new("/x")), "/x/app");
+    }
+
+    #[test]
+    fn only_a_session_of_a_run_works_in_the_copy() {
+        let work = |vars: &[(&str, &str)]| {
+            let env = Env::of([("RALPH_ROOT", "/a")].into_iter().chain(vars.iter().copied()));
+            Project::locate(&env, Utf8Path::new("/x")).work_root().to_owned()
+        };
+        assert_eq!(work(&[]), "/a");
+        assert_eq!(work(&[("RALPH_WORKSPACE", "/copy")]), "/a");
+        assert_eq!(work(&[("RALPH_RUN", "r1")]), "/a");
+        assert_eq!(work(&[("RALPH_RUN", "r1"), ("RALPH_WORKSPACE", "/copy/sub")]), "/copy/sub");
     }
 
     #[test]

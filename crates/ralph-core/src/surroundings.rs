@@ -1,63 +1,124 @@
-//! What a guard needs to know about the place: paths without links, the plan's files, the scope.
+//! What a guard needs to know about the place: paths without links, which files are the agent's own,
+//! the scope, and what the agent works in a copy of.
 //!
 //! Gathered from disk here, so that [`crate::guard`] itself stays pure.
 //!
 //! ```
-//! use ralph_core::{config::Config, env::Env, guard, project::Project, surroundings};
+//! use ralph_core::{config::Config, env::Env, guard, project::Project, surroundings::Surroundings};
 //!
 //! let env = Env::of([("RALPH_ROOT", "/srv/app")]);
 //! let project = Project::locate(&env, "/srv/app".into());
 //! let config = Config::default();
-//! let facts = surroundings::of_command(&project, &env, &config, "/srv/app".into(), "git push");
+//! let around = Surroundings { project: &project, env: &env, config: &config, session: None };
+//! let facts = around.of_command("/srv/app".into(), "git push");
 //! assert!(guard::check("git push", &facts, &config.guard).is_some());
 //! ```
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::attempt;
 use crate::config::Config;
 use crate::env::Env;
-use crate::git::{Checkpoint, Git};
-use crate::guard::{Edit, Facts};
+use crate::git::Git;
+use crate::guard::{CopyOf, Edit, Facts};
 use crate::known_files::resolved;
 use crate::project::Project;
 use crate::state::Id;
 
-/// What is known about the place where a command line would run.
-pub fn of_command(
-    project: &Project,
-    env: &Env,
-    config: &Config,
-    cwd: &Utf8Path,
-    command: &str,
-) -> Facts {
-    Facts {
-        root: resolved(project.root()),
-        cwd: resolved(cwd),
-        temp: resolved(&env.temp_dir()),
-        home: env.home().unwrap_or_default(),
-        // Only asked when it matters, because it means to start git.
-        head_is_newer: command.contains("--amend") && head_is_newer(project),
-        plan_files: plan_files(project, config),
-    }
+/// Where a tool is about to be used.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// The variables.
+    pub env: &'a Env,
+    /// The settings.
+    pub config: &'a Config,
+    /// The client's session, if its id is one.
+    pub session: Option<&'a Id>,
 }
 
-/// What is known about an edit, but for whether the file was read.
-pub fn of_edit(
-    project: &Project,
-    env: &Env,
-    path: &Utf8Path,
-    story: Option<&Id>,
-    config: &Config,
-) -> Edit {
-    Edit {
-        path: resolved(path),
-        root: resolved(project.root()),
-        home: env.home().map(|home| resolved(&home)).unwrap_or_default(),
-        temp: resolved(&env.temp_dir()),
-        plan_files: plan_files(project, config),
-        scope: scope_of(story, config),
-        exists: path.exists(),
-        known: false,
+impl Surroundings<'_> {
+    /// What is known about the place where a command line would run.
+    pub fn of_command(&self, cwd: &Utf8Path, command: &str) -> Facts {
+        Facts {
+            root: resolved(self.project.work_root()),
+            copy: self.copy(),
+            cwd: resolved(cwd),
+            temp: resolved(&self.env.temp_dir()),
+            home: self.env.home().unwrap_or_default(),
+            // Only asked when it matters, because it means to start git.
+            head_is_newer: command.contains("--amend") && self.head_is_newer(),
+            own_files: self.own_files(),
+            session: self.session.map(Id::to_string).unwrap_or_default(),
+        }
+    }
+
+    /// What is known about an edit, but for whether the file was read.
+    pub fn of_edit(&self, path: &Utf8Path, story: Option<&Id>) -> Edit {
+        Edit {
+            path: resolved(path),
+            root: resolved(self.project.work_root()),
+            copy: self.copy(),
+            home: self.env.home().map(|home| resolved(&home)).unwrap_or_default(),
+            temp: resolved(&self.env.temp_dir()),
+            own_files: self.own_files(),
+            scope: scope_of(story, self.config),
+            exists: path.exists(),
+            known: false,
+        }
+    }
+
+    /// What the agent works in a copy of; none if it works in the project itself.
+    fn copy(&self) -> Option<CopyOf> {
+        let [called, work] = [self.project.root(), self.project.work_root()];
+        if called == work {
+            return None;
+        }
+        let [root, work] = [resolved(called), resolved(work)];
+        if root == work {
+            return None;
+        }
+        let top = top_of(&root);
+        let below = root.strip_prefix(top).unwrap_or("".into()).to_owned();
+        // Commands are read as text, and may call the project what the variable calls it.
+        let called_top = called.ancestors().nth(below.components().count());
+        let called_top = called_top.filter(|_| called.ends_with(&below));
+        let mut project = vec![top.to_owned()];
+        project.extend(called_top.filter(|called| *called != top).map(Utf8Path::to_owned));
+        Some(CopyOf { top: top_of(&work).to_owned(), project, below })
+    }
+
+    /// The plan and its progress, where the user has put them at a place of their own, and what the
+    /// gates ask the session to keep.
+    fn own_files(&self) -> Vec<Utf8PathBuf> {
+        let set = [&self.config.run.plan, &self.config.run.progress];
+        let set = set.into_iter().filter(|path| !path.is_empty());
+        let set = set.map(|path| self.project.work_root().join(path));
+        let states = [Some(self.project.own_state()), self.project.home_state()];
+        let sessions = states.into_iter().flatten();
+        let sessions = sessions.filter_map(|state| Some(state.session(self.session?)));
+        let kept = sessions.flat_map(|session| {
+            let files = [session.orchestrator(), session.loop_state(), session.quality_gate()];
+            let files = files.into_iter().chain([session.tasks()]);
+            // Commands are read as text, and may call the folder by another name than its real one.
+            let real = resolved(session.root());
+            files.flat_map(move |file| {
+                let named = file.file_name().map(|name| real.join(name));
+                named.into_iter().chain([file])
+            })
+        });
+        set.map(|path| resolved(&path)).chain(kept).collect()
+    }
+
+    /// Whether the last commit was made after the checkpoint, by the agent itself.
+    fn head_is_newer(&self) -> bool {
+        let Ok(Some(checkpoint)) = attempt::checkpoint(self.project.own_state()) else {
+            return false;
+        };
+        let git = Git::at(self.project.work_root().as_std_path());
+        let head = git.line(&["rev-parse", "--verify", "HEAD"]);
+        head.is_ok_and(|head| Some(head) != checkpoint.commit)
     }
 }
 
@@ -67,16 +128,9 @@ pub fn scope_of(story: Option<&Id>, config: &Config) -> Vec<String> {
     own.unwrap_or(&config.scope.paths).clone()
 }
 
-/// The plan and its progress, where the user has put them at a place of their own.
-fn plan_files(project: &Project, config: &Config) -> Vec<Utf8PathBuf> {
-    let set = [&config.run.plan, &config.run.progress];
-    let set = set.into_iter().filter(|path| !path.is_empty());
-    set.map(|path| resolved(&project.root().join(path))).collect()
-}
-
-/// Whether the last commit was made after the checkpoint, by the agent itself.
-fn head_is_newer(project: &Project) -> bool {
-    let Ok(Some(checkpoint)) = Checkpoint::load(project.own_state()) else { return false };
-    let head = Git::at(project.root().as_std_path()).line(&["rev-parse", "--verify", "HEAD"]);
-    head.is_ok_and(|head| Some(head) != checkpoint.commit)
+/// The top of the repository around a folder, found without starting git; the folder itself where
+/// there is none.
+fn top_of(folder: &Utf8Path) -> &Utf8Path {
+    let has_repository = |folder: &&Utf8Path| folder.join(".git").exists();
+    folder.ancestors().find(has_repository).unwrap_or(folder)
 }

@@ -9,6 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use camino::Utf8Path;
 use serde::Deserialize;
 
+use crate::state;
+
 /// What is read at a time, going backwards.
 const CHUNK: u64 = 64 * 1024;
 
@@ -42,7 +44,7 @@ impl Ending {
 
 /// Reads the end of a transcript; `since` is how long it was at an earlier moment.
 pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
-    let mut file = regular(path)?;
+    let mut file = state::open_regular(path)?;
     let length = file.seek(SeekFrom::End(0))?;
     let mut ending = Ending { length, ..Ending::default() };
     let mut context_known = false;
@@ -63,14 +65,6 @@ pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
         }
     }
     Ok(ending)
-}
-
-fn regular(path: &Utf8Path) -> io::Result<File> {
-    // A pipe would be waited for without end.
-    if !fs_err::metadata(path)?.is_file() {
-        return Err(io::Error::other(format!("{path} is not a regular file")));
-    }
-    Ok(fs_err::File::open(path)?.into_parts().0)
 }
 
 /// A look at the beginning before the work of parsing it all: what a line is stands before what it

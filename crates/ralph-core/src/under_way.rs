@@ -98,7 +98,7 @@ impl Attempt {
     /// the agent had done nothing.
     pub fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
         let path = run_dir.attempt();
-        let text = match fs_err::read(&path) {
+        let text = match state::read(&path) {
             Ok(text) if text.is_empty() => return Ok(None),
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -62,6 +62,15 @@ impl TestRepo {
         repo
     }
 
+    /// A clone of it, in a scratch folder of its own.
+    pub fn cloned(&self) -> Self {
+        let clone = Self::empty();
+        fs_err::remove_dir_all(&clone.root).expect("an empty repository");
+        let (from, to) = (self.root.as_str(), clone.root.as_str());
+        clone.git_in(clone.scratch.root().as_std_path(), ["clone", "-q", from, to]);
+        clone
+    }
+
     /// The work tree.
     pub fn root(&self) -> &Utf8Path {
         &self.root

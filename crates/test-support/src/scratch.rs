@@ -58,6 +58,15 @@ impl Scratch {
         path
     }
 
+    /// Makes a named pipe, parents included: whoever opens it waits for another process.
+    pub fn pipe(&self, name: &str) -> Utf8PathBuf {
+        let path = self.path(name);
+        fs_err::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        let mode = nix::sys::stat::Mode::S_IRWXU;
+        nix::unistd::mkfifo(path.as_std_path(), mode).expect("a named pipe");
+        path
+    }
+
     /// The text of a file.
     pub fn read(&self, name: &str) -> String {
         fs_err::read_to_string(self.path(name)).expect("a readable file")

@@ -26,8 +26,8 @@ pub(super) enum Answer {
 
 /// Decides about going on.
 pub(super) fn decide(session: &Session<'_>, ending: &Ending) -> Result<Answer, Failure> {
-    if let Some(attempt) = our_loop::asked_for(session) {
-        return our_loop::decide(session, &attempt, ending);
+    if let Some((mailbox, run)) = our_loop::mailbox(session) {
+        return our_loop::decide(session, (&mailbox, &run), ending);
     }
     match &session.loop_dir {
         Some(dir) => Ok(with_feature_list(session, dir, ending)),
@@ -35,7 +35,7 @@ pub(super) fn decide(session: &Session<'_>, ending: &Ending) -> Result<Answer, F
     }
 }
 
-/// Somebody else's feature list: the agent sets `passes`, and we only read it.
+/// Another tool's feature list: the agent sets `passes`, and we only read it.
 fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> Answer {
     let call = session.call;
     let path = dir.feature_list();
@@ -58,7 +58,7 @@ fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> A
     if let Err(why) =
         session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
     {
-        return refused(session, why, &story.id);
+        return refused(session, format!("{}; next would be {}", why.told(), story.id), why);
     }
     // Our own count bounds it also where theirs cannot be written.
     if let Err(error) = count_up(dir, &progress, standing) {
@@ -83,7 +83,7 @@ fn standing(progress: &[u8], config: &Config) -> Standing {
 }
 
 /// The plan gives no next story.
-pub(super) fn end_of(session: &Session<'_>, course: &Course<'_>) -> Answer {
+fn end_of(session: &Session<'_>, course: &Course<'_>) -> Answer {
     let (status, stories) = match course {
         Course::ReachedLimit(stories) => (StopStatus::ReachedLimit, stories),
         Course::Stuck(stories) => (StopStatus::LetGo, stories),
@@ -96,13 +96,12 @@ pub(super) fn end_of(session: &Session<'_>, course: &Course<'_>) -> Answer {
     Answer::Decided(leaving::allow(session, status, Some(note)))
 }
 
-/// There is a next story, but the session is not held back any more.
-pub(super) fn refused(session: &Session<'_>, why: LetGo, story: &str) -> Answer {
+/// The session is not held back any more.
+pub(super) fn refused(session: &Session<'_>, note: String, why: LetGo) -> Answer {
     let status = match why {
         LetGo::ContinuationsSpent => StopStatus::ReachedLimit,
         _ => StopStatus::LetGo,
     };
-    let note = format!("{}; next would be {story}", why.told());
     Answer::Decided(leaving::allow(session, status, Some(note)))
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use ralph_core::checks::{Bench, run_checks};
 use ralph_core::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 use ralph_core::git::Status;
-use ralph_core::settle::{Bench, run_checks};
 use ralph_core::state::{LastVerdict, SessionDir};
 
 use super::session::Session;
@@ -60,9 +60,8 @@ fn current_story(session: &Session<'_>) -> Option<Unmet> {
 
 fn verify(session: &Session<'_>) -> Option<Unmet> {
     let verify = &session.call.config().verify;
-    let root = session.call.project().root();
     match run_checks(
-        Bench { dir: root, run: "" },
+        Bench { dir: session.call.work_root(), run: "" },
         &verify.commands,
         verify.timeout.limit(),
         &|| false,

@@ -7,7 +7,7 @@ use ralph_core::gate::{Fill, LastStop, StopStatus, Who, handoff_note, note_on_di
 use ralph_core::hook::Decision;
 use ralph_core::plan::State;
 use ralph_core::secrets::mask;
-use ralph_core::state::{self, Cap, Event, Id, SessionDir, StateDir};
+use ralph_core::state::{self, Cap, Event, SessionDir, StateDir};
 
 use super::session::Session;
 use crate::call::Call;
@@ -43,7 +43,7 @@ pub(super) fn hand_over(session: &Session<'_>, fill: &Fill) {
 
 fn leave_note(session: &Session<'_>, fill: &Fill) {
     let Some(path) = progress(session) else { return };
-    let existing = fs_err::read(&path).unwrap_or_default();
+    let existing = state::read(&path).unwrap_or_default();
     let story = session.call.story();
     let words = session.call.input.last_assistant_message.as_deref().unwrap_or_default();
     let words = mask(words);
@@ -56,16 +56,13 @@ fn leave_note(session: &Session<'_>, fill: &Fill) {
 
 /// Where the plan's progress is written.
 fn progress(session: &Session<'_>) -> Option<Utf8PathBuf> {
-    if let Some(attempt) = session.attempt_without_plan() {
-        return Some(attempt.progress);
-    }
     if let Some(dir) = &session.loop_dir {
         return Some(StateDir::progress_beside(&dir.feature_list()));
     }
     let plan = session.plan()?;
     match session.call.config().run.progress.as_str() {
         "" => Some(StateDir::progress_beside(plan.path())),
-        path => Some(session.call.project().root().join(path)),
+        path => Some(session.call.work_root().join(path)),
     }
 }
 
@@ -121,16 +118,15 @@ fn record(session: &Session<'_>, status: StopStatus, note: Option<String>) {
 }
 
 /// The story that this stop leaves open. While something runs nothing was left yet, and after an
-/// ordinary stop our own loop settles its story itself.
+/// ordinary stop our own loop judges its story itself.
 fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
-    let id = match session.attempt_without_plan() {
-        Some(_) if matches!(status, StopStatus::Allowed | StopStatus::Complete) => return None,
-        Some(attempt) => Id::parse(&attempt.story).ok()?,
-        None => session.own_story()?,
-    };
     if status == StopStatus::Waiting {
         return None;
     }
+    if let Some(attempt) = session.attempt() {
+        return (status != StopStatus::Allowed).then_some(attempt.story);
+    }
+    let id = session.own_story()?;
     let story = session.known_story(&id);
     story.is_none_or(|story| story.state == State::Open).then(|| id.to_string())
 }

@@ -1,9 +1,8 @@
 //! `TaskCompleted` and `TeammateIdle`: nothing may be left behind in the lines that were added.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
+use ralph_core::attempt;
 use ralph_core::gate::{Cause, StopStatus, Who};
-use ralph_core::git::Repo;
+use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
 use ralph_core::leftovers::{Kind, added_lines, find, told};
 use ralph_core::state::Event;
@@ -16,18 +15,16 @@ use crate::harness::Failure;
 /// Holds a task or a teammate back while added lines hold leftovers of these kinds.
 pub(super) fn decide(call: &Call<'_>, kinds: &[Kind]) -> Result<Decision, Failure> {
     // Without a repository nobody can tell which lines are new.
-    let Ok(repo) = Repo::open(call.project().root()) else { return Ok(Decision::NoOpinion) };
-    let found = find(&added_lines(&repo, call.project().own_state())?, kinds);
+    let Ok(repo) = call.repo() else { return Ok(Decision::NoOpinion) };
+    let checkpoint = checkpoint(call, &repo);
+    let found = find(&added_lines(&repo, checkpoint.as_ref())?, kinds);
     if found.is_empty() {
         return Ok(Decision::NoOpinion);
     }
     let (who, subject) = subject(call);
     let session = Session::new(call, Who::Other(who));
     let text = format!("{subject}: the added lines hold {}.{}", counted(found.len()), told(&found));
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let fingerprint = format!("{:016x}", hasher.finish());
-    match session.ask(Cause::Leftovers, &Ending::default(), fingerprint, 0) {
+    match session.ask(Cause::Leftovers, &Ending::default(), text.clone(), 0) {
         Ok(()) => {
             call.journal(&Event::StopBlocked { reasons: vec![text.clone()] });
             Ok(Decision::Block(text))
@@ -40,6 +37,15 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[Kind]) -> Result<Decision, Failur
             Ok(Decision::NoOpinion)
         }
     }
+}
+
+/// The checkpoint in force for this session, if there is one.
+fn checkpoint(call: &Call<'_>, repo: &Repo) -> Option<Checkpoint> {
+    let state = call.project().own_state();
+    let found = attempt::checkpoint(state).ok()??;
+    let head = repo.head().ok()?;
+    let is_stale = attempt::stale(state, &found, head.as_deref()).is_some();
+    Some(found).filter(|_| !is_stale && !call.is_beside_a_run())
 }
 
 /// Whom the counts are for, and how the text begins.

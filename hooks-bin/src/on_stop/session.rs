@@ -1,20 +1,18 @@
 //! The session that wants to stop: where its files are, and what it is bound to.
 
 use std::cell::OnceCell;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::gate::{
     Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
 };
-use ralph_core::git::{Repo, Status};
+use ralph_core::git::Status;
 use ralph_core::plan::{self, KnownStory, Options, Plan, Question};
 use ralph_core::project_plan;
-use ralph_core::settle::Attempt;
-use ralph_core::state::{Id, LoopDir, SessionDir};
+use ralph_core::state::{self, Id, LoopDir, SessionDir};
 use ralph_core::transcript::{self, Ending};
+use ralph_core::under_way::Attempt;
 
 use crate::call::Call;
 
@@ -85,48 +83,30 @@ impl<'a> Session<'a> {
         None
     }
 
-    /// The attempt that our loop has under way in this session, for whoever settles it.
-    pub(super) fn attempt_with_plan(&self) -> Option<Attempt> {
-        self.of_this_run(Attempt::load(self.call.project().own_state()))
-    }
-
-    /// The same for whoever only asks what it is.
-    pub(super) fn attempt_without_plan(&self) -> Option<Attempt> {
-        self.of_this_run(Attempt::load_without_plan(self.call.project().own_state()))
-    }
-
-    fn of_this_run(&self, read: io::Result<Option<Attempt>>) -> Option<Attempt> {
+    /// The attempt that our loop has under way in this session.
+    pub(super) fn attempt(&self) -> Option<Attempt> {
         let run = self.call.env.run().filter(|_| self.call.is_of_our_loop())?;
-        self.reported(read).filter(|attempt| attempt.run == run)
+        self.any_attempt().filter(|attempt| attempt.run == run)
     }
 
-    /// The attempt that our loop has under way in this project, in whatever session.
     fn any_attempt(&self) -> Option<Attempt> {
-        self.reported(Attempt::load_without_plan(self.call.project().own_state()))
-    }
-
-    fn reported(&self, read: io::Result<Option<Attempt>>) -> Option<Attempt> {
-        read.unwrap_or_else(|error| {
+        self.call.attempt().unwrap_or_else(|error| {
             self.call.record("gate", &error.to_string());
             None
         })
     }
 
-    /// The story under way, if it is this session's and nobody else settles it: one that another
-    /// tool gives out. Our own loop settles its stories itself.
+    /// The story under way, if it is this session's and another tool gives it out. Our own loop
+    /// judges its stories itself.
     pub(super) fn own_story(&self) -> Option<Id> {
         self.call.story().filter(|_| self.any_attempt().is_none())
     }
 
-    /// The project's plan; none if there is none. A broken one is reported.
+    /// The plan that is worked on; none if there is none. A broken one is reported.
     pub(super) fn plan(&self) -> Option<Plan> {
-        let project = self.call.project();
-        let found = match self.attempt_without_plan() {
-            Some(attempt) => plan::load(&attempt.plan, &self.plan_options()),
-            // The client's folder moves with the agent, so paths are meant from the project.
-            None => project_plan::find(project, self.call.env, self.call.config(), project.root()),
-        };
-        match found {
+        let call = self.call;
+        // The client's folder moves with the agent, so paths are meant from where it works.
+        match project_plan::find(call.project(), call.env, call.config(), call.work_root()) {
             Ok(plan) => Some(plan),
             Err(plan::FindError::NotFound { .. }) => None,
             Err(error) => {
@@ -140,15 +120,12 @@ impl<'a> Session<'a> {
     /// answer is kept for as long as no file of the plan changes.
     pub(super) fn known_story(&self, id: &Id) -> Option<KnownStory> {
         let options = self.plan_options();
-        let files = match self.attempt_without_plan() {
-            Some(attempt) => vec![attempt.plan],
-            None => {
-                let project = self.call.project();
-                project_plan::files(project, self.call.env, self.call.config(), project.root())
-            }
-        };
+        let call = self.call;
+        let files = project_plan::files(call.project(), call.env, call.config(), call.work_root());
         let question = Question::new(id.as_str(), &files, &options);
-        let kept = self.call.session().map(|dir| dir.known_story());
+        // Best effort: what is in the place of the file and is none is neither read nor written.
+        let kept = call.session().map(|dir| dir.known_story());
+        let kept = kept.filter(|path| state::in_the_way(path, false).is_none());
         if let Some(answer) = kept.as_deref().and_then(|path| question.answer_in(path)) {
             return answer.story;
         }
@@ -213,41 +190,45 @@ impl<'a> Session<'a> {
         asked
     }
 
-    /// Stands for the work tree, all but one file.
+    /// How the work tree looks, all but one file: what is checked out, and how many files of which
+    /// size are changed since when.
     pub(super) fn work_tree(&self, except: &Utf8Path) -> String {
-        let mut hasher = DefaultHasher::new();
-        let status = Repo::open(self.call.project().root())
-            .ok()
-            .and_then(|repo| Some((Status::read(&repo).ok()?, repo)));
-        if let Some((status, repo)) = status {
-            status.head.hash(&mut hasher);
-            for path in status.changed.iter().filter(|path| !repo.is_untouched(path)) {
-                let full = repo.top().join(path);
-                let metadata = fs_err::symlink_metadata(&full).ok();
-                let stamp = metadata.map(|metadata| (metadata.len(), metadata.modified().ok()));
-                if full != except.as_std_path() {
-                    (path, stamp).hash(&mut hasher);
-                }
+        let found = self.call.repo().ok().and_then(|repo| Some((Status::read(&repo).ok()?, repo)));
+        let Some((status, repo)) = found else { return String::new() };
+        let changed = status.changed.iter().filter(|path| !repo.is_untouched(path));
+        let changed: Vec<_> = changed.map(|path| repo.top().join(path)).collect();
+        let (mut count, mut bytes, mut newest) = (0_u64, 0_u64, 0);
+        for path in changed.iter().filter(|path| *path != except.as_std_path()) {
+            count += 1;
+            // One that is gone has no size and no time.
+            if let Ok(metadata) = fs_err::symlink_metadata(path) {
+                bytes = bytes.saturating_add(metadata.len());
+                newest = newest.max(changed_at(&metadata));
             }
         }
-        format!("-{:016x}", hasher.finish())
+        format!(" {} {count} {bytes} {newest}", status.head.as_deref().unwrap_or_default())
     }
 
-    /// Stands for everything that work leaves behind besides the transcript. What we ourselves
-    /// write at a block is not part of it.
-    pub(super) fn fingerprint(&self, plan: Option<&Utf8Path>) -> String {
-        let mut paths: Vec<Utf8PathBuf> = plan.into_iter().map(Utf8Path::to_owned).collect();
+    /// How everything looks that work leaves behind besides the transcript, and a file of the
+    /// caller's. What we ourselves write at a block is not part of it.
+    pub(super) fn fingerprint(&self, file: Option<&Utf8Path>) -> String {
+        let mut paths: Vec<Utf8PathBuf> = file.into_iter().map(Utf8Path::to_owned).collect();
         for dir in &self.dirs {
             let own = [dir.reads(), dir.loop_state(), dir.orchestrator(), dir.quality_gate()];
             paths.extend(own);
             paths.extend([dir.tasks(), dir.last_verdict()]);
         }
-        let mut hasher = DefaultHasher::new();
-        for path in paths {
-            if let Ok(metadata) = fs_err::metadata(&path) {
-                (path, metadata.len(), metadata.modified().ok()).hash(&mut hasher);
-            }
-        }
-        format!("{:016x}", hasher.finish())
+        let looks = paths.iter().filter_map(|path| {
+            let metadata = fs_err::metadata(path).ok()?;
+            let name = path.file_name().unwrap_or_default();
+            Some(format!("{name} {} {}", metadata.len(), changed_at(&metadata)))
+        });
+        looks.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// When a file was changed last, in nanoseconds since 1970.
+fn changed_at(metadata: &std::fs::Metadata) -> u128 {
+    let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }

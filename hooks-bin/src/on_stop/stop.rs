@@ -103,7 +103,7 @@ fn context(session: &Session<'_>) -> (Ending, Option<Fill>) {
 fn fill(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
     let state = session.call.project().own_state();
     let reported = || ContextWindow::load(state).map(|window| window.tokens);
-    Some(Fill::new(ending.context?, &session.call.config().session, reported))
+    Fill::new(ending.context?, &session.call.config().session, reported)
 }
 
 /// What still runs in the background, for the journal.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ralph_core::attempt::{
     self, Circumstances, Done, Failed, Memory, Outcome, TestFiles, add_lesson, record_failure,
 };
-use ralph_core::git::{Checkpoint, Repo, Target, changed_since, rollback_changes};
+use ralph_core::git::{Checkpoint, Repo, SnapshotError, Target, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
 use ralph_core::state::{Event, Lock};
 use ralph_core::verdict::Verdict;
@@ -24,8 +24,12 @@ pub(super) fn settle(
     verdict: &Verdict,
 ) -> Result<Decision, Failure> {
     let Some(state) = call.project().state() else { return Ok(Decision::NoOpinion) };
+    if call.is_beside_a_run() {
+        // What fails here would go into the prompts of a story that it has nothing to do with.
+        return Ok(Decision::NoOpinion);
+    }
     let log = state.failure_context();
-    let log = log.strip_prefix(call.project().root()).unwrap_or(&log);
+    let log = log.strip_prefix(call.work_root()).unwrap_or(&log);
     let failed = Failed { verdict, done: Done::NoCheckpoint, log: log.as_str() };
     // Asked first: by the time the run is weighed, other runs may have been.
     let begun_at = begun_at(call);
@@ -66,18 +70,30 @@ fn settle_attempt(
     begun_at: u64,
 ) -> Result<Option<Done>, Failure> {
     let state = call.project().own_state();
-    let Some(checkpoint) = Checkpoint::load(state)? else { return Ok(Some(Done::NoCheckpoint)) };
+    let Some(checkpoint) = attempt::checkpoint(state)? else {
+        return Ok(Some(Done::NoCheckpoint));
+    };
     let repo = call.repo()?;
-    let target = checkpoint.target(&repo)?;
-    if let Some(run) = target.run() {
-        if call.env.run().as_deref() != Some(run) {
-            // A loop's own checkpoint, but not its session: somebody else works here.
-            return Ok(None);
-        }
-        if !call.is_loop_alive() {
+    let target = match checkpoint.target(&repo) {
+        // It was saved in another repository, that of a copy for instance.
+        Err(SnapshotError::Gone { .. }) => return Ok(Some(Done::NoCheckpoint)),
+        found => found?,
+    };
+    match target.run() {
+        Some(run) if call.env.run().as_deref() != Some(run) => return Ok(None),
+        Some(run) if !call.is_loop_alive() => {
             let why = format!("the loop of the run {run} has ended");
             call.journal(&Event::NotRolledBack { why });
             return Ok(Some(Done::LoopGone));
+        }
+        Some(_) => {}
+        None => {
+            if let Some(why) = attempt::stale(state, &checkpoint, repo.head()?.as_deref()) {
+                call.journal(&Event::NotRolledBack {
+                    why: format!("the checkpoint is stale: {why}"),
+                });
+                return Ok(Some(Done::Stale { why }));
+            }
         }
     }
     // Several runs may end at once; they are weighed one after the other.
@@ -96,7 +112,7 @@ fn settle_attempt(
             memory.failures = 0;
             memory.rolled_back_at = now_ms();
         }
-        Outcome::RedPhase | Outcome::FailedBefore | Outcome::TakenBackAlready => {}
+        Outcome::RedPhase | Outcome::FailedBefore | Outcome::RolledBackAlready => {}
     }
     memory.save(state)?;
     Ok(Some(done))
@@ -113,7 +129,9 @@ struct Seen<'a> {
 /// A passing run wipes the slate clean.
 pub(super) fn forgive(call: &Call<'_>) -> Result<(), Failure> {
     let state = call.project().own_state();
-    if let Ok(Some(checkpoint)) = Checkpoint::load(state) {
+    if let Ok(Some(checkpoint)) = attempt::checkpoint(state)
+        && !call.is_beside_a_run()
+    {
         let mut memory = Memory::load(state, &checkpoint);
         if memory.failures > 0 {
             memory.failures = 0;
@@ -132,7 +150,7 @@ fn weigh(
     let config = call.config();
     let changed = changed_since(repo, &seen.target)?;
     let test_files = TestFiles::new(&config.tests.files);
-    // Somebody else's loop wrote a bare commit id and expects the first failure to count.
+    // Another loop wrote a bare commit id and expects the first failure to count.
     let is_foreign = seen.checkpoint.snapshot.is_none();
     Ok(attempt::decide(&Circumstances {
         on: config.rollback.on,
@@ -141,7 +159,7 @@ fn weigh(
         nothing_changed: changed.is_empty(),
         only_tests_changed: changed.iter().all(|path| test_files.contains(path)),
         failed_before: memory.failed_at_start(seen.verdict),
-        taken_back_meanwhile: is_between(seen.begun_at, memory.rolled_back_at, now_ms()),
+        rolled_back_meanwhile: is_between(seen.begun_at, memory.rolled_back_at, now_ms()),
     }))
 }
 
@@ -161,7 +179,7 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Takes the attempt back, unless another hook was first.
+/// Rolls the attempt back, unless another hook was first.
 fn roll_back(
     call: &Call<'_>,
     repo: &Repo,
@@ -171,7 +189,7 @@ fn roll_back(
     let state = call.project().own_state();
     let why = attempt::cause(verdict);
     let Some(restored) = rollback_changes(repo, state, call.story().as_ref(), &why)? else {
-        return Ok(Done::Weighed(Outcome::TakenBackAlready));
+        return Ok(Done::Weighed(Outcome::RolledBackAlready));
     };
     let to = checkpoint.commit.clone().unwrap_or_default();
     let saved_as = restored.saved.name;

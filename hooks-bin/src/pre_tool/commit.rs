@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ralph_core::git::{Repo, Status};
+use ralph_core::git::Status;
 use ralph_core::guard::{self, Denial, Edit, Facts};
 use ralph_core::shell::Script;
 use ralph_core::surroundings;
@@ -19,7 +19,7 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<D
     if scope.is_empty() || !config.guard.in_force("scope", true) || !guard::commits(script, facts) {
         return None;
     }
-    let repo = Repo::open(call.project().root()).ok()?;
+    let repo = call.repo().ok()?;
     let status = Status::read(&repo).ok()?;
     let edit = Edit {
         root: facts.root.clone(),
@@ -43,6 +43,6 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<D
             "this story may only touch {}, but changed are also {named}",
             scope.join(", ")
         ),
-        instead: "take your changes to these files back with an edit, then commit".to_owned(),
+        instead: "undo your changes to these files with an edit, then commit".to_owned(),
     })
 }

@@ -9,7 +9,6 @@ use ralph_core::guard;
 use ralph_core::known_files::resolved;
 use ralph_core::shell;
 use ralph_core::state::last_lines;
-use ralph_core::surroundings;
 use serde::Deserialize;
 
 use crate::call::Call;
@@ -65,13 +64,7 @@ fn is_sight(call: &Call<'_>, block: &Block, path: &Utf8Path) -> bool {
         "Read" => resolved(&call.absolute(block.input.file_path.as_str().into())) == resolved(path),
         "Bash" => {
             let command = &block.input.command;
-            let facts = surroundings::of_command(
-                call.project(),
-                call.env,
-                call.config(),
-                &call.cwd(),
-                command,
-            );
+            let facts = call.facts(command);
             let script = shell::read(command);
             guard::reads(&script, &facts).iter().any(|read| resolved(read) == resolved(path))
         }

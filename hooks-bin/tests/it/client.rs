@@ -9,7 +9,10 @@ pub(crate) const POST_TOOL: &str = env!("CARGO_BIN_EXE_ralph-post-tool");
 
 /// A session of the client in a project.
 pub(crate) struct Client {
+    /// The project, whose state counts.
     pub(crate) project: Utf8PathBuf,
+    /// Where the client was started: in the project, or in a copy of it.
+    pub(crate) cwd: Utf8PathBuf,
     pub(crate) home: Scratch,
     pub(crate) session: String,
     pub(crate) vars: Vec<(String, String)>,
@@ -18,7 +21,8 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn in_project(project: &Utf8Path) -> Self {
         let session = "2f34ec4b-e866-4eb9-9c21-1d11a42caab5".to_owned();
-        Self { project: project.to_owned(), home: Scratch::new(), session, vars: Vec::new() }
+        let [project, cwd] = [project, project].map(Utf8Path::to_owned);
+        Self { project, cwd, home: Scratch::new(), session, vars: Vec::new() }
     }
 
     pub(crate) fn in_repo(test: &TestRepo) -> Self {
@@ -34,14 +38,14 @@ impl Client {
     pub(crate) fn send(&self, hook: &str, fields: Value) -> Option<Value> {
         let mut input = json!({
             "session_id": self.session,
-            "cwd": self.project,
+            "cwd": self.cwd,
             "transcript_path": self.home.path("transcript.jsonl"),
             "permission_mode": "bypassPermissions",
         });
         let all = input.as_object_mut().unwrap();
         all.extend(fields.as_object().unwrap().clone());
         let mut command = program(hook, self.home.root());
-        command.env("CLAUDE_PROJECT_DIR", &self.project).envs(self.vars.iter().cloned());
+        command.env("CLAUDE_PROJECT_DIR", &self.cwd).envs(self.vars.iter().cloned());
         let output = run_with_input(&mut command, input.to_string().as_bytes());
         assert_eq!(output.status.code(), Some(0));
         assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -65,7 +69,7 @@ impl Client {
     }
 
     pub(crate) fn edit_denied(&self, tool: &str, file: &str) -> Option<String> {
-        self.denied(tool, json!({"file_path": self.project.join(file)}))
+        self.denied(tool, json!({"file_path": self.cwd.join(file)}))
     }
 
     /// Tells post-tool that a command ended; returns what the agent is told.
@@ -96,7 +100,7 @@ impl Client {
             json!({
                 "hook_event_name": "PostToolUse",
                 "tool_name": tool,
-                "tool_input": {"file_path": self.project.join(file)},
+                "tool_input": {"file_path": self.cwd.join(file)},
                 "tool_response": {"type": "text"},
             }),
         );

@@ -2,10 +2,13 @@
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail loudly")]
 
 mod client;
+mod copy;
 mod disk_trouble;
 mod failure_policy;
 mod killed;
 mod on_stop;
+mod pipes;
 mod post_tool;
 mod pre_prompt;
 mod pre_tool;
+mod run;

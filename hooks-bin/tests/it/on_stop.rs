@@ -8,7 +8,6 @@ mod left_behind;
 mod our_loop;
 mod sessions;
 
-use ralph_core::state::Lock;
 use serde_json::{Value, json};
 use test_support::{TestRepo, fixtures, program, run_with_input};
 
@@ -18,8 +17,6 @@ const BINARY: &str = env!("CARGO_BIN_EXE_ralph-on-stop");
 struct Stage {
     repo: TestRepo,
     vars: Vec<(String, String)>,
-    /// Held for as long as a loop is at work.
-    _lock: Option<Lock>,
 }
 
 /// What the hook answered.
@@ -37,7 +34,7 @@ impl Stage {
         repo.git(["config", "user.name", "Test"]);
         repo.git(["config", "user.email", "test@localhost"]);
         repo.write(".ralph/config.toml", "");
-        Self { repo, vars: Vec::new(), _lock: None }
+        Self { repo, vars: Vec::new() }
     }
 
     fn with(mut self, name: &str, value: impl Into<String>) -> Self {

@@ -107,6 +107,8 @@ fn a_file_that_the_agent_makes_is_known() {
 fn an_edit_of_a_file_that_is_not_there_gets_no_opinion() {
     let (_scratch, client) = project();
     assert_eq!(client.edit_denied("Edit", "missing.rs"), None);
+    // Not so where nothing is to be made: with an empty text to replace, Edit makes a file.
+    assert!(client.edit_denied("Edit", ".ralph/hooks/started").unwrap().contains("protected-path"));
 }
 
 #[test]

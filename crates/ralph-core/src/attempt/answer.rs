@@ -23,11 +23,16 @@ pub struct Failed<'a> {
 pub enum Done {
     /// There is no checkpoint to return to.
     NoCheckpoint,
-    /// The checkpoint is that of a loop that has ended, so the tree is nobody's to take back.
+    /// The checkpoint is that of a loop that has ended, so nothing is rolled back.
     LoopGone,
+    /// The checkpoint is stale.
+    Stale {
+        /// Why.
+        why: &'static str,
+    },
     /// It goes on, for the reason that was decided.
     Weighed(Outcome),
-    /// It was taken back.
+    /// It was rolled back.
     RolledBack {
         /// The ref that keeps it.
         saved_as: String,
@@ -36,7 +41,7 @@ pub enum Done {
         /// Repositories inside this one that were left alone.
         left_alone: Vec<String>,
     },
-    /// It should have been taken back, but that failed.
+    /// It should have been rolled back, but that failed.
     CouldNot {
         /// Why.
         why: String,
@@ -44,7 +49,7 @@ pub enum Done {
 }
 
 impl Done {
-    /// Whether the agent only needs to know, and has nothing to mend.
+    /// Whether the agent only needs to know, and has nothing to fix.
     pub fn is_information(&self) -> bool {
         use Outcome::{Baseline, FailedBefore, RedPhase};
         matches!(self, Self::Weighed(Baseline | FailedBefore | RedPhase))
@@ -63,6 +68,10 @@ pub fn answer(failed: &Failed<'_>) -> String {
             "The loop that started this session has ended, so nothing was rolled back, and nobody \
              will settle the story; the output is kept in {log}. Fix these tests, or stop here."
         ),
+        Done::Stale { why } => format!(
+            "There is a checkpoint, but {why}, so nothing was rolled back; the output is kept in \
+             {log}. Fix these tests before you go on."
+        ),
         Done::RolledBack { saved_as, untracked_stay, left_alone } => {
             rolled_back(saved_as, *untracked_stay, left_alone, log)
         }
@@ -77,17 +86,17 @@ pub fn answer(failed: &Failed<'_>) -> String {
 
 fn weighed(outcome: Outcome, log: &str) -> String {
     match outcome {
-        Outcome::RollBack | Outcome::TakenBackAlready => format!(
+        Outcome::RollBack | Outcome::RolledBackAlready => format!(
             "The tree is back at the checkpoint already. Read {log}, then try another approach in \
              smaller steps."
         ),
         Outcome::Strike { left } => format!(
             "This is still your attempt: {left} more failing {} and it is rolled back to the \
-             checkpoint. Mend these tests before anything else; the output is kept in {log}.",
+             checkpoint. Fix these tests before anything else; the output is kept in {log}.",
             if left == 1 { "run" } else { "runs" }
         ),
         Outcome::Recorded => {
-            format!("The output is kept in {log}. Mend these tests before you call the story done.")
+            format!("The output is kept in {log}. Fix these tests before you call the story done.")
         }
         Outcome::RedPhase => {
             "Only test files have changed since the checkpoint, so this counts as \

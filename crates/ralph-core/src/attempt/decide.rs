@@ -1,4 +1,4 @@
-//! The decision itself. Agents need room to go wrong and mend it, so not every failing run ends an
+//! The decision itself. Agents need room to go wrong and fix it, so not every failing run ends an
 //! attempt.
 
 use crate::config::RollbackOn;
@@ -6,7 +6,7 @@ use crate::config::RollbackOn;
 /// What is known when a test run has failed under a checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Circumstances {
-    /// When attempts are taken back.
+    /// When attempts are rolled back.
     pub on: RollbackOn,
     /// How many failing runs in a row end an attempt.
     pub after_failures: u64,
@@ -18,14 +18,14 @@ pub struct Circumstances {
     pub only_tests_changed: bool,
     /// All of these tests failed before anything was changed.
     pub failed_before: bool,
-    /// The run had begun before the attempt was taken back, so it says nothing about what is there.
-    pub taken_back_meanwhile: bool,
+    /// The run had begun before the attempt was rolled back, so it says nothing about what is there.
+    pub rolled_back_meanwhile: bool,
 }
 
 /// What becomes of the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The tests failed at the checkpoint already; there is nothing to take back.
+    /// The tests failed at the checkpoint already; there is nothing to roll back.
     Baseline,
     /// Tests were written first and fail, as they should.
     RedPhase,
@@ -33,22 +33,22 @@ pub enum Outcome {
     FailedBefore,
     /// It counts; so many failing runs are left.
     Strike {
-        /// Failing runs until the attempt is taken back.
+        /// Failing runs until the attempt is rolled back.
         left: u64,
     },
-    /// It counts, but attempts are taken back at the end of a story or not at all.
+    /// It counts, but attempts are rolled back at the end of a story or not at all.
     Recorded,
-    /// The attempt is taken back.
+    /// The attempt is rolled back.
     RollBack,
     /// Another run of the same attempt has led to a rollback already.
-    TakenBackAlready,
+    RolledBackAlready,
 }
 
 /// Decides what a failing test run means.
 pub fn decide(circumstances: &Circumstances) -> Outcome {
     let failures = circumstances.failures_so_far.saturating_add(1);
-    if circumstances.taken_back_meanwhile {
-        Outcome::TakenBackAlready
+    if circumstances.rolled_back_meanwhile {
+        Outcome::RolledBackAlready
     } else if circumstances.nothing_changed {
         Outcome::Baseline
     } else if circumstances.only_tests_changed {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_attempts_fault_is_never_taken_back() {
+    fn what_is_not_the_attempts_fault_is_never_rolled_back() {
         check(|c| (c.nothing_changed, c.failures_so_far) = (true, 9), Outcome::Baseline);
         check(|c| (c.only_tests_changed, c.failures_so_far) = (true, 9), Outcome::RedPhase);
         check(|c| (c.failed_before, c.failures_so_far) = (true, 9), Outcome::FailedBefore);
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn a_run_of_an_attempt_that_is_gone_teaches_nothing_about_the_checkpoint() {
         let gone = |c: &mut Circumstances| {
-            (c.taken_back_meanwhile, c.nothing_changed) = (true, true);
+            (c.rolled_back_meanwhile, c.nothing_changed) = (true, true);
         };
-        check(gone, Outcome::TakenBackAlready);
+        check(gone, Outcome::RolledBackAlready);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn clear_failure(state: &StateDir) -> io::Result<()> {
 
 /// The newest failure, without its header; none if its story was set aside.
 pub fn last_failure(state: &StateDir) -> Option<String> {
-    let log = fs_err::read(state.failure_context()).ok()?;
+    let log = state::read(state.failure_context()).ok()?;
     let log = String::from_utf8_lossy(&log);
     let newest = log.rsplit(HEADER).next()?;
     let text = newest.split_once('\n').map_or(newest, |(_, text)| text).trim_end();

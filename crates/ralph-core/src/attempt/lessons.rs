@@ -14,7 +14,7 @@ const LONGEST: usize = 300;
 /// Adds a lesson unless it is there already; what people wrote into the file stays.
 pub fn add_lesson(state: &StateDir, lesson: &str) -> io::Result<()> {
     let path = state.guardrails();
-    let known = match fs_err::read(&path) {
+    let known = match state::read(&path) {
         Ok(known) => String::from_utf8_lossy(&known).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error),

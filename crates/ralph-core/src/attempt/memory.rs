@@ -23,7 +23,7 @@ pub struct Memory {
     checkpoint: String,
     /// Failing runs that counted, without a passing one between.
     pub failures: u64,
-    /// When the attempt was last taken back, in milliseconds since 1970.
+    /// When the attempt was last rolled back, in milliseconds since 1970.
     pub rolled_back_at: u64,
     /// Tests that failed while the tree still equalled the checkpoint.
     failed_at_start: BTreeSet<String>,
@@ -36,7 +36,7 @@ impl Memory {
     /// another checkpoint, is an empty memory.
     pub fn load(state: &StateDir, checkpoint: &Checkpoint) -> Self {
         let fresh = Self { version: VERSION, checkpoint: name_of(checkpoint), ..Self::default() };
-        let text = fs_err::read(state.strikes()).unwrap_or_default();
+        let text = state::read(state.strikes()).unwrap_or_default();
         match serde_json::from_slice::<Self>(&text) {
             Ok(memory) if memory.version == VERSION && memory.checkpoint == fresh.checkpoint => {
                 memory

@@ -14,6 +14,7 @@
 //! ```
 
 mod answer;
+mod checkpoint;
 mod decide;
 mod failure_context;
 mod lessons;
@@ -21,6 +22,7 @@ mod memory;
 mod test_files;
 
 pub use answer::{Done, Failed, answer, cause};
+pub use checkpoint::{checkpoint, stale};
 pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{clear_failure, close_failure, last_failure, record_failure};
 pub use lessons::add_lesson;

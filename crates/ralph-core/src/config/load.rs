@@ -12,6 +12,7 @@ use super::keys::{KEYS, Key, Kind};
 use super::seconds::Seconds;
 use super::values::Config;
 use crate::env::Env;
+use crate::state;
 
 /// A value given on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,11 +33,7 @@ impl Flag {
 impl Config {
     /// Loads the configuration of a project. A file that is not there is an empty one.
     pub fn load(path: &Utf8Path, env: &Env, flags: &[Flag]) -> Result<Self, ConfigError> {
-        if path.exists() && !path.is_file() {
-            // To open a pipe would mean to wait for somebody to write into it.
-            return Err(io::Error::other(format!("{path} is no regular file")).into());
-        }
-        let bytes = match fs_err::read(path) {
+        let bytes = match state::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error.into()),
@@ -58,7 +55,7 @@ impl Config {
     /// Whether a flag, a variable or the file gives a key a value of its own.
     pub fn is_given(path: &Utf8Path, env: &Env, flags: &[Flag], key: &str) -> bool {
         let in_file = || {
-            let table: Table = fs_err::read_to_string(path).ok()?.parse().ok()?;
+            let table: Table = state::read_text(path).ok()?.parse().ok()?;
             let (outer, inner) = key.split_once('.')?;
             table.get(outer)?.get(inner).map(drop)
         };

@@ -67,7 +67,8 @@ const MOST_LEFTOVERS: u64 = 20;
 pub struct Moment {
     /// Whether the client says that this turn was held back before.
     pub stop_hook_active: bool,
-    /// Stands for everything that work would change; equal texts mean that nothing was changed.
+    /// How everything looks that work would change; equal texts mean that nothing was changed. It
+    /// is kept and compared by another process, so it is short and the same in every build.
     pub fingerprint: String,
     /// How long the transcript is now.
     pub transcript: u64,
@@ -154,8 +155,6 @@ pub struct Row {
     pub fingerprint: String,
     /// The transcript's length at the last block.
     pub transcript: u64,
-    /// Stories that the session was sent on to, newest last.
-    pub stories: Vec<String>,
     /// Whether the last stop only waited for something in the background.
     waiting: bool,
     /// Which of the rows was used last.
@@ -216,13 +215,6 @@ impl Blocks {
         row.transcript = moment.transcript;
         self.keep(who, row);
         Ok(())
-    }
-
-    /// Notes the story that the session is sent on to.
-    pub fn sent_to(&mut self, who: &Who, story: &str) {
-        let mut row = self.row(who);
-        row.stories.push(story.to_owned());
-        self.keep(who, row);
     }
 
     /// Notes that a stop was allowed: the turn is over.

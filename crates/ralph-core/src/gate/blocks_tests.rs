@@ -119,7 +119,7 @@ fn one_that_stops_does_not_use_up_the_blocks_of_another() {
         assert!(blocks.ask(&who, Cause::Gates, &moment(true, false), LIMITS).is_err());
     }
     for n in 0..1000 {
-        blocks.sent_to(&Who::Other(n.to_string()), "US-001");
+        blocks.waits(&Who::Other(n.to_string()));
     }
     assert_eq!(blocks.rows.len(), MOST_KEPT);
 }

@@ -14,9 +14,6 @@ use crate::state::{self, StateDir};
 /// The version of the file's format.
 const VERSION: u32 = 1;
 
-/// The window where nobody said how large it is.
-pub const USUAL_WINDOW: u64 = 200_000;
-
 /// The window that the agent's last `result` reported; the loop writes it down for the hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -60,16 +57,17 @@ pub struct Fill {
 
 impl Fill {
     /// Puts together what is known; `reported` is asked only where the configuration is silent.
+    /// Where neither tells the window, none: a guess would end sessions that have room.
     pub fn new(
         used: u64,
         session: &config::Session,
         reported: impl FnOnce() -> Option<u64>,
-    ) -> Self {
+    ) -> Option<Self> {
         let window = match session.context_window {
-            0 => reported().filter(|tokens| *tokens > 0).unwrap_or(USUAL_WINDOW),
+            0 => reported().filter(|tokens| *tokens > 0)?,
             tokens => tokens,
         };
-        Self { used, window, limit: session.context_limit }
+        Some(Self { used, window, limit: session.context_limit })
     }
 
     /// Whether the session is to be handed over. A limit of zero, or none at all, switches this off.
@@ -123,28 +121,29 @@ mod tests {
 
     use super::*;
 
-    fn check(used: u64, configured: u64, reported: Option<u64>, expected: (u64, bool)) {
+    fn check(used: u64, configured: u64, reported: Option<u64>, expected: Option<(u64, bool)>) {
         let session = config::Session { context_window: configured, ..Default::default() };
         let fill = Fill::new(used, &session, || reported);
-        assert_eq!((fill.window, fill.is_at_limit()), expected, "{used} {configured} {reported:?}");
+        let found = fill.map(|fill| (fill.window, fill.is_at_limit()));
+        assert_eq!(found, expected, "{used} {configured} {reported:?}");
     }
 
     #[test]
-    fn the_window_is_configured_or_reported_or_the_usual_one() {
-        check(160_000, 0, None, (200_000, true));
-        check(159_999, 0, None, (200_000, false));
-        check(161_020, 0, Some(1_000_000), (1_000_000, false));
-        check(800_000, 0, Some(1_000_000), (1_000_000, true));
-        check(161_020, 150_000, Some(1_000_000), (150_000, true));
-        check(0, 0, Some(0), (200_000, false));
+    fn the_window_is_configured_or_reported_and_never_guessed() {
+        check(160_000, 0, Some(200_000), Some((200_000, true)));
+        check(159_999, 0, Some(200_000), Some((200_000, false)));
+        check(161_020, 0, Some(1_000_000), Some((1_000_000, false)));
+        check(161_020, 150_000, Some(1_000_000), Some((150_000, true)));
+        check(900_000, 0, None, None);
+        check(0, 0, Some(0), None);
     }
 
     #[test]
     fn a_limit_of_zero_never_hands_over() {
         let session = config::Session { context_limit: 0.0, ..Default::default() };
-        assert!(!Fill::new(u64::MAX, &session, || None).is_at_limit());
+        assert!(!Fill::new(u64::MAX, &session, || Some(1)).unwrap().is_at_limit());
         let session = config::Session { context_limit: f64::NAN, ..Default::default() };
-        assert!(!Fill::new(u64::MAX, &session, || None).is_at_limit());
+        assert!(!Fill::new(u64::MAX, &session, || Some(1)).unwrap().is_at_limit());
     }
 
     #[test]

@@ -64,7 +64,7 @@ mod work;
 pub use blocks::{
     Blocks, Cause, LetGo, Limits, MOST_BLOCKS, Moment, Row, Who, ask_on_disk, note_on_disk,
 };
-pub use context::{ContextWindow, Fill, USUAL_WINDOW, handoff_note};
+pub use context::{ContextWindow, Fill, handoff_note};
 pub use continuation::{Course, Standing, Ticking, counted_up, course, instruction, remaining};
 pub use last_stop::{LastStop, StopStatus};
 pub use loop_state::LoopState;

@@ -3,7 +3,7 @@
 //! Tools in the field write them with shell scripts, so a number or a truth may arrive as a text;
 //! anything further off makes the file broken, which is reported and holds nobody back.
 
-use std::io::{self, Read};
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::{DeserializeOwned, Error as _};
@@ -55,7 +55,7 @@ pub trait StateFile: DeserializeOwned + Serialize {
 /// Reads one file.
 pub(super) fn read<T: DeserializeOwned>(path: &Utf8Path) -> Reading<T> {
     let broken = |why: String| Reading::Broken(Broken { path: path.to_owned(), why });
-    match bytes(path) {
+    match state::read_at_most(path, LARGEST) {
         Ok(bytes) => match parse(&bytes) {
             Ok(value) => Reading::Found(value),
             Err(error) => broken(error.to_string()),
@@ -79,21 +79,6 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
         return Err(serde_json::Error::custom("it holds no JSON object"));
     }
     serde_json::from_slice(bytes)
-}
-
-fn bytes(path: &Utf8Path) -> io::Result<Vec<u8>> {
-    let metadata = fs_err::metadata(path)?;
-    // A pipe would be waited for without end.
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let length = usize::try_from(metadata.len().min(LARGEST)).unwrap_or(0);
-    let mut bytes = Vec::with_capacity(length + 1);
-    fs_err::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::other("it is larger than 1 MiB"));
-    }
-    Ok(bytes)
 }
 
 /// `true`, `"true"`, `null`: scripts write truths as texts, and `null` for "not judged yet".

@@ -3,12 +3,13 @@
 use camino::Utf8PathBuf;
 
 use super::act::Act;
+use super::copy::CopyOf;
 use super::git::{self, GitCall};
 use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
 use super::{files, inline, plain, system, user};
-use crate::shell::{self, Command, Script};
+use crate::shell::{self, Command, Script, Word};
 
 /// The longest piece of a command that an answer repeats.
 const MAX_FOUND: usize = 300;
@@ -16,8 +17,10 @@ const MAX_FOUND: usize = 300;
 /// What the caller knows about the place where the command would run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The project's root.
+    /// The folder in which the agent works: the project's, or that of its copy.
     pub root: Utf8PathBuf,
+    /// What that is a copy of, if it is one.
+    pub copy: Option<CopyOf>,
     /// Where the command line begins.
     pub cwd: Utf8PathBuf,
     /// The folder for temporary files.
@@ -27,8 +30,11 @@ pub struct Facts {
     /// Whether the last commit is known to be newer than the checkpoint, so that amending it
     /// changes the agent's own work only.
     pub head_is_newer: bool,
-    /// Files under the state folder that the agent may write: the plan's own.
-    pub plan_files: Vec<Utf8PathBuf>,
+    /// Files and folders in protected places that the agent may write: the plan's own, and what the
+    /// gates ask this session to keep.
+    pub own_files: Vec<Utf8PathBuf>,
+    /// The client's session.
+    pub session: String,
 }
 
 /// Why a command is refused.
@@ -53,11 +59,15 @@ impl std::fmt::Display for Denial {
 
 /// Reads a command line with what is known about the place.
 pub fn read(command: &str, facts: &Facts) -> Script {
+    let project = facts.copy.as_ref().and_then(CopyOf::project_root).unwrap_or_default();
     let variables = [
         ("HOME", facts.home.as_str()),
         ("PWD", facts.cwd.as_str()),
         ("TMPDIR", facts.temp.as_str()),
         ("CLAUDE_PROJECT_DIR", facts.root.as_str()),
+        ("CLAUDE_CODE_SESSION_ID", facts.session.as_str()),
+        ("RALPH_ROOT", project.as_str()),
+        ("RALPH_WORKSPACE", facts.root.as_str()),
     ];
     let known: Vec<_> = variables.into_iter().filter(|(_, value)| !value.is_empty()).collect();
     shell::read_with(command, &known)
@@ -126,15 +136,16 @@ pub fn commits(script: &Script, facts: &Facts) -> bool {
     let written: Vec<&Command> = script.commands.iter().collect();
     let aliased = git::aliased(&written, facts);
     written.into_iter().chain(&aliased).any(|one| {
-        let commits = GitCall::of(one)
-            .is_some_and(|call| call.name() == "commit" && !call.has(&["--dry-run"]));
-        commits && is_in_project(one, facts)
+        GitCall::of(one).is_some_and(|call| {
+            let commits = call.name() == "commit" && !call.has(&["--dry-run"]);
+            commits && is_in_project(call.directory.as_ref(), facts)
+        })
     })
 }
 
 /// Whether a command runs in the project, as far as the line tells.
-fn is_in_project(command: &Command, facts: &Facts) -> bool {
-    let Some(directory) = &command.directory else { return true };
+fn is_in_project(directory: Option<&Word>, facts: &Facts) -> bool {
+    let Some(directory) = directory else { return true };
     match paths::place(directory, None, facts) {
         Place::At(path) => paths::in_project(&path, facts).is_some(),
         _ => true,
@@ -151,7 +162,7 @@ fn denial(act: &Act, found: String) -> Option<Denial> {
             rule: rule.name.to_owned(),
             found,
             reason: rule.reason.to_owned(),
-            instead: rule.instead.to_owned(),
+            instead: (rule.instead)(act),
         });
     }
     user::forbidding(act).map(|rule| Denial {

@@ -191,9 +191,8 @@ pub(super) fn touches_protected(act: &Act) -> bool {
     if act.is_elsewhere() {
         return false;
     }
-    let touched = [writes::created, writes::removed, writes::changed].map(|kind| kind(act.command));
     act.git.as_ref().is_some_and(moves_hooks)
-        || touched.iter().flatten().any(|word| match act.place(word) {
+        || writes::touched(act.command).iter().any(|word| match act.place(word) {
             Place::At(path) => is_protected(&path, act),
             Place::In { folder, pattern } => {
                 is_protected(&folder, act) || fits_protected(&folder, &pattern, act)
@@ -206,13 +205,8 @@ pub(super) fn touches_protected(act: &Act) -> bool {
 fn moves_hooks(git: &GitCall) -> bool {
     let operands = git.operands();
     let operands = operands.strip_prefix(&["set"]).unwrap_or(&operands);
-    let sets = operands.len() > 1 || git.has(&["--unset", "--unset-all"]);
     let named = operands.iter().take(2).any(|key| key.eq_ignore_ascii_case("core.hooksPath"));
-    git.name() == "config"
-        && sets
-        && named
-        && !git.has(&["--get", "--get-all", "-l", "--list"])
-        && !matches!(operands.first(), Some(&"get" | &"list"))
+    git.sets_config() && named
 }
 
 /// Whether a pattern in the project's root, such as `.ral*/x`, stands for a protected file.
@@ -226,18 +220,22 @@ fn fits_protected(folder: &str, pattern: &str, act: &Act) -> bool {
 }
 
 fn is_protected(path: &str, act: &Act) -> bool {
-    let Some(inside) = paths::in_project(path, act.facts) else {
-        return paths::in_home_settings(path, act.facts);
-    };
-    if act.facts.plan_files.iter().any(|plan| plan == path || plan == inside) {
+    if paths::is_own(path, act.facts) {
         return false;
     }
-    let built_in = match owner(inside) {
+    let steers = |inside: &str| match owner(inside) {
         Owner::State | Owner::Settings => true,
         Owner::Git => is_gits_own(inside, act),
         Owner::Work => false,
     };
-    built_in || globs(&act.settings.protect).is_match(inside)
+    let inside = paths::in_project(path, act.facts);
+    let by_user = |inside| globs(&act.settings.protect).is_match(inside);
+    inside.is_some_and(|inside| steers(inside) || by_user(inside))
+        || act.facts.copy.as_ref().is_some_and(|copy| {
+            let mut guarded = copy.guarded();
+            guarded.any(|folder| paths::relative(path, folder.as_str()).is_some_and(steers))
+        })
+        || inside.is_none() && paths::in_home_settings(path, act.facts)
 }
 
 /// Whether a path in the git folder is git's alone; a few files there are for everybody.

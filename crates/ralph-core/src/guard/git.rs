@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::act::{has_option, operands};
 use super::check::{self, Facts};
-use crate::shell::{Command, Reach, Word};
+use crate::shell::{Command, Reach, UNKNOWN, Word};
 
 /// Global options that take a value of their own.
 const VALUES: [&str; 9] = [
@@ -26,6 +26,25 @@ const TAKES_VALUE: &[(&str, &str)] = &[
     ("push", "-o --push-option --repo --receive-pack --exec"),
     ("pull", "-s -X --strategy --strategy-option"),
 ];
+/// Subcommands that change nothing, whatever their arguments.
+const LOOKS: &str = "annotate archive blame cat-file check-attr check-ignore check-mailmap cherry \
+     count-objects describe diff diff-files diff-index diff-tree for-each-ref fsck grep \
+     help log ls-files ls-remote ls-tree merge-base merge-tree name-rev patch-id range-diff rev-list \
+     rev-parse shortlog show show-branch show-ref status var verify-commit verify-pack verify-tag \
+     version whatchanged";
+/// Subcommands that change nothing if their first operand is one of these, or if there is none
+/// where the list begins with a blank.
+const LOOKS_WITH: &[(&str, &str)] = &[
+    ("bisect", "log view visualize"),
+    ("branch", " "),
+    ("notes", " list show"),
+    ("reflog", " show exists"),
+    ("remote", " show get-url"),
+    ("stash", "list show"),
+    ("submodule", " status summary"),
+    ("tag", " "),
+    ("worktree", "list"),
+];
 /// Aliases of aliases beyond this are not followed.
 const MAX_ALIASES: usize = 4;
 
@@ -39,6 +58,10 @@ pub(super) struct GitCall<'a> {
     pub(super) args: &'a [Word],
     /// `-c name=value`.
     pub(super) config: Vec<(&'a str, &'a str)>,
+    /// The folder it runs in, each `-C` followed; none if that is where the line began.
+    pub(super) directory: Option<Word>,
+    /// The work tree and the git folder, where they are named.
+    pub(super) repository: Vec<Word>,
 }
 
 impl<'a> GitCall<'a> {
@@ -52,12 +75,16 @@ impl<'a> GitCall<'a> {
                 name: subcommand,
                 args: &command.args,
                 config: Vec::new(),
+                directory: command.directory.clone(),
+                repository: environment_repository(command),
             });
         }
         if !matches!(program, "git" | "hub" | "g") {
             return None;
         }
         let mut config = environment_config(command);
+        let mut directory = command.directory.clone();
+        let mut repository = environment_repository(command);
         let mut rest = command.args.as_slice();
         while let [first, behind @ ..] = rest {
             let text = first.text();
@@ -70,6 +97,12 @@ impl<'a> GitCall<'a> {
             {
                 config.push(pair);
             }
+            match (text, text.split_once('='), rest.first()) {
+                ("-C", _, Some(folder)) => directory = Some(below(directory.as_ref(), folder)),
+                ("--git-dir" | "--work-tree", _, Some(place)) => repository.push(place.clone()),
+                (_, Some(("--git-dir" | "--work-tree", place)), _) => repository.push(place.into()),
+                _ => {}
+            }
             // `--exec-path` without `=` only prints a folder, but then nothing follows it either.
             if VALUES.contains(&text) {
                 rest = rest.get(1..).unwrap_or_default();
@@ -77,7 +110,31 @@ impl<'a> GitCall<'a> {
         }
         let subcommand = rest.first();
         let name = subcommand.and_then(Word::known).unwrap_or_default();
-        Some(Self { subcommand, name, args: rest.get(1..).unwrap_or_default(), config })
+        let args = rest.get(1..).unwrap_or_default();
+        Some(Self { subcommand, name, args, config, directory, repository })
+    }
+
+    /// Whether it certainly changes neither files nor repository.
+    pub(super) fn only_looks(&self) -> bool {
+        let with = LOOKS_WITH.iter().find(|(name, _)| *name == self.name);
+        let lists = ["--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"];
+        self.subcommand.is_none()
+            || self.asks_for_help()
+            || LOOKS.split(' ').any(|name| name == self.name)
+            || with.is_some_and(|(_, actions)| actions.split(' ').any(|a| a == self.action()))
+            || matches!(self.name, "branch" | "tag") && self.has(&lists)
+            || self.name == "config" && !self.sets_config()
+    }
+
+    /// Whether it is a `git config` that sets or removes something.
+    pub(super) fn sets_config(&self) -> bool {
+        let operands = self.operands();
+        let sets = operands.len() > 1 || self.has(&["--unset", "--unset-all", "--edit", "-e"]);
+        let gets = self.has(&["--get", "--get-all", "--get-regexp", "-l", "--list"]);
+        self.name == "config"
+            && sets
+            && !gets
+            && !matches!(operands.first(), Some(&"get" | &"list"))
     }
 
     /// The subcommand, empty if unknown.
@@ -128,6 +185,23 @@ impl<'a> GitCall<'a> {
         let mut options = self.texts_without_values().take_while(|arg| *arg != "--");
         options.any(|arg| matches!(arg, "-h" | "--help"))
     }
+}
+
+/// The folder `to`, seen from another one.
+fn below(from: Option<&Word>, to: &Word) -> Word {
+    match from {
+        Some(from) if !to.text().starts_with(['/', '~', UNKNOWN]) => {
+            Word::from(format!("{}/{}", from.text(), to.text()))
+        }
+        _ => to.clone(),
+    }
+}
+
+/// `GIT_DIR=…` and `GIT_WORK_TREE=…` before the command.
+fn environment_repository(command: &Command) -> Vec<Word> {
+    let named = command.assignments.iter();
+    let named = named.filter(|(name, _)| matches!(name.as_str(), "GIT_DIR" | "GIT_WORK_TREE"));
+    named.map(|(_, place)| place.clone()).collect()
 }
 
 /// `GIT_CONFIG_KEY_0=… GIT_CONFIG_VALUE_0=…` before the command.

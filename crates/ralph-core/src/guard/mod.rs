@@ -15,6 +15,7 @@
 
 mod act;
 mod check;
+mod copy;
 mod discard;
 mod edit;
 mod files;
@@ -38,6 +39,7 @@ mod writes;
 mod tests;
 
 pub use check::{Denial, Facts, check, check_script, commits, read};
+pub use copy::CopyOf;
 pub use edit::{EDIT_RULES, Edit, check_edit, is_in_scope, out_of_scope};
 pub use matched::matched;
 pub use reads::reads;

@@ -1,5 +1,7 @@
 //! Where a path of the command line lies, found in the text alone.
 
+use camino::Utf8PathBuf;
+
 use super::check::Facts;
 use super::protected::{Owner, owner};
 use crate::shell::{UNKNOWN, Word};
@@ -71,16 +73,19 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
         && globset::Glob::new(first).is_ok_and(|glob| glob.compile_matcher().is_match(name))
 }
 
-/// Whether the project or the home folder lies there or below.
+/// Whether the project, its copy or the home folder lies there or below.
 pub(super) fn holds_project_or_home(path: &str, facts: &Facts) -> bool {
-    [&facts.root, &facts.home]
-        .iter()
-        .any(|own| !own.as_str().is_empty() && is_in(own.as_str(), path))
+    vital(facts).any(|own| !own.as_str().is_empty() && is_in(own.as_str(), path))
 }
 
-/// Whether what fits the pattern in this folder holds the project or the home folder.
+fn vital(facts: &Facts) -> impl Iterator<Item = &Utf8PathBuf> {
+    let project = facts.copy.iter().flat_map(|copy| &copy.project);
+    [&facts.root, &facts.home].into_iter().chain(project)
+}
+
+/// Whether what fits the pattern in this folder holds the project, its copy or the home folder.
 pub(super) fn reaches_project_or_home(folder: &str, pattern: &str, facts: &Facts) -> bool {
-    [&facts.root, &facts.home].iter().any(|own| {
+    vital(facts).any(|own| {
         let below = own.as_str().strip_prefix(folder.trim_end_matches('/'));
         let below = below.and_then(|below| below.strip_prefix('/'));
         below.is_some_and(|below| fits(pattern, below.split('/').next().unwrap_or_default()))
@@ -138,9 +143,18 @@ pub(super) fn is_temporary(path: &str, facts: &Facts) -> bool {
 
 /// The path relative to the project, if it lies in it.
 pub(super) fn in_project<'p>(path: &'p str, facts: &Facts) -> Option<&'p str> {
-    let root = facts.root.as_str().trim_end_matches('/');
-    let rest = path.strip_prefix(root)?;
+    relative(path, facts.root.as_str())
+}
+
+/// The path relative to a folder, if it lies in it.
+pub(super) fn relative<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+}
+
+/// Whether a path in a protected place is the agent's to write all the same.
+pub(super) fn is_own(path: &str, facts: &Facts) -> bool {
+    facts.own_files.iter().any(|own| is_in(path, own.as_str()))
 }
 
 /// Whether `path` is one of the client's settings files or the gates' state in the home folder.

@@ -4,7 +4,7 @@
 //! row here and a line into `docs/guard.md`; a test asks for both.
 
 use super::act::Act;
-use super::{discard, files, forge, history, push, system};
+use super::{copy, discard, files, forge, history, push, system};
 
 /// One named prohibition.
 pub struct Rule {
@@ -14,8 +14,8 @@ pub struct Rule {
     pub on: bool,
     /// Why it exists; goes into the answer.
     pub reason: &'static str,
-    /// What to do instead; goes into the answer.
-    pub instead: &'static str,
+    /// What to do instead of this command; goes into the answer.
+    pub(super) instead: fn(&Act) -> String,
     /// Whether it forbids this command.
     pub(super) forbids: fn(&Act) -> bool,
 }
@@ -31,62 +31,76 @@ pub const RULES: &[Rule] = &[
         on: true,
         forbids: push::forbids,
         reason: "an unattended agent must not publish anything",
-        instead: REQUEST,
+        instead: |_| REQUEST.to_owned(),
     },
     Rule {
         name: "git-merge",
         on: true,
         forbids: forge::merges,
         reason: "merging is the user's decision",
-        instead: REQUEST,
+        instead: |_| REQUEST.to_owned(),
     },
     Rule {
         name: "git-discard",
         on: true,
         forbids: discard::forbids,
         reason: "it throws away work that was never committed",
-        instead: KEEP,
+        instead: |_| KEEP.to_owned(),
     },
     Rule {
         name: "git-history",
         on: true,
         forbids: history::forbids,
         reason: "it rewrites or removes commits that the loop returns to",
-        instead: "add a new commit on top; ask the user with `ralph-loop request-merge` if history must change",
+        instead: |_| {
+            "add a new commit on top; ask the user with `ralph-loop request-merge` if history must change".to_owned()
+        },
     },
     Rule {
         name: "rm-outside",
         on: true,
         forbids: files::deletes_outside,
         reason: "it deletes the project itself, its history or files outside of it",
-        instead: "delete only what you made, by its exact path inside the project or the temp folder",
+        instead: |_| {
+            "delete only what you made, by its exact path inside the project or the temp folder"
+                .to_owned()
+        },
     },
     Rule {
         name: "ralph-state",
         on: true,
         forbids: files::touches_protected,
         reason: "these files steer the loop and its guard and are not the agent's to change",
-        instead: "report through `ralph-loop complete`, and ask the user to change settings",
+        instead: |_| {
+            "report through `ralph-loop complete`, and ask the user to change settings".to_owned()
+        },
+    },
+    Rule {
+        name: copy::NAME,
+        on: true,
+        forbids: copy::forbids,
+        reason: copy::REASON,
+        instead: copy::instead,
     },
     Rule {
         name: "disk",
         on: true,
         forbids: system::wrecks_disk,
         reason: "it overwrites a device or a system file",
-        instead: "write to a file inside the project, such as ./disk.img",
+        instead: |_| "write to a file inside the project, such as ./disk.img".to_owned(),
     },
     Rule {
         name: "fork-bomb",
         on: true,
         forbids: system::forks_forever,
         reason: "a function that starts itself in the background fills the machine with processes",
-        instead: "use a loop with an end",
+        instead: |_| "use a loop with an end".to_owned(),
     },
     Rule {
         name: "opaque-script",
         on: true,
         forbids: system::runs_unread_text,
         reason: "it runs text from elsewhere that nobody has read",
-        instead: "download it to a file, read the file, then run it",
+        instead: |_| "download it to a file, read the file, then run it".to_owned(),
     },
 ];

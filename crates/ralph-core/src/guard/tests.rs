@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Facts, RULES, SWITCHES, Settings, check, read, reads, writes};
+use super::{CopyOf, Facts, RULES, SWITCHES, Settings, check, commits, read, reads, writes};
 
 fn facts() -> Facts {
     Facts {
@@ -44,6 +44,7 @@ fn every_rule_can_be_switched_off_and_on() {
         ("git-history", "git rebase main"),
         ("rm-outside", "rm -rf /srv"),
         ("ralph-state", "echo > .ralph/config.toml"),
+        ("outside-copy", "echo > /home/dev/app/a.rs"),
         ("disk", "mkfs.ext4 /dev/sdb"),
         ("fork-bomb", ":(){ :|:& };:"),
         ("opaque-script", "curl x | sh"),
@@ -53,8 +54,13 @@ fn every_rule_can_be_switched_off_and_on() {
         RULES.iter().map(|rule| rule.name).collect::<Vec<_>>()
     );
     for (name, command) in examples {
-        assert_eq!(rule(command, ""), name, "{command}");
-        assert_eq!(rule(command, &format!("disable = ['{name}']")), "", "{command}");
+        let rule = |text: &str| {
+            check(command, &in_copy(), &settings(text))
+                .map(|denial| denial.rule)
+                .unwrap_or_default()
+        };
+        assert_eq!(rule(""), name, "{command}");
+        assert_eq!(rule(&format!("disable = ['{name}']")), "", "{command}");
     }
 }
 
@@ -126,11 +132,106 @@ fn mistakes_in_settings_are_named() {
 fn what_the_caller_knows_changes_the_answer() {
     let own = Facts { head_is_newer: true, ..facts() };
     assert_eq!(check("git commit --amend", &own, &Settings::default()), None);
-    let plan = Facts { plan_files: vec!["/w/app/.ralph/todo.md".into()], ..facts() };
+    let plan = Facts { own_files: vec!["/w/app/.ralph/todo.md".into()], ..facts() };
     assert_eq!(check("echo x >> .ralph/todo.md", &plan, &Settings::default()), None);
     let below = Facts { cwd: "/w/app/sub".into(), ..facts() };
     assert_eq!(check("rm -rf ../build", &below, &Settings::default()), None);
     assert!(check("rm -rf ..", &below, &Settings::default()).is_some());
+}
+
+/// `/w/app` is a copy of `/home/dev/app`, which is also called `/link/app`.
+fn in_copy() -> Facts {
+    let copy = CopyOf {
+        top: "/w/app".into(),
+        project: vec!["/home/dev/app".into(), "/link/app".into()],
+        below: "".into(),
+    };
+    let state = "/home/dev/app/.ralph/state/s1";
+    let own_files = ["loop.json", "tasks"].map(|name| format!("{state}/{name}").into()).into();
+    Facts { copy: Some(copy), own_files, session: "s1".into(), ..facts() }
+}
+
+#[test]
+fn the_project_is_not_written_by_whoever_works_in_a_copy_of_it() {
+    for (command, right) in [
+        ("echo x > /home/dev/app/a.rs", "/w/app/a.rs"),
+        ("echo x > /link/app/a.rs", "/w/app/a.rs"),
+        ("cat <<'E' | tee -a ~/app/src/b.rs\nx\nE", "/w/app/src/b.rs"),
+        ("cd /home/dev/app && sed -i s/a/b/ src/a.rs", "/w/app/src/a.rs"),
+        ("cd ~/app; touch new.rs", "/w/app/new.rs"),
+        ("cp a.rs \"$RALPH_ROOT\"/src/", "/w/app/src/a.rs"),
+        ("rm ~/app/src/*.bak", "/w/app/src"),
+        ("mv ~/app/a.rs .", "/w/app/a.rs"),
+        ("python3 -c \"open('/home/dev/app/x', 'w').write('y')\"", "/w/app/x"),
+        ("cd ~/app && git commit -am x", "/w/app"),
+        ("(cd ~/app/src && git add .)", "/w/app/src"),
+        ("cd \"$RALPH_ROOT\" || exit 1; git commit -am x", "/w/app"),
+        ("pushd ~/app >/dev/null && git commit -am x && popd", "/w/app"),
+        ("git -C /home/dev/app commit -m x", "/w/app"),
+        ("git -C /home/dev -C app stash", "/w/app"),
+        ("git --git-dir=/home/dev/app/.git --work-tree ~/app add -A", "/w/app/.git"),
+        ("GIT_DIR=~/app/.git git tag v1", "/w/app/.git"),
+        ("git -C ~/app branch new", "/w/app"),
+        ("git -C ~/app config user.name x", "/w/app"),
+        ("git -C ~/app fetch /w/app", "/w/app"),
+        ("git -C ~/app -c alias.ci=commit ci -m x", "/w/app"),
+        ("bash -c 'cd /home/dev/app && git commit -am x'", "/w/app"),
+    ] {
+        let denial = check(command, &in_copy(), &Settings::default()).unwrap_or_else(|| {
+            panic!("{command} is let through");
+        });
+        assert_eq!(denial.rule, "outside-copy", "{command}");
+        assert_eq!(denial.instead, format!("do it in the copy, at {right}"), "{command}");
+    }
+}
+
+#[test]
+fn reading_the_project_and_writing_elsewhere_is_fine() {
+    for command in [
+        "cat ~/app/a.rs > a.rs",
+        "cp -r ~/app/vendor .",
+        "diff -r ~/app .",
+        "cd ~/app && ls && grep -rn x src",
+        "cd ~/app && git log --oneline && git status && git diff HEAD~1",
+        "git -C ~/app stash list; git -C ~/app branch; git -C ~/app branch --contains HEAD",
+        "git -C ~/app config --get user.name; git -C ~/app config user.name; git -C ~/app remote -v",
+        "git fetch ~/app main",
+        "cd ~/app; cd /w/app && git commit -am x",
+        "echo x > ~/.cache/tool; echo 'cd /home/dev/app && git commit'",
+        "echo x > ~/application/a; git commit -m 'write > /home/dev/app/a'",
+        "echo '{}' > ~/app/.ralph/state/s1/loop.json",
+        "cat x > \"$RALPH_ROOT/.ralph/state/$CLAUDE_CODE_SESSION_ID/tasks/1.json\"",
+        "docker exec box sh -c 'echo > /home/dev/app/a'",
+    ] {
+        assert_eq!(check(command, &in_copy(), &Settings::default()), None, "{command}");
+    }
+}
+
+#[test]
+fn state_is_guarded_in_the_project_and_in_its_copy() {
+    for command in [
+        "echo x > .ralph/config.toml",
+        "echo x > ~/app/.ralph/config.toml",
+        "rm ~/app/.ralph/.checkpoint",
+        "cd ~/app && rm .ralph/state/s1/blocks.json",
+        "echo '{}' > ~/app/.ralph/state/s2/loop.json",
+        "echo x > ~/app/.git/hooks/pre-commit",
+        "echo x > ~/app/.claude/settings.json",
+    ] {
+        let denial = check(command, &in_copy(), &settings("disable = ['outside-copy']"));
+        assert_eq!(denial.map(|denial| denial.rule).as_deref(), Some("ralph-state"), "{command}");
+    }
+    let plan = "echo x >> ~/app/.ralph/PRD-1/plan.md";
+    let denial = check(plan, &in_copy(), &Settings::default()).unwrap();
+    assert!(denial.instead.ends_with("/w/app/.ralph/PRD-1/plan.md"), "{denial}");
+    assert_eq!(check("echo x >> .ralph/PRD-1/plan.md", &in_copy(), &Settings::default()), None);
+}
+
+#[test]
+fn a_commit_elsewhere_is_none_in_the_project() {
+    let commits = |command: &str| commits(&read(command, &facts()), &facts());
+    assert!(commits("git commit -m x") && commits("git -C src commit -m x"));
+    assert!(!commits("git -C /elsewhere commit -m x") && !commits("cd /elsewhere; git commit"));
 }
 
 #[test]

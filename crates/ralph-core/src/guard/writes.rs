@@ -23,6 +23,11 @@ pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     found
 }
 
+/// Everything that a command writes, changes or removes.
+pub(super) fn touched(command: &Command) -> Vec<Word> {
+    [created, removed, changed].iter().flat_map(|kind| kind(command)).collect()
+}
+
 /// What a command writes: by redirection or by itself.
 pub(super) fn created(command: &Command) -> Vec<Word> {
     let mut found: Vec<Word> = command
@@ -59,7 +64,7 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
 }
 
 /// What a command changes in other ways: unpacking into a folder, packing in place, permissions.
-pub(super) fn changed(command: &Command) -> Vec<Word> {
+fn changed(command: &Command) -> Vec<Word> {
     let texts = || command.args.iter().map(Word::text);
     let operands = || operands(&command.args).into_iter().cloned();
     match command.name().unwrap_or_default() {
@@ -87,7 +92,7 @@ pub(super) fn changed(command: &Command) -> Vec<Word> {
 }
 
 /// What a command removes or moves away.
-pub(super) fn removed(command: &Command) -> Vec<Word> {
+fn removed(command: &Command) -> Vec<Word> {
     let operands = || operands(&command.args);
     match command.name().unwrap_or_default() {
         "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" | "trash-put" | "rimraf" => {

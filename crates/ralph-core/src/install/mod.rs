@@ -34,6 +34,6 @@ mod settings_tests;
 pub use apply::{Change, InstallError, plan_install, plan_uninstall};
 pub use document::SettingsProblem;
 pub use place::Place;
-pub use registration::{HOOK_NAMES, LeftOut, Registrations};
+pub use registration::{HOOK_NAMES, LeftOut, Registrations, STOP_TIMEOUT};
 pub use settings::{hooks_are_off, is_registered, merge, registered, remove};
 pub use version::{ClientVersion, NotAVersion};

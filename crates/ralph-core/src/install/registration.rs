@@ -18,10 +18,13 @@ struct Row {
     since: ClientVersion,
     hook: &'static str,
     matcher: Option<&'static str>,
-    /// Seconds. Those of the stop events leave room for several verify commands of the user's, each
-    /// of which has a limit of its own.
+    /// Seconds.
     timeout: u32,
 }
+
+/// How many seconds the client gives the stop hook: room for several verify commands of the user's,
+/// each of which has a limit of its own, and for a loop that lands a story.
+pub const STOP_TIMEOUT: u32 = 7200;
 
 const fn row(
     event: &'static str,
@@ -42,8 +45,8 @@ const TABLE: [Row; 10] = [
     row("PreToolUse", (1, 0, 23), "ralph-pre-tool", GUARDED, 10),
     row("PostToolUse", (1, 0, 23), "ralph-post-tool", RECORDED, 120),
     row("PostToolUseFailure", (2, 0, 56), "ralph-post-tool", Some("Bash"), 120),
-    row("Stop", (1, 0, 31), "ralph-on-stop", None, 7200),
-    row("SubagentStop", (1, 0, 41), "ralph-on-stop", None, 7200),
+    row("Stop", (1, 0, 31), "ralph-on-stop", None, STOP_TIMEOUT),
+    row("SubagentStop", (1, 0, 41), "ralph-on-stop", None, STOP_TIMEOUT),
     row("StopFailure", (2, 1, 78), "ralph-on-stop", None, 10),
     row("SessionEnd", (1, 0, 85), "ralph-on-stop", None, 10),
     row("TaskCompleted", (2, 1, 33), "ralph-on-stop", None, 60),

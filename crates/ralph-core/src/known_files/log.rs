@@ -60,7 +60,7 @@ impl ReadLog {
     }
 
     fn looked_up(&self, name: &str, in_full: u64) -> io::Result<bool> {
-        let log = fs_err::File::open(&self.path)?.into_parts().0;
+        let log = state::open_regular(&self.path)?;
         let length = log.metadata()?.len();
         let Some(index) = self.index.as_deref().filter(|_| length > in_full) else {
             return Ok(mentions(&read(&log, 0, length)?, name));
@@ -89,7 +89,7 @@ impl Index {
     /// Opens an index; none if it belongs to another log, or to this one as it was before somebody
     /// rewrote it.
     fn open(path: &Utf8Path, log: &File) -> io::Result<Option<Self>> {
-        let file = fs_err::File::open(path)?.into_parts().0;
+        let file = state::open_regular(path)?;
         let head = words(&read(&file, 0, HEAD as u64 * 8)?);
         let &[magic, device, inode, covered, end, slots] = head.as_slice() else {
             return Ok(None);

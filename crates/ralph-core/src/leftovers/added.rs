@@ -10,7 +10,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::git::{Checkpoint, GitError, Repo, content_now, contents_at};
-use crate::state::StateDir;
 
 /// More changed files than this are no task's own.
 const MOST_FILES: usize = 2000;
@@ -25,8 +24,8 @@ pub struct Added {
 }
 
 /// The lines that were added since the checkpoint, else since HEAD, new files included.
-pub fn added_lines(repo: &Repo, state: &StateDir) -> Result<Vec<Added>, GitError> {
-    let base = base(repo, state);
+pub fn added_lines(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Result<Vec<Added>, GitError> {
+    let base = base(repo, checkpoint);
     let mut paths = listed(repo, &["ls-files", "--others", "--exclude-standard", "-z"])?;
     match &base {
         Some(base) => {
@@ -60,10 +59,9 @@ pub fn added_lines(repo: &Repo, state: &StateDir) -> Result<Vec<Added>, GitError
 }
 
 /// What to compare with: the checkpoint's snapshot, its commit, or HEAD, whichever exists first.
-fn base(repo: &Repo, state: &StateDir) -> Option<String> {
-    let checkpoint = Checkpoint::load(state).ok().flatten();
-    let names = checkpoint.map(|checkpoint| [checkpoint.snapshot, checkpoint.commit]);
-    let names = names.into_iter().flatten().flatten().chain(["HEAD".to_owned()]);
+fn base(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Option<String> {
+    let names = checkpoint.map(|checkpoint| [&checkpoint.snapshot, &checkpoint.commit]);
+    let names = names.into_iter().flatten().flatten().map(String::as_str).chain(["HEAD"]);
     names
         .map(|name| format!("{name}^{{commit}}"))
         .find_map(|name| repo.git().line(&["rev-parse", "--quiet", "--verify", &name]).ok())

@@ -6,7 +6,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::session_dir::SessionDir;
-use super::{journal, write};
+use super::{journal, read, write};
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -34,7 +34,7 @@ pub struct LastVerdict {
 impl LastVerdict {
     /// Reads it; none if no test ran yet, or if a newer version wrote it.
     pub fn load(session: &SessionDir) -> Option<Self> {
-        let text = fs_err::read(session.last_verdict()).ok()?;
+        let text = read::read(session.last_verdict()).ok()?;
         let verdict: Self = serde_json::from_slice(&text).ok()?;
         (verdict.version <= VERSION).then_some(verdict)
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::{size_limit, write};
+use super::{read, size_limit, write};
 
 /// How long the description of a holder is, filled up with blanks.
 const HOLDER_LENGTH: usize = 160;
@@ -93,7 +93,7 @@ impl Lock {
 
     /// Who holds the lock at `path`, if anybody does; the lock is not taken.
     pub fn holder(path: &Utf8Path) -> Option<Held> {
-        let mut file = fs_err::File::open(path).ok()?.into_parts().0;
+        let mut file = read::open_regular(path).ok()?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => {
                 let by = read_holder(&mut file);

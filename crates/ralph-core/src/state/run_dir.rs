@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::read;
+
 /// The folder `ralph/` in the git folder of a work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
@@ -72,7 +74,7 @@ fn git_folder_of(top: &Path) -> Option<PathBuf> {
     if place.is_dir() {
         return Some(place);
     }
-    let text = fs_err::read_to_string(place).ok()?;
+    let text = read::read_text(place).ok()?;
     Some(top.join(text.strip_prefix("gitdir:")?.trim()))
 }
 

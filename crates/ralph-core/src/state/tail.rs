@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use camino::Utf8Path;
 
+use super::read;
+
 /// What is read at a time, going backwards.
 const CHUNK: u64 = 64 * 1024;
 
@@ -22,11 +24,7 @@ pub(super) fn last_lines_since(
     count: usize,
     limit: u64,
 ) -> io::Result<Vec<Vec<u8>>> {
-    if !fs_err::metadata(path)?.is_file() {
-        // To open a pipe would mean to wait for somebody to write into it.
-        return Err(io::Error::other(format!("{path} is no regular file")));
-    }
-    let mut file = fs_err::File::open(path)?.into_parts().0;
+    let mut file = read::open_regular(path)?;
     let length = file.seek(SeekFrom::End(0))?;
     // The newline before it comes along, so that the first line is known to be whole.
     let first = if since <= length { since.saturating_sub(1) } else { 0 };

@@ -1,7 +1,7 @@
 //! The only ways in which state reaches the disk: replaced as a whole, or appended under a lock.
 //!
 //! Both refuse to go through a symlink below a `.ralph/` folder, so that nothing outside of it is
-//! ever written by way of it.
+//! ever written by way of it, and to write to a pipe, a device or a folder in the place of a file.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -91,7 +91,7 @@ fn replace_users_by(
     path: &Utf8Path,
     replace: impl FnOnce(&Utf8Path) -> io::Result<()>,
 ) -> io::Result<()> {
-    refuse_symlinks(path)?;
+    refuse_others(path)?;
     let Ok(real) = path.canonicalize_utf8() else { return replace(path) };
     let mode = fs::metadata(&real)?.permissions();
     replace(&real)?;
@@ -112,7 +112,7 @@ pub fn append_capped(path: &Utf8Path, block: &[u8], cap: Cap) -> io::Result<()> 
 }
 
 fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
-    refuse_symlinks(path)?;
+    refuse_others(path)?;
     let mut file = match open_locked(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             prepare_parent(path)?;
@@ -219,15 +219,15 @@ fn permitted(size: u64) -> io::Result<()> {
     size_limit::allow(size)
 }
 
-/// Makes the folder of a file, after a look for symlinks on the way.
+/// Makes the folder of a file, after a look at what is in its place and on the way.
 pub(super) fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
-    refuse_symlinks(path)?;
+    refuse_others(path)?;
     path.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
 /// Whether a path below a state folder goes through a symlink.
 pub fn leads_elsewhere(path: &Utf8Path) -> bool {
-    refuse_symlinks(path).is_err()
+    symlink_below_state(path).is_some()
 }
 
 /// What keeps a path from being a file of its own: the path itself, if it is a folder, a pipe or,
@@ -281,17 +281,22 @@ fn name_as_found(path: &Utf8Path, folder: &Utf8Path) -> Utf8PathBuf {
     kept
 }
 
-/// Checks the path up to the state folder. The state folder itself may be a link: then it is the
-/// user who put it elsewhere.
-fn refuse_symlinks(path: &Utf8Path) -> io::Result<()> {
-    match symlink_below_state(path) {
-        None => Ok(()),
-        Some(link) => Err(io::Error::other(format!(
-            "refusing to write {path}: {link} is a symlink; remove it and try again"
-        ))),
+/// Checks the path up to the state folder, and that nothing but a regular file is in its place.
+fn refuse_others(path: &Utf8Path) -> io::Result<()> {
+    let refused = |what: &str| {
+        let text = format!("refusing to write {path}: {what}; remove it and try again");
+        Err(io::Error::other(text))
+    };
+    if let Some(link) = symlink_below_state(path) {
+        return refused(&format!("{link} is a symlink"));
+    }
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => refused("it is not a regular file"),
+        _ => Ok(()),
     }
 }
 
+/// The state folder itself may be a link: then it is the user who put it elsewhere.
 fn symlink_below_state(path: &Utf8Path) -> Option<&Utf8Path> {
     if !path.as_str().contains(PROJECT_MARKER) {
         return None;

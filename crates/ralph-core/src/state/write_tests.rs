@@ -143,3 +143,25 @@ fn only_temporary_files_of_dead_writers_are_stale() {
     left.sort();
     assert_eq!(left, [".a-b.tmp", &ours, ".x.tmp", "plan.md.4194999-0.tmp"]);
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_without_waiting() {
+    let scratch = Scratch::new();
+    let path = scratch.pipe(".ralph/events.jsonl");
+    let begun = Instant::now();
+    let cap = Cap { above: 0, keep_lines: 0 };
+    let locked = crate::state::Lock::take(&path, "x").map(drop).map_err(io::Error::other);
+    for refused in [
+        append_line(&path, b"x"),
+        append_capped(&path, b"x\n", cap),
+        replace(&path, b"x"),
+        replace_unsynced(&path, b"x"),
+        replace_users(&path, b"x"),
+        locked,
+    ] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("it is not a regular file; remove it"), "{error}");
+    }
+    assert_eq!(crate::state::Lock::holder(&path), None);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}

@@ -16,7 +16,6 @@ mod git_restore_properties;
 mod git_rollback;
 mod git_undo;
 mod guard;
-mod settle;
 mod shell;
 mod shell_second_parser;
 mod verdicts;

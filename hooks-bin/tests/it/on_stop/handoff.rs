@@ -4,9 +4,17 @@ use super::Stage;
 
 const PLAN: &str = "- [ ] US-001: Log in\n";
 
+/// What the loop writes down of the agent's last result.
+fn reported(tokens: u64) -> String {
+    format!("{{\"version\":1,\"model\":\"m\",\"tokens\":{tokens}}}")
+}
+
 fn stage(used: u64) -> Stage {
     let stage = Stage::new().with("RALPH_RUN", "r1");
-    stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
+    stage
+        .write(".ralph/current-story", "US-001\n")
+        .write(".ralph/PRD-1/plan.md", PLAN)
+        .write(".ralph/context-window.json", &reported(200_000));
     stage.say("half of it".into(), used);
     stage
 }
@@ -40,6 +48,7 @@ fn the_note_of_a_feature_list_stands_beside_it() {
     stage.repo.scratch().file("loop/progress.txt", "- Iteration: 1\n");
     let dir = stage.repo.scratch().path("loop");
     let stage = stage.with("RALPH_LOOP_DIR", dir.as_str());
+    stage.write(".ralph/context-window.json", &reported(200_000));
     stage.say("x".into(), 180_000);
     assert_eq!(stage.stop("s1", false), None);
     let note = stage.repo.scratch().read("loop/progress.md");
@@ -68,8 +77,7 @@ fn below_the_limit_the_gates_are_judged() {
 #[test]
 fn the_window_comes_from_the_configuration_or_from_the_last_result() {
     let stage = stage(160_000);
-    let reported = r#"{"version":1,"model":"m","tokens":1000000}"#;
-    stage.write(".ralph/context-window.json", reported);
+    stage.write(".ralph/context-window.json", &reported(1_000_000));
     assert!(stage.stop("s1", false).is_some());
     stage.write(".ralph/config.toml", "[session]\ncontext_window = 180000\n");
     assert_eq!(stage.stop("s1", false), None);
@@ -77,6 +85,13 @@ fn the_window_comes_from_the_configuration_or_from_the_last_result() {
     stage.write(".ralph/config.toml", "[session]\ncontext_limit = 0.1\n");
     assert_eq!(stage.stop("s1", false), None);
     assert_eq!(stage.allowed().1, "the context holds 160,000 of 1,000,000 tokens (16 %)");
+}
+
+#[test]
+fn where_nobody_tells_the_window_no_guess_is_made() {
+    let stage = stage(900_000);
+    stage.repo.remove(".ralph/context-window.json");
+    assert!(stage.stop("s1", false).unwrap().starts_with("STORY gate"));
 }
 
 #[test]

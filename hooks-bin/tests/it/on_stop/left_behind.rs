@@ -58,11 +58,21 @@ fn with_a_checkpoint_only_what_came_after_it_counts() {
         .write("src/lib.rs", "// FIXME: the user's\n");
     let repo = Repo::open(stage.repo.root()).unwrap();
     Checkpoint::create(&repo, &StateDir::of_project(stage.repo.root()), "before").unwrap();
+    stage.write(".ralph/current-story", "US-001\n");
     assert_eq!(complete(&stage, "1"), None);
     stage.write("users.rs", "// TODO: the user's own\n// XXX: the agent's\n");
     stage.repo.commit_all("committed by the agent");
     let reason = complete(&stage, "1").unwrap();
     assert!(reason.contains("1 leftover.\n- users.rs:2: `XXX` (marker)"), "{reason}");
+}
+
+#[test]
+fn a_stale_checkpoint_does_not_count() {
+    let stage = Stage::new();
+    stage.write(".ralph/.checkpoint", &format!("{}\n", stage.repo.head()));
+    stage.write("users.rs", "// TODO: the user's own\n");
+    stage.repo.commit_all("by hand");
+    assert_eq!(complete(&stage, "1"), None);
 }
 
 #[test]

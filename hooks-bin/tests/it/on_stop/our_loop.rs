@@ -1,294 +1,197 @@
-//! Several stories in one session of our own loop: settled as the loop settles them.
+//! Several stories in one session of our own loop: the hook asks the loop, and obeys.
 
-use ralph_core::config::Config;
-use ralph_core::env::{Env, STEERING};
-use ralph_core::git::Repo;
-use ralph_core::plan::{self, Options};
-use ralph_core::settle::{self, Attempt, Claim, ClaimStatus, Place};
-use ralph_core::state::{Journal, Lock, StateDir};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use super::Stage;
+use ralph_core::env::MAILBOX;
+use ralph_core::mailbox::{Answer, Mailbox, Question};
+use ralph_core::state::{Lock, RunDir};
 
-const PLAN: &str = ".ralph/PRD-1/plan.md";
-const CONFIG: &str = "[session]\nstories_per_session = \"auto\"\n\
-                      [verify]\ncommands = [\"test ! -e broken || { echo it is broken; exit 1; }\"]\n";
+use super::{Stage, payload};
+use crate::run::{RUN, begin, hold_lock};
 
-/// A project in which our loop has begun its first story.
-fn stage(config: &str) -> Stage {
-    stage_of("- [ ] US-001: One\n- [ ] US-002: Two\n- [ ] US-003: Three\n", config)
+const SEVERAL: &str = "[session]\nstories_per_session = \"auto\"\n";
+
+/// The loop's end of the mailbox.
+struct Looping {
+    stage: Stage,
+    mailbox: Mailbox,
+    lock: Option<Lock>,
 }
 
-fn stage_of(plan: &str, config: &str) -> Stage {
-    let stage = Stage::new().with("RALPH_RUN", "r1");
-    stage.write(PLAN, plan);
-    stage.write(".ralph/config.toml", config);
-    StateDir::of_project(stage.repo.root()).prepare().unwrap();
-    stage.repo.commit_all("plan");
-    let (root, state) = (stage.repo.root(), StateDir::of_project(stage.repo.root()));
-    let config = Config::from_parts("config.toml", config, &Env::of([("", "")]), &[]).unwrap();
-    let (repo, journal) = (Repo::open(root).unwrap(), Journal::new(&state, "test"));
-    let place =
-        Place { root, repo: &repo, state: &state, config: &config, journal: &journal, run: "r1" };
-    let plan = plan::load(&root.join(PLAN), &Options::default()).unwrap();
-    let story = plan.story("US-001").unwrap();
-    settle::begin(&place, &plan, story, 1).unwrap();
-    Stage { _lock: Some(Lock::take(&state.lock(), "the loop").unwrap()), ..stage }
+impl Looping {
+    /// A loop that works on US-001 in a project with this configuration.
+    fn new(config: &str) -> Self {
+        let stage = Stage::new().with("RALPH_RUN", RUN);
+        stage.write(".ralph/PRD-1/plan.md", "- [ ] US-001: One\n- [ ] US-002: Two\n");
+        stage.write(".ralph/config.toml", config).write(".ralph/current-story", "US-001\n");
+        begin(stage.repo.root(), stage.repo.root(), RUN);
+        let run = RunDir::of_project(stage.repo.root()).unwrap();
+        let lock = Some(hold_lock(stage.repo.root()));
+        let stage = stage.with(MAILBOX, run.mailbox().as_str());
+        Self { stage, mailbox: Mailbox::at(run.mailbox()), lock }
+    }
+
+    /// Answers what is asked while `what` goes on; returns its result and what was asked.
+    fn answering<T>(&self, answer: &Answer, what: impl FnOnce() -> T) -> (T, Vec<Question>) {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| {
+                let mut asked = Vec::new();
+                while !over.load(Ordering::Relaxed) {
+                    if let Some(question) = self.mailbox.waiting() {
+                        self.mailbox.reply(&question, answer.clone()).unwrap();
+                        asked.push(question);
+                    }
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                asked
+            });
+            let result = what();
+            over.store(true, Ordering::Relaxed);
+            (result, asked.join().unwrap())
+        })
+    }
+
+    /// A stop of a session that did something since the last one, and whether the loop was asked.
+    fn stop(&self, session: &str, active: bool, answer: &Answer) -> (Option<String>, usize) {
+        self.stage.work();
+        let (held, asked) = self.answering(answer, || self.stage.stop(session, active));
+        (held, asked.len())
+    }
 }
 
-fn work_on(stage: &Stage, name: &str) {
-    stage.write(name, "x");
-    stage.work();
-}
-
-fn attempt(stage: &Stage) -> Option<(String, u64)> {
-    let attempt = Attempt::load(&StateDir::of_project(stage.repo.root())).unwrap();
-    attempt.map(|attempt| (attempt.story, attempt.iteration))
-}
-
-fn commits(stage: &Stage) -> Vec<String> {
-    stage.repo.git(["log", "--format=%s", "-3"]).lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn stories_are_settled_and_the_next_one_follows() {
-    let stage = stage(CONFIG);
-    work_on(&stage, "one.txt");
-    let reason = stage.stop("s1", false).unwrap();
-    assert!(
-        reason.starts_with(
-            "CONTINUATION: iteration 2/50. 1 of 3 stories are done.\nUS-001 is done (commit "
-        ),
-        "{reason}"
-    );
-    assert!(reason.contains("\nNext story: US-002: Two\nWhen it works, stop:"), "{reason}");
-    assert_eq!(commits(&stage)[0], "feat(US-001): One");
-    assert_eq!(attempt(&stage), Some(("US-002".into(), 2)));
-    assert_eq!(stage.read(".ralph/current-story"), "US-002\n");
-
-    work_on(&stage, "two.txt");
-    assert!(stage.stop("s1", true).unwrap().contains("Next story: US-003: Three"));
-    work_on(&stage, "three.txt");
-    assert_eq!(stage.stop("s1", true), None);
-    assert_eq!(stage.allowed().0, "COMPLETE");
-    assert_eq!(commits(&stage), ["feat(US-003): Three", "feat(US-002): Two", "feat(US-001): One"]);
-    assert_eq!(stage.read(PLAN).matches("[x]").count(), 3);
-    assert_eq!(attempt(&stage), None);
-    assert_eq!(stage.read(".ralph/PRD-1/progress.md").matches("- Status: SUCCESS").count(), 3);
-    assert!(!stage.exists(".ralph/sessions.log"));
+fn go_on() -> Answer {
+    Answer::GoOn("US-001 is done.\nNext story: US-002: Two".to_owned())
 }
 
 #[test]
-fn a_failed_check_sends_the_agent_back_within_the_storys_attempts() {
-    let stage = stage(CONFIG);
-    work_on(&stage, "broken");
-    let reason = stage.stop("s1", false).unwrap();
-    assert!(
-        reason.starts_with("US-001 (One) is not done yet, attempt 1 of 3.\n`test ! -e broken"),
-        "{reason}"
-    );
-    assert!(
-        reason.contains("failed with exit code 1; it printed:\nit is broken\nNext: fix that,"),
-        "{reason}"
-    );
-    stage.work();
-    assert!(stage.stop("s1", true).unwrap().contains("attempt 2 of 3"));
-    stage.work();
-    assert_eq!(stage.stop("s1", true), None, "the third failure is the loop's");
-    assert_eq!(stage.allowed().0, "let_go");
-    assert_eq!(attempt(&stage), Some(("US-001".into(), 1)), "the attempt is left for the loop");
-    assert!(stage.read(".ralph/failure-context.log").contains("it is broken"));
-    assert!(stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));
+fn the_loop_is_asked_and_its_text_sends_the_session_on() {
+    let looping = Looping::new(SEVERAL);
+    let mut input = payload("Stop-first");
+    input["session_id"] = "s1".into();
+    input["last_assistant_message"] = "All green.".into();
+    let (answer, asked) = looping.answering(&go_on(), || looping.stage.send(&input));
+    assert_eq!(answer.blocked.unwrap(), "US-001 is done.\nNext story: US-002: Two");
+    let [question] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!((question.session.as_str(), question.said.as_deref()), ("s1", Some("All green.")));
+    assert!(question.pid > 0 && !question.id.is_empty());
+    let event = looping.stage.last_event();
+    assert_eq!(event["event"], "stop_blocked");
+    assert_eq!(event["reasons"], serde_json::json!(["US-001 is done."]));
+    assert_eq!(looping.mailbox.waiting(), None);
 }
 
 #[test]
-fn a_failure_that_is_mended_is_settled() {
-    let stage = stage(CONFIG);
-    work_on(&stage, "broken");
-    assert!(stage.stop("s1", false).is_some());
-    stage.repo.remove("broken");
-    work_on(&stage, "mended");
-    assert!(stage.stop("s1", true).unwrap().contains("US-001 is done"));
+fn the_loop_ends_the_session_with_a_reason() {
+    let looping = Looping::new(SEVERAL);
+    // A gate would hold it, but the loop has spoken.
+    looping.stage.state("s1", "tasks/1.json", r#"{"status":"pending"}"#);
+    let stop = Answer::Stop("no iterations are left".to_owned());
+    assert_eq!(looping.stop("s1", false, &stop), (None, 1));
+    assert_eq!(looping.stage.allowed(), ("allowed".into(), "no iterations are left".into()));
+    assert!(!looping.stage.exists(".ralph/sessions.log"), "the loop judges the story");
 }
 
 #[test]
-fn a_story_for_which_nothing_was_done_is_not_done() {
-    let stage = stage(CONFIG);
-    let reason = stage.stop("s1", false).unwrap();
-    assert!(reason.contains("\nNo file was changed for it.\n"), "{reason}");
-    assert_eq!(stage.read(PLAN).matches("[x]").count(), 0);
+fn only_the_runs_own_session_asks_and_only_where_several_stories_are_wanted() {
+    let check = |looping: &Looping, session: &str, asked: usize| {
+        assert_eq!(looping.stop(session, false, &Answer::Stop("x".into())), (None, asked));
+    };
+    check(&Looping::new(SEVERAL), "s1", 1);
+    check(&Looping::new("[session]\nstories_per_session = 2\n"), "s1", 1);
+    check(&Looping::new("[session]\nstories_per_session = 1\n"), "s1", 0);
+    check(&Looping::new(""), "s1", 0);
+    let looping = Looping::new(SEVERAL);
+    looping.stage.write(".ralph/state/working-session", "s1");
+    check(&looping, "started-by-the-agent", 0);
+    check(&looping, "s1", 1);
+    begin(looping.stage.repo.root(), looping.stage.repo.root(), "another-run");
+    check(&looping, "s1", 0);
+    let without = |name: &str| {
+        let mut looping = Looping::new(SEVERAL);
+        looping.stage.vars.retain(|(variable, _)| variable != name);
+        looping
+    };
+    check(&without(MAILBOX), "s1", 0);
+    check(&without("RALPH_RUN"), "s1", 0);
 }
 
 #[test]
-fn failing_tests_are_not_settled() {
-    let stage = stage(CONFIG);
-    work_on(&stage, "one.txt");
-    stage.state("s1", "verdict.json", r#"{"version":1,"verdict":"failed","command":"npm test"}"#);
-    let reason = stage.stop("s1", false).unwrap();
-    assert!(
-        reason.contains("TESTS gate failed: the last test run failed (`npm test`)"),
-        "{reason}"
-    );
-    assert_eq!(commits(&stage)[0], "plan");
+fn without_an_answer_the_other_gates_decide() {
+    let mut looping = Looping::new(SEVERAL);
+    looping.stage.state("s1", "tasks/1.json", r#"{"status":"pending"}"#);
+    looping.lock = None;
+    let begun = Instant::now();
+    let held = looping.stage.stop("s1", false).unwrap();
+    assert!(held.starts_with("TASKS gate failed"), "{held}");
+    assert_eq!(looping.stage.stop("s1", true), None);
+
+    // The loop dies while it is asked.
+    let mut looping = Looping::new(SEVERAL);
+    let lock = looping.lock.take();
+    std::thread::scope(|scope| {
+        let stop = scope.spawn(|| looping.stage.stop("s1", false));
+        test_support::until("it is asked", || looping.mailbox.waiting().is_some());
+        drop(lock);
+        assert_eq!(stop.join().unwrap(), None);
+    });
+    assert_eq!(looping.stage.allowed().0, "allowed");
+    assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
-fn a_story_that_the_agent_calls_blocked_or_partly_done_is_the_loops() {
-    for (status, note) in [
-        (ClaimStatus::Blocked, "the agent says: no key"),
-        (ClaimStatus::Partial, "the agent says that a part is missing: no key"),
-    ] {
-        let stage = stage(CONFIG);
-        work_on(&stage, "half.txt");
-        let state = StateDir::of_project(stage.repo.root());
-        Claim::new("US-001", status, "no key").save(&state).unwrap();
-        left_for_the_loop(&stage, note);
-        assert!(stage.exists(".ralph/claim.json"), "the loop reads it");
+fn a_session_that_does_nothing_is_let_go_without_asking() {
+    let looping = Looping::new(SEVERAL);
+    let idle = |active| {
+        let (held, asked) = looping.answering(&go_on(), || looping.stage.stop("s1", active));
+        (held.is_some(), asked.len())
+    };
+    assert_eq!([idle(false), idle(true), idle(true)], [(true, 1), (true, 1), (false, 0)]);
+    assert_eq!(looping.stage.allowed().0, "let_go");
+}
+
+#[test]
+fn a_new_story_is_progress_also_where_the_transcript_does_not_tell() {
+    let looping = Looping::new(SEVERAL);
+    for active in [false, true, true, true] {
+        let (held, _) = looping.answering(&go_on(), || looping.stage.stop("s1", active));
+        assert!(held.is_some());
+        begin(looping.stage.repo.root(), looping.stage.repo.root(), RUN);
     }
 }
 
 #[test]
-fn so_is_one_that_the_agent_marked_as_blocked() {
-    let stage = stage(CONFIG);
-    work_on(&stage, "half.txt");
-    let marked = stage.read(PLAN).replacen("[ ]", "[!]", 1);
-    stage.write(PLAN, &marked);
-    left_for_the_loop(&stage, "the agent marked the story as blocked");
-    assert_eq!(stage.read(PLAN), marked, "the loop reads it");
+fn going_on_ends_at_the_limit_of_iterations() {
+    let looping = Looping::new(&format!("[loop]\nmax_iterations = 2\n{SEVERAL}"));
+    let held: Vec<_> =
+        [false, true, true].map(|active| looping.stop("s1", active, &go_on())).into();
+    assert_eq!([held[0].1, held[1].1, held[2].1], [1, 1, 0]);
+    assert_eq!(looping.stage.allowed().0, "REACHED_LIMIT");
 }
 
 #[test]
-fn a_task_that_the_agent_adds_and_leaves_open_sends_it_back() {
-    let plan = "### US-001: One\n- [ ] a\n";
-    let stage = stage_of(plan, CONFIG);
-    work_on(&stage, "one.txt");
-    let added = plan.replace("[ ] a\n", "[x] a\n- [ ] the migration\n");
-    stage.write(PLAN, &added);
-    let reason = stage.stop("s1", false).unwrap();
-    assert!(reason.contains("added open tasks to US-001: the migration; do them"), "{reason}");
-    assert_eq!(commits(&stage)[0], "plan");
-    // The tick is undone when the check fails, and still was the agent's word.
-    work_on(&stage, "broken");
-    stage.write(PLAN, &added.replace("[ ]", "[x]"));
-    assert!(stage.stop("s1", true).unwrap().contains("it is broken"));
-    stage.repo.remove("broken");
-    stage.work();
-    assert_eq!(stage.stop("s1", true), None);
-    assert_eq!(stage.allowed().0, "COMPLETE");
-    assert_eq!(commits(&stage)[0], "feat(US-001): One");
+fn several_hooks_of_one_stop_ask_once() {
+    let looping = Looping::new(SEVERAL);
+    looping.stage.work();
+    let (held, asked) = std::thread::scope(|scope| {
+        let hooks: Vec<_> =
+            (0..2).map(|_| scope.spawn(|| looping.stage.stop("s1", false))).collect();
+        test_support::until("one of them asks", || looping.mailbox.waiting().is_some());
+        // The other one has come and gone by now, or finds that it is asked already.
+        test_support::until("the other ends", || hooks.iter().any(|hook| hook.is_finished()));
+        let question = looping.mailbox.waiting().unwrap();
+        looping.mailbox.reply(&question, go_on()).unwrap();
+        let held: Vec<_> = hooks.into_iter().filter_map(|hook| hook.join().unwrap()).collect();
+        (held, looping.mailbox.waiting())
+    });
+    assert_eq!((held.len(), asked), (1, None));
 }
 
 #[test]
-fn nothing_is_settled_by_settings_that_the_agent_has_changed() {
-    let config = CONFIG.replace("test ! -e broken", "test -e never");
-    let stage = stage(&config);
-    let plan = stage.repo.root().join(PLAN);
-    let began = settle::steering_fingerprint(&StateDir::of_project(stage.repo.root()), &plan);
-    let stage = stage.with(STEERING, began);
-    work_on(&stage, "one.txt");
-    let note = "the settings, the lifecycle scripts or other plans are not those that the agent was \
-                started with; nothing is settled by them";
-    stage.write(".ralph/config.toml", "[session]\nstories_per_session = \"auto\"\n");
-    left_for_the_loop(&stage, note);
-    stage.write(".ralph/config.toml", &config);
-    stage.write(".ralph/PRD-2/plan.md", "- [x] US-101: Other\n");
-    left_for_the_loop(&stage, note);
-    stage.repo.remove(".ralph/PRD-2");
-    assert!(stage.stop("s1", false).unwrap().contains("is not done yet"), "the check is back");
-}
-
-fn left_for_the_loop(stage: &Stage, note: &str) {
-    assert_eq!(stage.stop("s1", false), None);
-    assert_eq!(stage.allowed(), ("let_go".to_owned(), note.to_owned()));
-    assert_eq!(commits(stage)[0], "plan");
-    assert!(!stage.read(PLAN).contains("[x]"));
-    assert_eq!(attempt(stage), Some(("US-001".into(), 1)));
-}
-
-#[test]
-fn the_number_of_stories_in_a_session_is_limited() {
-    let stage = stage(&CONFIG.replace("\"auto\"", "2"));
-    work_on(&stage, "one.txt");
-    assert!(stage.stop("s1", false).is_some());
-    work_on(&stage, "two.txt");
-    assert_eq!(stage.stop("s1", true), None);
-    assert_eq!(attempt(&stage), Some(("US-002".into(), 2)), "the last one is the loop's to settle");
-    assert_eq!(stage.allowed().0, "allowed");
-}
-
-#[test]
-fn one_story_a_session_is_the_loops_alone() {
-    let stage = stage("");
-    work_on(&stage, "one.txt");
-    assert_eq!(stage.stop("s1", false), None);
-    assert_eq!(stage.allowed().0, "allowed");
-    assert_eq!(commits(&stage)[0], "plan");
-    assert!(!stage.exists(".ralph/sessions.log"));
-}
-
-#[test]
-fn iterations_end_at_the_limit_of_the_run() {
-    let stage = stage(&format!("[loop]\nmax_iterations = 1\n{CONFIG}"));
-    work_on(&stage, "one.txt");
-    assert_eq!(stage.stop("s1", false), None);
-    let (status, note) = stage.allowed();
-    assert_eq!(status, "REACHED_LIMIT");
-    assert_eq!(note, "2 stories remain: US-002 (Two), US-003 (Three)");
-    assert_eq!(commits(&stage)[0], "feat(US-001): One", "what was done is settled all the same");
-}
-
-#[test]
-fn a_session_that_outlived_its_loop_settles_nothing() {
-    let stage = Stage { _lock: None, ..stage(CONFIG) };
-    work_on(&stage, "one.txt");
-    assert_eq!(stage.stop("s1", false), None);
-    assert_eq!(commits(&stage)[0], "plan");
-    assert!(stage.repo.root().join("one.txt").exists());
-}
-
-#[test]
-fn a_session_that_met_the_usage_limit_in_the_middle_of_a_story_settles_nothing() {
-    let stage = stage(CONFIG);
-    work_on(&stage, "half.txt");
-    let mut input = super::payload("Stop-first");
-    input["session_id"] = "s1".into();
-    input["last_assistant_message"] = "Claude AI usage limit reached|1794830400".into();
-    assert_eq!(stage.send(&input).blocked, None);
-    assert_eq!(stage.allowed().0, "let_go");
-    assert_eq!(
-        (commits(&stage)[0].as_str(), attempt(&stage)),
-        ("plan", Some(("US-001".into(), 1)))
-    );
-}
-
-#[test]
-fn the_attempt_of_another_run_is_left_alone() {
-    let stage = stage(CONFIG);
-    let other = Stage { vars: vec![("RALPH_RUN".into(), "r2".into())], ..stage };
-    work_on(&other, "one.txt");
-    assert_eq!(other.stop("s1", false), None);
-    assert_eq!(commits(&other)[0], "plan");
-}
-
-#[test]
-fn a_session_that_the_agent_starts_itself_has_no_part_in_the_story() {
-    let stage = stage(CONFIG);
-    stage.write(".ralph/state/working-session", "s1");
-    stage.write("half.txt", "half of it");
-    assert_eq!(stage.stop("nested", false), None);
-    assert_eq!(attempt(&stage), Some(("US-001".into(), 1)), "nothing was settled");
-    work_on(&stage, "one.txt");
-    assert!(stage.stop("s1", false).unwrap().contains("US-001 is done"));
-}
-
-#[test]
-fn attempts_of_earlier_sessions_count() {
-    let stage = stage(CONFIG);
-    let state = StateDir::of_project(stage.repo.root());
-    let before = Attempt::load(&state).unwrap().unwrap();
-    Attempt { failures: 1, ..before }.save(&state).unwrap();
-    work_on(&stage, "broken");
-    assert!(stage.stop("s1", false).unwrap().contains("attempt 2 of 3"));
-    work_on(&stage, "more.txt");
-    assert_eq!(stage.stop("s1", true), None, "the third failure is the last");
-    assert_eq!(stage.allowed().0, "let_go");
+fn the_context_is_looked_at_before_the_loop_is_asked() {
+    let looping = Looping::new(&format!("{SEVERAL}context_window = 1000\n"));
+    assert_eq!(looping.stop("s1", false, &go_on()), (None, 0));
+    assert_eq!(looping.stage.allowed().0, "handoff");
+    assert!(looping.stage.read(".ralph/sessions.log").starts_with("incomplete:US-001:"));
 }

@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::{Stage, payload};
+use crate::run::begin;
 
 const PLAN: &str = "- [ ] US-001: Log in\n- [ ] US-002: Log out\n";
 
@@ -48,12 +49,7 @@ fn another_session_in_the_same_project_is_never_held_back() {
 #[test]
 fn a_session_of_its_own_is_not_held_back_by_our_loops_story() {
     let stage = busy_project();
-    let attempt = json!({
-        "version": 1, "run": "another", "story": "US-001", "title": "Log in", "iteration": 1,
-        "plan": ".ralph/PRD-1/plan.md", "progress": ".ralph/PRD-1/progress.md", "head": null,
-        "branch": null, "began": "2026-01-02T03:04:05.000Z",
-    });
-    stage.write(".ralph/attempt", &format!("{attempt}\n{PLAN}"));
+    begin(stage.repo.root(), stage.repo.root(), "another");
     stage.state("mine", "orchestrator.json", r#"{"verified_done":true}"#);
     stage.repo.commit_all("clean");
     assert_eq!(stage.stop("mine", false), None);

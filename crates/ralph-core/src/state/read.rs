@@ -1,0 +1,82 @@
+//! The only way in which state is read: from regular files, and not without bound.
+//!
+//! To open a pipe means to wait until another process writes into it, and a hook that waits holds
+//! up the client. So what stands in the place of a file is looked at before it is opened.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// No file of ours is larger; what is larger is not read.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// Opens a regular file to read it.
+pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
+    let path = path.as_ref();
+    if !fs_err::metadata(path)?.is_file() {
+        return Err(io::Error::other(format!("{} is not a regular file", path.display())));
+    }
+    Ok(fs_err::File::open(path)?.into_parts().0)
+}
+
+/// The bytes of a regular file.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    read_at_most(path, LARGEST)
+}
+
+/// The bytes of a regular file that may have so many of them.
+pub fn read_at_most(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+    let path = path.as_ref();
+    let file = open_regular(path)?;
+    let length = usize::try_from(file.metadata()?.len().min(most)).unwrap_or(0);
+    // One more, so that the end is seen without a second buffer.
+    let mut bytes = Vec::with_capacity(length + 1);
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let error = format!("{} is larger than {most} bytes", path.display());
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, error));
+    }
+    Ok(bytes)
+}
+
+/// The text of a regular file.
+pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    let path = path.as_ref();
+    String::from_utf8(read(path)?).map_err(|_| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{} is no text", path.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn regular_files_are_read_and_missing_ones_are_told_as_such() {
+        let scratch = Scratch::new();
+        let path = scratch.file("x", "text");
+        assert_eq!(read_text(&path).unwrap(), "text");
+        assert_eq!(read_at_most(&path, 4).unwrap(), b"text");
+        assert_eq!(read_at_most(&path, 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read(scratch.path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(read_text(scratch.file("bytes", [0xff])).is_err());
+    }
+
+    #[test]
+    fn a_pipe_a_device_and_a_folder_are_refused_without_waiting() {
+        let scratch = Scratch::new();
+        let pipe = scratch.pipe("pipe");
+        fs_err::os::unix::fs::symlink(&pipe, scratch.path("link")).unwrap();
+        let begun = Instant::now();
+        let folder = scratch.dir("folder");
+        for path in [pipe, scratch.path("link"), folder, "/dev/zero".into()] {
+            let error = read(path).unwrap_err().to_string();
+            assert!(error.ends_with("is not a regular file"), "{error}");
+        }
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,191 @@
+//! A session that works in a copy of the project: what it may write, and what of the run is whose.
+
+use serde_json::json;
+use test_support::{TestRepo, fixtures, program, run_with_input};
+
+use crate::client::Client;
+use crate::run::{Run, checkpoint};
+
+const PRE_PROMPT: &str = env!("CARGO_BIN_EXE_ralph-pre-prompt");
+
+/// Writes a file with the Write tool, by its absolute path.
+fn write_denied(client: &Client, path: impl AsRef<str>) -> Option<String> {
+    client.denied("Write", json!({"file_path": path.as_ref()}))
+}
+
+/// The context that is added to a prompt.
+fn prompted(client: &Client) -> Option<String> {
+    let answer =
+        client.send(PRE_PROMPT, json!({"hook_event_name": "UserPromptSubmit", "prompt": "go"}));
+    let context = &answer?["hookSpecificOutput"]["additionalContext"];
+    Some(context.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn edits_are_held_to_the_copy_and_the_refusal_names_the_right_path() {
+    let run = Run::new("");
+    let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
+    assert_eq!(write_denied(&agent, copy.join("new.rs")), None);
+    let temporary = agent.home.path("tmp/notes.md");
+    assert_eq!(write_denied(&agent, temporary), None);
+    let reason = write_denied(&agent, project.join("src/new.rs")).unwrap();
+    assert!(reason.contains("outside-copy: you work in a copy of the project"), "{reason}");
+    assert!(reason.ends_with(&format!("Instead: edit {copy}/src/new.rs.")), "{reason}");
+    let reason = write_denied(&agent, agent.home.path("elsewhere.rs")).unwrap();
+    assert!(reason.contains(&format!("write below {copy}")), "{reason}");
+    assert_eq!(agent.events("denied").len(), 2);
+    // Looking is fine, and what was read in the project is still not to be edited there.
+    agent.tool_ended("Read", project.join("a.txt").as_str());
+    assert!(agent.edit_denied("Edit", project.join("a.txt").as_str()).is_some());
+    assert_eq!(agent.bash_denied(&format!("cat {project}/a.txt && git -C {project} log")), None);
+}
+
+#[test]
+fn commands_do_not_change_the_project() {
+    let run = Run::new("");
+    let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
+    for command in [
+        format!("echo x > {project}/a.txt"),
+        "echo x > \"$RALPH_ROOT/a.txt\"".to_owned(),
+        format!("cd {project} && sed -i s/a/b/ a.txt"),
+        format!("cd {project} && git commit -am x"),
+        format!("git -C {project} add -A"),
+    ] {
+        let reason = agent.bash_denied(&command).unwrap();
+        assert!(reason.contains("outside-copy") && reason.contains(copy.as_str()), "{reason}");
+    }
+    for command in ["echo x > a.txt", "git add -A && git commit -m x", "rm -rf src"] {
+        assert_eq!(agent.bash_denied(command), None, "{command}");
+    }
+}
+
+#[test]
+fn state_is_protected_on_both_sides_but_for_what_the_gates_ask_of_the_session() {
+    let run = Run::new("");
+    let (agent, project, copy) = (run.agent(), run.project.root(), run.copy.root());
+    for root in [project, copy] {
+        let reason = write_denied(&agent, root.join(".ralph/hooks/started")).unwrap();
+        assert!(reason.contains("protected-path"), "{reason}");
+        let reason = agent.bash_denied(&format!("rm {root}/.ralph/config.toml")).unwrap();
+        assert!(reason.contains("ralph-state"), "{reason}");
+    }
+    let plan = copy.join(".ralph/PRD-1/plan.md");
+    assert_eq!(agent.bash_denied(&format!("echo x >> {plan}")), None);
+    let session = &agent.session;
+    for state in [project.join(".ralph/state"), agent.home.path(".ralph/state")] {
+        for file in ["orchestrator.json", "loop.json", "quality-gate.json", "tasks/1.json"] {
+            let own = state.join(session).join(file);
+            assert_eq!(write_denied(&agent, &own), None, "{own}");
+            assert_eq!(agent.bash_denied(&format!("echo '{{}}' > {own}")), None, "{own}");
+            let other = state.join("another").join(file);
+            assert!(write_denied(&agent, &other).is_some(), "{other}");
+            assert!(agent.bash_denied(&format!("echo '{{}}' > {other}")).is_some(), "{other}");
+        }
+        let counts = state.join(session).join("blocks.json");
+        assert!(write_denied(&agent, &counts).is_some(), "{counts}");
+    }
+}
+
+#[test]
+fn the_rule_can_be_switched_off() {
+    let run = Run::new("[guard]\ndisable = [\"outside-copy\"]\n");
+    let (agent, project) = (run.agent(), run.project.root());
+    assert_eq!(write_denied(&agent, project.join("new.rs")), None);
+    assert_eq!(agent.bash_denied(&format!("git -C {project} commit -am x")), None);
+    assert!(write_denied(&agent, project.join(".ralph/config.toml")).is_some());
+}
+
+#[test]
+fn in_place_there_is_no_copy_to_be_held_to() {
+    let run = Run::new("");
+    let project = run.project.root();
+    let agent = run.person().with("RALPH_RUN", "run-1").with("RALPH_WORKSPACE", project.as_str());
+    assert_eq!(write_denied(&agent, project.join("new.rs")), None);
+    assert_eq!(write_denied(&agent, agent.home.path("elsewhere.rs")), None);
+}
+
+#[test]
+fn a_project_in_a_folder_of_its_repository_has_its_counterpart_there() {
+    let mono = TestRepo::new();
+    mono.write("app/.ralph/config.toml", "");
+    mono.write("app/main.rs", "x");
+    mono.commit_all("app");
+    let copy = mono.cloned();
+    let (project, work) = (mono.root().join("app"), copy.root().join("app"));
+    let agent = Client { cwd: work.clone(), ..Client::in_project(&project) };
+    let agent = agent.with("RALPH_RUN", "r").with("RALPH_ROOT", project.as_str());
+    let agent = agent.with("RALPH_WORKSPACE", work.as_str()).with("TMPDIR", "/nowhere");
+    for (path, right) in [("app/new.rs", "app/new.rs"), ("lib/new.rs", "lib/new.rs")] {
+        assert_eq!(write_denied(&agent, copy.root().join(path)), None, "{path}");
+        let reason = write_denied(&agent, mono.root().join(path)).unwrap();
+        assert!(reason.contains(&format!("edit {}/{right}.", copy.root())), "{reason}");
+    }
+    assert!(write_denied(&agent, copy.root().join(".git/hooks/x")).is_some());
+    assert!(write_denied(&agent, project.join(".ralph/x")).unwrap().contains("protected-path"));
+}
+
+#[test]
+fn the_agents_scope_and_its_commits_are_judged_in_the_copy() {
+    let run = Run::new("[scope.stories]\nUS-001 = [\"src/**\"]\n");
+    let agent = run.agent();
+    run.project.write("a.txt", "a person's work");
+    assert_eq!(agent.bash_denied("git commit -am x"), None, "only the project is dirty");
+    run.copy.write("a.txt", "out of scope");
+    assert!(agent.bash_denied("git commit -am x").unwrap().contains("a.txt"));
+    assert!(write_denied(&agent, run.copy.root().join("b.txt")).unwrap().contains("scope"));
+    assert_eq!(write_denied(&agent, run.copy.root().join("src/b.rs")), None);
+}
+
+#[test]
+fn amending_is_judged_by_the_commits_of_the_copy() {
+    let run = Run::new("");
+    run.checkpoint();
+    let agent = run.agent();
+    assert!(agent.bash_denied("git commit --amend --no-edit").unwrap().contains("git-history"));
+    run.copy.write("a.txt", "agent");
+    run.copy.git(["commit", "-qam", "agent"]);
+    assert_eq!(agent.bash_denied("git commit --amend --no-edit"), None);
+}
+
+#[test]
+fn a_person_beside_a_run_has_no_part_in_its_story() {
+    let mut run = Run::new("[scope.stories]\nUS-001 = [\"src/**\"]\n");
+    run.project.write(".ralph/guardrails.md", "- read first\n");
+    assert_eq!(
+        prompted(&run.agent()).unwrap(),
+        "Story under way: US-001 (Log in), iteration 3.\nLessons from earlier attempts:\n- read first"
+    );
+    let person = run.person();
+    for _ in ["while the loop lives", "after it was killed"] {
+        assert_eq!(prompted(&person), None);
+        assert_eq!(write_denied(&person, run.project.root().join("b.txt")), None);
+        run.kill_loop();
+    }
+    let last = person.journal().pop().unwrap();
+    assert_eq!((&last["event"], &last["story"]), (&"prompt".into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn an_agent_that_outlived_its_run_has_no_part_in_the_next_one() {
+    let run = Run::new("");
+    assert!(prompted(&run.agent()).is_some());
+    crate::run::begin(run.project.root(), run.copy.root(), "run-2");
+    assert_eq!(prompted(&run.agent()), None);
+}
+
+#[test]
+fn tasks_of_a_person_beside_a_run_are_compared_with_the_last_commit() {
+    let run = Run::new("");
+    checkpoint(run.project.root(), &run.state(), "run-1");
+    run.project.write("src/lib.rs", "// TODO: the person's own, committed\n");
+    run.project.commit_all("by hand");
+    let payload = fs_err::read(fixtures().join("payloads/TaskCompleted-2.1.63.json")).unwrap();
+    let complete = |vars: &[(&str, &str)]| {
+        let mut hook = program(env!("CARGO_BIN_EXE_ralph-on-stop"), run.project.scratch().root());
+        hook.env("RALPH_ROOT", run.project.root()).envs(vars.iter().copied());
+        String::from_utf8(run_with_input(&mut hook, &payload).stdout).unwrap()
+    };
+    assert_eq!(complete(&[]), "");
+    // With `--in-place` the same lines are the agent's.
+    assert!(complete(&[("RALPH_RUN", "run-1")]).contains("src/lib.rs:1: `TODO`"));
+}
