@@ -5,7 +5,7 @@ use clap::{Arg, ArgGroup, ArgMatches, Command};
 use ralph_core::env::Env;
 use ralph_core::guard::{self, Denial};
 use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
-use ralph_core::surroundings;
+use ralph_core::surroundings::Surroundings;
 use ralph_core::verdict::{self, Run};
 
 use crate::exit::{Failure, Success};
@@ -47,14 +47,15 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     let here = here::folder()?;
     let project = here::project(env)?;
     let config = here::config(&project, env, &[])?;
+    let around = Surroundings { project: &project, env, config: &config, session: None };
     let denial = match request {
         Request::Command(command) => {
             show_commands(command);
-            let facts = surroundings::of_command(&project, env, &config, &here, command);
+            let facts = around.of_command(&here, command);
             guard::check(command, &facts, &config.guard)
         }
         Request::File(file) => {
-            let mut edit = surroundings::of_edit(&project, env, &here.join(file), None, &config);
+            let mut edit = around.of_edit(&here.join(file), None);
             say(format!("file      {}", edit.path));
             say(format!("project   {}", edit.root));
             // Whether an agent has read it depends on its session; suppose that it has.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ralph_core::checks::{Bench, run_checks};
+use ralph_core::checks::{CheckContext, run_checks};
 use ralph_core::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 use ralph_core::git::Status;
 use ralph_core::state::{LastVerdict, SessionDir};
@@ -61,7 +61,7 @@ fn current_story(session: &Session<'_>) -> Option<Unmet> {
 fn verify(session: &Session<'_>) -> Option<Unmet> {
     let verify = &session.call.config().verify;
     match run_checks(
-        Bench { dir: session.call.work_root(), run: "" },
+        CheckContext { dir: session.call.work_root(), run: "" },
         &verify.commands,
         verify.timeout.limit(),
         &|| false,

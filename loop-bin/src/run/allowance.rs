@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::config::{Agent, Limits};
 
-use crate::step::Spent;
+use super::decide::Spent;
 
 /// The least time that is worth a start.
 const LEAST_TIME: Duration = Duration::from_secs(1);

@@ -106,7 +106,6 @@ impl Run {
             max_iterations: self.context.config.run.max_iterations,
             verify: &self.context.config.verify.commands,
             spec_dir: &self.context.config.run.specs,
-            prd_number: &prd_number(&self.books.plan),
         };
         Ok(template(&self.books.plan)?.render(&values))
     }
@@ -124,12 +123,6 @@ impl Run {
 
 fn details<'a>(plan: &'a Plan, story: &str) -> &'a str {
     plan.story(story).map_or("", |story| story.details.as_str())
-}
-
-/// The number of the PRD folder that a plan is in; empty elsewhere.
-fn prd_number(plan: &Utf8Path) -> String {
-    let folder = plan.parent().and_then(Utf8Path::file_name).unwrap_or_default();
-    folder.strip_prefix("PRD-").unwrap_or_default().to_owned()
 }
 
 fn end_of(text: &str) -> &str {

@@ -85,11 +85,12 @@ impl Run {
     /// What sends a session on to its next story.
     fn instruction(&self, attempt: &Attempt) -> Result<String, Failure> {
         let plan = self.books.load(&self.target)?;
-        let story = plan.story(&attempt.story).cloned().unwrap_or_default();
+        let gone = || std::io::Error::other(format!("the plan lost {} just now", attempt.story));
+        let story = plan.story(&attempt.story).ok_or_else(gone)?;
         let limit = self.context.config.run.max_iterations;
         let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
         let before = "The last story is landed and ticked.";
-        Ok(instruction(Some(before), &plan, &story, standing, &Ticking::Us))
+        Ok(instruction(Some(before), &plan, story, standing, &Ticking::Us))
     }
 
     fn worked(
