@@ -2,8 +2,8 @@
 //!
 //! Returns the new bytes; writing them to disk is the caller's.
 
-use super::json;
 use super::story::{Marks, Plan, State, Story};
+use super::{checkbox, json};
 use std::ops::Range;
 
 /// No story of the plan has this id.
@@ -59,13 +59,17 @@ impl Plan {
 
     fn box_edit(&self, mark: &Range<usize>, state: State) -> Option<Edit> {
         let current = self.bytes.get(mark.clone())?;
-        let is_done = matches!(current, b"x" | b"X");
-        let text: &[u8] = match state {
-            State::Done if !is_done => b"x",
-            State::Blocked if !is_done && current != b"!" => b"!",
+        let before = mark.start.checked_sub(1).and_then(|at| self.bytes.get(at));
+        // A box of one character has no brackets for the mark to stand in.
+        let is_bracketed = before == Some(&b'[') || !checkbox::is_ballot(current);
+        let text = match (state, checkbox::state(current)) {
+            (State::Done, State::Open | State::Blocked) if is_bracketed => "x",
+            (State::Done, State::Open | State::Blocked) => checkbox::BALLOT_DONE,
+            (State::Blocked, State::Open) if is_bracketed => "!",
+            (State::Blocked, State::Open) => "[!]",
             _ => return None,
         };
-        Some(Edit { range: mark.clone(), text: text.to_vec() })
+        Some(Edit { range: mark.clone(), text: text.as_bytes().to_vec() })
     }
 }
 

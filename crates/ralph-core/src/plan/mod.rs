@@ -26,7 +26,8 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `parse.rs` | which format it is, and the checks that all formats share |
-//! | `syntax.rs`, `blocks.rs`, `markdown.rs` | a line of Markdown; the lines together; the stories in them |
+//! | `syntax.rs`, `checkbox.rs` | a line of Markdown; a box |
+//! | `blocks.rs`, `outline.rs`, `markdown.rs` | the lines together; kinds of sections; the stories in them |
 //! | `heading.rs`, `list.rs` | the two shapes of Markdown stories |
 //! | `other_story.rs` | the one inside the other |
 //! | `json.rs`, `feature_list.rs`, `prd.rs` | JSON in place; the two shapes of JSON plans |
@@ -40,6 +41,7 @@
 mod added_tasks;
 mod afterwards;
 mod blocks;
+mod checkbox;
 mod depends;
 mod edit;
 mod feature_list;
@@ -54,6 +56,7 @@ mod loop_progress;
 mod markdown;
 mod merge;
 mod other_story;
+mod outline;
 mod parse;
 mod planned;
 mod prd;

@@ -34,13 +34,23 @@ pub enum Format {
 /// What the user can set about reading plans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Names of sections whose stories do not keep the loop going; case does not matter.
+    /// Names of sections whose stories do not keep the loop going; case and hyphens do not matter.
     pub optional_sections: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let names = ["Optional", "Future", "Future Enhancements", "Nice to Have"];
+        let names = [
+            "Optional",
+            "Optional Tasks",
+            "Future",
+            "Future Work",
+            "Future Enhancements",
+            "Nice to Have",
+            "Backlog",
+            "Out of Scope",
+            "Deferred",
+        ];
         Self { optional_sections: names.map(str::to_owned).to_vec() }
     }
 }
@@ -71,7 +81,7 @@ pub struct Story {
 /// Where the state of a story is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// The characters between these brackets.
+    /// The characters between the brackets of boxes, or boxes that are one character.
     Boxes(Vec<Range<usize>>),
     /// Members of the JSON object that the story is.
     Object,

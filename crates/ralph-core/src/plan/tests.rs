@@ -40,10 +40,11 @@ pub(super) fn check_marking(plan: &Plan, id: &str) {
 /// Lines that plans are made of, the harmful ones included.
 fn markdown() -> impl Strategy<Value = String> {
     let line = prop_oneof![
-        "(|  |    |\t)[-*+] \\[[ xX!~]?\\] (US-00[1-4]: |Task [12]: |[12]\\. |)[a-c]",
+        "(|  |    |\t)[-*+] (\\[[ xX!~✓]?\\]|☐|☑) (US-00[1-4]: |Task [12]: |[12]\\. |)[a-c]",
+        "(-|•|• |)(\\[ {0,2}x?\\]|\\( \\)|☒) (US-00[1-4]: |)[a-c]",
         "(|  |    )[12][.)] \\[[ x]\\] [a-c]{1,2}",
         "#{1,4} (\\[[ x]\\] |)(US-00[5-9]: |Task [3-6] |[3-6]\\. |)[a-c]( \\(depends: US-00[1-9]\\))?",
-        "(## Optional|## Definition of done|## Notes|---|===|> - \\[ \\] q|- item|text|Depends on: US-001)",
+        "(# Backlog|## Optional|## Definition of done|### Acceptance Criteria|## Notes|---|===|> - \\[ \\] q|- item|text|Depends on: US-001|Blocked by: US-002|Requires US-003)",
         "(```|~~~|````|<!--|-->|<!-- c -->|  ```|- ```|`<!--`)",
         "",
     ];
@@ -86,11 +87,12 @@ proptest! {
     fn ticking_changes_one_character_a_box(text in markdown()) {
         if let Ok(plan) = parse_named("plan.md", text.replace("[]", "[ ]").as_bytes()) {
             for story in plan.stories() {
-                let after = plan.tick(&story.id).unwrap();
+                let after = String::from_utf8(plan.tick(&story.id).unwrap()).unwrap();
+                let before = String::from_utf8_lossy(plan.bytes());
                 let changed: Vec<_> =
-                    plan.bytes().iter().zip(&after).filter(|(old, new)| old != new).collect();
-                prop_assert_eq!(after.len(), plan.bytes().len());
-                prop_assert!(changed.iter().all(|(_, new)| **new == b'x'));
+                    before.chars().zip(after.chars()).filter(|(old, new)| old != new).collect();
+                prop_assert_eq!(after.chars().count(), before.chars().count());
+                prop_assert!(changed.iter().all(|(_, new)| matches!(new, 'x' | '☑')));
                 prop_assert_eq!(changed.is_empty(), story.state == State::Done);
             }
         }
