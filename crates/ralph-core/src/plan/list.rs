@@ -55,7 +55,7 @@ pub(super) fn drafts(
 }
 
 /// Whether two titles say the same, one of them perhaps in fewer words.
-pub(super) fn repeats(one: &str, other: &str) -> bool {
+fn repeats(one: &str, other: &str) -> bool {
     let plain = |title: &str| -> String {
         // Where a link leads to is not what it says.
         let title = title.split("](").next().unwrap_or_default();
