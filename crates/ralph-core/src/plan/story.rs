@@ -78,6 +78,13 @@ pub struct Story {
     pub(super) marks: Marks,
 }
 
+impl Story {
+    /// Whether its id is made from its title, so that another title is another id.
+    pub(super) fn has_made_id(&self) -> bool {
+        self.id.starts_with(&ids::from_title(&self.title))
+    }
+}
+
 /// Where the state of a story is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marks {
