@@ -10,6 +10,8 @@
 //! # Ok::<(), ralph_core::prompt::UnknownVariable>(())
 //! ```
 
+use camino::Utf8Path;
+
 /// Our own template for building.
 pub const BUILDING: &str = "\
 You are working on one story of the plan {{PLAN_PATH}}. Work on this story only.
@@ -26,6 +28,7 @@ When you end, these checks are run; the story counts as done only if all of them
 {{VERIFY}}
 
 Then everything is committed for you and the story is ticked in the plan: leave the plan's boxes alone.
+Further work that you find goes to the end of the plan as a new story; no other change of the plan has any effect.
 Do not push, merge or rewrite history.
 If the story turns out to be done already, run
 `ralph-loop complete {{STORY_ID}} --status success --summary \"<what shows it>\"` and end: the checks decide.
@@ -97,7 +100,7 @@ pub struct Values<'a> {
     pub spec_dir: &'a str,
 }
 
-const VARIABLES: [&str; 12] = [
+const VARIABLES: [&str; 13] = [
     "STORY_ID",
     "STORY_TITLE",
     "STORY_DETAILS",
@@ -110,6 +113,7 @@ const VARIABLES: [&str; 12] = [
     "MAX_ITERATIONS",
     "VERIFY",
     "SPEC_DIR",
+    "PRD_NUMBER",
 ];
 
 fn advice(nearest: Option<&str>) -> String {
@@ -165,6 +169,13 @@ impl Template {
         Ok(Self { parts })
     }
 
+    /// Whether the agent would not learn what its story asks for: the template has neither the
+    /// details nor the plan in which they stand.
+    pub fn lacks_details(&self) -> bool {
+        let tells = |part: &Part| matches!(part, Part::Variable("STORY_DETAILS" | "PLAN_PATH"));
+        !self.parts.iter().any(tells)
+    }
+
     /// The prompt; what the values hold is never read as a template again.
     pub fn render(&self, values: &Values<'_>) -> String {
         let part = |part: &Part| match part {
@@ -202,6 +213,7 @@ impl Values<'_> {
             "MAX_ITERATIONS" if self.max_iterations == 0 => "unlimited".to_owned(),
             "MAX_ITERATIONS" => self.max_iterations.to_string(),
             "SPEC_DIR" => self.spec_dir.to_owned(),
+            "PRD_NUMBER" => prd_number(self.plan_path).unwrap_or_default().to_owned(),
             "VERIFY" => {
                 let checks: Vec<String> = self.verify.iter().map(|check| shown(check)).collect();
                 or_none(&checks.join("\n"))
@@ -209,6 +221,13 @@ impl Values<'_> {
             _ => String::new(),
         }
     }
+}
+
+/// The number of the `PRD-N` folder that a plan is in.
+fn prd_number(plan_path: &str) -> Option<&str> {
+    let folder = Utf8Path::new(plan_path).parent()?.file_name()?;
+    let number = folder.strip_prefix("PRD-")?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
 }
 
 /// A check as the agent can run it itself.
@@ -239,7 +258,7 @@ mod tests {
             story_id: "id",
             story_title: "title",
             story_details: "details",
-            plan_path: "plan",
+            plan_path: ".ralph/PRD-7/plan.md",
             progress_path: "progress path",
             progress: "progress",
             iteration: 2,
@@ -247,9 +266,29 @@ mod tests {
             spec_dir: "specs",
             ..Values::default()
         };
-        let expected = "id\ntitle\ndetails\nplan\nprogress path\nprogress\n(none)\n(none)\n2\n\
-                        unlimited\n- `cargo test`\nspecs";
+        let expected = "id\ntitle\ndetails\n.ralph/PRD-7/plan.md\nprogress path\nprogress\n(none)\n\
+                        (none)\n2\nunlimited\n- `cargo test`\nspecs\n7";
         assert_eq!(Template::parse(&text).unwrap().render(&values), expected);
+    }
+
+    #[test]
+    fn a_plan_outside_of_a_numbered_folder_has_no_number() {
+        let template = Template::parse("<{{PRD_NUMBER}}>").unwrap();
+        for plan_path in ["", "plan.md", ".ralph/fix_plan.md", "PRD-x/plan.md", "PRD-3.md"] {
+            assert_eq!(template.render(&Values { plan_path, ..Values::default() }), "<>");
+        }
+    }
+
+    #[test]
+    fn a_template_without_the_storys_details_is_seen() {
+        for (text, lacks) in [
+            ("Do {{STORY_ID}}: {{STORY_TITLE}}.", true),
+            ("{{STORY_DETAILS}}", false),
+            ("Do {{STORY_ID}} of {{PLAN_PATH}}.", false),
+            (BUILDING, false),
+        ] {
+            assert_eq!(Template::parse(text).unwrap().lacks_details(), lacks, "{text}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::hook::Input;
-use ralph_core::plan::{Options, Plan, State, repair};
+use ralph_core::plan::{Options, Plan, State, agents_plan};
 use ralph_core::verdict::{self, Kind, Run};
 use ralph_core::{secrets, transcript};
 use test_support::test_runs;
@@ -32,8 +32,8 @@ pub(super) fn plan(project: &Utf8Path) -> Result<Target> {
             let state = again.as_ref().ok().and_then(|plan| plan.story(&story.id)).map(|s| s.state);
             assert_eq!(state, Some(State::Done), "ticked, {} is not done", story.id);
             let half = input.get(..input.len() / 2);
-            let repaired = repair(&plan, half, Some(&story.id));
-            let kept = read(path, &repaired.bytes).map(|plan| plan.stories().len());
+            let agents = agents_plan(&plan, half, &story.id);
+            let kept = read(path, &plan.with_added(&agents)).map(|plan| plan.stories().len());
             assert!(kept.is_ok_and(|kept| kept >= plan.stories().len()), "a story is lost");
         }
         found

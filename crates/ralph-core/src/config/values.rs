@@ -113,8 +113,7 @@ pub struct PlanSettings {
 
 impl Default for PlanSettings {
     fn default() -> Self {
-        let names = ["Optional", "Future", "Future Enhancements", "Nice to Have"];
-        Self { optional_sections: names.map(str::to_owned).into() }
+        Self { optional_sections: crate::plan::Options::default().optional_sections }
     }
 }
 

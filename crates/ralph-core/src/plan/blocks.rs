@@ -4,6 +4,9 @@
 //! indented is not skipped, because list stories may stand at any indent. Which blocks are stories
 //! is left to `markdown.rs`.
 
+use super::checkbox;
+use super::depends;
+use super::ids;
 use super::lines::{Line, lines};
 use super::parse::Problem;
 use super::syntax::{self, Fence};
@@ -18,6 +21,9 @@ pub(super) struct Heading {
     pub(super) end: usize,
     pub(super) level: usize,
     pub(super) text: Range<usize>,
+    /// Whether it is the title of the whole file, which is around everything and so says nothing
+    /// about a part of it.
+    pub(super) is_title: bool,
 }
 
 /// A list item with a checkbox.
@@ -43,6 +49,10 @@ pub(super) enum Block {
         line: usize,
         text: Range<usize>,
     },
+    /// A line that holds no box and looks as if it did.
+    Lookalike {
+        line: usize,
+    },
 }
 
 /// Reads the blocks of a Markdown file, in file order; the error comes with its line.
@@ -57,8 +67,21 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, (usize, Problem)> {
     match (scanner.fence, scanner.comment) {
         (Some((_, line)), _) => Err((line, Problem::UnclosedFence)),
         (_, Some(line)) => Err((line, Problem::UnclosedComment)),
-        (None, None) => Ok(scanner.blocks),
+        (None, None) => Ok(with_title(scanner.blocks)),
     }
+}
+
+/// The title is the first heading, if it is the only one of the highest level.
+fn with_title(mut blocks: Vec<Block>) -> Vec<Block> {
+    let mut headings = blocks.iter_mut().filter_map(|block| match block {
+        Block::Heading(heading) => Some(heading),
+        _ => None,
+    });
+    let first = headings.next().filter(|first| first.level == 1);
+    if let Some(title) = first.filter(|_| headings.all(|other| other.level > 1)) {
+        title.is_title = true;
+    }
+    blocks
 }
 
 /// How many lines a `---` block at the very top takes.
@@ -139,19 +162,26 @@ impl Scanner {
             self.note_comment(line);
         } else if let Some((level, text)) = syntax::atx_heading(rest).filter(|_| width < 4) {
             self.leave_lists(0);
+            let title = String::from_utf8_lossy(rest.get(text.clone()).unwrap_or_default());
+            let is_story = ids::leading(&title).is_some();
+            if !is_story && checkbox::checkbox(title.as_bytes()).is_none() {
+                self.note_lookalike(line);
+            }
             let text = start + text.start..start + text.end;
-            let (number, end) = (line.number, line.end());
-            self.heading(Heading { line: number, start: line.start, end, level, text });
+            let (number, end, is_title) = (line.number, line.end(), false);
+            self.heading(Heading { line: number, start: line.start, end, level, text, is_title });
             self.note_depends(line);
             self.note_comment(line);
         } else if let (Some(level), Previous::Title(number, start, text)) =
             (syntax::setext_underline(rest), previous.clone())
         {
             let end = line.end();
-            self.heading(Heading { line: number, start, end, level, text });
+            self.heading(Heading { line: number, start, end, level, text, is_title: false });
         } else if syntax::is_rule(rest) {
             self.leave_lists(width);
-        } else if let Some(content) = syntax::list_content(rest) {
+        } else if let Some(content) =
+            syntax::list_content(rest).or_else(|| checkbox::unlisted(rest))
+        {
             self.list_item(line, width, start + content);
         } else {
             self.text(line, width, previous);
@@ -174,7 +204,7 @@ impl Scanner {
         let below_task =
             self.lists.last().is_some_and(|level| level.below_task || level.task.is_some());
         let mut level = ListLevel { indent: width, task: None, below_task };
-        if let Some(found) = syntax::checkbox(content) {
+        if let Some(found) = checkbox::checkbox(content) {
             level.task = Some(self.blocks.len());
             self.blocks.push(Block::Task(TaskItem {
                 line: line.number,
@@ -184,6 +214,8 @@ impl Scanner {
                 text: content_start + found.text.start..content_start + found.text.end,
                 nested: below_task,
             }));
+        } else {
+            self.note_lookalike(line);
         }
         self.lists.push(level);
         if let Some(fence) = Fence::opened_by(content) {
@@ -208,8 +240,15 @@ impl Scanner {
             }
             false => Previous::Text,
         };
+        self.note_lookalike(line);
         self.note_depends(line);
         self.note_comment(line);
+    }
+
+    fn note_lookalike(&mut self, line: Line<'_>) {
+        if checkbox::looks_like_one(line.text.trim_ascii_start()) {
+            self.blocks.push(Block::Lookalike { line: line.number });
+        }
     }
 
     fn note_comment(&mut self, line: Line<'_>) {
@@ -220,9 +259,7 @@ impl Scanner {
     }
 
     fn note_depends(&mut self, line: Line<'_>) {
-        let mut starts = line.text.iter().enumerate().filter(|(_, b)| matches!(b, b'd' | b'D'));
-        let word_at = |at: usize| line.text.get(at..at + b"depend".len());
-        if starts.any(|(at, _)| word_at(at).is_some_and(|w| w.eq_ignore_ascii_case(b"depend"))) {
+        if depends::is_mentioned(line.text) {
             self.blocks.push(Block::Depends { line: line.number, text: line.start..line.end() });
         }
     }

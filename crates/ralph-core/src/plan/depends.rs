@@ -3,6 +3,7 @@
 use super::ids::{self, Rank};
 use super::parse::{Located, Problem};
 use super::story::{Story, Warning};
+use super::syntax;
 use std::collections::{HashMap, HashSet};
 
 /// A dependency as it is written.
@@ -13,10 +14,26 @@ pub(super) struct Wanted {
     pub(super) strict: bool,
 }
 
-/// Reads the dependencies in one line of Markdown.
-///
-/// `(depends: US-001)` anywhere, or a line that begins with `Depends:` or `Depends on:`.
-/// `Dependencies:` is where people name libraries as well, so there only known ids count.
+/// The words that make a story wait for the ids behind them, and whether a name that is no id is an
+/// error there. Where people name libraries, tools and reasons as well, only ids count.
+const LABELS: [(&str, bool); 5] = [
+    ("depends on", true),
+    ("depends", true),
+    ("dependencies", false),
+    ("blocked by", false),
+    ("requires", false),
+];
+
+/// Whether a line is worth reading for dependencies.
+pub(super) fn is_mentioned(line: &[u8]) -> bool {
+    let lower = line.to_ascii_lowercase();
+    [&b"depend"[..], b"blocked by", b"requires"]
+        .iter()
+        .any(|word| syntax::find(&lower, word).is_some())
+}
+
+/// Reads the dependencies in one line of Markdown: `(depends: US-001)` anywhere, a line that begins
+/// with `Depends on:`, and `depends on US-001` without a colon where an id follows.
 pub(super) fn in_line(line: usize, text: &str) -> Vec<Wanted> {
     let wanted = |list: &str, strict| {
         split(list).map(|text| Wanted { text: text.to_owned(), line, strict }).collect()
@@ -24,14 +41,41 @@ pub(super) fn in_line(line: usize, text: &str) -> Vec<Wanted> {
     if let Some((list, _)) = parenthesised(text) {
         return wanted(list, true);
     }
-    let plain = text.trim_start_matches(|c: char| !c.is_alphabetic());
-    let Some((label, list)) = plain.split_once(':') else { return Vec::new() };
-    let label = label.trim_matches(|c: char| !c.is_alphabetic()).to_ascii_lowercase();
-    match label.as_str() {
-        "depends" | "depends on" => wanted(list, true),
-        "dependencies" => wanted(list, false),
-        _ => Vec::new(),
+    let is_mark = |c: char| !c.is_alphabetic();
+    let plain = text.trim_start_matches(is_mark);
+    // The letter of a ticked box is none of a word.
+    let behind_box = plain.strip_prefix("x]").or_else(|| plain.strip_prefix("X]"));
+    let plain = behind_box.unwrap_or(plain).trim_start_matches(is_mark);
+    if let Some((label, list)) = plain.split_once(':') {
+        let label = label.trim_matches(|c: char| !c.is_alphabetic()).to_ascii_lowercase();
+        if let Some((_, strict)) = LABELS.into_iter().find(|(known, _)| *known == label) {
+            return wanted(list, strict);
+        }
     }
+    parts(plain).find_map(named_at_once).map_or_else(Vec::new, |list| wanted(list, false))
+}
+
+/// The text from each place on where a new thought begins.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let breaks = [". ", "; ", ", ", ": ", " - ", " – ", " — ", " | ", "("];
+    let starts = breaks.into_iter().flat_map(|mark| text.match_indices(mark));
+    let mut starts: Vec<usize> = starts.map(|(at, mark)| at + mark.len()).collect();
+    starts.push(0);
+    starts.sort_unstable();
+    starts.into_iter().filter_map(|at| text.get(at..))
+}
+
+/// What follows words such as `depends on`, if it is an id at once: `depends on US-001`.
+fn named_at_once(part: &str) -> Option<&str> {
+    let part = part.trim_start_matches(['*', '_', ' ']);
+    let behind = LABELS.into_iter().find_map(|(label, _)| {
+        let head = part.get(..label.len())?;
+        head.eq_ignore_ascii_case(label).then(|| part.get(label.len()..)).flatten()
+    })?;
+    let list = behind.trim_start_matches(['*', '_', ':', ' ']);
+    let first = split(list).next().and_then(ids::leading);
+    let is_id = first.is_some_and(|id| id.rank > Rank::Number);
+    (list.len() < behind.len() && is_id).then_some(list)
 }
 
 /// `title` without its `(depends: …)`.
@@ -104,9 +148,13 @@ pub(super) fn resolve(
             let problem = Problem::UnknownDependency { story: story.to_owned(), wanted };
             return Err((Some(*line), problem));
         }
-        if *strict && hits.is_empty() {
+        // In prose an id may be that of another plan; one of the same kind may be a slip.
+        let is_like = |id: &String| {
+            ids::leading(id).map(|id| id.family()) == leading.as_ref().map(|id| id.family())
+        };
+        if hits.is_empty() && (*strict || (leading.is_some() && ids.iter().any(is_like))) {
             let message = format!(
-                "story {story}: `depends: {text}` names no story and is taken as a note; \
+                "story {story}: `{text}` names no story of this plan and is taken as a note; \
                  write the id of a story to make it wait"
             );
             warnings.push(Warning { line: *line, message });
@@ -194,6 +242,16 @@ mod tests {
         check("Depends on: None (can start at once)", &[]);
         check("depends: -", &[]);
         check("It all depends on: luck", &[]);
+        check("Depends on US-001", &["US-001"]);
+        check("  - **Depends on** US-001 and US-002", &["US-001", "US-002"]);
+        check("- [x] Depends on: US-001", &["US-001"]);
+        check("Depends on the weather", &[]);
+        check("Blocked by: US-001, legal", &["US-001", "legal"]);
+        check("- Requires: US-001", &["US-001"]);
+        check("- [ ] US-003: Add, depends on US-001", &["US-001"]);
+        check("- [ ] US-003: Add - blocked by US-001, US-002", &["US-001", "US-002"]);
+        check("US-004 depends on US-003", &[]);
+        check("Requires care, as US-001 showed", &[]);
         check("(depends: US-001", &["US-001"]);
     }
 

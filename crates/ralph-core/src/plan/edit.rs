@@ -1,9 +1,9 @@
-//! Ticking and blocking: byte edits that leave everything else in the file as it is.
+//! Ticking, blocking and opening: byte edits that leave everything else in the file as it is.
 //!
 //! Returns the new bytes; writing them to disk is the caller's.
 
-use super::json;
 use super::story::{Marks, Plan, State, Story};
+use super::{checkbox, json};
 use std::ops::Range;
 
 /// No story of the plan has this id.
@@ -30,42 +30,106 @@ impl Plan {
         self.marked(id, State::Blocked)
     }
 
-    fn marked(&self, id: &str, state: State) -> Result<Vec<u8>, UnknownStory> {
-        match self.story(id) {
-            Some(story) => Ok(apply(&self.bytes, self.marking(story, state))),
-            None => Err(UnknownStory {
-                path: self.path.clone(),
-                id: id.to_owned(),
-                known: self.stories.iter().take(5).map(|story| story.id.clone()).collect(),
-            }),
-        }
+    /// The plan's bytes with story `id` open again: what was blocked is open, and if the story was
+    /// done, all of it.
+    pub fn reopen(&self, id: &str) -> Result<Vec<u8>, UnknownStory> {
+        let story = self.known(id)?;
+        Ok(apply(&self.bytes, self.opening(story, story.state == State::Done)))
     }
 
-    /// The edits that give a story a state.
+    fn marked(&self, id: &str, state: State) -> Result<Vec<u8>, UnknownStory> {
+        Ok(apply(&self.bytes, self.marking(self.known(id)?, state)))
+    }
+
+    fn known(&self, id: &str) -> Result<&Story, UnknownStory> {
+        self.story(id).ok_or_else(|| UnknownStory {
+            path: self.path.clone(),
+            id: id.to_owned(),
+            known: self.stories.iter().take(5).map(|story| story.id.clone()).collect(),
+        })
+    }
+
+    /// The edits that make a story done, or what is open of it blocked.
     pub(super) fn marking(&self, story: &Story, state: State) -> Vec<Edit> {
         match &story.marks {
             Marks::Boxes(boxes) => {
-                boxes.iter().filter_map(|mark| self.box_edit(mark, state)).collect()
+                let differs = |mark: &&Range<usize>| match self.box_state(mark) {
+                    State::Done => false,
+                    current => current != state,
+                };
+                boxes.iter().filter(differs).map(|mark| self.box_edit(mark, state)).collect()
             }
             Marks::Object if state == story.state || story.state == State::Done => Vec::new(),
             Marks::Object => {
                 let key = if state == State::Blocked { "blocked" } else { "passes" };
-                object_edit(self.section(story), story.span.start, key, "true")
-                    .into_iter()
-                    .collect()
+                self.member_edit(story, key, "true").into_iter().collect()
             }
         }
     }
 
-    fn box_edit(&self, mark: &Range<usize>, state: State) -> Option<Edit> {
-        let current = self.bytes.get(mark.clone())?;
-        let is_done = matches!(current, b"x" | b"X");
-        let text: &[u8] = match state {
-            State::Done if !is_done => b"x",
-            State::Blocked if !is_done && current != b"!" => b"!",
-            _ => return None,
+    /// The edits that open what is blocked of a story and, if `done_too`, what is done.
+    pub(super) fn opening(&self, story: &Story, done_too: bool) -> Vec<Edit> {
+        match &story.marks {
+            Marks::Boxes(boxes) => {
+                let opens = |mark: &&Range<usize>| match self.box_state(mark) {
+                    State::Done => done_too,
+                    state => state == State::Blocked,
+                };
+                boxes.iter().filter(opens).map(|mark| self.box_edit(mark, State::Open)).collect()
+            }
+            Marks::Object => {
+                let object: serde_json::Value =
+                    serde_json::from_slice(self.section(story)).unwrap_or_default();
+                let keys = if done_too { &["passes", "blocked"][..] } else { &["blocked"] };
+                let set = keys.iter().filter(|key| object.get(**key) == Some(&true.into()));
+                set.filter_map(|key| self.member_edit(story, key, "false")).collect()
+            }
+        }
+    }
+
+    /// Mark and text of each box that makes the state of a story.
+    pub(super) fn boxes<'a>(
+        &'a self,
+        story: &'a Story,
+    ) -> impl Iterator<Item = (&'a Range<usize>, &'a [u8])> {
+        let marks: &[Range<usize>] = match &story.marks {
+            Marks::Boxes(marks) => marks,
+            Marks::Object => &[],
         };
-        Some(Edit { range: mark.clone(), text: text.to_vec() })
+        marks.iter().map(|mark| {
+            let behind = self.bytes.get(mark.end..).unwrap_or_default();
+            let line = behind.split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
+            let inside = line.trim_ascii_start();
+            (mark, inside.strip_prefix(b"]").unwrap_or(inside).trim_ascii())
+        })
+    }
+
+    pub(super) fn box_state(&self, mark: &Range<usize>) -> State {
+        checkbox::state(self.bytes.get(mark.clone()).unwrap_or_default())
+    }
+
+    fn box_edit(&self, mark: &Range<usize>, state: State) -> Edit {
+        let before = mark.start.checked_sub(1).and_then(|at| self.bytes.get(at));
+        let current = self.bytes.get(mark.clone()).unwrap_or_default();
+        // A box of one character has no brackets for the mark to stand in.
+        let is_bracketed = before == Some(&b'[') || !checkbox::is_ballot(current);
+        let text = match (state, is_bracketed) {
+            (State::Done, true) => "x",
+            (State::Done, false) => checkbox::BALLOT_DONE,
+            (State::Blocked, true) => "!",
+            (State::Blocked, false) => "[!]",
+            (State::Open, true) => " ",
+            (State::Open, false) => checkbox::BALLOT_OPEN,
+        };
+        Edit { range: mark.clone(), text: text.as_bytes().to_vec() }
+    }
+
+    /// The edit that sets one member of the JSON object that a story is.
+    fn member_edit(&self, story: &Story, key: &str, value: &str) -> Option<Edit> {
+        let offset = story.span.start;
+        let section = std::str::from_utf8(self.section(story)).ok()?;
+        let (range, text) = json::set_member(section, key, value)?;
+        Some(Edit { range: offset + range.start..offset + range.end, text: text.into_bytes() })
     }
 }
 
@@ -74,12 +138,6 @@ impl Plan {
 pub(super) struct Edit {
     pub(super) range: Range<usize>,
     pub(super) text: Vec<u8>,
-}
-
-/// The edit that sets one member of the JSON object `section`, which begins at `offset`.
-pub(super) fn object_edit(section: &[u8], offset: usize, key: &str, value: &str) -> Option<Edit> {
-    let (range, text) = json::set_member(std::str::from_utf8(section).ok()?, key, value)?;
-    Some(Edit { range: offset + range.start..offset + range.end, text: text.into_bytes() })
 }
 
 /// `bytes` with the edits made; they must not overlap.

@@ -21,7 +21,7 @@ pub(super) fn read<'a>(source: &Source<'a>, root: &Object<'a>) -> Result<Reading
     let features = features.unwrap_or_default();
     let mut warnings = Vec::new();
     if let Some(total) = root.member("total_features")
-        && total.get().parse() != Ok(features.len())
+        && total.get().parse().is_ok_and(|total: usize| total > features.len())
     {
         let message = format!(
             "`total_features` is {}, but the list holds {}; is a part of it missing?",
@@ -31,7 +31,7 @@ pub(super) fn read<'a>(source: &Source<'a>, root: &Object<'a>) -> Result<Reading
         warnings.push(Warning { line: source.line(total), message });
     }
     let drafts = features.into_iter().map(|raw| draft(source, raw)).collect::<Result<_, _>>()?;
-    Ok(Reading { format: Format::FeatureList, drafts, warnings, hint })
+    Ok(Reading { format: Format::FeatureList, drafts, warnings, hint, hint_line: None })
 }
 
 fn draft<'a>(source: &Source<'a>, raw: &'a RawValue) -> Result<Draft, Located> {

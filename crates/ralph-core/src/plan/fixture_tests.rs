@@ -71,5 +71,6 @@ fn marking_any_story_of_any_plan_changes_that_story_alone() {
         for story in plan.stories() {
             super::tests::check_marking(&plan, &story.id);
         }
+        super::tests::check_opening(&plan);
     });
 }

@@ -1,11 +1,12 @@
 //! Heading stories: `### US-001: Title` with boxes below, and `### [ ] US-001: Title`.
 
 use super::blocks::{Block, Heading, TaskItem};
+use super::checkbox;
 use super::ids::{self, Rank};
-use super::markdown::{Place, Text, clean_title};
+use super::markdown::{Text, clean_title};
+use super::outline::{Position, SectionKinds};
 use super::parse::Draft;
-use super::story::{Marks, Options, State, Warning};
-use super::syntax;
+use super::story::{Marks, State, Warning};
 use std::ops::Range;
 
 /// A heading that could be a story, with the part of the file that belongs to it.
@@ -21,6 +22,8 @@ pub(super) struct Section {
     /// Where, below the heading, the first box begins that is a story by itself.
     pub(super) listed_from: Option<usize>,
     optional: bool,
+    /// Whether it is a story even in a section whose boxes are details.
+    counts_in_checklist: bool,
     /// Whether its boxes have ids of their own that say more than its number does.
     outranked: bool,
     /// Whether another story begins inside.
@@ -44,19 +47,21 @@ impl Section {
 /// Finds the headings that could be stories and what belongs to each.
 ///
 /// A section ends at the next heading of the same or a higher level, or at the next story heading.
-pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalNames) -> Vec<Section> {
-    let mut place = Place::default();
+pub(super) fn sections(text: Text<'_>, blocks: &[Block], kinds: &SectionKinds) -> Vec<Section> {
+    let mut position = Position::default();
     let mut found: Vec<Section> = Vec::new();
     let mut current = false;
     let mut enclosing: Vec<(usize, Rank)> = Vec::new();
     for block in blocks {
         match block {
             Block::Heading(heading) => {
-                place.enter(text, heading, optional);
+                position.enter(text, heading, kinds);
                 enclosing.truncate(enclosing.partition_point(|(level, _)| *level < heading.level));
                 let outer = enclosing.last().map(|(_, rank)| *rank);
-                let candidate = candidate(text, heading, optional).filter(|candidate| {
-                    candidate.own_box.is_some() || outer.is_none_or(|outer| outer <= candidate.rank)
+                let candidate = candidate(text, heading, kinds).filter(|candidate| {
+                    (candidate.counts_in_checklist || !position.is_checklist())
+                        && (candidate.own_box.is_some()
+                            || outer.is_none_or(|outer| outer <= candidate.rank))
                 });
                 let last = found.last_mut().filter(|_| current);
                 if let Some(mut candidate) = candidate {
@@ -64,9 +69,8 @@ pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalName
                         last.end = heading.start;
                         last.divided = last.heading.level < heading.level;
                     }
-                    candidate.optional = place.is_optional();
-                    // The title of the file is around everything and outranks nothing.
-                    if place.section() > 1 || heading.level > 1 {
+                    candidate.optional = position.is_optional();
+                    if !heading.is_title {
                         enclosing.push((heading.level, candidate.rank));
                     }
                     found.push(candidate);
@@ -86,7 +90,7 @@ pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalName
                     };
                 }
             }
-            Block::Depends { .. } => {}
+            Block::Depends { .. } | Block::Lookalike { .. } => {}
         }
     }
     for section in &mut found {
@@ -96,16 +100,16 @@ pub(super) fn sections(text: Text<'_>, blocks: &[Block], optional: &OptionalName
 }
 
 /// A heading with a box of its own, or with an id; its extent is found later.
-fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Option<Section> {
+fn candidate(text: Text<'_>, heading: &Heading, kinds: &SectionKinds) -> Option<Section> {
     let bytes = text.0.get(heading.text.clone())?;
     let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
-    let own = syntax::checkbox(bytes);
+    let own = checkbox::checkbox(bytes);
     let title_at = match &own {
         Some(own) => shift(own.text.clone(), heading.text.start),
         None => heading.text.clone(),
     };
     let title = text.at(title_at.clone());
-    if optional.contain(&title) {
+    if kinds.is_optional(&title) {
         return None;
     }
     let id = ids::leading(&title).filter(|id| own.is_some() || id.rank > Rank::Container);
@@ -115,7 +119,7 @@ fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Opt
     let mut rest = id.as_ref().map_or(title.as_str(), |id| id.rest);
     let mut own_box = own.map(|own| shift(own.mark, heading.text.start));
     // `### US-001: [ ] Title`: the box may stand behind the id.
-    if let Some(behind) = syntax::checkbox(rest.as_bytes()).filter(|_| own_box.is_none()) {
+    if let Some(behind) = checkbox::checkbox(rest.as_bytes()).filter(|_| own_box.is_none()) {
         let at = title_at.end.checked_sub(rest.len())?;
         let mark = shift(behind.mark.clone(), at);
         // Text of another encoding has another length once decoded; then the place is not certain.
@@ -132,6 +136,7 @@ fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Opt
         end: text.0.len(),
         title: clean_title(rest),
         rank: id.as_ref().map_or(Rank::Key, |id| id.rank),
+        counts_in_checklist: id.as_ref().is_some_and(|id| kinds.is_story_in_checklist(id)),
         id: id.map(|id| id.id.to_owned()),
         own_box,
         boxes: Vec::new(),
@@ -140,23 +145,6 @@ fn candidate(text: Text<'_>, heading: &Heading, optional: &OptionalNames) -> Opt
         outranked: false,
         divided: false,
     })
-}
-
-/// The names of the sections that do not keep the loop going.
-pub(super) struct OptionalNames(Vec<String>);
-
-impl OptionalNames {
-    pub(super) fn new(options: &Options) -> Self {
-        Self(options.optional_sections.iter().map(|name| name.trim().to_lowercase()).collect())
-    }
-
-    /// Whether a heading names one of them; numbers, emphasis and remarks do not matter.
-    pub(super) fn contain(&self, title: &str) -> bool {
-        let title = ids::leading(title).map_or(title, |id| id.rest);
-        let name = title.split(['(', '[']).next().unwrap_or_default();
-        let name = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        self.0.contains(&name)
-    }
 }
 
 /// What to tell about headings that look like stories and are none.

@@ -41,9 +41,12 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
 
 /// The line ending that a file uses, judged by its first one.
 pub(super) fn ending(bytes: &[u8]) -> &'static str {
-    let first = bytes.iter().position(|b| *b == b'\n');
-    let before = first.and_then(|at| at.checked_sub(1)).and_then(|at| bytes.get(at));
-    if before == Some(&b'\r') { "\r\n" } else { "\n" }
+    let first = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(bytes.len());
+    match bytes.get(first..) {
+        Some([b'\r', b'\n', ..]) => "\r\n",
+        Some([b'\r', ..]) => "\r",
+        _ => "\n",
+    }
 }
 
 /// Answers "on which line is this offset?" without counting from the top each time.
@@ -91,6 +94,7 @@ mod tests {
     fn the_first_line_ending_speaks_for_the_file() {
         assert_eq!(ending(b"a\r\nb\n"), "\r\n");
         assert_eq!(ending(b"\nb\r\n"), "\n");
+        assert_eq!(ending(b"a\rb"), "\r");
         assert_eq!(ending(b"none"), "\n");
     }
 }

@@ -2,48 +2,36 @@
 
 use super::ids;
 use super::markdown::{LooseTask, Text, clean_title, outside_warning};
+use super::outline::SectionKinds;
 use super::parse::Draft;
 use super::story::{Marks, Warning};
 use std::collections::{HashMap, HashSet};
-
-/// Sections of a flat list whose boxes are for reading over, not for working on. Boxes outside the
-/// task list would otherwise keep the loop alive for ever.
-const CHECKLISTS: [&str; 9] = [
-    "definition of done",
-    "acceptance criteria",
-    "success criteria",
-    "exit criteria",
-    "verification checklist",
-    "checklist",
-    "verification",
-    "legend",
-    "status legend",
-];
 
 /// The stories among the boxes outside of heading stories.
 pub(super) fn drafts(
     text: Text<'_>,
     loose: Vec<LooseTask>,
     headings: &[Draft],
+    kinds: &SectionKinds,
     warnings: &mut Vec<Warning>,
 ) -> Vec<Draft> {
     let taken: HashMap<String, &str> = headings
         .iter()
         .filter_map(|draft| Some((ids::lookup_key(draft.written_id.as_deref()?), &*draft.title)))
         .collect();
-    let titled: Vec<(LooseTask, Title)> = loose
-        .into_iter()
-        .map(|task| {
-            let title = Title::read(&text.at(task.task.text.clone()));
-            (task, title)
-        })
-        .collect();
-    let keyed: HashSet<usize> =
-        titled.iter().filter(|(_, title)| title.keyed).map(|(task, _)| task.section).collect();
-    let any_working = titled.iter().any(|(task, _)| !is_checklist(&task.section_title));
+    let nothing_else = headings.is_empty() && loose.iter().all(|task| task.in_checklist);
+    let titled = loose.into_iter().map(|task| {
+        let words = text.at(task.task.text.clone());
+        let counts = ids::leading(&words).is_some_and(|id| kinds.is_story_in_checklist(&id));
+        let is_detail = task.in_checklist && !counts && !nothing_else;
+        (task, Title::read(&words), is_detail)
+    });
+    let titled: Vec<(LooseTask, Title, bool)> = titled.collect();
+    let keyed = titled.iter().filter(|(_, title, is_detail)| title.keyed && !is_detail);
+    let keyed: HashSet<usize> = keyed.map(|(task, ..)| task.section).collect();
     let mut outside = Vec::new();
     let mut drafts = Vec::new();
-    for (task, title) in titled {
+    for (task, title, is_detail) in titled {
         // An overview that repeats the headings is no second set of stories. With other words it is
         // another story, and the id is one too many.
         let heading = title.id.as_deref().and_then(|id| taken.get(&ids::lookup_key(id)));
@@ -51,9 +39,10 @@ pub(super) fn drafts(
             continue;
         }
         let counts = match (headings.is_empty(), keyed.is_empty()) {
+            _ if is_detail => false,
             (false, _) => title.keyed || task.listed,
             (true, false) => keyed.contains(&task.section) || task.optional,
-            (true, true) => !(any_working && is_checklist(&task.section_title)),
+            (true, true) => true,
         };
         if counts {
             drafts.push(draft(text, task, title));
@@ -66,7 +55,7 @@ pub(super) fn drafts(
 }
 
 /// Whether two titles say the same, one of them perhaps in fewer words.
-pub(super) fn repeats(one: &str, other: &str) -> bool {
+fn repeats(one: &str, other: &str) -> bool {
     let plain = |title: &str| -> String {
         // Where a link leads to is not what it says.
         let title = title.split("](").next().unwrap_or_default();
@@ -93,12 +82,6 @@ impl Title {
             id: leading.map(|leading| leading.id.to_owned()),
         }
     }
-}
-
-fn is_checklist(section_title: &str) -> bool {
-    let name = ids::leading(section_title).map_or(section_title, |id| id.rest);
-    let name = name.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    CHECKLISTS.contains(&name.as_str())
 }
 
 fn draft(text: Text<'_>, loose: LooseTask, title: Title) -> Draft {

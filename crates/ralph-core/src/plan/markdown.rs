@@ -4,12 +4,12 @@
 //! both: boxes inside a heading story are its parts unless they name another one (`other_story.rs`), and
 //! boxes outside are looked at as a list.
 
-use super::blocks::{self, Block, Heading, TaskItem};
+use super::blocks::{self, Block, TaskItem};
 use super::depends::{self, Wanted};
-use super::heading::OptionalNames;
+use super::outline::{Position, SectionKinds};
 use super::parse::{Draft, Problem, Reading};
 use super::story::{Format, Options, State, Warning};
-use super::{heading, list, other_story};
+use super::{checkbox, heading, list, other_story};
 use std::ops::Range;
 
 /// The file's text, read by range; bytes of another encoding show as `�`, in what is read only.
@@ -23,11 +23,7 @@ impl Text<'_> {
 
     /// The state that one box shows.
     pub(super) fn state(&self, mark: &Range<usize>) -> State {
-        match self.0.get(mark.clone()) {
-            Some(b"x" | b"X") => State::Done,
-            Some(b"!") => State::Blocked,
-            _ => State::Open,
-        }
+        checkbox::state(self.0.get(mark.clone()).unwrap_or_default())
     }
 
     /// `range` without blank lines around it; the indent of the first line stays.
@@ -45,8 +41,9 @@ pub(super) struct LooseTask {
     pub(super) task: TaskItem,
     /// Number of the heading that it stands below, so that boxes of one section can be compared.
     pub(super) section: usize,
-    pub(super) section_title: String,
     pub(super) optional: bool,
+    /// Whether it stands in a section whose boxes are details.
+    pub(super) in_checklist: bool,
     /// Whether it follows a list story below the heading of another story.
     pub(super) listed: bool,
 }
@@ -55,95 +52,69 @@ pub(super) struct LooseTask {
 pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, (usize, Problem)> {
     let text = Text(bytes);
     let blocks = blocks::scan(bytes)?;
-    let optional = OptionalNames::new(options);
-    let mut sections = heading::sections(text, &blocks, &optional);
-    let loose = loose_tasks(text, &blocks, &sections, &optional);
+    let kinds = SectionKinds::new(options, text, &blocks);
+    let mut sections = heading::sections(text, &blocks, &kinds);
+    let loose = loose_tasks(text, &blocks, &sections, &kinds);
     let mut warnings = other_story::set_apart(text, &mut sections, &loose);
     warnings.extend(heading::warnings(&sections));
+    let lookalikes = lookalike_warning(&blocks);
     let boxes_exist = blocks.iter().any(|block| matches!(block, Block::Task(_)));
     let hint = match (boxes_exist, warnings.is_empty()) {
+        _ if lookalikes.is_some() => "this looks like a box and is none; write `- [ ] …`",
         (false, false) => "its headings have ids but no checkbox; add `- [ ] …` lines below them",
         (false, true) => "write stories as `- [ ] US-001: title` or `### US-001: title` with boxes",
         (true, _) => "its boxes are all outside of stories; give the headings or the boxes ids",
     };
-    let loose = loose_tasks(text, &blocks, &sections, &optional);
+    let hint_line = lookalikes.as_ref().map(|warning| warning.line);
+    warnings.extend(lookalikes);
+    let loose = loose_tasks(text, &blocks, &sections, &kinds);
     let mut drafts = heading::drafts(text, sections);
-    let listed = list::drafts(text, loose, &drafts, &mut warnings);
+    let listed = list::drafts(text, loose, &drafts, &kinds, &mut warnings);
     drafts.extend(listed);
     drafts.sort_by_key(|draft| draft.span.start);
     attach_dependencies(text, &blocks, &mut drafts);
     if drafts.is_empty() {
         warnings.clear();
     }
-    Ok(Reading { format: Format::Markdown, drafts, warnings, hint })
+    warnings.extend(optional_warning(&drafts));
+    Ok(Reading { format: Format::Markdown, drafts, warnings, hint, hint_line })
 }
 
 fn loose_tasks(
     text: Text<'_>,
     blocks: &[Block],
     sections: &[heading::Section],
-    optional: &OptionalNames,
+    kinds: &SectionKinds,
 ) -> Vec<LooseTask> {
     let mut taken = sections.iter().filter(|section| section.is_story()).peekable();
     let mut lists = sections.iter().filter_map(|section| section.listed_from).peekable();
     let mut list_section = None;
-    let mut place = Place::default();
+    let mut position = Position::default();
     let mut loose = Vec::new();
     for block in blocks {
         match block {
-            Block::Heading(heading) => place.enter(text, heading, optional),
+            Block::Heading(heading) => position.enter(text, heading, kinds),
             Block::Task(task) if !task.nested => {
                 while taken.next_if(|section| section.end <= task.start).is_some() {}
                 let inside = taken.peek().is_some_and(|story| story.heading.start <= task.start);
+                let section = position.section();
                 if lists.next_if_eq(&task.start).is_some() {
-                    list_section = Some(place.section());
+                    list_section = Some(section);
                 }
                 if !inside {
-                    let listed = list_section == Some(place.section());
-                    loose.push(LooseTask { listed, ..place.hold(task) });
+                    loose.push(LooseTask {
+                        task: task.clone(),
+                        section,
+                        optional: position.is_optional(),
+                        in_checklist: position.is_checklist(),
+                        listed: list_section == Some(section),
+                    });
                 }
             }
-            Block::Task(_) | Block::Depends { .. } => {}
+            Block::Task(_) | Block::Depends { .. } | Block::Lookalike { .. } => {}
         }
     }
     loose
-}
-
-/// Where in the outline of the file a line stands.
-#[derive(Default)]
-pub(super) struct Place {
-    section: usize,
-    title: String,
-    optional_level: Option<usize>,
-}
-
-impl Place {
-    pub(super) fn enter(&mut self, text: Text<'_>, heading: &Heading, optional: &OptionalNames) {
-        self.section += 1;
-        self.title = text.at(heading.text.clone());
-        if self.optional_level.is_none_or(|level| heading.level <= level) {
-            self.optional_level = optional.contain(&self.title).then_some(heading.level);
-        }
-    }
-
-    /// Number of the heading that was entered last, counted from one.
-    pub(super) fn section(&self) -> usize {
-        self.section
-    }
-
-    pub(super) fn is_optional(&self) -> bool {
-        self.optional_level.is_some()
-    }
-
-    fn hold(&self, task: &TaskItem) -> LooseTask {
-        LooseTask {
-            task: task.clone(),
-            section: self.section,
-            section_title: self.title.clone(),
-            optional: self.is_optional(),
-            listed: false,
-        }
-    }
 }
 
 /// Gives each dependency note to the story in whose text it stands.
@@ -185,4 +156,32 @@ pub(super) fn outside_warning(lines: &[usize]) -> Option<Warning> {
         if lines.len() == 1 { "1 box is".to_owned() } else { format!("{} boxes are", lines.len()) }
     );
     Some(Warning { line, message })
+}
+
+/// The warning about lines that look like boxes and are none.
+fn lookalike_warning(blocks: &[Block]) -> Option<Warning> {
+    let lines = blocks.iter().filter_map(|block| match block {
+        Block::Lookalike { line } => Some(*line),
+        _ => None,
+    });
+    let lines: Vec<usize> = lines.collect();
+    let (line, others) = lines.split_first()?;
+    let named: Vec<String> = others.iter().take(9).map(usize::to_string).collect();
+    let also = match others.len() {
+        0 => String::new(),
+        count if count > named.len() => format!(" (also lines {}, …)", named.join(", ")),
+        _ => format!(" (also lines {})", named.join(", ")),
+    };
+    let message = format!(
+        "this looks like a box, but is not read as one{also}; write `- [ ] …` if it is a story or a task"
+    );
+    Some(Warning { line: *line, message })
+}
+
+/// The warning about a plan in which nothing would be worked on.
+fn optional_warning(drafts: &[Draft]) -> Option<Warning> {
+    let first = drafts.first().filter(|_| drafts.iter().all(|draft| draft.optional))?;
+    let message = "all stories are in optional sections, so none is worked on; rename the section, \
+                   or change `optional_sections` under `[plan]` in the configuration";
+    Some(Warning { line: first.line, message: message.to_owned() })
 }

@@ -5,7 +5,7 @@
 //! and leaves writing them to the caller. What a user sees is described in `docs/plans.md`.
 //!
 //! ```
-//! use ralph_core::plan::{Next, Options, Plan, repair};
+//! use ralph_core::plan::{Next, Options, Plan, State, agents_plan};
 //! use std::collections::BTreeSet;
 //!
 //! let text = b"- [x] US-001: Model\r\n- [ ] US-002: View (depends: US-001)\r\n";
@@ -13,10 +13,11 @@
 //! let Next::Story(story) = plan.next_story(&BTreeSet::new()) else { panic!("all done") };
 //! assert_eq!((story.id.as_str(), story.title.as_str()), ("US-002", "View"));
 //!
-//! // The agent ticks its own story: that is its word, and the box stays open.
+//! // The agent ticks its own story in its own file: that is its word, and the plan stays as it is.
 //! let ticked = b"- [x] US-001: Model\r\n- [x] US-002: View (depends: US-001)\r\n";
-//! let repaired = repair(&plan, Some(ticked), Some("US-002"));
-//! assert!(repaired.claimed_done() && repaired.bytes == text);
+//! let agents = agents_plan(&plan, Some(ticked), "US-002");
+//! assert_eq!(agents.claimed, Some(State::Done));
+//! assert_eq!(plan.with_added(&agents), text);
 //!
 //! // The checks have passed, so now it is ticked.
 //! assert_eq!(plan.tick("us-002")?, ticked);
@@ -26,20 +27,22 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `parse.rs` | which format it is, and the checks that all formats share |
-//! | `syntax.rs`, `blocks.rs`, `markdown.rs` | a line of Markdown; the lines together; the stories in them |
+//! | `syntax.rs`, `checkbox.rs` | a line of Markdown; a box |
+//! | `blocks.rs`, `outline.rs`, `markdown.rs` | the lines together; kinds of sections; the stories in them |
 //! | `heading.rs`, `list.rs` | the two shapes of Markdown stories |
 //! | `other_story.rs` | the one inside the other |
 //! | `json.rs`, `feature_list.rs`, `prd.rs` | JSON in place; the two shapes of JSON plans |
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
-//! | `select.rs`, `edit.rs` | what is next; ticking and blocking |
-//! | `repair.rs`, `merge.rs`, `planned.rs` | what the agent may not do to a plan |
-//! | `afterwards.rs` | what is kept of a plan that was written while no loop was at work |
+//! | `select.rs`, `edit.rs` | what is next; ticking, blocking and opening |
+//! | `agents_plan.rs`, `added.rs` | what an agent did to its file of the plan; its new stories |
+//! | `planned.rs` | what planning may leave |
 //! | `find.rs`, `known_story.rs` | which of several files is the plan; what it said about a story |
 //! | `progress.rs`, `loop_progress.rs` | `progress.md`; `progress.txt` |
 
-mod added_tasks;
-mod afterwards;
+mod added;
+mod agents_plan;
 mod blocks;
+mod checkbox;
 mod depends;
 mod edit;
 mod feature_list;
@@ -52,19 +55,17 @@ mod lines;
 mod list;
 mod loop_progress;
 mod markdown;
-mod merge;
 mod other_story;
+mod outline;
 mod parse;
 mod planned;
 mod prd;
 pub mod progress;
-mod repair;
 mod select;
 mod story;
 mod syntax;
 
-pub use added_tasks::{AddedTasks, added_tasks};
-pub use afterwards::keep_text;
+pub use agents_plan::{AgentsPlan, Finding, agents_plan};
 pub use edit::UnknownStory;
 pub use find::{Candidate, FindError, files, find, load, read_file};
 pub use ids::is_safe_id;
@@ -72,7 +73,6 @@ pub use known_story::{Answer, KnownStory, Question};
 pub use loop_progress::{LoopField, LoopProgress};
 pub use parse::{Error, MAX_PLAN_BYTES, Problem};
 pub use planned::{Planned, planned};
-pub use repair::{Finding, Repaired, repair};
 pub use select::Next;
 pub use story::{Counts, Format, Options, Plan, State, Story, Warning};
 

@@ -99,6 +99,8 @@ pub(super) struct Reading {
     pub(super) warnings: Vec<Warning>,
     /// What to write when there is no story at all.
     pub(super) hint: &'static str,
+    /// The line that the hint is about, if it is about one.
+    pub(super) hint_line: Option<usize>,
 }
 
 /// What went wrong and on which line, before the file's name is known.
@@ -123,7 +125,7 @@ fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Loc
         markdown::read(&bytes, options).map_err(|(line, problem)| (Some(line), problem))?
     };
     if reading.drafts.is_empty() {
-        return Err((None, Problem::NoStories { hint: reading.hint }));
+        return Err((reading.hint_line, Problem::NoStories { hint: reading.hint }));
     }
     let Reading { format, drafts, mut warnings, .. } = reading;
     let (stories, by_key) = settle(drafts, &mut warnings)?;

@@ -1,14 +1,13 @@
 //! What planning may leave: any stories in any words, but none that is done without having been, and
 //! all that were done before.
 //!
-//! Pure, as the repair of a plan after an attempt is; that one keeps other stories as they were,
-//! while here they are what the agent is to write.
+//! After an attempt the old plan wins (`agents_plan.rs`); here it is what the agent is to write.
 
+use super::added::Added;
+use super::agents_plan::new_boxes;
 use super::edit::{self, Edit};
-use super::lines;
-use super::merge::{append, boxes, reopened};
 use super::story::{Marks, Plan, State, Story};
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// A plan as planning may leave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub fn planned(before: Option<&Plan>, after: &Plan) -> Planned {
     };
     let is_new = |story: &&Story| story.state == State::Done && was_done(&story.id).is_none();
     let ticked: Vec<&Story> = after.stories.iter().filter(is_new).collect();
-    let mut edits: Vec<Edit> = ticked.iter().flat_map(|story| reopened(after, story)).collect();
+    let mut edits: Vec<Edit> = ticked.iter().flat_map(|story| after.opening(story, true)).collect();
     let (mut ticked_again, mut grown) = (Vec::new(), Vec::new());
     for story in after.stories.iter().filter(|story| story.state != State::Done) {
         let Some((before, old)) = was_done(&story.id) else { continue };
@@ -71,22 +70,14 @@ pub fn planned(before: Option<&Plan>, after: &Plan) -> Planned {
 
 /// The edits that tick what was done and says the same still; new words are new work.
 fn done_again(old: (&Plan, &Story), new: (&Plan, &Story)) -> Vec<Edit> {
-    let Marks::Boxes(ranges) = &new.1.marks else {
+    let ticking = new.0.marking(new.1, State::Done);
+    if new.1.marks == Marks::Object {
         let is_same = (&old.1.title, &old.1.details) == (&new.1.title, &new.1.details);
-        return if is_same { new.0.marking(new.1, State::Done) } else { Vec::new() };
-    };
-    let is_done = |mark: &[u8]| matches!(mark, b"x" | b"X");
-    let mut done: HashMap<&[u8], usize> = HashMap::new();
-    for (_, text) in boxes(old.0, old.1).into_iter().filter(|(mark, _)| is_done(mark)) {
-        *done.entry(text).or_default() += 1;
+        return if is_same { ticking } else { Vec::new() };
     }
-    let now = ranges.iter().zip(boxes(new.0, new.1));
-    let again = now.filter_map(|(range, (mark, text))| {
-        let left = done.get_mut(text).filter(|left| **left > 0)?;
-        *left -= 1;
-        (!is_done(mark)).then(|| Edit { range: range.clone(), text: b"x".to_vec() })
-    });
-    again.collect()
+    let new_words: HashSet<usize> =
+        new_boxes(old, new).into_iter().map(|(mark, _)| mark.start).collect();
+    ticking.into_iter().filter(|edit| !new_words.contains(&edit.range.start)).collect()
 }
 
 /// The agent's plan with the edits that are due in any case.
@@ -105,17 +96,16 @@ impl Settled<'_> {
         if gone.is_empty() || before.format != after.format {
             return None;
         }
-        let sections = || gone.iter().map(|story| before.section(story).to_vec());
-        let start = after.stories.first()?.span.start;
-        let mut text: Vec<u8> = Vec::new();
-        for section in sections() {
-            text.extend_from_slice(section.trim_ascii_end());
-            text.extend_from_slice(b"\n\n");
-        }
-        let in_place: Option<Vec<Edit>> =
-            gone.iter().map(|story| beside_a_neighbour(before, after, story)).collect();
-        let at_end = append(after, sections().collect()).map(|edit| vec![edit]);
-        let at_start = Some(vec![Edit { range: start..start, text }]);
+        let added: Vec<Added> =
+            gone.iter().map(|story| Added::new(before, story, Vec::new())).collect();
+        let first = after.stories.first()?;
+        let in_place: Option<Vec<Edit>> = gone
+            .iter()
+            .zip(&added)
+            .map(|(story, new)| beside_a_neighbour(before, after, story, new))
+            .collect();
+        let at_end = Some(added.iter().map(|new| after.at_end(new)).collect());
+        let at_start = Some(added.iter().map(|new| before_story(after, first, new)).collect());
         [in_place, at_end, at_start].into_iter().flatten().find_map(|more| {
             let bytes = edit::apply(&after.bytes, [self.edits.clone(), more].concat());
             self.reads_well(before, gone, &bytes).then_some(bytes)
@@ -145,33 +135,19 @@ impl Settled<'_> {
 
 /// Puts a story behind the nearest one before it that is still there, else before the nearest one
 /// behind it.
-fn beside_a_neighbour(before: &Plan, after: &Plan, story: &Story) -> Option<Edit> {
+fn beside_a_neighbour(before: &Plan, after: &Plan, story: &Story, new: &Added) -> Option<Edit> {
     let at = before.stories.iter().position(|other| other.id == story.id)?;
     let (earlier, later) = before.stories.split_at(at);
     let still = |other: &Story| after.story(&other.id);
-    let previous = earlier.iter().rev().find_map(still);
-    let neighbour = previous.or_else(|| later.iter().find_map(still))?;
-    let section = before.section(story).trim_ascii_end();
-    let gap = match story.marks {
-        Marks::Object => {
-            let head = after.bytes.get(..neighbour.span.start)?;
-            [b",", head.get(head.trim_ascii_end().len()..)?].concat()
-        }
-        Marks::Boxes(_) => {
-            let is_heading = section.trim_ascii_start().starts_with(b"#");
-            lines::ending(&after.bytes).as_bytes().repeat(if is_heading { 2 } else { 1 })
-        }
-    };
-    Some(match previous {
-        Some(previous) => {
-            let end = previous.span.end;
-            Edit { range: end..end, text: [&gap, section].concat() }
-        }
-        None => {
-            let start = neighbour.span.start;
-            Edit { range: start..start, text: [section, &gap].concat() }
-        }
-    })
+    if let Some(previous) = earlier.iter().rev().find_map(still) {
+        return Some(after.behind(previous, new));
+    }
+    later.iter().find_map(still).map(|next| before_story(after, next, new))
+}
+
+fn before_story(after: &Plan, next: &Story, new: &Added) -> Edit {
+    let start = next.span.start;
+    Edit { range: start..start, text: [new.text_for(after), after.gap(next, new)].concat() }
 }
 
 #[cfg(test)]

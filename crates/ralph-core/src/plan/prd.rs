@@ -10,7 +10,7 @@ pub(super) fn read<'a>(source: &Source<'a>, stories: &'a RawValue) -> Result<Rea
     let stories = source.array("userStories", stories)?;
     let drafts = stories.into_iter().map(|raw| draft(source, raw)).collect::<Result<_, _>>()?;
     let hint = "`userStories` is empty; add a story";
-    Ok(Reading { format: Format::Prd, drafts, warnings: Vec::new(), hint })
+    Ok(Reading { format: Format::Prd, drafts, warnings: Vec::new(), hint, hint_line: None })
 }
 
 fn draft<'a>(source: &Source<'a>, raw: &'a RawValue) -> Result<Draft, Located> {

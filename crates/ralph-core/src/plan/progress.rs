@@ -217,7 +217,7 @@ fn entry_heading(line: &str) -> Option<(u64, &str)> {
     Some((number.trim().parse().ok()?, story)).filter(|_| !story.is_empty())
 }
 
-/// How often a story was tried in vain since it last succeeded; an interruption is not counted.
+/// How often a story failed since it last succeeded; an interruption is not counted.
 pub fn attempts(entries: &[Logged], story: &str) -> usize {
     let own = entries.iter().rev().filter(|entry| entry.story.eq_ignore_ascii_case(story));
     own.take_while(|entry| entry.status != Some(Status::Success))
@@ -230,6 +230,67 @@ pub fn last_entries(entries: &[Logged], count: usize) -> String {
     let start = entries.len().saturating_sub(count);
     let texts: Vec<_> = entries.iter().skip(start).map(|entry| entry.text.as_str()).collect();
     texts.join("\n\n")
+}
+
+/// A progress file for the prompt, all of it unless that is longer than `limit` bytes. Then what is
+/// said about patterns takes half of it at most, and the newest of the rest what is left.
+pub fn excerpt(bytes: &[u8], limit: usize) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    if text.trim().len() <= limit {
+        return text.trim().to_owned();
+    }
+    let is_pattern = |section: &&str| {
+        let heading = section.lines().next().unwrap_or_default();
+        heading.starts_with('#') && heading.to_ascii_lowercase().contains("pattern")
+    };
+    let (patterns, others): (Vec<&str>, Vec<&str>) =
+        sections(&text).into_iter().partition(is_pattern);
+    let patterns = beginning(patterns.join(GAP), limit / 2);
+    let mut left = limit.saturating_sub(patterns.len());
+    let mut parts = Vec::new();
+    for section in others.iter().rev() {
+        let Some(rest) = left.checked_sub(section.len() + GAP.len()) else { break };
+        left = rest;
+        parts.push((*section).to_owned());
+    }
+    if let (Some(last), true) = (others.last(), parts.is_empty()) {
+        parts.push(beginning((*last).to_owned(), left));
+    }
+    parts.push(patterns);
+    parts.reverse();
+    parts.retain(|part| !part.is_empty());
+    parts.join(GAP)
+}
+
+/// What stands between the parts of a file.
+const GAP: &str = "\n\n";
+
+/// The parts of a file, each with its heading of the first or second level.
+fn sections(text: &str) -> Vec<&str> {
+    let mut starts = vec![0];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("# ") || line.starts_with("## ") {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([at]).collect();
+    let parts = starts.into_iter().zip(ends).filter_map(|(start, end)| text.get(start..end));
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// The first lines of a text that fit.
+fn beginning(text: String, limit: usize) -> String {
+    if text.len() <= limit {
+        return text;
+    }
+    let mut length = 0;
+    let fits = |line: &&str| {
+        length += line.len();
+        length + "…".len() <= limit
+    };
+    text.split_inclusive('\n').take_while(fits).chain(["…"]).collect()
 }
 
 #[cfg(test)]

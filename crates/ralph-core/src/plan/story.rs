@@ -34,13 +34,23 @@ pub enum Format {
 /// What the user can set about reading plans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Names of sections whose stories do not keep the loop going; case does not matter.
+    /// Names of sections whose stories do not keep the loop going; case and hyphens do not matter.
     pub optional_sections: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let names = ["Optional", "Future", "Future Enhancements", "Nice to Have"];
+        let names = [
+            "Optional",
+            "Optional Tasks",
+            "Future",
+            "Future Work",
+            "Future Enhancements",
+            "Nice to Have",
+            "Backlog",
+            "Out of Scope",
+            "Deferred",
+        ];
         Self { optional_sections: names.map(str::to_owned).to_vec() }
     }
 }
@@ -68,10 +78,17 @@ pub struct Story {
     pub(super) marks: Marks,
 }
 
+impl Story {
+    /// Whether its id is made from its title, so that another title is another id.
+    pub(super) fn has_made_id(&self) -> bool {
+        self.id.starts_with(&ids::from_title(&self.title))
+    }
+}
+
 /// Where the state of a story is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// The characters between these brackets.
+    /// The characters between the brackets of boxes, or boxes that are one character.
     Boxes(Vec<Range<usize>>),
     /// Members of the JSON object that the story is.
     Object,

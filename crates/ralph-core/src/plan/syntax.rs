@@ -1,6 +1,6 @@
-//! What a single line of Markdown is: fence, heading, rule, list item, box, comment.
+//! What a single line of Markdown is: fence, heading, rule, list item, comment.
 //!
-//! Knows one line at a time; how lines hang together is `blocks.rs`.
+//! Knows one line at a time; how lines hang together is `blocks.rs`. Boxes are `checkbox.rs`.
 
 use std::ops::Range;
 
@@ -87,36 +87,6 @@ pub(super) fn list_content(rest: &[u8]) -> Option<usize> {
     (is_marker && (gap > 0 || behind.is_empty())).then_some(digits + 1 + gap)
 }
 
-/// The checkbox that a text begins with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Checkbox {
-    /// What stands between the brackets, as a range of the text.
-    pub(super) mark: Range<usize>,
-    /// The text behind it.
-    pub(super) text: Range<usize>,
-}
-
-/// Reads a box: one character between brackets, or none at all.
-///
-/// Behind it comes white space. People forget that space, so the usual marks do without it, unless
-/// what follows makes a link of the brackets. A box without any text is a left-over and no box.
-pub(super) fn checkbox(content: &[u8]) -> Option<Checkbox> {
-    let inner = content.strip_prefix(b"[")?;
-    let width = inner.iter().take(5).position(|b| *b == b']')?;
-    let mark = inner.get(..width)?;
-    let is_one = match std::str::from_utf8(mark) {
-        Ok(text) => text.chars().count() <= 1,
-        Err(_) => width == 1,
-    };
-    let behind = inner.get(width + 1..)?;
-    let spaced = behind.first().is_none_or(|b| matches!(b, b' ' | b'\t'));
-    let usual = matches!(mark, b" " | b"x" | b"X" | b"!" | b"-" | b"~")
-        && behind.first().is_some_and(|b| !matches!(b, b'(' | b'[' | b':'));
-    let text = trim(content, width + 2..content.len());
-    (is_one && (spaced || usual) && !text.is_empty())
-        .then_some(Checkbox { mark: 1..width + 1, text })
-}
-
 /// Whether a comment begins on this line and does not end on it; code between backticks is passed
 /// over.
 pub(super) fn opens_comment(text: &[u8]) -> bool {
@@ -175,18 +145,6 @@ pub(super) fn trim(text: &[u8], range: Range<usize>) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_character_between_brackets_is_a_box() {
-        for yes in ["[ ] a", "[x] a", "[!]\ta", "[] a", "[✓] a", "[~] a", "[ ]a", "[x]**a**"] {
-            assert!(checkbox(yes.as_bytes()).is_some(), "{yes}");
-        }
-        for no in ["[link](url)", "[text] a", "[x](url)", "[](url)", "[ ]", "[x]: u", "a [ ]", "[a"]
-        {
-            assert!(checkbox(no.as_bytes()).is_none(), "{no}");
-        }
-        assert!(checkbox(b"[\xe9] latin-1").is_some());
-    }
 
     #[test]
     fn list_markers_need_a_space_behind_them() {

@@ -40,10 +40,11 @@ pub(super) fn check_marking(plan: &Plan, id: &str) {
 /// Lines that plans are made of, the harmful ones included.
 fn markdown() -> impl Strategy<Value = String> {
     let line = prop_oneof![
-        "(|  |    |\t)[-*+] \\[[ xX!~]?\\] (US-00[1-4]: |Task [12]: |[12]\\. |)[a-c]",
+        "(|  |    |\t)[-*+] (\\[[ xX!~✓]?\\]|☐|☑) (US-00[1-4]: |Task [12]: |[12]\\. |)[a-c]",
+        "(-|•|• |)(\\[ {0,2}x?\\]|\\( \\)|☒) (US-00[1-4]: |)[a-c]",
         "(|  |    )[12][.)] \\[[ x]\\] [a-c]{1,2}",
         "#{1,4} (\\[[ x]\\] |)(US-00[5-9]: |Task [3-6] |[3-6]\\. |)[a-c]( \\(depends: US-00[1-9]\\))?",
-        "(## Optional|## Definition of done|## Notes|---|===|> - \\[ \\] q|- item|text|Depends on: US-001)",
+        "(# Backlog|## Optional|## Definition of done|### Acceptance Criteria|## Notes|---|===|> - \\[ \\] q|- item|text|Depends on: US-001|Blocked by: US-002|Requires US-003)",
         "(```|~~~|````|<!--|-->|<!-- c -->|  ```|- ```|`<!--`)",
         "",
     ];
@@ -86,11 +87,12 @@ proptest! {
     fn ticking_changes_one_character_a_box(text in markdown()) {
         if let Ok(plan) = parse_named("plan.md", text.replace("[]", "[ ]").as_bytes()) {
             for story in plan.stories() {
-                let after = plan.tick(&story.id).unwrap();
+                let after = String::from_utf8(plan.tick(&story.id).unwrap()).unwrap();
+                let before = String::from_utf8_lossy(plan.bytes());
                 let changed: Vec<_> =
-                    plan.bytes().iter().zip(&after).filter(|(old, new)| old != new).collect();
-                prop_assert_eq!(after.len(), plan.bytes().len());
-                prop_assert!(changed.iter().all(|(_, new)| **new == b'x'));
+                    before.chars().zip(after.chars()).filter(|(old, new)| old != new).collect();
+                prop_assert_eq!(after.chars().count(), before.chars().count());
+                prop_assert!(changed.iter().all(|(_, new)| matches!(new, 'x' | '☑')));
                 prop_assert_eq!(changed.is_empty(), story.state == State::Done);
             }
         }
@@ -116,43 +118,96 @@ proptest! {
     }
 
     #[test]
-    fn a_repaired_plan_reads_as_before(
-        before in markdown(), after in markdown(), cut in any::<prop::sample::Index>(),
-        own in any::<prop::sample::Index>(),
+    fn a_plan_with_new_stories_reads_as_before(
+        given in markdown(), left in markdown(), later in markdown(),
+        cut in any::<prop::sample::Index>(), own in any::<prop::sample::Index>(),
     ) {
-        if let Ok(before) = parse_named("plan.md", before.as_bytes()) {
-            let own = &before.stories()[own.index(before.stories().len())].id;
+        if let Ok(given) = parse_named("plan.md", given.as_bytes()) {
+            let own = &given.stories()[own.index(given.stories().len())].id;
             // What an agent leaves is often the old plan with something changed or added.
-            let text = String::from_utf8_lossy(before.bytes()).into_owned();
+            let text = String::from_utf8_lossy(given.bytes()).into_owned();
             let at = (0..=cut.index(text.len() + 1)).rfind(|at| text.is_char_boundary(*at)).unwrap();
-            let mixed = format!("{}{after}{}", &text[..at], &text[at..]);
-            for after in [&after, &mixed, &text.replace("[ ]", "[x]"), &text.replace("a", "c")] {
-                check_repaired(&before, after, own);
+            let mixed = format!("{}{left}{}", &text[..at], &text[at..]);
+            for left in [&left, &mixed, &text.replace("[ ]", "[x]"), &text.replace("a", "c")] {
+                let agents = agents_plan(&given, Some(left.as_bytes()), own);
+                check_added(&given, &agents);
+                let with_added = parse_named("plan.md", &given.with_added(&agents)).unwrap();
+                prop_assert!(agents.added().all(|id| with_added.story(id).is_some()));
+                if let Ok(later) = parse_named("plan.md", later.as_bytes()) {
+                    check_added(&later, &agents);
+                }
             }
         }
     }
 
     #[test]
-    fn a_repaired_json_plan_reads_as_before(before in json(), after in json()) {
-        if let Ok(before) = parse_named("prd.json", before.as_bytes()) {
-            let own = before.stories()[0].id.clone();
-            check_repaired(&before, &after, &own);
+    fn a_json_plan_with_new_stories_reads_as_before(given in json(), left in json(), later in json()) {
+        if let Ok(given) = parse_named("prd.json", given.as_bytes()) {
+            let agents = agents_plan(&given, Some(left.as_bytes()), &given.stories()[0].id);
+            for plan in [Ok(given), parse_named("prd.json", later.as_bytes())].iter().flatten() {
+                check_added(plan, &agents);
+            }
+        }
+    }
+
+    #[test]
+    fn opening_takes_back_what_marking_did(text in prop_oneof![markdown(), json()]) {
+        if let Ok(plan) = parse_named("plan", text.as_bytes()) {
+            check_opening(&plan);
         }
     }
 }
 
-fn check_repaired(before: &Plan, after: &str, own: &str) {
-    let repaired = repair(before, Some(after.as_bytes()), Some(own));
-    let plan = Plan::parse(before.path(), repaired.bytes.clone(), &Options::default()).unwrap();
-    for (old, new) in before.stories().iter().zip(plan.stories()) {
-        assert_eq!((&old.id, old.state, &old.depends), (&new.id, new.state, &new.depends));
-        assert_eq!(old.optional, new.optional);
+/// The old stories and all other bytes stay, new stories are open, and a second time nothing
+/// happens.
+fn check_added(plan: &Plan, agents: &AgentsPlan) {
+    let bytes = plan.with_added(agents);
+    let after = Plan::parse(plan.path(), bytes.clone(), &Options::default()).unwrap();
+    let is_old = |story: &&Story| plan.story(&story.id).is_some();
+    let (old, new): (Vec<&Story>, Vec<&Story>) = after.stories().iter().partition(is_old);
+    let shown = |story: &Story| {
+        let section = plan.story(&story.id).map(|_| story.details.clone());
+        (story.id.clone(), story.title.clone(), story.state, story.depends.clone(), section)
+    };
+    let before: Vec<_> = plan.stories().iter().map(shown).collect();
+    assert_eq!(old.into_iter().map(shown).collect::<Vec<_>>(), before);
+    assert!(new.iter().all(|story| story.state == State::Open), "{new:?}");
+    assert_eq!(after.with_added(agents), bytes);
+    // What is new was put between old bytes.
+    let kept = plan.bytes().iter().zip(&bytes).take_while(|(old, new)| old == new).count();
+    let rest = &plan.bytes()[kept..];
+    let behind = bytes.len().saturating_sub(rest.len());
+    assert!(new.len() > 1 || bytes[behind..] == *rest, "{}", String::from_utf8_lossy(&bytes));
+}
+
+/// Nothing added is nothing changed; an untouched plan says nothing; and a story that is ticked or
+/// blocked can be opened again.
+pub(super) fn check_opening(plan: &Plan) {
+    let untouched = agents_plan(plan, Some(plan.bytes()), &plan.stories()[0].id);
+    assert_eq!(untouched, AgentsPlan::default());
+    assert_eq!(plan.with_added(&untouched), plan.bytes());
+    for story in plan.stories() {
+        // Other marks than these show an open box as well, and are not remembered.
+        let is_plain = |open: &[&str]| {
+            let mark = |mark: &std::ops::Range<usize>| str::from_utf8(&plan.bytes()[mark.clone()]);
+            plan.boxes(story).all(|(range, _)| mark(range).is_ok_and(|mark| open.contains(&mark)))
+        };
+        let section = String::from_utf8_lossy(plan.section(story));
+        let was_false = story.state == State::Open && section.contains("\"passes\": false");
+        let is_box = plan.boxes(story).next().is_some();
+        for (marked, is_plain) in [
+            (plan.tick(&story.id), is_plain(&[" ", "☐"]) && (is_box || was_false)),
+            (plan.block(&story.id), is_plain(&[" "]) && is_box),
+        ] {
+            let marked = Plan::parse(plan.path(), marked.unwrap(), &Options::default()).unwrap();
+            let opened = marked.reopen(&story.id).unwrap();
+            let after = Plan::parse(plan.path(), opened.clone(), &Options::default()).unwrap();
+            assert_eq!(after.story(&story.id).unwrap().state, State::Open);
+            if is_plain {
+                assert_eq!(opened, plan.bytes());
+            }
+        }
     }
-    assert!(plan.stories().len() >= before.stories().len());
-    let added = &plan.stories()[before.stories().len()..];
-    assert!(added.iter().all(|story| story.state != State::Done), "{added:?}");
-    let again = repair(&plan, Some(&repaired.bytes), Some(own));
-    assert_eq!((again.bytes, again.findings), (repaired.bytes, Vec::new()));
 }
 
 #[test]
@@ -229,7 +284,4 @@ fn empty_brackets_take_one_character_and_everything_else_stays() {
         let bytes = with("[!]").replacen("[!]", reopened, 1);
         assert_eq!(parse(&bytes).stories()[0].state, State::Open, "{reopened}");
     }
-    // What the agent ticked is as it was, not as it might have been.
-    let ticked = plan.tick("US-001").unwrap();
-    assert_eq!(repair(&plan, Some(&ticked), Some("US-001")).bytes, bytes);
 }

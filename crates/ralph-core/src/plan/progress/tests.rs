@@ -99,7 +99,27 @@ fn attempts_are_counted_from_the_last_success() {
     assert_eq!(attempts(&logged(log), "A"), 1);
 }
 
+#[test]
+fn a_short_log_is_given_as_it_is_and_of_a_long_one_patterns_and_the_newest() {
+    let patterns = "## Codebase Patterns\n- use the builder";
+    let entry = |number: usize| format!("## Iteration {number} - US-00{number}\n- Status: FAILED");
+    let log = format!("# Progress Log\n\n{patterns}\n\n{}\n\n{}\n", entry(1), entry(2));
+    assert_eq!(excerpt(log.as_bytes(), 1000), log.trim());
+    assert_eq!(excerpt(log.as_bytes(), 110), format!("{patterns}\n\n{}", entry(2)));
+    let long = format!("{patterns}\n{}\n{}\n", "- and more\n".repeat(50), entry(3));
+    let cut = excerpt(long.as_bytes(), 200);
+    assert!(cut.starts_with(patterns) && cut.ends_with(&entry(3)) && cut.contains("…"), "{cut}");
+    let one = "only text\n".repeat(50);
+    assert!(excerpt(one.as_bytes(), 100).starts_with("only text\n"));
+}
+
 proptest! {
+    #[test]
+    fn an_excerpt_is_not_longer_than_its_limit(log in "([a-z\n# é-]|## Patterns\n){0,60}", limit in 0..80_usize) {
+        // But for the marks of what is cut off.
+        prop_assert!(excerpt(log.as_bytes(), limit).len() <= limit + 2 * "…".len() + GAP.len());
+    }
+
     #[test]
     fn no_text_forges_an_entry(
         story in "[A-Z]{1,3}([\n\r# \u{2028}-]|## Iteration 1 - X){0,5}",

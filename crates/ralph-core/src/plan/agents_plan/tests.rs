@@ -1,0 +1,318 @@
+//! What an agent may and may not do to a plan, case by case.
+
+use crate::plan::*;
+use camino::Utf8Path;
+
+fn plan(name: &str, text: &str) -> Plan {
+    Plan::parse(Utf8Path::new(name), text.as_bytes().to_vec(), &Options::default()).unwrap()
+}
+
+fn named(text: &str) -> &'static str {
+    if text.starts_with('{') { "prd.json" } else { "plan.md" }
+}
+
+/// The agent works on US-001 and leaves `left`; `expected` is the plan with what it added.
+#[track_caller]
+fn check_added(given: &str, left: &str, expected: &str, findings: &[&str]) -> AgentsPlan {
+    let given = plan(named(given), given);
+    let agents = agents_plan(&given, Some(left.as_bytes()), "US-001");
+    let found: Vec<_> = agents.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(found, findings);
+    assert_eq!(String::from_utf8(given.with_added(&agents)).unwrap(), expected);
+    agents
+}
+
+/// The same, where nothing of it stays.
+#[track_caller]
+fn check(given: &str, left: &str, findings: &[&str]) -> AgentsPlan {
+    check_added(given, left, given, findings)
+}
+
+const HEADINGS: &str = "\
+# Plan\n\n### US-001: One\n- [ ] a\n- [ ] b\n\n### US-002: Two\n- [ ] c\n\n## Notes\ntext\n";
+const LIST: &str = "- [ ] US-001: One\n- [ ] US-002: Two\n- [x] US-003: Three\n";
+const FLAT: &str = "## Now\n- [ ] One\n- [ ] Two\n- [x] Three\n\n## Optional\n- [ ] Later\n";
+const JSON: &str = "{\"userStories\": [\n  {\"id\": \"US-001\", \"title\": \"One\"},\n  \
+    {\"id\": \"US-002\", \"title\": \"Two\", \"passes\": false}\n]}\n";
+
+#[test]
+fn an_untouched_plan_says_nothing() {
+    for given in [HEADINGS, LIST, FLAT, JSON] {
+        assert_eq!(check(given, given, &[]), AgentsPlan::default());
+    }
+}
+
+#[test]
+fn a_mark_of_the_own_story_is_its_word() {
+    let claimed = |given: &str, left: &str| check(given, left, &[]).claimed;
+    let ticked = HEADINGS.replace("[ ] a", "[x] a").replace("[ ] b", "[X] b");
+    assert_eq!(claimed(HEADINGS, &ticked), Some(State::Done));
+    assert_eq!(claimed(HEADINGS, &HEADINGS.replace("[ ] a", "[x] a")), None);
+    assert_eq!(claimed(LIST, &LIST.replacen("[ ]", "[✓]", 1)), Some(State::Done));
+    assert_eq!(claimed(LIST, &LIST.replacen("[ ]", "[!]", 1)), Some(State::Blocked));
+    let passes = JSON.replacen("\"One\"", "\"One\", \"passes\": true", 1);
+    assert_eq!(claimed(JSON, &passes), Some(State::Done));
+}
+
+#[test]
+fn a_tick_with_a_remark_is_heard_where_ids_are_made_from_titles() {
+    let given = plan("plan.md", FLAT);
+    let left = FLAT.replace("[ ] One", "[x] One (see src/one.rs)");
+    let agents = agents_plan(&given, Some(left.as_bytes()), "one");
+    assert_eq!(agents.claimed, Some(State::Done));
+    let found: Vec<_> = agents.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(found, ["edited its own story one; ignored"]);
+    assert_eq!(given.with_added(&agents), FLAT.as_bytes());
+}
+
+#[test]
+fn marks_of_other_stories_have_no_effect() {
+    let ticked = "ticked US-002, which is not its story; ignored";
+    check(HEADINGS, &HEADINGS.replace("[ ] c", "[x] c"), &[ticked]);
+    check(LIST, &LIST.replace("[ ] US-002", "[x] US-002"), &[ticked]);
+    check(JSON, &JSON.replace("\"passes\": false", "\"passes\": true"), &[ticked]);
+    let blocked = "blocked US-002, which is not its story; ignored";
+    check(LIST, &LIST.replace("[ ] US-002", "[!] US-002"), &[blocked]);
+    let reopened = "reopened US-003, which is not its story; ignored";
+    check(LIST, &LIST.replace("[x]", "[ ]"), &[reopened]);
+    let two = HEADINGS.replace("[ ] c", "[ ] c\n- [ ] d");
+    let edited = "edited US-002, which is not its story; ignored";
+    check(&two, &two.replace("[ ] d", "[x] d"), &[edited]);
+}
+
+#[test]
+fn edits_and_removals_of_other_stories_have_no_effect() {
+    let edited = "edited US-002, which is not its story; ignored";
+    check(HEADINGS, &HEADINGS.replace("[ ] c", "[ ] less"), &[edited]);
+    let renamed = "renamed US-002, which is not its story, to `Nothing`; ignored";
+    check(LIST, &LIST.replace("Two", "Nothing"), &[renamed]);
+    check(JSON, &JSON.replace("Two", "Nothing"), &[renamed]);
+    check(JSON, &JSON.replace("\"Two\"", "\"Two\", \"owner\": \"x\""), &[edited]);
+    let removed = "removed US-002; ignored";
+    check(LIST, "- [ ] US-001: One\n- [x] US-003: Three\n", &[removed]);
+    let around = "changed text around the stories; ignored";
+    check(HEADINGS, "# Plan\n\n### US-001: One\n- [ ] a\n- [ ] b\n", &[removed, around]);
+    let swapped = "- [ ] US-002: Two\n- [ ] US-001: One\n- [x] US-003: Three\n";
+    check(LIST, swapped, &["changed the order of the stories; ignored"]);
+    let hidden = HEADINGS.replace("### US-002", "## Optional\n### US-002");
+    check(HEADINGS, &hidden, &[edited, around]);
+    let moved = FLAT.replace("- [x] Three\n\n## Optional\n", "\n## Optional\n- [x] Three\n");
+    check(FLAT, &moved, &["edited three, which is not its story; ignored"]);
+}
+
+#[test]
+fn everything_that_happened_to_a_story_is_reported() {
+    let ticked = "ticked US-002, which is not its story; ignored";
+    let renamed = "renamed US-002, which is not its story, to `Less`; ignored";
+    let edited = "edited US-002, which is not its story; ignored";
+    let both = HEADINGS.replace("US-002: Two\n- [ ] c", "US-002: Less\n- [x] c");
+    check(HEADINGS, &both, &[ticked, renamed]);
+    let all = HEADINGS.replace("US-002: Two\n- [ ] c", "US-002: Less\n- [x] d");
+    check(HEADINGS, &all, &[ticked, renamed, edited]);
+    let both = JSON.replace("\"Two\", \"passes\": false", "\"Less\", \"passes\": true");
+    check(JSON, &both, &[ticked, renamed]);
+}
+
+#[test]
+fn another_id_or_wording_is_not_a_new_story() {
+    let renamed = "renamed US-002, which is not its story, to `Two`; ignored";
+    check(LIST, &LIST.replace("US-002", "US-020"), &[renamed]);
+    check(
+        JSON,
+        &JSON.replace("US-002", "US-020"),
+        &[renamed, "edited US-002, which is not its story; ignored"],
+    );
+    let reworded = FLAT.replace("Two", "Two, but better").replace("Three", "The third");
+    check(
+        FLAT,
+        &reworded,
+        &[
+            "renamed two, which is not its story, to `Two, but better`; ignored",
+            "renamed three, which is not its story, to `The third`; ignored",
+        ],
+    );
+}
+
+#[test]
+fn edits_of_the_own_story_and_around_have_no_effect() {
+    let edited = "edited its own story US-001; ignored";
+    check(HEADINGS, &HEADINGS.replace("- [ ] b\n", "- [ ] b\n  - learned: x\n"), &[edited]);
+    check(HEADINGS, &HEADINGS.replace("- [ ] b\n", ""), &[edited]);
+    check(LIST, &LIST.replace("One", "Something easier"), &[edited]);
+    check(JSON, &JSON.replace("\"One\"", "\"One\", \"notes\": \"x\""), &[edited]);
+    let gone = HEADINGS.replace("- [ ] a\n- [ ] b\n", "done\n");
+    let around = "changed text around the stories; ignored";
+    check(HEADINGS, &gone, &["removed US-001; ignored", around]);
+    check(HEADINGS, &HEADINGS.replace("text\n", "text and more\n"), &[around]);
+    check(JSON, &JSON.replace("]}", "], \"x\": 1}"), &[around]);
+}
+
+#[test]
+fn open_boxes_that_are_added_to_the_own_story_are_named() {
+    let open = |left: &str, findings: &[&str]| check(HEADINGS, left, findings).open_tasks;
+    let edited = "edited its own story US-001; ignored";
+    let more = HEADINGS.replace("] a\n", "] a\n- [ ] more\n- [X] done\n");
+    assert_eq!(open(&more, &[]), ["more"]);
+    assert_eq!(open(&HEADINGS.replace("] a\n", "] a\n- [ ] a\n"), &[]), ["a"]);
+    assert_eq!(open(&HEADINGS.replace("] a\n", "] a\n  - [!] asked\n"), &[]), ["asked"]);
+    assert!(open(&HEADINGS.replace("] a\n", "] a, in other words\n"), &[edited]).is_empty());
+    assert!(open(&HEADINGS.replace("] a\n", "] a\n- [x] done\n"), &[edited]).is_empty());
+    let detail = LIST.replace("One\n", "One\n  - [ ] detail\n");
+    assert!(check(LIST, &detail, &[edited]).open_tasks.is_empty());
+}
+
+#[test]
+fn new_stories_go_to_the_end_and_are_open() {
+    let added = "added US-004 (Four); kept at the end";
+    let wanted = format!("{LIST}- [ ] US-004: Four\n");
+    for mark in [" ", "x", "!", "✓"] {
+        check_added(
+            LIST,
+            &wanted.replace("[ ] US-004", &format!("[{mark}] US-004")),
+            &wanted,
+            &[added],
+        );
+    }
+    let among = LIST.replace("- [ ] US-002", "- [ ] US-004: Four\n- [ ] US-002");
+    check_added(LIST, &among, &wanted, &[added]);
+    let instead = "- [ ] US-001: One\n- [x] US-003: Three\n- [x] US-004: Four\n";
+    check_added(LIST, instead, &wanted, &["removed US-002; ignored", added]);
+    let heading = HEADINGS.replace("## Notes", "### US-004: Four\n\n- [x] d\n\n## Notes");
+    check_added(HEADINGS, &heading, &heading.replace("[x] d", "[ ] d"), &[added]);
+    let flat = FLAT.replace("- [x] Three", "- [x] Three\n- [ ] Four");
+    check_added(FLAT, &flat, &flat, &["added four (Four); kept at the end"]);
+    let json = |passes: &str| {
+        let new = format!("{{\"id\": \"US-004\", \"title\": \"Four\", \"passes\": {passes}}}");
+        JSON.replace("false}\n]", &format!("false}},\n  {new}\n]"))
+    };
+    check_added(JSON, &json("true"), &json("false"), &[added]);
+}
+
+#[test]
+fn new_stories_may_depend_on_each_other() {
+    let left = format!("{LIST}- [ ] US-004: Four (depends: US-005)\n- [ ] US-005: Five\n");
+    let added = ["added US-004 (Four); kept at the end", "added US-005 (Five); kept at the end"];
+    let agents = check_added(LIST, &left, &left, &added);
+    assert_eq!(agents.added().collect::<Vec<_>>(), ["US-004", "US-005"]);
+}
+
+#[test]
+fn a_new_story_stays_optional_or_not() {
+    let left = FLAT.replace("Later\n", "Later\n- [ ] Much later\n");
+    check_added(FLAT, &left, &left, &["added much-later (Much later); kept at the end"]);
+    let left = FLAT.replace("## Now\n", "## Now\n- [ ] Four\n");
+    let wanted = FLAT.replace("Three\n", "Three\n- [ ] Four\n");
+    check_added(FLAT, &left, &wanted, &["added four (Four); kept at the end"]);
+}
+
+#[test]
+fn what_does_not_fit_at_the_end_is_left_out() {
+    let given = "### US-001: One\n- [ ] a\n";
+    let left = format!("{given}\n## More\n- [ ] FIX-004: Four\n");
+    check(
+        given,
+        &left,
+        &[
+            "changed text around the stories; ignored",
+            "added FIX-004 (Four), which does not fit at the end; ignored",
+        ],
+    );
+}
+
+#[test]
+fn boxes_that_were_there_do_not_become_stories() {
+    let given = LIST.replace("One\n", "One\n  - [ ] a\n").replace("Two\n", "Two\n  - [ ] b\n");
+    let left = given.replace("  - [ ] b", "- [ ] b");
+    check(&given, &left, &["edited US-002, which is not its story; ignored"]);
+    // A story in the middle of a section makes stories of the boxes behind it.
+    let between = HEADINGS.replace("- [ ] b\n", "- [x] US-009: Nine\n- [ ] b\n");
+    let wanted = HEADINGS.replace("- [ ] c\n", "- [ ] c\n\n- [ ] US-009: Nine\n");
+    check_added(
+        HEADINGS,
+        &between,
+        &wanted,
+        &["edited its own story US-001; ignored", "added US-009 (Nine); kept at the end"],
+    );
+}
+
+#[test]
+fn a_plan_that_is_gone_or_broken_has_no_effect() {
+    let given = plan("plan.md", LIST);
+    let agents = agents_plan(&given, None, "US-001");
+    assert_eq!(agents.findings[0].to_string(), "removed the plan; ignored");
+    assert_eq!(given.with_added(&agents), LIST.as_bytes());
+    check(
+        LIST,
+        "- [ ] US-001: One\n```\n",
+        &[
+            "left a plan that cannot be read (plan.md:2: this code fence is never closed, so all below \
+         it is hidden; close it); ignored",
+        ],
+    );
+    let json = "{\"features\": [{\"id\": 1}]}";
+    check(LIST, json, &["left a plan in another format; ignored"]);
+}
+
+#[test]
+fn other_line_endings_and_another_layout_are_no_edit() {
+    check(LIST, &LIST.replace('\n', "\r\n"), &[]);
+    check(HEADINGS, &HEADINGS.replace("\n\n", "\n").replace("b\n", "b  \n\n"), &[]);
+    check(JSON, &JSON.replace(",\n  ", ", "), &[]);
+}
+
+/// What the agent added goes into `later`, the plan as the user has it by then.
+#[track_caller]
+fn check_later(given: &str, left: &str, later: &str, expected: &str) {
+    let agents = agents_plan(&plan(named(given), given), Some(left.as_bytes()), "US-001");
+    let bytes = plan(named(later), later).with_added(&agents);
+    assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+}
+
+#[test]
+fn the_user_may_edit_the_plan_while_the_agent_works() {
+    let left = format!("{LIST}- [x] US-004: Four\n  - a note\n");
+    // Reworded, shortened and with other line endings; and no newline at its end.
+    let later = "# Plan\r\n* [ ] US-001: The first\r\n\r\nNotes";
+    let expected =
+        "# Plan\r\n* [ ] US-001: The first\r\n- [ ] US-004: Four\r\n  - a note\r\n\r\nNotes";
+    check_later(LIST, &left, later, expected);
+    // The id is taken by now.
+    let taken = "- [ ] US-004: Another one\n";
+    check_later(LIST, &left, taken, taken);
+    // Another format by now.
+    check_later(LIST, &left, JSON, JSON);
+    // All but the optional ones are gone.
+    let optional = "## Optional\n- [ ] US-007: Seven";
+    check_later(LIST, &left, optional, optional);
+    let depends = format!("{LIST}- [ ] US-004: Four (depends: US-003)\n- [ ] US-005: Five\n");
+    let later = "- [ ] US-001: One\n";
+    check_later(LIST, &depends, later, "- [ ] US-001: One\n- [ ] US-005: Five\n");
+}
+
+#[test]
+fn what_stands_behind_the_last_story_stays_behind_it_or_before_the_new_one() {
+    let given = "### US-001: One\n- [ ] a  \n";
+    let new = "### US-004: Four\n- [ ] d";
+    let left = format!("{given}\n{new}\n");
+    check_later(given, &left, given, &left);
+    // As a part of the new story it would say something else.
+    let list = "- [ ] US-001: One  \n\nSome last words.";
+    check_later(given, &left, list, &format!("{list}\n\n{new}"));
+    let notes = "- [ ] US-001: One  \n\n# Notes\n";
+    check_later(given, &left, notes, &format!("- [ ] US-001: One  \n\n{new}\n\n# Notes\n"));
+}
+
+#[test]
+fn json_elements_are_written_as_their_neighbours_are() {
+    let left =
+        JSON.replace("false}\n]", "false},\n  {\"id\": \"US-004\",\n   \"title\": \"Four\"}\n]");
+    let later = "{\"x\":1,\r\n\"userStories\":[ {\"id\":\"US-001\"} ],\"y\":[2]}";
+    let expected = "{\"x\":1,\r\n\"userStories\":[ {\"id\":\"US-001\"}, {\"id\": \"US-004\",\r\n   \
+                    \"title\": \"Four\"} ],\"y\":[2]}";
+    check_later(JSON, &left, later, expected);
+    let list =
+        "{\"total_features\": 1, \"features\": [\n\t{\"id\": 1, \"description\": \"One\"}\n]}";
+    let left =
+        list.replace("}\n]", "},\n\t{\"id\": 2, \"description\": \"Two\", \"passes\": true}\n]");
+    check_later(list, &left, list, &left.replace("true", "false"));
+}
