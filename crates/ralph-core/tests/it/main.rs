@@ -2,21 +2,18 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "tests start programs, touch files and fail loudly"
 )]
 
 mod docs;
 mod gates;
-mod git_ledger;
 mod git_nested;
 mod git_restore;
 mod git_restore_properties;
 mod git_rollback;
 mod git_undo;
 mod guard;
-mod settle;
 mod shell;
 mod shell_second_parser;
 mod verdicts;
