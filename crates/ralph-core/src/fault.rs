@@ -15,7 +15,7 @@ use crate::env::Env;
 const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 
 /// Every point at which a process can be killed; each stands in the code exactly once.
-pub const POINTS: [&str; 39] = [
+pub const POINTS: [&str; 25] = [
     "append.written",
     "aside.cleared",
     "aside.cleared-file",
@@ -24,37 +24,23 @@ pub const POINTS: [&str; 39] = [
     "aside.restored-file",
     "aside.saved",
     "aside.unstaged",
-    "attempt.begun",
-    "attempt.checkpoint-cleared",
-    "attempt.forgotten",
     "checkpoint.saved",
-    "commit.staged",
     "lock.taken",
     "loop.agent-ended",
     "loop.finishing",
     "loop.step-saved",
     "loop.taken-over",
-    "nested.brought-back",
-    "nested.moved",
-    "nested.returned",
-    "recover.committed",
-    "recover.undone",
     "refuge.opened",
     "replace.renamed",
     "replace.written",
     "restore.checked-out",
-    "restore.files-changed",
+    "restore.files-removed",
+    "restore.files-written",
     "restore.head-moved",
     "restore.index-put",
     "restore.note-left",
     "restore.note-removed",
     "restore.saved",
-    "settle.checked",
-    "settle.committed",
-    "settle.journaled",
-    "settle.logged",
-    "settle.marked",
-    "settle.ticked",
 ];
 
 /// What was asked for.

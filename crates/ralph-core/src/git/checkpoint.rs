@@ -2,14 +2,13 @@
 
 use std::io;
 
-use super::command::GitError;
-use super::just_committed::JustCommitted;
+use super::error::GitError;
+use super::refs::{self, CHECKPOINTS, OWN};
 use super::repo::Repo;
-use super::snapshot::clean;
-use super::snapshot::ledger::{self, CHECKPOINTS};
-use super::snapshot::take::{Snapshot, SnapshotError};
+use super::snapshot::error::SnapshotError;
+use super::snapshot::record::{SaveAs, SnapshotRecord};
+use super::snapshot::take::{Extra, Snapshot};
 use super::snapshot::target::Target;
-use super::stamp::stamp;
 use super::status::Status;
 use crate::fault;
 use crate::state::{self, StateDir};
@@ -38,8 +37,7 @@ pub enum CheckpointError {
     /// The file holds something else.
     #[error(
         "{path} holds something else than a commit id and a snapshot of ours; start `ralph-loop` \
-         again, which writes it anew and keeps what is half done for `ralph-loop undo`, or remove \
-         the file"
+         again, which writes it anew, or remove the file"
     )]
     Unreadable {
         /// The file.
@@ -50,40 +48,30 @@ pub enum CheckpointError {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
-        Ok(Self::create_for(repo, state, message, None, None)?.0)
+        Self::create_for(repo, state, message, None)
     }
 
-    /// The same for a run of the loop, with the status that was saved. Only sessions of a loop are
-    /// ever rolled back to it: a person who works in the same project has no part in it.
+    /// The same for a run of the loop: only its sessions are ever rolled back to it. A person who
+    /// works in the same project has no part in it.
     pub fn create_for(
         repo: &Repo,
         state: &StateDir,
         message: &str,
         run: Option<&str>,
-        known: Option<&JustCommitted>,
-    ) -> Result<(Self, Status), CheckpointError> {
-        repo.refuse_if_busy().map_err(SnapshotError::from)?;
-        let status = match known.and_then(|known| known.status(repo)) {
-            Some(status) => status,
-            None => Status::read(repo).map_err(SnapshotError::from)?,
-        };
-        let name = format!("{CHECKPOINTS}{}", stamp());
-        let snapshot = match clean::take(repo, &name, &status, run).map_err(SnapshotError::from)? {
-            Some(snapshot) => {
-                ledger::note(repo, &snapshot.name, &snapshot.commit);
-                snapshot
-            }
-            None => Snapshot::take_of(repo, &name, message, &status, run)?,
-        };
+    ) -> Result<Self, CheckpointError> {
+        let status = Status::read(repo).map_err(SnapshotError::from)?;
+        let run = run.map(str::to_owned);
+        let record = SnapshotRecord { run, ..SnapshotRecord::of(&status) };
+        let save_as = SaveAs { name: &refs::new_checkpoint(), message };
+        let snapshot = Snapshot::take_with(repo, save_as, &status, record, Extra::default())?;
         fault::point("checkpoint.saved");
-        let checkpoint =
-            Self { commit: snapshot.record.head.clone(), snapshot: Some(snapshot.name.clone()) };
+        let checkpoint = Self { commit: status.head, snapshot: Some(snapshot.name) };
         checkpoint.save(state)?;
-        Ok((checkpoint, status))
+        Ok(checkpoint)
     }
 
     /// An empty file counts as none, and no tree is changed before the disk has it.
-    pub(super) fn save(&self, state: &StateDir) -> io::Result<()> {
+    fn save(&self, state: &StateDir) -> io::Result<()> {
         let commit = self.commit.as_deref().unwrap_or(NO_COMMIT);
         let snapshot = self.snapshot.as_deref().unwrap_or_default();
         state::replace_soon(&state.checkpoint(), format!("{commit}\n{snapshot}\n").as_bytes())
@@ -102,17 +90,11 @@ impl Checkpoint {
         let is_id =
             matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
         let snapshot = lines.next().map(str::to_owned);
-        if !is_id || snapshot.as_ref().is_some_and(|name| !name.starts_with("refs/ralph/")) {
+        if !is_id || snapshot.as_ref().is_some_and(|name| !name.starts_with(OWN)) {
             return Err(CheckpointError::Unreadable { path: path.to_string() });
         }
         let commit = (!commit.bytes().all(|b| b == b'0')).then(|| commit.to_owned());
         Ok(Some(Self { commit, snapshot }))
-    }
-
-    /// Whether its snapshot holds files that were uncommitted.
-    pub fn has_uncommitted(&self) -> bool {
-        let is_plain = |name: &str| clean::parse(name, "").is_some();
-        self.snapshot.as_deref().is_some_and(|name| !is_plain(name))
     }
 
     /// Forgets the checkpoint; its snapshot stays until it is pruned.
@@ -137,27 +119,11 @@ impl Checkpoint {
         }
     }
 
-    /// The same, and the bare commit where the snapshot is gone for good. Only for the loop, whose
-    /// attempt began at that commit: a snapshot also tells whose sessions may be rolled back.
-    pub(super) fn target_or_commit(&self, repo: &Repo) -> Result<Target, SnapshotError> {
-        match (self.target(repo), &self.commit) {
-            (Err(SnapshotError::Gone { .. }), Some(_)) => {
-                Self { snapshot: None, ..self.clone() }.target(repo)
-            }
-            (found, _) => found,
-        }
-    }
-
-    /// The snapshots of all checkpoints, newest first, one a line.
-    pub(super) fn names(repo: &Repo) -> Result<String, GitError> {
-        let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", CHECKPOINTS];
-        repo.git().line(&args)
-    }
-
     /// Removes the snapshots of older checkpoints, all but this one and the newest `keep`. If the
     /// clock was set back, this one is not the newest by name.
     pub fn prune_others(&self, repo: &Repo, keep: usize) -> Result<(), GitError> {
-        let names = Self::names(repo)?;
+        let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", CHECKPOINTS];
+        let names = repo.git().line(&args)?;
         let old = names.lines().skip(keep).filter(|name| self.snapshot.as_deref() != Some(name));
         let old: String = old.map(|name| format!("delete {name}\n")).collect();
         if old.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-use super::command::GitError;
+use super::error::GitError;
 use super::repo::Repo;
 
 /// Larger files were made by a program.

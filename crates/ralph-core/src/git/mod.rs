@@ -24,71 +24,58 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | file | what lives there |
+//! | --- | --- |
+//! | `command` | the only git spawner |
+//! | `run`, `error` | one call run to its end; why it gave no answer |
+//! | `commit` | a commit with the user's own git hooks |
+//! | `paths`, `processes` | names as git reads them; who else is at work |
+//! | `dead_locks` | locks that a killed git left behind |
+//! | `repo` | a work tree: where it is, and whether it may be touched |
+//! | `status`, `staged` | what differs from HEAD, on disk and in the index |
+//! | `contents` | whole files, as they were and as they are |
+//! | `refs` | the names of our refs |
+//! | `snapshot/` | the tree saved as a commit, written through, and read back |
+//! | `checkpoint` | where an attempt began |
+//! | `restore/` | a saved state comes back: save, note, HEAD, files, index, removals |
+//! | `rollback` | back to the checkpoint; the list of what that discarded |
+//! | `brought`, `undo` | what an attempt had changed; how it comes back |
 
-mod blobs;
+mod brought;
 mod checkpoint;
 mod command;
 mod commit;
 mod contents;
 mod dead_locks;
-mod found_again;
-mod head;
-mod hooks;
-mod ignore;
-mod just_committed;
-mod looks;
-mod outputs;
-mod position;
+mod error;
+mod paths;
+mod processes;
+mod refs;
 mod repo;
 mod restore;
-mod retry;
 mod rollback;
-mod settings;
-mod sighting;
+mod run;
 mod snapshot;
-mod stamp;
-mod stash;
+mod staged;
 mod status;
 mod undo;
 
 pub use checkpoint::{Checkpoint, CheckpointError};
-pub use command::{Git, GitError};
-pub(crate) use commit::Watch;
-pub use commit::{end_orphaned_commit, is_commit_orphaned};
+pub use command::{Git, Patience};
 pub(crate) use contents::{content_now, contents_at};
-pub use dead_locks::{is_held, locks, remove_dead_locks, wait_for_locks};
-pub use found_again::Beginning;
-pub use ignore::hidden::may_have_new_rules;
-pub(crate) use ignore::hidden::{are_rules_changed, hidden_since};
-pub use ignore::uncovered::uncovered_without;
-pub(crate) use ignore::uncovered::{cover_again, uncovered_since};
-pub use just_committed::JustCommitted;
-pub use looks::Looks;
-pub use position::Position;
+pub use dead_locks::{is_held, locks, remove_dead_locks};
+pub use error::GitError;
+pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
 pub use restore::changed::changed_since;
-pub(crate) use restore::changed::unchanged_since;
-pub use restore::nested::Inner;
-pub use restore::note::interrupted;
-pub use restore::procedure::{RestoreError, Restored, SaveAs, restore};
-pub use restore::staged::stage_again;
-pub(crate) use retry::retried;
+pub use restore::procedure::{RestoreError, Restored};
 pub use rollback::{
-    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, return_to, rollback,
+    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
     rollback_changes,
 };
-pub use settings::{Settings, SettingsChange};
-pub use sighting::{HeadWatch, forget_sighting, last_sighting, note_head};
-pub use snapshot::access::{OpenedFolders, open_to_read};
-pub use snapshot::index::unstage_all;
-pub use snapshot::ledger::{PutBack, forget_removed, put_back_removed};
-pub use snapshot::take::{LaidOver, Record, Snapshot, SnapshotError, saved_id};
+pub use snapshot::error::SnapshotError;
+pub use snapshot::take::Snapshot;
 pub use snapshot::target::Target;
-pub use stash::{Stash, StashEntry};
-pub use status::Status;
-pub use undo::bring_back::undo;
-pub use undo::draft::keep_draft;
-pub use undo::kept_files::{Fate, KeptFiles};
-pub(crate) use undo::safe_copy::SafeCopy;
-pub(crate) use undo::taken_out::keep_taken_out;
-pub use undo::unreturned::{Unreturned, keep_unreturned, unreturned};
+pub use status::{Position, Status};
+pub use undo::undo;

@@ -1,27 +1,21 @@
 //! Rollback: how people and hooks return to a checkpoint, and what that discarded.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::brought::Brought;
 use super::checkpoint::{Checkpoint, CheckpointError};
-use super::command::GitError;
-use super::ignore::hidden::are_rules_other;
-use super::ignore::own_rules::OwnRules;
+use super::error::GitError;
+use super::refs::{DISCARDED, new_discarded};
 use super::repo::Repo;
 use super::restore::changed::changed_since;
-use super::restore::nested::Inner;
 use super::restore::note::interrupted;
-use super::restore::procedure::{RestoreError, Restored, SaveAs, restore};
+use super::restore::procedure::{RestoreError, Restored, restore};
+use super::snapshot::record::SaveAs;
 use super::snapshot::take::Snapshot;
 use super::snapshot::target::Target;
-use super::stamp::stamp;
 use super::status::Status;
-use super::undo::brought::Brought;
 use crate::secrets::mask;
 use crate::state::{Id, Lock, LockError, StateDir};
-
-/// Where discarded attempts are kept; nothing ever removes them but the user.
-pub(super) const REFS: &str = "refs/ralph/discarded";
 
 /// How long one rollback waits for another.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -79,20 +73,6 @@ pub enum RollbackError {
         /// The attempt.
         id: String,
     },
-    /// All of the attempt's work is in submodules that moved on.
-    #[error(
-        "what `{id}` had changed is in submodules in which work went on since: {paths}; `git -C \
-         <submodule> checkout {name} -- <file>` brings a file of it back, and `ralph-loop undo --show \
-         {id}` shows all"
-    )]
-    InSubmodules {
-        /// The attempt.
-        id: String,
-        /// Where it is kept, in each of them.
-        name: String,
-        /// The submodules.
-        paths: String,
-    },
     /// The checkpoint cannot be used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -107,7 +87,8 @@ pub enum RollbackError {
     Lock(#[from] LockError),
 }
 
-/// Returns the tree to the checkpoint. What was there is kept and can be brought back by [`undo`](super::undo).
+/// Returns the tree to the checkpoint. What was there is kept and can be brought back by
+/// [`undo`](super::undo).
 pub fn rollback(
     repo: &Repo,
     state: &StateDir,
@@ -115,27 +96,11 @@ pub fn rollback(
     why: &str,
 ) -> Result<Restored, RollbackError> {
     let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
-    let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
-    let target = checkpoint.target_or_commit(repo).map_err(RestoreError::from)?;
-    Ok(discard(repo, &target, story, why)?)
+    Ok(discard(repo, &target(repo, state)?, story, why)?)
 }
 
-/// Returns the tree to a commit of the branch that is checked out, with nothing uncommitted in it.
-/// What was there is kept as by [`rollback`], files that nobody ever added to git included.
-pub fn return_to(
-    repo: &Repo,
-    state: &StateDir,
-    commit: &str,
-    why: &str,
-) -> Result<Restored, RollbackError> {
-    let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
-    let branch = Status::read(repo)?.branch;
-    let target = Target::Snapshot(Box::new(Snapshot::of_commit(commit, branch)));
-    Ok(discard(repo, &target, None, why)?)
-}
-
-/// The same as [`rollback`], unless there is nothing to take back: then two hooks that see the same failing run
-/// make one rollback.
+/// The same, unless there is nothing to roll back: then two hooks that see the same failing run make
+/// one rollback.
 pub fn rollback_changes(
     repo: &Repo,
     state: &StateDir,
@@ -143,38 +108,43 @@ pub fn rollback_changes(
     why: &str,
 ) -> Result<Option<Restored>, RollbackError> {
     let _lock = Lock::take_within(&state.rollback_lock(), "rolling back", PATIENCE)?;
-    let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
-    let target = checkpoint.target(repo).map_err(RestoreError::from)?;
-    let nothing_changed = changed_since(repo, &target).map_err(RestoreError::from)?.is_empty();
-    if nothing_changed && !are_rules_other(repo, &target, std::iter::empty())? {
+    let target = target(repo, state)?;
+    let changed = changed_since(repo, &target).map_err(RestoreError::from)?;
+    if changed.is_empty() && interrupted(repo).map_err(RestoreError::from)?.is_none() {
         return Ok(None);
     }
     Ok(Some(discard(repo, &target, story, why)?))
+}
+
+fn target(repo: &Repo, state: &StateDir) -> Result<Target, RollbackError> {
+    let checkpoint = Checkpoint::load(state)?.ok_or(RollbackError::NoCheckpoint)?;
+    Ok(checkpoint.target(repo).map_err(RestoreError::from)?)
 }
 
 /// Finishes a restore that a crash or a power cut interrupted; tells whether there was one.
 pub fn finish_interrupted(repo: &Repo, state: &StateDir) -> Result<bool, RollbackError> {
     let _lock = Lock::take_within(&state.rollback_lock(), "finishing a rollback", PATIENCE)?;
     let Some(target) = interrupted(repo).map_err(RestoreError::from)? else { return Ok(false) };
-    let mut spared = BTreeSet::new();
-    if let Target::Snapshot(attempt) = &target
-        && attempt.name.starts_with(REFS)
-    {
+    let why = "left by an interrupted rollback";
+    match target.snapshot().filter(|attempt| attempt.name.starts_with(DISCARDED)) {
         // It was an undo, which spares what has nothing to do with it.
-        spared = Brought::by(repo, attempt)?.unrelated(&Status::read(repo)?.changed);
-    }
-    discard(&repo.sparing(spared), &target, None, "left by an interrupted rollback")?;
+        Some(attempt) => {
+            let unrelated = Brought::by(repo, attempt)?.unrelated(&Status::read(repo)?.changed);
+            discard(&repo.sparing(unrelated), &target, None, why)?
+        }
+        None => discard(repo, &target, None, why)?,
+    };
     Ok(true)
 }
 
 /// All discarded attempts, newest first.
 pub fn discarded(repo: &Repo) -> Result<Vec<Discarded>, GitError> {
     let format = "--format=%(refname)%00%(creatordate:iso-strict)%00%(contents:subject)";
-    let listed = repo.git().line(&["for-each-ref", "--sort=-refname", format, REFS])?;
+    let listed = repo.git().line(&["for-each-ref", "--sort=-refname", format, DISCARDED])?;
     let parse = |line: &str| {
         let mut fields = line.split('\0').map(str::to_owned);
         let (name, at, why) = (fields.next()?, fields.next()?, fields.next()?);
-        let id = name.strip_prefix(REFS)?.trim_start_matches('/').to_owned();
+        let id = name.strip_prefix(DISCARDED)?.to_owned();
         Some(Discarded { id, name, at, why })
     };
     Ok(listed.lines().filter_map(parse).collect())
@@ -195,43 +165,22 @@ pub fn find(repo: &Repo, id: &str) -> Result<Discarded, RollbackError> {
 }
 
 /// What a discarded attempt had changed, its commits included, as a patch against what took its
-/// place; what it had changed in submodules comes after it.
+/// place.
 pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, RollbackError> {
     let snapshot = Snapshot::load(repo, &attempt.name).map_err(RestoreError::from)?;
-    let mut text = Brought::by(repo, &snapshot)?.patch(repo, &snapshot)?;
-    let record = snapshot.record;
-    text.push_str(&record.own_rules(repo).besides(&OwnRules::read(repo)));
-    for (path, inner) in &record.inner {
-        let submodule = Repo::inside(&repo.top().join(path));
-        match (inner, submodule) {
-            (Inner::Moved, _) => text.push_str(&format!("\n{path}: a repository of its own")),
-            (Inner::Absent, _) => text.push_str(&format!("\n{path}: a submodule that is gone")),
-            (Inner::Saved, Some(submodule)) => {
-                // One that was cloned anew does not have it.
-                let inside = changes_of(&submodule, attempt).unwrap_or_default();
-                text.push_str(&format!("\nin {path}:\n{inside}"));
-            }
-            (Inner::Saved, None) | (Inner::Clean { .. }, _) => {}
-        }
-    }
-    Ok(text)
+    Ok(Brought::by(repo, &snapshot)?.patch(repo, &snapshot)?)
 }
 
+/// Returns to a target; what is there is kept as discarded.
 pub(super) fn discard(
     repo: &Repo,
     target: &Target,
     story: Option<&Id>,
     why: &str,
 ) -> Result<Restored, RestoreError> {
-    let name = new_name(story);
+    let name = new_discarded(story);
     // The subject is one line, and lists show it.
     let subject = mask(why.lines().next().unwrap_or_default());
     let message: String = subject.chars().take(200).collect();
     restore(repo, target, SaveAs { name: &name, message: &message })
-}
-
-/// The ref for what is about to be discarded.
-pub(super) fn new_name(story: Option<&Id>) -> String {
-    let story = story.map(|id| format!("-{id}")).unwrap_or_default();
-    format!("{REFS}/{}{story}", stamp())
 }

@@ -40,9 +40,7 @@ pub use dir::{
     is_in_use,
 };
 pub use event::{Event, HookFailure, Record};
-pub use git_folder::{
-    HEAD_SEEN, NESTED_DIR, REFUGE, RESTORE_NOTE, SAVED_LEDGER, STASH_SEEN, TREE_LOCK,
-};
+pub use git_folder::{RESTORE_NOTE, TREE_LOCK};
 pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;

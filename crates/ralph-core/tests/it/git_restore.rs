@@ -224,21 +224,6 @@ fn clean_files_come_back_through_the_filters() {
 }
 
 #[test]
-fn a_file_that_somebody_writes_while_git_checks_it_out_is_checked_out_again() {
-    let test = TestRepo::new();
-    // Comes between the removal of the old file and the making of the new one.
-    let busy = "[ -e .git/once ] || { : >.git/once; echo theirs >busy.txt; }; cat";
-    test.git(["config", "filter.busy.smudge", busy]);
-    test.write(".gitattributes", "busy.txt filter=busy\n");
-    test.write("busy.txt", "committed\n");
-    test.commit_all("busy");
-    let (repo, state) = checkpoint(&test);
-    test.write("busy.txt", "attempt\n");
-    rollback(&repo, &state, None, "why").unwrap();
-    assert_eq!(fs_err::read_to_string(test.root().join("busy.txt")).unwrap(), "committed\n");
-}
-
-#[test]
 fn special_index_entries_are_exact() {
     let user = |test: &TestRepo| {
         test.write("intended.txt", "later");
@@ -250,16 +235,6 @@ fn special_index_entries_are_exact() {
         test.write("intended.txt", "agent");
         test.commit_all("agent");
     });
-}
-
-#[test]
-fn a_file_that_was_intended_and_is_gone_stays_in_the_index() {
-    let user = |test: &TestRepo| {
-        test.write("intended.txt", "later");
-        test.git(["add", "--intent-to-add", "intended.txt"]);
-        test.remove("intended.txt");
-    };
-    check(user, |test| test.write("a.txt", "agent"));
 }
 
 #[test]

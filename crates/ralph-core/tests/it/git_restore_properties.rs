@@ -144,16 +144,22 @@ fn is_ignored_now(test: &TestRepo, path: &Path) -> bool {
 
 type Files = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
-/// After a rollback: the files of the checkpoint as they were, and whatever its rules ignore as it
-/// was left, unless it stood in the way.
-fn expected_files(test: &TestRepo, before: &Before, changed: &Fingerprint) -> Files {
+/// After a rollback: the files of the checkpoint as they were, and whatever its rules ignore or the
+/// attempt's own hid, so that it was not saved, as it was left, unless it stood in the way.
+fn expected_files(
+    test: &TestRepo,
+    before: &Before,
+    changed: &Fingerprint,
+    seen: &BTreeSet<PathBuf>,
+) -> Files {
     let files = &before.state.files;
     let mut expected: Files =
         files.iter().filter(|(p, _)| before.known.contains(*p)).map(own).collect();
     let restored: Vec<PathBuf> = expected.keys().cloned().collect();
     for (path, content) in &changed.files {
         let in_the_way = restored.iter().any(|r| r.starts_with(path) || path.starts_with(r));
-        if !before.known.contains(path) && !in_the_way && is_ignored_now(test, path) {
+        let stays = !seen.contains(path) || is_ignored_now(test, path);
+        if !before.known.contains(path) && !in_the_way && stays {
             expected.insert(path.clone(), content.clone());
         }
     }
@@ -190,10 +196,10 @@ fn run_case(with_commit: bool, user: &[Act], agent: &[Act]) -> Result<(), TestCa
     prop_assert_eq!(&test.fingerprint(), &before.state, "the checkpoint changed something");
 
     agent.iter().for_each(|act| perform(&test, act));
-    let changed = test.fingerprint();
+    let (changed, seen) = (test.fingerprint(), known(&test));
     let restored = rollback(&repo, &state, None, "random").unwrap();
     let after = test.fingerprint();
-    let expected = with_known_modes(&expected_files(&test, &before, &changed), &uncommitted);
+    let expected = with_known_modes(&expected_files(&test, &before, &changed, &seen), &uncommitted);
     prop_assert_eq!(with_known_modes(&after.files, &uncommitted), expected, "files, rolled back");
     prop_assert_eq!(&after.index, &before.state.index, "index, rolled back");
     prop_assert_eq!(&after.head, &before.state.head, "HEAD, rolled back");

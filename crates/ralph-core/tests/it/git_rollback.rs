@@ -1,16 +1,29 @@
 //! The checkpoint file, the list of discarded attempts, locks and interrupted restores.
 
 use std::path::Path;
+use std::time::Duration;
 
 use camino::Utf8Path;
 use ralph_core::git::{
-    Checkpoint, GitError, Repo, RollbackError, changed_since, changes_of, discarded, find,
-    finish_interrupted, rollback, rollback_changes, undo,
+    Checkpoint, GitError, Patience, Repo, RollbackError, changed_since, changes_of, discarded,
+    find, finish_interrupted, rollback, rollback_changes, undo,
 };
 use ralph_core::state::{Id, Lock, RESTORE_NOTE};
 use test_support::TestRepo;
 
 use crate::git_restore::{checkpoint, state_of};
+
+/// Waits for nobody.
+fn impatient(repo: &Repo) -> Repo {
+    repo.with_patience(Patience { locks: Duration::ZERO, ..Patience::default() })
+}
+
+/// What a restore that was killed leaves.
+fn leave_note(repo: &Repo, note: String) {
+    let path = repo.git_dir().join(RESTORE_NOTE);
+    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+    fs_err::write(path, note).unwrap();
+}
 
 #[test]
 fn a_bare_commit_id_is_honoured_and_spares_untracked_files() {
@@ -84,42 +97,10 @@ fn an_interrupted_restore_is_finished() {
     assert!(!finish_interrupted(&repo, &state).unwrap());
     test.write("mine.txt", "half restored");
     let name = Checkpoint::load(&state).unwrap().unwrap().snapshot.unwrap();
-    fs_err::write(repo.git_dir().join(RESTORE_NOTE), format!("snapshot {name}\n")).unwrap();
+    leave_note(&repo, format!("snapshot {name} {}\n", test.head()));
     assert!(finish_interrupted(&repo, &state).unwrap());
     assert_eq!(test.fingerprint(), before);
     assert!(!finish_interrupted(&repo, &state).unwrap());
-}
-
-#[test]
-fn a_clean_tree_is_returned_to_by_its_commit_and_the_name_of_the_ref() {
-    for detached in [false, true] {
-        let test = TestRepo::new();
-        if detached {
-            test.git(["checkout", "-q", "--detach"]);
-        }
-        // The agent's own branch stays.
-        let seen = || {
-            let all = test.fingerprint();
-            (all.files, all.index, all.status, all.head)
-        };
-        let before = seen();
-        let (repo, state) = checkpoint(&test);
-        let name = Checkpoint::load(&state).unwrap().unwrap().snapshot.unwrap();
-        assert_eq!(test.git(["rev-parse", &name]).trim(), test.head());
-        test.git(["checkout", "-q", "-b", "elsewhere"]);
-        test.write("a.txt", "agent");
-        test.write("committed.txt", "agent");
-        test.commit_all("agent");
-        test.write("new.txt", "agent");
-        let attempt = seen();
-        let saved = rollback(&repo, &state, None, "why").unwrap().saved;
-        assert_eq!(seen(), before);
-        undo(&repo, &state, &saved.name).unwrap();
-        assert_eq!(seen(), attempt);
-        fs_err::write(repo.git_dir().join(RESTORE_NOTE), format!("snapshot {name}\n")).unwrap();
-        assert!(finish_interrupted(&repo, &state).unwrap());
-        assert_eq!(seen(), before);
-    }
 }
 
 #[test]
@@ -262,7 +243,7 @@ fn a_lock_that_stays_is_found_before_anything_is_touched() {
     let (repo, state) = checkpoint(&test);
     test.write("a.txt", "agent");
     fs_err::write(test.root().join(".git/index.lock"), "").unwrap();
-    let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
+    let error = rollback(&impatient(&repo), &state, None, "why").unwrap_err().to_string();
     assert!(error.contains("index.lock") && error.contains("remove the file"), "{error}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     assert!(discarded(&repo).unwrap().is_empty());
@@ -274,7 +255,7 @@ fn a_commit_waits_for_the_index_as_well() {
     let repo = Repo::open(test.root()).unwrap();
     test.write(".git/index.lock", "");
     let args = ["commit", "--allow-empty", "--file=-"];
-    let error = repo.git().with_hooks().feed(&args, b"waits").unwrap_err();
+    let error = impatient(&repo).git().commit(&args, "waits", None, &|| false).unwrap_err();
     assert!(matches!(error, GitError::Locked { .. }), "{error}");
 }
 

@@ -188,7 +188,9 @@ fn an_undo_that_was_interrupted_is_finished_and_spares_other_files_as_well() {
     project.test.write("mine.txt", "uncommitted\n");
     project.test.write("a.txt", "an attempt\n");
     let note = format!("snapshot {name} {}\n", project.test.head());
-    fs_err::write(project.repo.git_dir().join(RESTORE_NOTE), note).unwrap();
+    let path = project.repo.git_dir().join(RESTORE_NOTE);
+    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+    fs_err::write(path, note).unwrap();
     assert!(finish_interrupted(&project.repo, &project.state).unwrap());
     assert_eq!(project.read("new/file.txt").as_deref(), Some("new\n"));
     assert_eq!(project.read("mine.txt").as_deref(), Some("uncommitted\n"));

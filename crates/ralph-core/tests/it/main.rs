@@ -2,14 +2,12 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "tests start programs, touch files and fail loudly"
 )]
 
 mod docs;
 mod gates;
-mod git_ledger;
 mod git_nested;
 mod git_restore;
 mod git_restore_properties;

@@ -1,44 +1,33 @@
 //! Which files differ from a saved state? Asked before a rollback, and without writing anything.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
+use super::blobs;
 use super::diff::{self, Change, Content};
-use super::nested::Nested;
-use super::on_disk::is_as;
 use super::procedure::differing;
-use crate::git::blobs;
 use crate::git::repo::Repo;
-use crate::git::snapshot::take::SnapshotError;
+use crate::git::snapshot::error::SnapshotError;
 use crate::git::snapshot::target::Target;
 use crate::git::status::Status;
 
-/// The files that are not as they were in the target, our own folders aside.
+/// The files that are not as they were in the target, our own folders aside, and submodules and
+/// repositories inside that had no work of their own then.
 pub fn changed_since(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError> {
     let status = Status::read(repo)?;
-    let modes = target.modes();
-    let committed = differing(repo, target, &status)?;
-    let nested = Nested::plan(repo, target, &status, &committed)?;
-    let mut suspects: BTreeSet<PathBuf> = status.changed.into_iter().collect();
-    suspects.extend(committed.into_iter().map(|change| change.path));
+    let committed = differing(repo, target, &status)?.into_iter().map(|change| change.path);
     // A file that the target took from the commit differs from it as soon as git says so. One that
     // it took from disk is compared byte by byte, because git calls it changed in any case.
-    let mut changed: BTreeSet<PathBuf> =
-        suspects.into_iter().filter(|path| !modes.contains_key(path)).collect();
+    let mut changed: BTreeSet<PathBuf> = status.changed.into_iter().chain(committed).collect();
+    changed.retain(|path| !target.modes().contains_key(path));
     changed.extend(different(repo, target)?);
-    changed.extend(nested.changed());
+    let was_left_alone =
+        |path: &PathBuf| target.left_alone().iter().any(|name| Path::new(name) == path);
+    changed.extend(status.nested.into_iter().filter(|path| !was_left_alone(path)));
     Ok(changed.into_iter().filter(|path| !repo.is_untouched(path)).collect())
-}
-
-/// The files that the target took from disk, because they were uncommitted, and that are the same
-/// on disk now.
-pub(crate) fn unchanged_since(
-    repo: &Repo,
-    target: &Target,
-) -> Result<BTreeSet<PathBuf>, SnapshotError> {
-    let different = different(repo, target)?;
-    let all = target.modes().into_keys();
-    Ok(all.filter(|path| !different.contains(path)).collect())
 }
 
 /// Those of the files that the target took from disk which are not the same on disk now.
@@ -48,21 +37,46 @@ fn different(repo: &Repo, target: &Target) -> Result<Vec<PathBuf>, SnapshotError
         return Ok(Vec::new());
     }
     let absent = modes.iter().filter(|(_, mode)| mode.is_none()).map(|(path, _)| path);
-    let mut different: Vec<PathBuf> = absent
-        .filter(|path| repo.top().join(path).is_symlink() || repo.top().join(path).is_file())
-        .cloned()
-        .collect();
-    let all = diff::all_of(repo.git(), target.tree())?;
-    let is_file = |file: &&Change| {
-        file.to != Content::Submodule && modes.get(&file.path).is_some_and(Option::is_some)
+    let is_file = |path: &&PathBuf| {
+        fs_err::symlink_metadata(repo.top().join(path)).is_ok_and(|found| !found.is_dir())
     };
-    let saved: Vec<&Change> = all.iter().filter(is_file).collect();
+    let mut different: Vec<PathBuf> = absent.filter(is_file).cloned().collect();
+    let mut saved = diff::between(repo.git(), &repo.base(None)?, target.tree())?;
+    saved.retain(|file| modes.get(&file.path).is_some_and(Option::is_some));
+    let saved: Vec<&Change> = saved.iter().filter(|file| file.to.object().is_some()).collect();
     blobs::read(repo, &saved, |file, content| {
         let mode = modes.get(&file.path).copied().flatten().unwrap_or_default();
-        if !is_as(&repo.top().join(&file.path), &file.to, content, |now| now == mode)? {
+        if !is_as(&repo.top().join(&file.path), mode, &file.to, content)? {
             different.push(file.path.clone());
         }
         Ok(())
     })?;
     Ok(different)
+}
+
+/// Whether a file or link is as a tree has it, byte by byte, without git and its filters.
+fn is_as(full: &Path, mode: u32, wanted: &Content, content: &mut dyn Read) -> io::Result<bool> {
+    let Ok(found) = fs_err::symlink_metadata(full) else { return Ok(false) };
+    if let Content::Link { .. } = wanted {
+        let is_link = found.is_symlink();
+        return Ok(is_link && is_same(content, fs_err::read_link(full)?.as_os_str().as_bytes())?);
+    }
+    if !found.is_file() || found.mode() & 0o7777 != mode {
+        return Ok(false);
+    }
+    is_same(content, fs_err::File::open(full)?)
+}
+
+/// Whether two readers have the same to say.
+fn is_same(mut one: &mut dyn Read, mut other: impl Read) -> io::Result<bool> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    loop {
+        ours.clear();
+        theirs.clear();
+        (&mut one).take(64 * 1024).read_to_end(&mut ours)?;
+        (&mut other).take(64 * 1024).read_to_end(&mut theirs)?;
+        if ours != theirs || ours.is_empty() {
+            return Ok(ours == theirs);
+        }
+    }
 }

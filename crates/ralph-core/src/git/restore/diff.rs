@@ -1,10 +1,10 @@
 //! What must change on disk to get from one tree to another.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::git::command::{Git, GitError};
+use crate::git::command::Git;
+use crate::git::error::GitError;
+use crate::git::paths::as_path;
 
 /// One path that differs between two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,17 +27,20 @@ pub(in crate::git) enum Content {
     Submodule,
 }
 
-/// The paths in which two commits differ.
+impl Content {
+    /// The object that holds its bytes.
+    pub(in crate::git) fn object(&self) -> Option<&str> {
+        match self {
+            Self::File { object, .. } | Self::Link { object } => Some(object),
+            Self::Absent | Self::Submodule => None,
+        }
+    }
+}
+
+/// The paths in which two commits or trees differ.
 pub(in crate::git) fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Change>, GitError> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", from, to, "--"];
     Ok(parse(&git.run(&args)?))
-}
-
-/// All paths of a commit, as if it were compared with nothing.
-pub(in crate::git) fn all_of(git: &Git, commit: &str) -> Result<Vec<Change>, GitError> {
-    let output = git.run(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
-    let entries = output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
-    Ok(entries.filter_map(parse_tree_entry).collect())
 }
 
 /// `:<mode> <mode> <object> <object> <letter>` and `<path>`, each ended by NUL.
@@ -54,16 +57,6 @@ fn parse(output: &[u8]) -> Vec<Change> {
     changes
 }
 
-/// `<mode> <type> <object>\t<path>`
-fn parse_tree_entry(entry: &[u8]) -> Option<Change> {
-    let tab = entry.iter().position(|byte| *byte == b'\t')?;
-    let (header, path) = entry.split_at_checked(tab)?;
-    let header = std::str::from_utf8(header).ok()?;
-    let mut words = header.split(' ');
-    let (mode, _, object) = (words.next()?, words.next()?, words.next()?);
-    Some(Change { path: as_path(path.get(1..)?), to: content(mode, object) })
-}
-
 fn content(mode: &str, object: &str) -> Content {
     let object = object.to_owned();
     match mode {
@@ -72,8 +65,4 @@ fn content(mode: &str, object: &str) -> Content {
         "160000" => Content::Submodule,
         _ => Content::File { object, executable: mode == "100755" },
     }
-}
-
-fn as_path(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(bytes))
 }

@@ -1,27 +1,27 @@
 //! Returns the repository to a saved state: rollback and undo are both this one act.
 //!
 //! The order is what keeps work safe. First everything that could be overwritten or removed is
-//! saved as a snapshot; then a note is left in the git folder, so that an interrupted restore is
-//! finished by the next one; only then files, HEAD and index are changed.
+//! saved as a snapshot, and read back; then a note is left in the git folder, so that an interrupted
+//! restore is finished by the next one. HEAD moves, unless another process was faster; only then
+//! files and index are changed, and last of all files go that the target does not have: only those
+//! that were saved, and that the target's own ignore rules, which are in place by then, do not hide.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::diff::{self, Change, Content};
-use super::nested::Nested;
+use super::head::HeadMove;
 use super::note;
-use super::worktree;
+use super::worktree::{self, Worktree};
 use crate::fault;
-use crate::git::command::GitError;
-use crate::git::head;
-use crate::git::ignore::hidden;
-use crate::git::ignore::rules;
+use crate::git::error::GitError;
+use crate::git::paths::{shown, split};
 use crate::git::repo::Repo;
-use crate::git::snapshot::access::OpenedFolders;
-use crate::git::snapshot::flags::Flags;
-use crate::git::snapshot::index;
-use crate::git::snapshot::take::{Extra, Snapshot, SnapshotError};
+use crate::git::run::LOCK_PULSE;
+use crate::git::snapshot::error::SnapshotError;
+use crate::git::snapshot::record::{SaveAs, SnapshotRecord};
+use crate::git::snapshot::take::{Extra, Snapshot};
 use crate::git::snapshot::target::Target;
 use crate::git::status::Status;
 
@@ -34,178 +34,210 @@ pub struct Restored {
     pub touched: Vec<PathBuf>,
     /// Submodules and repositories inside this one, which were left alone.
     pub left_alone: Vec<String>,
+    /// New files that stay: only ignore rules that were rolled back hid them, so they were not saved.
+    pub not_saved: Vec<PathBuf>,
     /// Whether only files were laid over what is checked out; HEAD and index were not touched.
     pub as_files: bool,
     /// Files that were overwritten though they were not as they had been left; only an undo has any.
     pub overwritten: Vec<PathBuf>,
 }
 
-/// How a restore is recorded.
-#[derive(Debug, Clone, Copy)]
-pub struct SaveAs<'a> {
-    /// The ref for what is there now.
-    pub name: &'a str,
-    /// Its message.
-    pub message: &'a str,
-}
-
 /// Why the state could not be restored; what was there is saved or was not touched.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// Saving failed, so nothing was changed.
-    #[error(transparent)]
-    Save(#[from] SnapshotError),
-    /// A git command failed after the state was saved.
-    #[error("{source}; what was there is kept as {saved_as}, and the next start tries again")]
-    Git {
-        /// Git's failure.
-        source: GitError,
-        /// The ref that holds everything.
-        saved_as: String,
-    },
-    /// A file could not be written or removed after the state was saved.
-    #[error("{source}; what was there is kept as {saved_as}, and the next start tries again")]
-    Io {
-        /// The file and the system's reason.
-        source: io::Error,
+    /// Nothing was changed, because it could not be saved, or is not ours to change.
+    #[error("{0}; nothing was changed")]
+    Refused(#[from] SnapshotError),
+    /// Something failed after the state was saved.
+    #[error("{source}; what was there is kept as {saved_as}, and the next rollback tries again")]
+    Unfinished {
+        /// What failed.
+        source: Box<SnapshotError>,
         /// The ref that holds everything.
         saved_as: String,
     },
 }
 
-/// How often a restore is begun again because somebody commits at the same time.
+/// How often a restore is begun again because another process commits at the same time.
 const MOST_TRIES: usize = 20;
 
-/// Saves what is there and then returns files, index and HEAD to the target. What somebody commits
-/// meanwhile is saved as well, under a ref of its own.
-pub fn restore(
+/// Saves what is there and then returns files, index and HEAD to the target.
+pub(in crate::git) fn restore(
     repo: &Repo,
     target: &Target,
     save_as: SaveAs<'_>,
 ) -> Result<Restored, RestoreError> {
-    let mut first = None;
-    for again in 1..MOST_TRIES {
-        let name =
-            if again == 1 { save_as.name.to_owned() } else { format!("{}-{again}", save_as.name) };
-        match restore_once(repo, target, SaveAs { name: &name, ..save_as }) {
-            Err(Overtaken::Yes(saved)) => first = first.or(Some(saved)),
-            Err(Overtaken::No(error)) => return Err(error),
-            Ok(restored) => {
-                let saved = first.map_or(restored.saved, |first| *first);
-                return Ok(Restored { saved, ..restored });
+    for _ in 1..MOST_TRIES {
+        let prepared = Restore::prepare(repo, target, save_as)?;
+        match prepared.act() {
+            Ok(done) => return Ok(prepared.told(done)),
+            // HEAD is the first to move, so nothing was touched yet.
+            Err(SnapshotError::Git(error)) if error.is_overtaken() => {
+                prepared.saved.forget(repo).map_err(SnapshotError::from)?;
+            }
+            Err(error) => {
+                let (source, saved_as) = (Box::new(error), prepared.saved.name);
+                return Err(RestoreError::Unfinished { source, saved_as });
             }
         }
     }
-    let message = "somebody commits all the time; nothing was rolled back";
-    Err(SnapshotError::Io(io::Error::other(message)).into())
+    let message = "another process commits all the time";
+    Err(SnapshotError::Io(std::io::Error::other(message)).into())
 }
 
-/// Whether somebody committed in the middle of a restore, after this snapshot was taken.
-enum Overtaken {
-    Yes(Box<Snapshot>),
-    No(RestoreError),
+/// What was done to files.
+struct Done {
+    touched: Vec<PathBuf>,
+    not_saved: Vec<PathBuf>,
 }
 
-impl<E: Into<RestoreError>> From<E> for Overtaken {
-    fn from(error: E) -> Self {
-        Self::No(error.into())
+/// A restore for which everything is saved.
+struct Restore<'a> {
+    repo: &'a Repo,
+    target: &'a Target,
+    status: Status,
+    head: HeadMove,
+    saved: Snapshot,
+    left_alone: Vec<String>,
+}
+
+impl<'a> Restore<'a> {
+    fn prepare(
+        repo: &'a Repo,
+        target: &'a Target,
+        save_as: SaveAs<'_>,
+    ) -> Result<Self, SnapshotError> {
+        repo.refuse_if_busy()?;
+        wait_for_index(repo)?;
+        let status = Status::read(repo)?;
+        refuse_elsewhere(repo, target, &status)?;
+        let head = HeadMove::plan(repo, target, &status)?;
+        let committed = differing(repo, target, &status)?;
+        let record = SnapshotRecord {
+            branches: head.others.clone(),
+            replaced_by: Some(target.tree().to_owned()),
+            left_at: Some(head.to.clone()),
+            ..SnapshotRecord::of(&status)
+        };
+        let mut commits: BTreeSet<String> = head.others.values().flatten().cloned().collect();
+        commits.insert(target.tree().to_owned());
+        let files = endangered(repo, target, &status, &committed)?;
+        let saved = Snapshot::take_with(repo, save_as, &status, record, Extra { files, commits })?;
+        let mut left_alone: BTreeSet<PathBuf> = status.nested.iter().cloned().collect();
+        left_alone.extend(committed.into_iter().filter(|c| is_inner(repo, c)).map(|c| c.path));
+        left_alone.retain(|path| !repo.is_untouched(path));
+        fault::point("restore.saved");
+        Ok(Self { repo, target, status, head, saved, left_alone: shown(&left_alone) })
     }
-}
 
-fn restore_once(repo: &Repo, target: &Target, save_as: SaveAs<'_>) -> Result<Restored, Overtaken> {
-    repo.refuse_if_busy().map_err(SnapshotError::from)?;
-    // Before anything is touched: a lock that is only found afterwards leaves half a restore.
-    index::wait_until_free(repo).map_err(SnapshotError::from)?;
-    let status = Status::read(repo).map_err(SnapshotError::from)?;
-    refuse_elsewhere(repo, target, &status)?;
-    let committed = differing(repo, target, &status).map_err(SnapshotError::from)?;
-    let mut nested = Nested::plan(repo, target, &status, &committed)?;
-    let extra = Extra {
-        inner: nested.record(repo),
-        left_alone: nested.left_alone.clone(),
-        ..endangered(repo, target, &status, &committed)?
-    };
-    let saved = Snapshot::take_with(repo, save_as.name, save_as.message, &status, &extra)?;
-    fault::point("restore.saved");
-    let mut act = || -> Result<Vec<PathBuf>, SnapshotError> {
-        note::leave(repo, target, &status)?;
+    fn told(self, done: Done) -> Restored {
+        Restored {
+            saved: self.saved,
+            touched: done.touched,
+            left_alone: self.left_alone,
+            not_saved: done.not_saved,
+            as_files: false,
+            overwritten: Vec::new(),
+        }
+    }
+
+    fn act(&self) -> Result<Done, SnapshotError> {
+        let Self { repo, target, saved, .. } = self;
+        note::leave(repo, target, &self.status)?;
         fault::point("restore.note-left");
-        nested.take_away(repo, target, save_as)?;
-        let changes = changes(repo, target, &saved, &status)?;
-        let _opened = OpenedFolders::around(repo.top(), changes.iter().map(|change| &change.path));
-        let committed = worktree::apply(repo, &changes, &target.modes())?;
-        fault::point("restore.files-changed");
-        head::move_to(repo, target, &status, &saved.record.branches)?;
-        head::move_branches(repo, target, &saved.record.branches)?;
+        self.head.carry_out(repo)?;
         fault::point("restore.head-moved");
-        put_index(repo, target, &status)?;
+        let mut changes = diff::between(repo.git(), &saved.commit, target.tree())?;
+        changes.retain(|change| !repo.is_untouched(&change.path));
+        for inner in changes.iter().filter(|change| change.to == Content::Submodule) {
+            make_folder(repo, inner)?;
+        }
+        let tree = Worktree { repo, saved: &saved.modes };
+        let written = changes.iter().filter(|change| change.to.object().is_some());
+        let (exact, committed): (Vec<&Change>, Vec<&Change>) =
+            written.partition(|change| target.modes().contains_key(&change.path));
+        tree.write(&exact, target.modes())?;
+        fault::point("restore.files-written");
+        target.staged().put_back(repo, target.head(), &self.status.staged)?;
         fault::point("restore.index-put");
-        worktree::check_out(repo, &committed)?;
-        worktree::make_readable(repo, status.changed.iter(), &target.modes())?;
+        tree.check_out(&committed)?;
         fault::point("restore.checked-out");
-        nested.bring_back(repo, target, save_as)?;
-        target.own_rules(repo).put_back(repo)?;
+        let (removed, not_saved) = self.removals(&changes, self.untracked()?);
+        removed.iter().try_for_each(|path| tree.remove(path))?;
+        fault::point("restore.files-removed");
         refresh_index(repo)?;
         note::remove(repo)?;
         fault::point("restore.note-removed");
-        Ok(changes.into_iter().map(|change| change.path).collect())
-    };
-    match act() {
-        Ok(touched) => {
-            let left_alone = nested.left_alone;
-            let (as_files, overwritten) = (false, Vec::new());
-            Ok(Restored { saved, touched, left_alone, as_files, overwritten })
-        }
-        Err(SnapshotError::Git(source)) if source.is_overtaken() => {
-            Err(Overtaken::Yes(Box::new(saved)))
-        }
-        Err(SnapshotError::Git(source)) => {
-            Err(RestoreError::Git { source, saved_as: saved.name }.into())
-        }
-        Err(SnapshotError::Io(source)) => {
-            Err(RestoreError::Io { source, saved_as: saved.name }.into())
-        }
-        Err(other) => Err(other.into()),
+        let written = exact.iter().chain(&committed).map(|change| change.path.clone());
+        Ok(Done { touched: written.chain(removed).collect(), not_saved })
+    }
+
+    /// Files that git does not know, by the rules and the index that are in place now.
+    fn untracked(&self) -> Result<BTreeSet<PathBuf>, GitError> {
+        let args = ["ls-files", "-z", "--others", "--exclude-standard", "--full-name"];
+        let listed = self.repo.git().run(&args)?;
+        // A repository of its own is listed as a folder.
+        Ok(split(&listed)
+            .filter(|path| !path.as_os_str().as_encoded_bytes().ends_with(b"/"))
+            .collect())
+    }
+
+    /// Of the files that the target does not have, those that go: what the target knew to be absent,
+    /// and what was saved and is neither tracked nor ignored now. Then those that are new and stay.
+    fn removals(
+        &self,
+        changes: &[Change],
+        mut untracked: BTreeSet<PathBuf>,
+    ) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let is_known = |path: &PathBuf| self.target.modes().contains_key(path);
+        let is_kept = |path: &PathBuf| {
+            // Somebody else's loop does not tell which of them are the user's.
+            matches!(self.target, Target::Commit(_)) && self.status.untracked.contains(path)
+        };
+        let gone = changes.iter().filter(|change| change.to == Content::Absent);
+        let removed: Vec<PathBuf> = gone
+            .map(|change| &change.path)
+            .filter(|path| (is_known(path) || untracked.contains(*path)) && !is_kept(path))
+            .cloned()
+            .collect();
+        untracked.retain(|path| !self.saved.modes.contains_key(path) && !is_known(path));
+        untracked.retain(|path| !self.repo.is_untouched(path));
+        (removed, untracked.into_iter().collect())
     }
 }
 
 /// All that the restore might overwrite or remove although git does not call it changed: files
-/// that differ between the two commits, files of the target that git ignores by now, whatever
-/// stands in their way, files that only the present rules hide, and commits that only the
-/// target's branch leads to.
+/// that differ between the two commits, files of the target that git ignores by now, and whatever
+/// stands in their way.
 fn endangered(
     repo: &Repo,
     target: &Target,
     status: &Status,
     committed: &[Change],
-) -> Result<Extra, SnapshotError> {
-    let mut files: BTreeSet<PathBuf> = target.modes().into_keys().collect();
-    // A submodule is no file: to look for one would note that it is gone.
-    let is_file = |change: &&Change| {
-        change.to != Content::Submodule && !repo.top().join(&change.path).join(".git").exists()
-    };
-    files.extend(committed.iter().filter(is_file).map(|change| change.path.clone()));
-    let written = || files.iter().chain(&status.changed);
-    let is_snapshot = matches!(target, Target::Snapshot(_));
-    let rules_differ = is_snapshot && hidden::are_rules_other(repo, target, written())?;
-    let in_the_way = worktree::in_the_way(repo.top(), written())?;
-    if rules_differ {
-        files.extend(hidden::hidden(repo, target)?);
-    }
+) -> Result<BTreeSet<PathBuf>, SnapshotError> {
+    let mut files: BTreeSet<PathBuf> = target.modes().keys().cloned().collect();
+    files.extend(committed.iter().filter(|c| !is_inner(repo, c)).map(|c| c.path.clone()));
+    let written = files.iter().chain(&status.changed).filter(|path| !repo.is_untouched(path));
+    let in_the_way = worktree::in_the_way(repo.top(), written)?;
     files.extend(in_the_way);
     files.retain(|path| !repo.is_untouched(path));
-    let branches = head::endangered_branches(repo, target, status)?;
-    let mut commits: Vec<String> = branches.values().flatten().cloned().collect();
-    commits.push(target.tree().to_owned());
-    commits.retain(|commit| Some(commit) != status.head.as_ref());
-    commits.sort_unstable();
-    commits.dedup();
-    // Where a special index takes the place of an ordinary one, only the file brings it back.
-    let with_index =
-        matches!(target, Target::Snapshot(snapshot) if snapshot.record.index_time.is_some());
-    let replaced_by = Some(target.tree().to_owned());
-    let left_at = Some(head::position(target, status));
-    Ok(Extra { files, commits, branches, replaced_by, left_at, with_index, ..Extra::default() })
+    Ok(files)
+}
+
+/// Whether a change between commits is one of a submodule, which is no file: to look for one would
+/// note that it is gone.
+fn is_inner(repo: &Repo, change: &Change) -> bool {
+    change.to == Content::Submodule
+        || change.to == Content::Absent && repo.top().join(&change.path).join(".git").exists()
+}
+
+/// A submodule that is not checked out is an empty folder; one that is there is left alone.
+fn make_folder(repo: &Repo, inner: &Change) -> Result<(), SnapshotError> {
+    let full = repo.top().join(&inner.path);
+    if fs_err::symlink_metadata(&full).is_err() {
+        fs_err::create_dir_all(full)?;
+    }
+    Ok(())
 }
 
 /// What differs between the commit that is checked out and that of the target.
@@ -214,85 +246,30 @@ pub(in crate::git) fn differing(
     target: &Target,
     status: &Status,
 ) -> Result<Vec<Change>, GitError> {
-    match (status.head.as_deref(), target.head()) {
-        (Some(from), Some(to)) if from != to => diff::between(repo.git(), from, to),
-        (Some(only), None) => {
-            let all = diff::all_of(repo.git(), only)?.into_iter();
-            Ok(all.map(|change| Change { to: Content::Absent, ..change }).collect())
-        }
-        (None, Some(only)) => diff::all_of(repo.git(), only),
-        _ => Ok(Vec::new()),
+    let (from, to) = (status.head.as_deref(), target.head());
+    if from == to {
+        return Ok(Vec::new());
     }
+    diff::between(repo.git(), &repo.base(from)?, &repo.base(to)?)
 }
 
-/// What must change on disk.
-fn changes(
-    repo: &Repo,
-    target: &Target,
-    saved: &Snapshot,
-    status: &Status,
-) -> Result<Vec<Change>, SnapshotError> {
-    let modes = target.modes();
-    let mut changes = diff::between(repo.git(), &saved.commit, target.tree())?;
-    changes.retain(|change| !repo.is_untouched(&change.path));
-    let removed = |change: &&Change| change.to == Content::Absent;
-    let stay = match target {
-        Target::Snapshot(_) => {
-            // Where the target knew a path and knew it to be absent, there is no doubt.
-            let in_doubt = |change: &&Change| removed(change) && !modes.contains_key(&change.path);
-            let in_doubt: Vec<&PathBuf> =
-                changes.iter().filter(in_doubt).map(|change| &change.path).collect();
-            if in_doubt.is_empty() {
-                BTreeSet::new()
-            } else {
-                rules::Rules::of(repo, target.tree(), &target.own_rules(repo))?
-                    .ignored(in_doubt.into_iter())?
-            }
+/// Before anything is touched: a lock that is only found afterwards leaves half a restore.
+fn wait_for_index(repo: &Repo) -> Result<(), GitError> {
+    let lock = repo.git_dir().join("index.lock");
+    let begun = Instant::now();
+    while lock.exists() {
+        if begun.elapsed() >= repo.git().patience().locks {
+            let (seconds, lock) = (begun.elapsed().as_secs(), lock.display().to_string());
+            return Err(GitError::Locked { seconds, lock });
         }
-        Target::Commit(_) => {
-            let tracked = tracked_files(repo, status)?;
-            let paths = changes.iter().filter(removed).map(|change| change.path.clone());
-            paths.filter(|path| !tracked.contains(path)).collect()
-        }
-    };
-    changes.retain(|change| !(removed(&change) && stay.contains(&change.path)));
-    changes.retain(|change| change.to != Content::Submodule);
-    Ok(changes)
-}
-
-/// What git tracks now, in the index or in HEAD.
-fn tracked_files(repo: &Repo, status: &Status) -> Result<BTreeSet<PathBuf>, GitError> {
-    let listed = repo.git().run(&["ls-files", "-z", "--full-name"])?;
-    let mut tracked: BTreeSet<PathBuf> = rules::paths_in(&listed).collect();
-    if let Some(head) = &status.head {
-        tracked.extend(diff::all_of(repo.git(), head)?.into_iter().map(|change| change.path));
-    }
-    Ok(tracked)
-}
-
-fn put_index(repo: &Repo, target: &Target, now: &Status) -> Result<(), SnapshotError> {
-    let raw = match target {
-        Target::Snapshot(snapshot) => snapshot.index(repo)?,
-        Target::Commit(_) => None,
-    };
-    match (raw, target.head()) {
-        (Some(index), _) => index.put_back(repo)?,
-        // A special index is forgotten as a whole: an entry that was only intended would outlive
-        // a reset if the file is empty.
-        (None, Some(head)) if now.staged => {
-            let flags = Flags::read(repo)?;
-            repo.git().run(&["read-tree", head])?;
-            flags.set_again(repo)?;
-        }
-        (None, Some(head)) => drop(repo.git().run(&["read-tree", "--reset", head])?),
-        (None, None) => drop(repo.git().run(&["read-tree", "--empty"])?),
+        std::thread::sleep(LOCK_PULSE);
     }
     Ok(())
 }
 
 /// So that plumbing which trusts file times does not call restored files changed.
 fn refresh_index(repo: &Repo) -> Result<(), GitError> {
-    // Not quietly: then it would not say that somebody else holds the index, and we not wait.
+    // Not quietly: then it would not say that another process holds the index, and we not wait.
     match repo.git().run(&["update-index", "--refresh"]) {
         // It exits with 1 when something really is changed.
         Err(error) if error.exit_code() == Some(1) => Ok(()),
@@ -310,21 +287,5 @@ fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(),
             branch: status.branch.clone().unwrap_or_else(|| head.clone()),
         }),
         Err(error) => Err(error.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use test_support::TestRepo;
-
-    use super::*;
-
-    #[test]
-    fn somebody_elses_lock_is_waited_for_up_to_the_last_step() {
-        let test = TestRepo::new();
-        let repo = Repo::open(test.root()).unwrap();
-        test.write(".git/index.lock", "");
-        let error = refresh_index(&repo).unwrap_err();
-        assert!(matches!(error, GitError::Locked { .. }), "{error}");
     }
 }

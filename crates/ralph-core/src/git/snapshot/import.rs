@@ -6,9 +6,9 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::access::open_to_read;
 use super::inventory::{Inventory, Kind};
-use crate::git::restore::diff::{Change, Content};
+use super::record::SaveAs;
+use crate::git::paths::quoted;
 
 /// Our commits carry our own name: they are bookkeeping, not the user's work.
 const COMMITTER: &str = "Ralph <ralph@localhost>";
@@ -18,30 +18,26 @@ const RECORD: u32 = 1;
 const SNAPSHOT: u32 = 2;
 
 /// What goes into a stream.
-pub(in crate::git) struct Import<'a> {
-    /// The ref to write.
-    pub(in crate::git) name: &'a str,
-    /// The snapshot's message.
-    pub(in crate::git) message: &'a str,
+pub(super) struct Import<'a> {
+    /// The ref to write, and the snapshot's message.
+    pub(super) save_as: SaveAs<'a>,
     /// The top of the work tree.
-    pub(in crate::git) top: &'a Path,
+    pub(super) top: &'a Path,
     /// The commit that is checked out.
-    pub(in crate::git) head: Option<&'a str>,
+    pub(super) head: Option<&'a str>,
     /// Further commits that must stay reachable.
-    pub(in crate::git) keep: &'a [String],
+    pub(super) keep: &'a [&'a String],
     /// The files to lay over HEAD's tree.
-    pub(in crate::git) files: &'a Inventory,
-    /// What to lay over it besides: contents that git has already.
-    pub(in crate::git) stored: &'a [Change],
+    pub(super) files: &'a Inventory,
     /// Files of the record commit.
-    pub(in crate::git) record: Vec<(&'static str, Vec<u8>)>,
+    pub(super) record: Vec<(&'static str, Vec<u8>)>,
     /// Objects to keep alive by way of the record commit.
-    pub(in crate::git) objects: &'a [String],
+    pub(super) objects: &'a [String],
 }
 
 impl Import<'_> {
     /// Writes the whole stream; git then prints the snapshot's commit id.
-    pub(in crate::git) fn write(&self, out: impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(64 * 1024, out);
         self.record_commit(&mut out)?;
         self.snapshot_commit(&mut out)?;
@@ -56,7 +52,7 @@ impl Import<'_> {
             data(out, content)?;
         }
         for object in self.objects {
-            writeln!(out, "M 100644 {object} staged/{object}")?;
+            writeln!(out, "M 100644 {object} objects/{object}")?;
         }
         Ok(())
     }
@@ -64,9 +60,9 @@ impl Import<'_> {
     fn snapshot_commit(&self, out: &mut impl Write) -> io::Result<()> {
         if self.head.is_none() {
             // Otherwise the record commit, last on this ref, would become its first parent's tree.
-            write!(out, "reset {}\n\n", self.name)?;
+            write!(out, "reset {}\n\n", self.save_as.name)?;
         }
-        self.begin(out, SNAPSHOT, self.message)?;
+        self.begin(out, SNAPSHOT, self.save_as.message)?;
         if let Some(head) = self.head {
             writeln!(out, "from {head}")?;
         }
@@ -94,28 +90,16 @@ impl Import<'_> {
                 }
             }
         }
-        self.stored_changes(out)
-    }
-
-    fn stored_changes(&self, out: &mut impl Write) -> io::Result<()> {
-        for change in self.stored.iter().filter(|change| change.to == Content::Absent) {
-            write_path(out, "D ", &change.path)?;
-        }
-        for change in self.stored {
-            let (mode, object) = match &change.to {
-                Content::File { object, executable: true } => ("100755", object),
-                Content::File { object, .. } => ("100644", object),
-                Content::Link { object } => ("120000", object),
-                Content::Absent | Content::Submodule => continue,
-            };
-            write_path(out, &format!("M {mode} {object} "), &change.path)?;
-        }
         Ok(())
     }
 
     fn begin(&self, out: &mut impl Write, mark: u32, message: &str) -> io::Result<()> {
         let seconds = jiff::Timestamp::now().as_second();
-        write!(out, "commit {}\nmark :{mark}\ncommitter {COMMITTER} {seconds} +0000\n", self.name)?;
+        write!(
+            out,
+            "commit {}\nmark :{mark}\ncommitter {COMMITTER} {seconds} +0000\n",
+            self.save_as.name
+        )?;
         data(out, message.as_bytes())
     }
 
@@ -123,7 +107,7 @@ impl Import<'_> {
     fn content(&self, out: &mut impl Write, path: &Path, length: u64) -> io::Result<()> {
         let full = self.top.join(path);
         writeln!(out, "data {length}")?;
-        let copied = io::copy(&mut open_to_read(&full)?.take(length), out)?;
+        let copied = io::copy(&mut fs_err::File::open(&full)?.take(length), out)?;
         if copied != length {
             let message = format!("{} shrank while it was being saved", full.display());
             return Err(io::Error::other(message));
@@ -138,15 +122,8 @@ fn data(out: &mut impl Write, content: &[u8]) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Always quoted: a name may begin with a quote or hold a newline.
 fn write_path(out: &mut impl Write, before: &str, path: &Path) -> io::Result<()> {
-    write!(out, "{before}\"")?;
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'"' | b'\\' => out.write_all(&[b'\\', *byte])?,
-            b'\n' => out.write_all(b"\\n")?,
-            other => out.write_all(&[*other])?,
-        }
-    }
-    out.write_all(b"\"\n")
+    out.write_all(before.as_bytes())?;
+    out.write_all(&quoted(path.as_os_str().as_bytes()))?;
+    out.write_all(b"\n")
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::access;
+use crate::git::paths::folders;
 
 /// The exact mode of each path that a snapshot took from disk; none for a path that was looked at
 /// and was not there.
@@ -64,11 +64,7 @@ impl Inventory {
 /// A path behind a symlink is gone for git: following it would save a file of another place.
 fn look(top: &Path, path: &Path) -> io::Result<Entry> {
     let gone = Entry { kind: Kind::Gone, mode: 0 };
-    if path
-        .ancestors()
-        .skip(1)
-        .any(|parent| top.join(parent).is_symlink() && parent != Path::new(""))
-    {
+    if folders(path).any(|folder| top.join(folder).is_symlink()) {
         return Ok(gone);
     }
     let metadata = match fs_err::symlink_metadata(top.join(path)) {
@@ -78,7 +74,6 @@ fn look(top: &Path, path: &Path) -> io::Result<Entry> {
     };
     let mode = metadata.mode() & 0o7777;
     Ok(if metadata.is_file() {
-        access::check_readable(&top.join(path), mode)?;
         Entry { kind: Kind::File { length: metadata.len() }, mode }
     } else if metadata.is_symlink() {
         Entry { kind: Kind::Link, mode }

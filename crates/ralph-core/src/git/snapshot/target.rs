@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-
+use super::error::SnapshotError;
 use super::inventory::Modes;
-use super::take::{Snapshot, SnapshotError};
-use crate::git::ignore::own_rules::OwnRules;
+use super::take::Snapshot;
 use crate::git::repo::Repo;
-use crate::git::stamp::instant_of;
+use crate::git::staged::Staged;
 
 /// A state to return to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A snapshot: files, modes, index and branch, exactly.
+    /// A snapshot: files, modes, what was staged and branch, exactly.
     Snapshot(Box<Snapshot>),
     /// A commit, written down by somebody else's loop: tracked files and HEAD go back to it.
     /// Which new files are the user's cannot be known, so files that git does not track stay.
@@ -26,36 +24,26 @@ impl Target {
         Ok(Self::Snapshot(Box::new(Snapshot::load(repo, name)?)))
     }
 
-    /// Repositories inside that had work of their own when it was saved, or cannot be named.
-    pub fn left_alone(&self) -> &[String] {
-        match self {
-            Self::Snapshot(snapshot) => &snapshot.record.left_alone,
-            Self::Commit(_) => &[],
-        }
-    }
-
     /// The loop's run that made it, if one did.
     pub fn run(&self) -> Option<&str> {
+        self.snapshot().and_then(|snapshot| snapshot.record.run.as_deref())
+    }
+
+    pub(in crate::git) fn snapshot(&self) -> Option<&Snapshot> {
         match self {
-            Self::Snapshot(snapshot) => snapshot.record.run.as_deref(),
+            Self::Snapshot(snapshot) => Some(snapshot),
             Self::Commit(_) => None,
         }
     }
 
-    /// Branches that are to be moved back, though they are not checked out.
-    pub(in crate::git) fn branches(&self) -> BTreeMap<String, Option<String>> {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.record.branches.clone(),
-            Self::Commit(_) => BTreeMap::new(),
-        }
+    /// Submodules and repositories inside that had work of their own when it was saved.
+    pub(in crate::git) fn left_alone(&self) -> &[String] {
+        self.snapshot().map_or(&[], |snapshot| &snapshot.record.left_alone)
     }
 
-    /// The ref behind it; empty if there is none.
-    pub(in crate::git) fn name(&self) -> &str {
-        match self {
-            Self::Snapshot(snapshot) => &snapshot.name,
-            Self::Commit(_) => "",
-        }
+    /// Branches that are to be moved back, though they are not checked out.
+    pub(in crate::git) fn branches(&self) -> BTreeMap<String, Option<String>> {
+        self.snapshot().map(|snapshot| snapshot.record.branches.clone()).unwrap_or_default()
     }
 
     /// The commit whose tree the files become.
@@ -66,19 +54,6 @@ impl Target {
         }
     }
 
-    /// The repository's own ignore rules as they were; as they are now where that is not known.
-    pub(in crate::git) fn own_rules(&self, repo: &Repo) -> OwnRules {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.record.own_rules(repo),
-            Self::Commit(_) => OwnRules::read(repo),
-        }
-    }
-
-    /// When it was saved, as its name tells; none if there is no name.
-    pub(in crate::git) fn saved_at(&self) -> Option<Timestamp> {
-        self.name().split(['/', '+']).find_map(instant_of)
-    }
-
     /// The commit that is to be checked out; none in a repository without commits.
     pub(in crate::git) fn head(&self) -> Option<&str> {
         match self {
@@ -87,11 +62,14 @@ impl Target {
         }
     }
 
+    /// What is to be staged.
+    pub(in crate::git) fn staged(&self) -> Staged {
+        self.snapshot().map(|snapshot| snapshot.staged.clone()).unwrap_or_default()
+    }
+
     /// The files that must come back exactly as they were on disk, and those that were absent.
-    pub(in crate::git) fn modes(&self) -> Modes {
-        match self {
-            Self::Snapshot(snapshot) => snapshot.modes.clone(),
-            Self::Commit(_) => Modes::new(),
-        }
+    pub(in crate::git) fn modes(&self) -> &Modes {
+        static NONE: Modes = BTreeMap::new();
+        self.snapshot().map_or(&NONE, |snapshot| &snapshot.modes)
     }
 }

@@ -1,0 +1,114 @@
+//! Why a git call gave no answer.
+
+use std::io;
+
+/// Why a git call did not give an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// Git could not be started, or its pipes failed.
+    #[error("could not run `git {command}` in {dir}: {source}; is git installed and on PATH?")]
+    Start {
+        /// The git command.
+        command: String,
+        /// Where it was to run.
+        dir: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Git ran and failed.
+    #[error("`git {command}` failed in {dir}: {stderr}")]
+    Failed {
+        /// The git command.
+        command: String,
+        /// Where it ran.
+        dir: String,
+        /// Its exit code; none if a signal ended it.
+        code: Option<i32>,
+        /// The end of what it said.
+        stderr: String,
+    },
+    /// Another process holds a lock in the repository, and kept it.
+    #[error(
+        "another process holds {lock} and kept it for {seconds} seconds; wait for that git to end, \
+         or remove the file if none is running"
+    )]
+    Locked {
+        /// How long we waited.
+        seconds: u64,
+        /// The file.
+        lock: String,
+    },
+    /// Git did not end within its limit and was killed.
+    #[error("`git {command}` in {dir} did not end within {seconds} seconds and was killed")]
+    Deadline {
+        /// The git command.
+        command: String,
+        /// Where it ran.
+        dir: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// Git did nothing for a long time and was killed.
+    #[error("`git {command}` in {dir} did nothing for {seconds} seconds and was killed")]
+    Idle {
+        /// The git command.
+        command: String,
+        /// Where it ran.
+        dir: String,
+        /// How long we waited for a sign of life.
+        seconds: u64,
+    },
+    /// We were asked to stop, and git was ended.
+    #[error("`git {command}` in {dir} was ended, because we were asked to stop")]
+    Stopped {
+        /// The git command.
+        command: String,
+        /// Where it ran.
+        dir: String,
+    },
+}
+
+/// What git says behind the name of a lock that is there.
+const LOCK_EXISTS: &str = "': File exists";
+
+impl GitError {
+    /// Git's exit code, where it ended by itself with a failure.
+    pub fn exit_code(&self) -> Option<i32> {
+        match self {
+            Self::Failed { code, .. } => *code,
+            _ => None,
+        }
+    }
+
+    /// What git said, where it ended by itself with a failure.
+    fn said(&self) -> &str {
+        match self {
+            Self::Failed { stderr, .. } => stderr,
+            _ => "",
+        }
+    }
+
+    /// Whether git found no repository where it looked for one.
+    pub(super) fn names_no_repository(&self) -> bool {
+        self.said().contains("not a git repository")
+    }
+
+    /// Whether git found a repository that is set to have no work tree.
+    pub(super) fn needs_a_work_tree(&self) -> bool {
+        self.said().contains("must be run in a work tree")
+    }
+
+    /// Whether another process moved a branch while git was about to: a matter of trying again.
+    pub(super) fn is_overtaken(&self) -> bool {
+        let moved = ["but expected", "reference already exists", "unable to resolve reference"];
+        let said = self.said();
+        said.contains("cannot lock ref") && moved.iter().any(|how| said.contains(how))
+    }
+
+    /// The lock of another process that was in the way, as git names it.
+    pub(super) fn lock(&self) -> Option<&str> {
+        let (before, _) = self.said().split_once(LOCK_EXISTS)?;
+        let (_, path) = before.rsplit_once('\'')?;
+        path.ends_with(".lock").then_some(path)
+    }
+}
