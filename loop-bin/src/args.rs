@@ -8,8 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::config::{Flag, KEYS, Key, Kind};
 
 use crate::{
-    attempts, clean, complete, demo, doctor, explain, init, install, request_merge, retry, run, status,
-    undo,
+    attempts, clean, complete, demo, doctor, explain, init, install, request_merge, retry, run,
+    status, undo,
 };
 
 /// What the user wants.

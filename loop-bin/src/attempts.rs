@@ -36,7 +36,8 @@ enum NotTaken {
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
-    let id = || Arg::new("id").value_name("ID").required(true).help("The attempt, such as US-001/2");
+    let id =
+        || Arg::new("id").value_name("ID").required(true).help("The attempt, such as US-001/2");
     Command::new("attempts")
         .about("List the attempts that are kept, show one, or take one into your tree or a branch")
         .long_about(
@@ -123,7 +124,8 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
 
 /// A time as people here read it.
 fn local(at: &str) -> String {
-    let time = at.parse::<jiff::Timestamp>().map(|time| time.to_zoned(jiff::tz::TimeZone::system()));
+    let time =
+        at.parse::<jiff::Timestamp>().map(|time| time.to_zoned(jiff::tz::TimeZone::system()));
     time.map_or_else(|_| at.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
@@ -164,7 +166,8 @@ fn take(git: &Git, id: &str) -> Result<(), Failure> {
         Some(base) => base.clone(),
         None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])?,
     };
-    let diff = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", &base, &attempt.commit];
+    let diff =
+        ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", &base, &attempt.commit];
     let patch = git.run(&diff)?;
     if patch.is_empty() {
         say(format!("{} changed nothing.", attempt.id));

@@ -9,8 +9,8 @@ use ralph_core::state;
 use crate::exit::{Failure, Success};
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
-use crate::workspace::cache;
 use crate::workspace::Source;
+use crate::workspace::cache;
 use crate::{here, housekeeping};
 
 /// What was asked for.

@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use clap::{Arg, ArgMatches, Command};
-use ralph_core::env::Env;
-use ralph_core::project::Project;
 use ralph_core::checks::{Check, CheckContext, run_checks};
 use ralph_core::claim::{Claim, ClaimStatus};
+use ralph_core::env::Env;
+use ralph_core::project::Project;
 use ralph_core::state::{Lock, RunDir, StateDir};
 use ralph_core::under_way::Attempt;
 

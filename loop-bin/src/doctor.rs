@@ -8,18 +8,18 @@ use std::os::unix::fs::PermissionsExt;
 use camino::Utf8Path;
 use clap::{Arg, ArgAction, Command};
 use nix::unistd::geteuid;
+use ralph_core::checks::one_line;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::git::{Git, Repo, Status};
 use ralph_core::install::HOOK_NAMES;
 use ralph_core::project::Project;
-use ralph_core::checks::one_line;
 use ralph_core::state::Lock;
 
 use crate::agent::{Client, Installed};
 use crate::exit::{Failure, Success};
-use crate::terminal::{counted, say};
 use crate::run::start::{look_for_recovery, run_dir};
+use crate::terminal::{counted, say};
 use crate::workspace::{Source, cache, include_size};
 use crate::{agent, here, install, trust};
 

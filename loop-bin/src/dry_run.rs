@@ -1,19 +1,19 @@
 //! `--dry-run`: what a run would do, in lines or as one JSON object; nothing is written and no agent
 //! runs.
 
+use ralph_core::checks::one_line;
 use ralph_core::config::{Config, Mode, RollbackOn};
 use ralph_core::env::Env;
-use ralph_core::plan::{Next, Plan};
-use ralph_core::checks::one_line;
 use ralph_core::listing::named_files;
+use ralph_core::plan::{Next, Plan};
 use ralph_core::state::{Lock, LockError};
 use serde::Serialize;
 
 use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
+use crate::here;
 use crate::run::start::{Preflight, look_for_recovery};
 use crate::terminal::{counted, say};
-use crate::here;
 
 /// What a run would do. Scripts read these names: they are only ever added to.
 #[derive(Debug, Serialize)]

@@ -13,14 +13,14 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::config::{FailBehavior, Hooks};
 use ralph_core::checks::RUN_MARK;
+use ralph_core::config::{FailBehavior, Hooks};
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
 pub(crate) use self::flaw::in_scripts;
 use crate::agent::Descendants;
-use crate::signals::Interrupts;
 use crate::run::Wish;
+use crate::signals::Interrupts;
 
 /// How often timeout and signals are looked at.
 const PULSE: Duration = Duration::from_millis(20);

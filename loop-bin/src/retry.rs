@@ -7,12 +7,12 @@ use ralph_core::plan::State;
 use ralph_core::state::{self, Lock};
 
 use crate::exit::{Failure, Success};
+use crate::here;
 use crate::landing::{commit_tree, resolve};
 use crate::run::RETRY;
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account};
 use crate::terminal::say;
-use crate::here;
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -76,7 +76,8 @@ impl Account<'_> {
         let subject: String = first.replace(|c: char| c.is_control(), " ").trim().to_owned();
         let subject: String = subject.chars().take(LONGEST_SUBJECT).collect();
         let mut text = if subject.is_empty() { self.outcome.to_owned() } else { subject };
-        let rest: String = rest.trim_end().chars().filter(|c| *c != '\0').take(LONGEST_BODY).collect();
+        let rest: String =
+            rest.trim_end().chars().filter(|c| *c != '\0').take(LONGEST_BODY).collect();
         if !rest.trim().is_empty() {
             // Indented, so that no line of it can pass for a trailer.
             let lines = rest.lines().map(|line| format!("    {line}"));
@@ -121,9 +122,7 @@ pub(crate) fn all(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, G
     let mut found: Vec<SavedAttempt> = parts.chunks_exact(5).filter_map(parse).collect();
     found.retain(|attempt| story.is_none_or(|story| attempt.story.eq_ignore_ascii_case(story)));
     // Several may be kept within a second.
-    found.sort_by(|one, other| {
-        (&other.at, other.number).cmp(&(&one.at, one.number))
-    });
+    found.sort_by(|one, other| (&other.at, other.number).cmp(&(&one.at, one.number)));
     Ok(found)
 }
 
@@ -144,9 +143,8 @@ fn parse(fields: &[&str]) -> Option<SavedAttempt> {
         commit: (*commit).to_owned(),
         base: parents.split_whitespace().next().map(str::to_owned),
         at: (*at).to_owned(),
-        story: trailer("Ralph-Story").unwrap_or_else(|| {
-            id.split('/').next().unwrap_or_default().to_owned()
-        }),
+        story: trailer("Ralph-Story")
+            .unwrap_or_else(|| id.split('/').next().unwrap_or_default().to_owned()),
         number,
         outcome: trailer("Ralph-Outcome"),
         why: subject.to_owned(),

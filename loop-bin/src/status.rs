@@ -9,11 +9,11 @@ use ralph_core::state::{self, Event, Journal, Lock};
 use serde::Serialize;
 
 use crate::exit::{Failure, Success};
-use crate::run::RunRecord;
-use crate::terminal::{counted, say};
 use crate::here;
+use crate::run::RunRecord;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::saved;
+use crate::terminal::{counted, say};
 
 /// How far back the journal is looked through.
 const LINES: usize = 2_000;
@@ -107,8 +107,7 @@ impl Report {
             }
             let known: Vec<&String> = self.blocked.iter().map(|(id, _)| id).collect();
             let more = record.counters.set_aside.iter().filter(|id| !known.contains(id));
-            let more: Vec<(String, String)> =
-                more.map(|id| (id.clone(), String::new())).collect();
+            let more: Vec<(String, String)> = more.map(|id| (id.clone(), String::new())).collect();
             self.blocked.extend(more);
             self.story = record.story.filter(|_| holder.is_some());
         }

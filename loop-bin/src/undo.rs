@@ -73,7 +73,9 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
 fn list(repo: &Repo) -> Result<(), Failure> {
     let attempts = git::discarded(repo)?;
     if attempts.is_empty() {
-        say("Nothing was rolled back by a hook. `ralph-loop attempts` lists the loop's own attempts.");
+        say(
+            "Nothing was rolled back by a hook. `ralph-loop attempts` lists the loop's own attempts.",
+        );
     }
     for Discarded { id, at, why, .. } in &attempts {
         say(format!("{id}  {at}  {why}"));

@@ -17,8 +17,8 @@ use super::output::{self, Source};
 use super::processes::Descendants;
 use super::stream::Seen;
 use super::usage_limit;
-use crate::signals::Interrupts;
 use crate::run::Signal;
+use crate::signals::Interrupts;
 
 /// How often deadline, silence and signals are looked at.
 const PULSE: Duration = Duration::from_millis(25);

@@ -60,9 +60,8 @@ impl AgentCommand {
 fn with_files_of(project: &Utf8Path, line: &str) -> String {
     let mut found = words(line).into_iter().skip_while(|word| is_assignment(&word.text));
     let (Some(program), second) = (found.next(), found.next()) else { return line.to_owned() };
-    let is_interpreter = Utf8Path::new(&program.text)
-        .file_name()
-        .is_some_and(|name| INTERPRETERS.contains(&name));
+    let is_interpreter =
+        Utf8Path::new(&program.text).file_name().is_some_and(|name| INTERPRETERS.contains(&name));
     let own = if is_interpreter { second } else { Some(program) };
     let Some(word) = own.filter(|word| word.is_plain && is_own_file(project, &word.text)) else {
         return line.to_owned();

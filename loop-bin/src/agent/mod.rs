@@ -14,7 +14,9 @@ mod words;
 
 pub(crate) use child::{Run, RunEnd, Session, Supervision, Turn, supervise};
 pub(crate) use client::Client;
-pub(crate) use command::{AgentCommand, INTERPRETERS, flaw_in, is_found, not_found, program_of, runs_nothing};
+pub(crate) use command::{
+    AgentCommand, INTERPRETERS, flaw_in, is_found, not_found, program_of, runs_nothing,
+};
 pub(crate) use leftovers::{agent_left_by, end_leftovers};
 pub(crate) use options::{ClientOptions, Installed};
 pub(crate) use processes::{Descendants, adopt_orphans};

@@ -46,7 +46,8 @@ pub(super) fn missing_script<'a>(line: &'a str, root: &Utf8Path) -> Option<&'a s
     let script = words.next()?.trim_matches(['\'', '"']);
     let plain = script.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
     let is_file = plain && !script.starts_with('-') && script.contains(['.', '/']);
-    let is_missing = agent::INTERPRETERS.contains(&program) && is_file && !root.join(script).exists();
+    let is_missing =
+        agent::INTERPRETERS.contains(&program) && is_file && !root.join(script).exists();
     is_missing.then_some(script)
 }
 

@@ -84,7 +84,12 @@ pub(super) fn follow(
         return Ok(Followed::Moved);
     }
     let spared = files.iter().map(|file| file.path.clone()).collect();
-    let note = Note { branch: branch.to_owned(), old: old.map(str::to_owned), new: new.to_owned(), spared };
+    let note = Note {
+        branch: branch.to_owned(),
+        old: old.map(str::to_owned),
+        new: new.to_owned(),
+        spared,
+    };
     let changed = place.changed(&note)?;
     let in_the_way = place.in_the_way(&note, &changed)?;
     if !in_the_way.is_empty() {
@@ -93,8 +98,7 @@ pub(super) fn follow(
     }
     place.save(&note)?;
     fault::point("follow.noted");
-    let swap =
-        ["update-ref", "-m", "ralph: land a story", branch, new, old.unwrap_or_default()];
+    let swap = ["update-ref", "-m", "ralph: land a story", branch, new, old.unwrap_or_default()];
     if let Err(error) = git.run(&swap) {
         place.forget()?;
         return match error {
@@ -230,7 +234,9 @@ impl Checkout {
         let is_in_the_way = |one: &&Changed| {
             !arrived.contains(&one.path)
                 && (users.contains(&one.path)
-                    || one.is_added && !tracked.contains(&one.path) && self.is_taken(&one.path, changed))
+                    || one.is_added
+                        && !tracked.contains(&one.path)
+                        && self.is_taken(&one.path, changed))
         };
         Ok(changed.iter().filter(is_in_the_way).map(|one| one.path.clone()).collect())
     }
@@ -309,7 +315,9 @@ impl Checkout {
     /// from whoever finishes the landing.
     fn loop_files(&self, note: &Note) -> Vec<LoopFile> {
         let text = |commit: &str, path: &Path| {
-            self.git.run(&["cat-file", "blob", &format!("{commit}:{}", path.to_string_lossy())]).ok()
+            self.git
+                .run(&["cat-file", "blob", &format!("{commit}:{}", path.to_string_lossy())])
+                .ok()
         };
         let file = |path: &PathBuf| {
             let before = note.old.as_deref().and_then(|old| text(old, path));
@@ -414,7 +422,8 @@ impl Changed {
     /// The line for `update-index`.
     fn entry(&self) -> Vec<u8> {
         let mode = if self.is_removed() { "0" } else { &self.mode };
-        [format!("{mode} {}\t", self.id).as_bytes(), self.path.as_os_str().as_bytes(), b"\0"].concat()
+        [format!("{mode} {}\t", self.id).as_bytes(), self.path.as_os_str().as_bytes(), b"\0"]
+            .concat()
     }
 }
 

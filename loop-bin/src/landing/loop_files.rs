@@ -40,7 +40,8 @@ impl Change {
             Self::Plan { path, options, marks, added } => {
                 let parse = |text: Vec<u8>| Plan::parse(path, text, options).ok();
                 let Some(plan) = parse(text.to_vec()) else { return text.to_vec() };
-                let mut text = added.as_ref().map_or_else(|| text.to_vec(), |added| plan.with_added(added));
+                let mut text =
+                    added.as_ref().map_or_else(|| text.to_vec(), |added| plan.with_added(added));
                 for mark in marks {
                     let Some(plan) = parse(text.clone()) else { break };
                     let marked = match mark {

@@ -9,9 +9,8 @@ const LONGEST_LINE: usize = 100;
 const LONGEST_BODY: usize = 4_000;
 
 /// Types that a story's title may begin with, as in `fix: the parser`.
-const TYPES: [&str; 11] = [
-    "build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test",
-];
+const TYPES: [&str; 11] =
+    ["build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"];
 
 /// What a message tells of.
 #[derive(Debug, Clone, Default)]
@@ -98,7 +97,8 @@ fn body(summary: &str) -> String {
         let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
         let mut current = String::new();
         for word in line.split_whitespace() {
-            if !current.is_empty() && current.chars().count() + 1 + word.chars().count() > LONGEST_LINE
+            if !current.is_empty()
+                && current.chars().count() + 1 + word.chars().count() > LONGEST_LINE
             {
                 lines.push(std::mem::take(&mut current));
             }

@@ -119,7 +119,10 @@ impl Target {
     /// How the user takes the work that waits.
     pub(crate) fn how_to_take(&self) -> String {
         let waiting = format!("{WAITING}{}", self.branch);
-        format!("commit or stash your changes, then `git switch {} && git merge {waiting}`", self.branch)
+        format!(
+            "commit or stash your changes, then `git switch {} && git merge {waiting}`",
+            self.branch
+        )
     }
 
     /// The commit at its end; none in a repository without commits.

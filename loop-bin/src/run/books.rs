@@ -167,12 +167,14 @@ impl Books {
     /// The lessons, where git is to have them: as they are on disk.
     pub(crate) fn lessons_for(&self, tip: Option<&str>) -> Result<Option<LoopFile>, Failure> {
         let before = self.committed(tip, &self.guardrails);
-        let (Ok(text), Some(path)) = (fs_err::read(&self.guardrails), self.below_top(&self.guardrails))
+        let (Ok(text), Some(path)) =
+            (fs_err::read(&self.guardrails), self.below_top(&self.guardrails))
         else {
             return Ok(None);
         };
         let grows = before.as_ref().is_none_or(|before| text.starts_with(before));
-        let is_wanted = before.is_some() || self.is_tracked(tip) && !self.is_ignored(&self.guardrails)?;
+        let is_wanted =
+            before.is_some() || self.is_tracked(tip) && !self.is_ignored(&self.guardrails)?;
         if !grows || !is_wanted || before.as_ref() == Some(&text) {
             return Ok(None);
         }
@@ -260,8 +262,7 @@ impl Books {
         }
         let new = [b"\n".as_slice(), &new].concat();
         let never = Cap { above: u64::MAX, keep_lines: 0 };
-        let path =
-            if self.is_progress_tracked(tip)? { &self.pending } else { &self.progress };
+        let path = if self.is_progress_tracked(tip)? { &self.pending } else { &self.progress };
         Ok(state::append_capped(path, &new, never)?)
     }
 }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use ralph_core::config::{Config, Flag};
-use ralph_core::git::Repo;
 use ralph_core::project::Project;
 use ralph_core::state::{Event, Journal, Marks, RunDir, StateDir};
 
@@ -20,7 +19,6 @@ pub(crate) const OURS: &str = "ralph-loop";
 pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
-    pub(crate) repo: Repo,
     pub(crate) config: Config,
     pub(crate) plan: Utf8PathBuf,
     pub(crate) view: View,

@@ -145,9 +145,10 @@ impl Run {
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
         let incomplete = context.config.run.fail_if_incomplete
-            && self.books.load(&self.target).is_ok_and(|plan| {
-                plan.counts().open + plan.counts().blocked > 0
-            });
+            && self
+                .books
+                .load(&self.target)
+                .is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0);
         Success::Loop { finish, incomplete }
     }
 }

@@ -35,12 +35,10 @@ use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
 use books::Books;
 use context::Context;
-pub(crate) use decide::{
-    Counters, Finish, Found, RETRY, Recovery, Signal, Wish, recovery,
-};
 use decide::{Action, Event, Outcome, Shares, State, step};
-use iteration::{LiveAgent, Report};
+pub(crate) use decide::{Finish, RETRY, Signal, Wish};
 pub(crate) use iteration::template;
+use iteration::{LiveAgent, Report};
 pub(crate) use record::RunRecord;
 
 /// What was asked for.
@@ -65,8 +63,9 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     // The run's name is on disk before anything is started that could outlive us.
     run.save(&state, &action);
     loop {
-        let event =
-            run.perform(&state, &action).unwrap_or_else(|failure| Event::Broke(failure.to_string()));
+        let event = run
+            .perform(&state, &action)
+            .unwrap_or_else(|failure| Event::Broke(failure.to_string()));
         (state, action) = step(state, event);
         log::debug!("next: {action:?}");
         run.save(&state, &action);

@@ -32,8 +32,7 @@ const ENTRIES: usize = 10;
 
 /// Runs it.
 pub(super) fn run(env: &Env, preflight: Preflight) -> Result<Success, Failure> {
-    let Preflight { project, config, repo, run_dir, plan, flags, mut workspace, target, .. } =
-        preflight;
+    let Preflight { project, config, run_dir, plan, flags, mut workspace, target, .. } = preflight;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
         None => {
@@ -58,7 +57,6 @@ pub(super) fn run(env: &Env, preflight: Preflight) -> Result<Success, Failure> {
         plan: path,
         flags,
         project,
-        repo,
         config,
         run_dir,
     };
@@ -70,7 +68,9 @@ pub(super) fn run(env: &Env, preflight: Preflight) -> Result<Success, Failure> {
     context.view.line(format!("planning: {shown}"));
     if !context.project.root().join(&context.config.run.specs).exists() {
         let specs = &context.config.run.specs;
-        context.view.warn(format!("there is no folder {specs}; the agent plans from the code alone"));
+        context
+            .view
+            .warn(format!("there is no folder {specs}; the agent plans from the code alone"));
     }
     let tip = target.tip()?;
     let branch = target.current_branch();
@@ -137,7 +137,9 @@ fn plan_once(
         WorkEnd::Well => take_plan(context, before.as_deref(), left)?,
         WorkEnd::Signalled(signal) => Finish::Manual(signal),
         WorkEnd::Spent(why) | WorkEnd::StorySpent(why) => Finish::Budget(why),
-        WorkEnd::Quota(_) => Finish::Budget("the agent's service refused; start again later".into()),
+        WorkEnd::Quota(_) => {
+            Finish::Budget("the agent's service refused; start again later".into())
+        }
         WorkEnd::Failed(why)
         | WorkEnd::TimedOut(why)
         | WorkEnd::Blocked(why)
@@ -295,7 +297,9 @@ fn keep_rest(
     finish: &Finish,
 ) -> Result<(), Failure> {
     let ours: Vec<std::path::PathBuf> = match finish {
-        Finish::Complete => workspace.below_top(&context.plan).into_iter().map(Into::into).collect(),
+        Finish::Complete => {
+            workspace.below_top(&context.plan).into_iter().map(Into::into).collect()
+        }
         // A draft that was not taken is worth keeping.
         _ => Vec::new(),
     };
@@ -315,7 +319,8 @@ fn keep_rest(
         ..Account::default()
     };
     let parents: Vec<&str> = start.tip.into_iter().collect();
-    let commit = landing::commit_tree(&workspace.git(), &staged.tree, &parents, &account.message())?;
+    let commit =
+        landing::commit_tree(&workspace.git(), &staged.tree, &parents, &account.message())?;
     landing::verify(&workspace.source().top, &commit, start.tip)?;
     git.run(&["update-ref", &saved::name_of(NAME, number), &commit])?;
     context.view.line(format!(

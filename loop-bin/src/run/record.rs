@@ -57,9 +57,13 @@ impl RunRecord {
         };
         let damaged = |why: String| {
             let advice = "remove it; the next start counts anew";
-            io::Error::new(io::ErrorKind::InvalidData, format!("{path} is damaged ({why}); {advice}"))
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{path} is damaged ({why}); {advice}"),
+            )
         };
-        let record: Self = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let record: Self =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         match record.version {
             0 => Err(damaged("it has no version".to_owned())),
             1..=VERSION => Ok(Some(record)),

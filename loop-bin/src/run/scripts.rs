@@ -94,8 +94,7 @@ impl Run {
                 "no verify commands are set, so nothing is checked: whatever lands is unchecked",
             );
         }
-        let is_alone =
-            context.config.session.stories_per_session == StoriesPerSession::AtMost(1);
+        let is_alone = context.config.session.stories_per_session == StoriesPerSession::AtMost(1);
         if context.config.limits.story_max_cost_usd > 0.0 && !is_alone {
             context.view.warn(
                 "--story-max-cost cannot be enforced for each story of a session with several: \

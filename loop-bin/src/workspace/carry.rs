@@ -150,10 +150,7 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
 }
 
 /// Files below a folder that are not as they are committed.
-fn uncommitted_below(
-    source: &Source,
-    folder: &Utf8Path,
-) -> Result<Vec<PathBuf>, WorkspaceError> {
+fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     if folder.as_str().is_empty() || !source.top.join(folder).is_dir() {
         return Ok(Vec::new());
     }

@@ -50,8 +50,7 @@ const HOOKS_PATH: &str = "core.hookspath";
 /// Makes the settings of the copy those of the project, also where they come from a file that is
 /// included for the project's folder alone.
 pub(super) fn carry(source: &Source, copy: &Utf8Path) -> Result<(), WorkspaceError> {
-    let (wanted, there) =
-        (effective(&source.git())?, effective(&Git::at(copy.as_std_path()))?);
+    let (wanted, there) = (effective(&source.git())?, effective(&Git::at(copy.as_std_path()))?);
     let mut text = String::new();
     for (key, values) in &wanted {
         let known = there.get(key).map(Vec::as_slice).unwrap_or_default();
@@ -93,8 +92,8 @@ fn parse(output: &str) -> Settings {
     let mut parts = output.split('\0');
     while let (Some(scope), Some(setting)) = (parts.next(), parts.next()) {
         let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));
-        let is_own = OWN.contains(&key)
-            || OWN_SECTIONS.iter().any(|section| key.starts_with(section));
+        let is_own =
+            OWN.contains(&key) || OWN_SECTIONS.iter().any(|section| key.starts_with(section));
         if scope != "command" && !is_own {
             settings.entry(key.to_owned()).or_default().push(value.to_owned());
         }

@@ -44,7 +44,8 @@ impl Workspace {
             return Imported::default();
         }
         let ours = self.source.git();
-        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
+        let fetch =
+            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
         let mut args: Vec<&str> = fetch.to_vec();
         args.push(self.top.as_str());
         args.extend(wanted.iter().map(String::as_str));

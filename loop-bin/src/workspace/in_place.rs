@@ -43,17 +43,15 @@ pub(crate) fn refuse(
         return Ok(Some(NotInPlace::Dirty { files: named_files(&changed) }));
     }
     let overlooked = overlooked(repo.git())?;
-    Ok((!overlooked.is_empty())
-        .then(|| NotInPlace::Overlooked { files: named_files(&overlooked) }))
+    Ok((!overlooked.is_empty()).then(|| NotInPlace::Overlooked { files: named_files(&overlooked) }))
 }
 
 /// `ls-files -v` marks what is skipped with `S` and what is assumed unchanged with a small letter.
 fn overlooked(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
     let listed = git.run(&["ls-files", "-v", "-z"])?;
     let lines = listed.split(|byte| *byte == 0);
-    let flagged = lines.filter(|line| {
-        line.first().is_some_and(|mark| *mark == b'S' || mark.is_ascii_lowercase())
-    });
+    let flagged = lines
+        .filter(|line| line.first().is_some_and(|mark| *mark == b'S' || mark.is_ascii_lowercase()));
     let name = |line: &[u8]| {
         PathBuf::from(String::from_utf8_lossy(line.get(2..).unwrap_or_default()).into_owned())
     };

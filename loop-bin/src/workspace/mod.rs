@@ -84,7 +84,7 @@ impl Source {
         let top = Utf8Path::from_path(repo.top()).ok_or_else(not_text)?;
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
         let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
-        Ok(Self { top: top.to_owned(), inside, shared: repo.shared_git_dir() })
+        Ok(Self { top: top.to_owned(), inside, shared: repo.shared_git_dir().to_owned() })
     }
 
     /// Git in the project.
@@ -170,7 +170,14 @@ impl Workspace {
     /// project's object store, so that nothing has to be fetched.
     pub(crate) fn git(&self) -> Git {
         let git = Git::at(self.top.as_std_path()).on_index(self.index.clone());
-        if self.is_in_place { git } else { git.with_objects(self.source.shared.join("objects")) }
+        if self.is_in_place {
+            return git;
+        }
+        // Quoted, because a colon separates folders.
+        let own = self.top.join(".git/objects").into_string();
+        let own = format!("\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\""));
+        git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"))
+            .with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
     }
 
     /// Whether there is a copy yet.

@@ -18,10 +18,8 @@ const MODULES: &str = "modules";
 /// no room; refs, index, stash, settings and hooks are its own.
 pub(super) fn renew(source: &Source, top: &Utf8Path) -> Result<(), WorkspaceError> {
     let folder = top.parent().unwrap_or(top);
-    let trouble = |error: io::Error| WorkspaceError::Folder {
-        folder: folder.to_string(),
-        source: error,
-    };
+    let trouble =
+        |error: io::Error| WorkspaceError::Folder { folder: folder.to_string(), source: error };
     fs_err::create_dir_all(folder).map_err(trouble)?;
     if !top.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         remove_all(top.as_std_path()).map_err(trouble)?;

@@ -130,12 +130,7 @@ impl Workspace {
 
     /// Makes plain files of a repository that an agent made inside the work tree, so that they can be
     /// saved with the attempt.
-    fn dissolve(
-        &self,
-        git: &Git,
-        path: &Path,
-        staged: &mut Staged,
-    ) -> Result<(), WorkspaceError> {
+    fn dissolve(&self, git: &Git, path: &Path, staged: &mut Staged) -> Result<(), WorkspaceError> {
         remove_all(&self.top.as_std_path().join(path).join(".git"))?;
         let name = [path.as_os_str().as_bytes(), b"\0"].concat();
         git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &name)?;
@@ -187,8 +182,7 @@ fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
     let is_settings = name.starts_with("settings") && name.ends_with(".json");
-    path.starts_with(PROJECT_MARKER)
-        || in_client && (is_settings || name == "scheduled_tasks.json")
+    path.starts_with(PROJECT_MARKER) || in_client && (is_settings || name == "scheduled_tasks.json")
 }
 
 fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {

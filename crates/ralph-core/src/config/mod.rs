@@ -32,6 +32,7 @@ pub use keys::{KEYS, Key, Kind};
 pub use load::Flag;
 pub use seconds::Seconds;
 pub use values::{
-    Agent, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, PlanSettings, Rollback,
-    RollbackOn, Scope, Session, Stop, StoriesPerSession, Tests, Verify, Weakened,
+    Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, PlanSettings,
+    Rollback, RollbackOn, Scope, Session, Stop, StoriesPerSession, Tests, Verify, Weakened,
+    WorkspaceSettings,
 };

@@ -48,8 +48,8 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
     }
     if let Some(attempt) = &found.attempt {
         let story = attempt.story.clone();
-        let was_killed = unfinished
-            .is_some_and(|record| !record.interrupted && record.run == attempt.run);
+        let was_killed =
+            unfinished.is_some_and(|record| !record.interrupted && record.run == attempt.run);
         steps.push(match &attempt.phase {
             Phase::Landing { commit } if found.is_landed => {
                 Recovery::FinishLanding { story, commit: commit.clone() }

@@ -202,8 +202,7 @@ impl Outcome {
 
     /// Whether the next attempt goes on with the work of one that ended like this.
     pub(crate) fn is_resumed(word: &str) -> bool {
-        let resumed =
-            [Self::Quota, Self::Interrupted, Self::Budget, Self::Handoff, Self::Partial];
+        let resumed = [Self::Quota, Self::Interrupted, Self::Budget, Self::Handoff, Self::Partial];
         resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
     }
 }

@@ -138,7 +138,7 @@ impl Run {
         let repo = Repo::open(self.workspace.root())?;
         let message = format!("before {story}");
         let (state, run) = (self.context.state(), self.context.run.as_str());
-        Checkpoint::create_for(&repo, state, &message, Some(run), None)?;
+        Checkpoint::create_for(&repo, state, &message, Some(run))?;
         Ok(())
     }
 

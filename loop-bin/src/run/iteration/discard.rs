@@ -21,7 +21,11 @@ const SHOWN_LINES: usize = 5;
 const LONGEST_REASON: usize = 160;
 
 impl Run {
-    pub(in crate::run) fn discard(&mut self, outcome: Outcome, why: &str) -> Result<Event, Failure> {
+    pub(in crate::run) fn discard(
+        &mut self,
+        outcome: Outcome,
+        why: &str,
+    ) -> Result<Event, Failure> {
         self.end_session("the attempt has ended")?;
         let attempt = self.current()?;
         self.show_failure(&attempt.story, why);

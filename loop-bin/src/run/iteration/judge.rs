@@ -102,9 +102,11 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
     let reset = run.usage_limit()?;
     Some(match too_late(judged, reset, Timestamp::now()) {
         Some(why) => WorkEnd::Spent(why),
-        None if is_hopeless(reset, Timestamp::now(), judged.quota_streak) => WorkEnd::Failed(
-            format!("the agent's service refused, and {MOST_BLIND_WAITS} waits did not change that"),
-        ),
+        None if is_hopeless(reset, Timestamp::now(), judged.quota_streak) => {
+            WorkEnd::Failed(format!(
+                "the agent's service refused, and {MOST_BLIND_WAITS} waits did not change that"
+            ))
+        }
         None => WorkEnd::Quota(reset),
     })
 }

@@ -11,8 +11,8 @@ use ralph_core::attempt::clear_failure;
 use ralph_core::checks::Check;
 use ralph_core::config::Config;
 use ralph_core::fault;
-use ralph_core::plan::progress::{Entry, Status};
 use ralph_core::plan::AgentsPlan;
+use ralph_core::plan::progress::{Entry, Status};
 use ralph_core::state;
 use ralph_core::under_way::{Attempt, Phase};
 
@@ -190,10 +190,12 @@ impl Run {
                     let stopped = Landing::Failed("the commit was stopped".to_owned());
                     return Ok(Err(signal.map_or(stopped, Landing::Signalled)));
                 }
-                Err(Refusal::Impossible(said)) => return Ok(Err(Landing::Impossible(format!(
-                    "git cannot write the commit; if it is to be signed, see to user.signingkey \
+                Err(Refusal::Impossible(said)) => {
+                    return Ok(Err(Landing::Impossible(format!(
+                        "git cannot write the commit; if it is to be signed, see to user.signingkey \
                      and the key, or set commit.gpgsign to false; then start again\n{said}"
-                )))),
+                    ))));
+                }
                 Err(Refusal::ByHook(said)) => {
                     let now = self.workspace.stage(start_of(attempt), &self.books.ours())?;
                     if now.tree == passed.staged.tree {
@@ -309,7 +311,12 @@ impl Run {
         let entry = Entry {
             commit: Some(short),
             verify: passed.checks.iter().map(|check| (check.name(), check.passed())).collect(),
-            files_changed: passed.staged.files.iter().map(|file| file.display().to_string()).collect(),
+            files_changed: passed
+                .staged
+                .files
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect(),
             weakened: passed.weakened.clone(),
             ..self.entry(attempt, Status::Success)
         };

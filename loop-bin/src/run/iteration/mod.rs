@@ -12,7 +12,7 @@ mod wait;
 mod watch;
 mod work;
 
-pub(crate) use prompt::template;
 pub(super) use judge::{Judged, judge};
-pub(super) use watch::{LiveAgent, Watched};
+pub(crate) use prompt::template;
+pub(super) use watch::LiveAgent;
 pub(super) use work::{Report, receipt};

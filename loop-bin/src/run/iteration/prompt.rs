@@ -113,7 +113,8 @@ impl Run {
     /// The last failure, and what a person said when they asked for another try.
     fn failure_text(&self) -> String {
         let failure = last_failure(self.context.state()).unwrap_or_default();
-        let hint = self.hint.as_ref().map(|hint| hint.details.trim()).filter(|hint| !hint.is_empty());
+        let hint =
+            self.hint.as_ref().map(|hint| hint.details.trim()).filter(|hint| !hint.is_empty());
         match hint {
             Some(hint) => format!("{failure}\n\nA person says: {hint}").trim().to_owned(),
             None => failure,

@@ -220,7 +220,8 @@ impl Run {
         let window =
             ContextWindow { model: run.seen.model.clone(), tokens, ..ContextWindow::default() };
         let known = ContextWindow::load(state);
-        if known.is_some_and(|known| (known.model, known.tokens) == (window.model.clone(), tokens)) {
+        if known.is_some_and(|known| (known.model, known.tokens) == (window.model.clone(), tokens))
+        {
             return;
         }
         if let Err(error) = window.save(state) {

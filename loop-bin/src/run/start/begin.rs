@@ -43,7 +43,6 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     let Preflight {
         project,
         config,
-        repo,
         run_dir,
         plan,
         flags,
@@ -51,6 +50,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         target,
         uncommitted,
         mut problems,
+        ..
     } = preflight;
     if !problems.is_empty() {
         return Err(problems.remove(0));
@@ -91,7 +91,6 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         options: ClientOptions::find(env, &project, &config.agent.command),
         plan: plan.path().to_owned(),
         project,
-        repo,
         config,
         view,
         run_dir,

@@ -77,9 +77,8 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
 
 /// The run's own folder in the git folder.
 pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
-    let git_dir = Utf8Path::from_path(repo.git_dir()).ok_or_else(|| {
-        WorkspaceError::NotText { path: repo.git_dir().display().to_string() }
-    })?;
+    let git_dir = Utf8Path::from_path(repo.git_dir())
+        .ok_or_else(|| WorkspaceError::NotText { path: repo.git_dir().display().to_string() })?;
     Ok(RunDir::in_git_folder(git_dir))
 }
 
@@ -88,9 +87,7 @@ fn refuse_agent_command(line: &str) -> Result<(), Failure> {
         return Err(Failure::usage(NotReady::EmptyAgent { line: line.to_owned() }));
     }
     match agent::flaw_in(line) {
-        Some(flaw) => {
-            Err(Failure::usage(NotReady::AgentCommand { line: line.to_owned(), flaw }))
-        }
+        Some(flaw) => Err(Failure::usage(NotReady::AgentCommand { line: line.to_owned(), flaw })),
         None => Ok(()),
     }
 }
@@ -221,7 +218,8 @@ impl Preflight {
         }
         self.repo.refuse_if_busy()?;
         let refused = in_place::refuse(&self.repo, &|path| ours.iter().any(|own| own == path))?;
-        if let Some(refused @ (NotInPlace::Dirty { .. } | NotInPlace::Overlooked { .. })) = refused {
+        if let Some(refused @ (NotInPlace::Dirty { .. } | NotInPlace::Overlooked { .. })) = refused
+        {
             self.problems.push(refused.into());
         }
         Ok(())
@@ -291,9 +289,9 @@ impl Preflight {
 
 fn is_partial_clone(repo: &Repo) -> bool {
     let promisor = ["config", "--get-regexp", "^(remote\\..*\\.promisor|extensions.partialclone)$"];
-    repo.git().line(&promisor).is_ok_and(|found| {
-        found.lines().any(|line| !line.ends_with(" false"))
-    })
+    repo.git()
+        .line(&promisor)
+        .is_ok_and(|found| found.lines().any(|line| !line.ends_with(" false")))
 }
 
 #[cfg(test)]
@@ -302,11 +300,9 @@ mod tests {
 
     #[test]
     fn a_branch_is_named_after_the_plan() {
-        for (path, expected) in [
-            (".ralph/PRD-3/plan.md", "prd-3"),
-            ("docs/My Plan.md", "my-plan"),
-            ("prd.json", "prd"),
-        ] {
+        for (path, expected) in
+            [(".ralph/PRD-3/plan.md", "prd-3"), ("docs/My Plan.md", "my-plan"), ("prd.json", "prd")]
+        {
             assert_eq!(plan_name(Utf8Path::new(path)), expected);
         }
     }

@@ -120,7 +120,9 @@ impl Run {
             self.books.mark_users_text(marks.clone(), None)?;
         }
         self.finish_landing(&attempt, commit, &entry, &marks, None)?;
-        self.context.view.line(format!("{} was landed as {short} before the run ended", attempt.story));
+        self.context
+            .view
+            .line(format!("{} was landed as {short} before the run ended", attempt.story));
         counters.commits += 1;
         counters.attempts.remove(&attempt.story);
         self.end_attempt()
