@@ -64,7 +64,10 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
         });
     }
     if let Some(record) = unfinished.filter(|record| !record.planning) {
-        steps.push(Recovery::CountOn { iterations: record.counters.iteration });
+        // An iteration that was interrupted is made again, and is counted once.
+        let is_again = steps.iter().any(|step| matches!(step, Recovery::KeepAttempt { .. }));
+        let iterations = record.counters.iteration.saturating_sub(u64::from(is_again));
+        steps.push(Recovery::CountOn { iterations });
     }
     steps
 }

@@ -88,7 +88,10 @@ impl Run {
                 Recovery::KeepAttempt { story, counts } => {
                     self.keep_interrupted(found, &story, counts, &mut counters)?;
                 }
-                Recovery::CountOn { iterations } => self.tell_count(iterations),
+                Recovery::CountOn { iterations } => {
+                    counters.iteration = iterations;
+                    self.tell_count(iterations);
+                }
             }
         }
         Ok(counters)
@@ -209,8 +212,6 @@ impl Run {
                 self.workspace.reset(start)?;
             }
         }
-        // An iteration that was interrupted is made again, and is counted once.
-        counters.iteration = counters.iteration.saturating_sub(1);
         if counts {
             let failed = counters.attempts.entry(story.to_owned()).or_default();
             *failed += 1;
