@@ -7,11 +7,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use ralph_core::fault;
 use ralph_core::git::{Git, GitError};
@@ -19,14 +17,11 @@ use ralph_core::listing::named_files;
 use ralph_core::state;
 use serde::{Deserialize, Serialize};
 
+use super::index_lock::IndexLock;
 use super::loop_files::{Change, LoopFile};
 use super::target::{checked_out, resolve};
 use crate::exit::Failure;
 use crate::workspace::Source;
-
-/// How long another process may hold the index before the work waits instead.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PULSE: Duration = Duration::from_millis(10);
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,22 +189,8 @@ impl Checkout {
         state::remove_if_there(self.note_path())
     }
 
-    /// Takes git's own lock on the index; none if another process keeps it.
     fn lock(&self) -> io::Result<Option<IndexLock>> {
-        let begun = Instant::now();
-        loop {
-            let opened =
-                fs_err::OpenOptions::new().write(true).create_new(true).open(self.lock_path());
-            match opened {
-                Ok(file) => {
-                    let file = file.into_parts().0;
-                    return Ok(Some(IndexLock { path: self.lock_path(), file: Some(file) }));
-                }
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                Err(_) if begun.elapsed() >= PATIENCE => return Ok(None),
-                Err(_) => std::thread::sleep(PULSE),
-            }
-        }
+        IndexLock::take(self.lock_path())
     }
 
     /// The paths that differ between the two commits, but for the loop's own.
@@ -399,35 +380,6 @@ impl Checkout {
         let id = git.feed(&["hash-object", "-w", "--stdin"], &text)?;
         let id = String::from_utf8_lossy(&id).trim().to_owned();
         Ok([format!("100644 {id}\t").as_bytes(), file.path.as_os_str().as_bytes(), b"\0"].concat())
-    }
-}
-
-/// Git's lock on the index; dropped, it is free again.
-struct IndexLock {
-    path: PathBuf,
-    file: Option<File>,
-}
-
-impl IndexLock {
-    /// Makes this the index, and frees it.
-    fn commit(mut self, content: &[u8], index: &Path) -> io::Result<()> {
-        if let Some(mut file) = self.file.take() {
-            let written = file.write_all(content).and_then(|()| file.sync_all());
-            if let Err(error) = written {
-                state::remove_if_there(&self.path)?;
-                return Err(error);
-            }
-            fs_err::rename(&self.path, index)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for IndexLock {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            let _ = state::remove_if_there(&self.path);
-        }
     }
 }
 

@@ -7,10 +7,11 @@
 //! | `message.rs` | what the commit says |
 //! | `commit.rs` | the commit itself, with the user's git hooks |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
-//! | `follow.rs` | the files of the project's checkout, brought along |
+//! | `follow.rs`, `index_lock.rs` | the files of the project's checkout, brought along |
 
 mod commit;
 mod follow;
+mod index_lock;
 mod loop_files;
 mod message;
 mod target;
