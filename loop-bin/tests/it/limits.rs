@@ -97,7 +97,7 @@ fn time_that_is_used_up_ends_an_agent_at_work_and_costs_no_attempt() {
 #[test]
 fn time_for_one_story_leaves_the_others() {
     let stage = Stage::new("works", TWO);
-    let agent = "case $(cat .ralph/current-story) in US-001) sleep 600;; *) echo x >x.txt;; esac";
+    let agent = "case $(cat $RALPH_ROOT/.ralph/current-story) in US-001) sleep 600;; *) echo x >x.txt;; esac";
     let ran = stage.run(&["--story-max-duration", "1", "--agent", agent]);
     ran.ended(1).says("US-001 is set aside: the time for this story is used up");
     assert_eq!(stage.plan(), "- [!] US-001: First\n- [x] US-002: Second\n");

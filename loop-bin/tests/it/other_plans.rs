@@ -20,7 +20,7 @@ const PLACES: [(&str, &str); 6] = [
 fn ticking(end: &str) -> String {
     let files = PLACES.map(|(path, _)| path).join(" ");
     format!(
-        "echo x >$(cat .ralph/current-story).txt; \
+        "echo x >$(cat $RALPH_ROOT/.ralph/current-story).txt; \
          sed -i 's/\\[ \\]/[x]/; s/false/true/; $a\\ ' {files}; {end}"
     )
 }
@@ -84,8 +84,7 @@ fn a_new_plan_that_would_be_chosen_first_is_taken_away_and_a_later_one_is_told()
 #[test]
 fn the_plan_that_is_worked_on_stays_the_cores_to_repair_however_it_is_named() {
     let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
-    let agent =
-        "echo x >$(cat .ralph/current-story).txt; sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
+    let agent = "echo x >$(cat $RALPH_ROOT/.ralph/current-story).txt; sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
     let ran = stage.run(&["--agent", agent, "--plan", ".ralph/../.ralph/PRD-1/plan.md"]);
     ran.ended(0).says("the agent ticked US-002, which was not its story; undone");
     assert!(!ran.out.contains("put back"), "{}", ran.out);

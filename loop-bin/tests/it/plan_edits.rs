@@ -28,7 +28,7 @@ fn is_kept(stage: &Stage, ran: &Ran, words: &[&str]) {
 fn each_version_that_was_undone_is_kept_and_named() {
     let stage = Stage::new("works", THREE);
     let agent = format!(
-        "story=$(cat .ralph/current-story); echo x >$story.txt; \
+        "story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story.txt; \
          sed -i \"s/Third/Third, and noted at $story/\" {PLAN}"
     );
     let ran = stage.run(&["--agent", &agent, "--max-iterations", "2"]);

@@ -178,8 +178,8 @@ fn stories_of_a_session_are_counted_while_it_goes_on_and_after_a_crash() {
     let stop = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
                 \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
     let agent = format!(
-        "cat >/dev/null; echo done >$(cat .ralph/current-story).txt; \
-         [ $(cat .ralph/current-story) = US-001 ] || exit 0; {stop}; \
+        "cat >/dev/null; echo done >$(cat $RALPH_ROOT/.ralph/current-story).txt; \
+         [ $(cat $RALPH_ROOT/.ralph/current-story) = US-001 ] || exit 0; {stop}; \
          touch \"$AGENT_NOTES/sent-on\"; exec sleep 600"
     );
     let mut command = stage.command(&["--stories-per-session", "3", "--agent", &agent]);
@@ -217,7 +217,8 @@ fn the_iteration_limit_holds_within_a_session() {
 fn work_that_is_half_done_when_the_context_is_full_is_handed_over() {
     for (args, half, tokens) in [(&[][..], "US-001", 170_000), (&AUTO, "US-002", 100_000)] {
         let stage = Stage::new("obeys-stop-hook", &plan(3));
-        let verify = ["--verify", "test -e $(cat .ralph/current-story).txt", "--attempts", "1"];
+        let verify =
+            ["--verify", "test -e $(cat $RALPH_ROOT/.ralph/current-story).txt", "--attempts", "1"];
         let args = [args, &verify].concat();
         let ran = run(&stage, &args, tokens, 1_000_000, half);
         ran.ended(0).says("3 stories committed");
@@ -240,9 +241,9 @@ pub(crate) const STOP: &str = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"
 
 /// Settles US-001 in its session, is sent on to US-002 and ends there as `end` says.
 fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
-    let first = "[ $(cat .ralph/current-story) = US-001 ]";
+    let first = "[ $(cat $RALPH_ROOT/.ralph/current-story) = US-001 ]";
     let agent = format!(
-        "cat >/dev/null; {first} || {{ echo done >$(cat .ralph/current-story).txt; exit 0; }}; \
+        "cat >/dev/null; {first} || {{ echo done >$(cat $RALPH_ROOT/.ralph/current-story).txt; exit 0; }}; \
          echo done >US-001.txt; {STOP}; {end}"
     );
     run(stage, &[&["--stories-per-session", "3", "--agent", &agent], args].concat(), 0, 0, "")
