@@ -99,7 +99,7 @@ fn killed(plan: &str) -> Stage {
         stage.repo.write(plan, THREE);
     }
     stage.repo.commit_all("the plan");
-    stage.killed_when(&[], "the agent works", || stage.exists("half.txt"));
+    stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
     stage.agent("works");
     stage
 }
@@ -130,7 +130,7 @@ fn the_same_goes_for_a_run_that_was_killed_while_it_committed() {
     let ran = stage.run(&["--max-iterations", "2"]);
     ran.ended(0).says("somebody edited the plan since the run was last alive; kept");
     assert!(stage.plan().starts_with("- [x] US-001: First\n- [x] US-002: Second, but better\n"));
-    assert_eq!(stage.subjects()[0], "feat(US-002): Second, but better");
+    assert_eq!(stage.subjects()[0], "feat(US-002): second, but better");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_killed_planning_that_left_rubbish_does_not_keep_the_next_start_from_its_pla
     let agent = format!("cat >/dev/null; echo rubbish >{PLAN}; exec sleep 100");
     let args = ["--mode", "planning", "--agent", &agent];
     stage.killed_when(&args, "the agent works", || stage.plan() == "rubbish\n");
-    stage.run(&[]).ended(0).says("planning was interrupted").says("2 stories committed");
+    stage.run(&[]).ended(0).says("planning was interrupted").says("2 stories landed");
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
     stage.run(&["undo"]).says("left by planning that was ended");
 }
@@ -241,7 +241,7 @@ fn a_killed_planning_puts_no_plan_into_a_branch_that_has_none() {
     stage.repo.git(["add", "other.md"]);
     stage.repo.git(["commit", "-qm", "another plan"]);
     let ran = stage.run(&["--plan", "other.md"]);
-    ran.ended(0).says("is not there; as it was, it is kept as ").says("1 story committed");
+    ran.ended(0).says("is not there; as it was, it is kept as ").says("1 story landed");
     assert!(!stage.exists(PLAN));
     let kept = found(&stage);
     assert_eq!(stage.read(&format!(".ralph/logs/{}", kept[0])), TWO);
