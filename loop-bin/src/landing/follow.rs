@@ -71,7 +71,7 @@ pub(super) fn follow(
     new: &str,
     files: &[LoopFile],
 ) -> Result<Followed, Failure> {
-    let place = Checkout::of(source)?;
+    let place = Checkout::of(source);
     let lock = match place.lock()? {
         Some(lock) => lock,
         None => {
@@ -80,18 +80,17 @@ pub(super) fn follow(
         }
     };
     let git = source.git();
-    if checked_out(&git).as_deref() != Some(branch) || resolve(&git, branch)?.as_deref() != old {
+    if !is_at(&git, branch, old)? {
         return Ok(Followed::Moved);
     }
-    let spared = files.iter().map(|file| file.path.clone()).collect();
     let note = Note {
         branch: branch.to_owned(),
         old: old.map(str::to_owned),
         new: new.to_owned(),
-        spared,
+        spared: files.iter().map(|file| file.path.clone()).collect(),
     };
     let changed = place.changed(&note)?;
-    let in_the_way = place.in_the_way(&note, &changed)?;
+    let in_the_way = place.in_the_way(&place.users_changes()?, &changed)?;
     if !in_the_way.is_empty() {
         let why = format!("it would overwrite uncommitted work in {}", named_files(&in_the_way));
         return Ok(Followed::InTheWay(why));
@@ -110,22 +109,32 @@ pub(super) fn follow(
         };
     }
     fault::point("follow.moved");
-    place.bring_files(&note, &changed)?;
     place.bring_loop_files(files)?;
     fault::point("follow.files");
-    place.bring_index(lock, &note, &changed, files)?;
+    place.bring_files(lock, &note, &changed, files)?;
     place.forget()?;
     Ok(Followed::Yes)
 }
 
+/// Whether a branch is checked out and where it was.
+fn is_at(git: &Git, branch: &str, old: Option<&str>) -> Result<bool, GitError> {
+    match old {
+        Some(old) => {
+            let listed = git.line(&["for-each-ref", "--format=%(objectname) %(HEAD)", branch])?;
+            Ok(listed == format!("{old} *"))
+        }
+        None => Ok(checked_out(git).as_deref() == Some(branch) && resolve(git, branch)?.is_none()),
+    }
+}
+
 /// Whether a crash left the project's files behind their branch.
 pub(crate) fn is_interrupted(source: &Source) -> bool {
-    Checkout::of(source).is_ok_and(|place| place.note_path().is_file())
+    Checkout::of(source).note_path().is_file()
 }
 
 /// Finishes what a crash interrupted.
 pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
-    let place = Checkout::of(source)?;
+    let place = Checkout::of(source);
     let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
     let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
     // Ours: it was taken before the note was written.
@@ -134,14 +143,14 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let is_moved = resolve(&git, &note.branch)?.as_deref() == Some(note.new.as_str());
     if is_moved && checked_out(&git).as_deref() == Some(note.branch.as_str()) {
         let changed = place.changed(&note)?;
-        let in_the_way = place.in_the_way(&note, &changed)?;
+        let users = place.users_changes_since(&place.base(&note)?)?;
+        let in_the_way = place.in_the_way(&users, &changed)?;
         let free: Vec<Changed> =
             changed.into_iter().filter(|one| !in_the_way.contains(&one.path)).collect();
         if let Some(lock) = place.lock()? {
             let files = place.loop_files(&note);
-            place.bring_files(&note, &free)?;
             place.bring_loop_files(&files)?;
-            place.bring_index(lock, &note, &free, &files)?;
+            place.bring_files(lock, &note, &free, &files)?;
         }
     }
     Ok(place.forget()?)
@@ -155,10 +164,12 @@ struct Checkout {
 }
 
 impl Checkout {
-    fn of(source: &Source) -> Result<Self, Failure> {
-        let git = source.git();
-        let git_dir = PathBuf::from(git.line(&["rev-parse", "--absolute-git-dir"])?);
-        Ok(Self { git, top: source.top.clone().into_std_path_buf(), git_dir })
+    fn of(source: &Source) -> Self {
+        Self {
+            git: source.git(),
+            top: source.top.clone().into_std_path_buf(),
+            git_dir: source.git_dir.clone(),
+        }
     }
 
     fn lock_path(&self) -> PathBuf {
@@ -220,25 +231,47 @@ impl Checkout {
 
     /// Paths that are to change and hold something of the user's: staged, changed or untracked. What
     /// is already as it is to be is in nobody's way.
-    fn in_the_way(&self, note: &Note, changed: &[Changed]) -> Result<Vec<PathBuf>, Failure> {
+    fn in_the_way(
+        &self,
+        users: &BTreeSet<PathBuf>,
+        changed: &[Changed],
+    ) -> Result<Vec<PathBuf>, Failure> {
+        let mut found: Vec<PathBuf> = changed
+            .iter()
+            .filter(|one| {
+                users.contains(&one.path) || one.is_added && self.is_taken(&one.path, changed)
+            })
+            .map(|one| one.path.clone())
+            .collect();
+        if !found.is_empty() {
+            let arrived = self.arrived(changed)?;
+            found.retain(|path| !arrived.contains(path));
+        }
+        Ok(found)
+    }
+
+    /// Tracked files in which something is staged or changed.
+    fn users_changes(&self) -> Result<BTreeSet<PathBuf>, Failure> {
+        let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no"];
+        let listed = self.git.run(&[&args[..], &["--ignore-submodules=dirty"]].concat())?;
+        // Two letters and a blank come before each path.
+        let path = |line: &PathBuf| {
+            let path = line.as_os_str().as_bytes().get(3..)?;
+            Some(PathBuf::from(OsStr::from_bytes(path)))
+        };
+        Ok(names(&listed).iter().filter_map(path).collect())
+    }
+
+    /// The same against a commit that is not checked out any more.
+    fn users_changes_since(&self, base: &str) -> Result<BTreeSet<PathBuf>, Failure> {
         let copy = self.scratch("index-look");
         let git = self.git_on(&copy)?;
         // Which entries are stale is the question; that some are is no failure.
         let _ = git.run(&["update-index", "-q", "--refresh"]);
         let mut users = names(&git.run(&["diff-files", "-z", "--name-only"])?);
-        let base = self.base(note)?;
-        users.extend(names(&git.run(&["diff-index", "--cached", "-z", "--name-only", &base])?));
-        let tracked = names(&git.run(&["ls-files", "-z"])?);
+        users.extend(names(&git.run(&["diff-index", "--cached", "-z", "--name-only", base])?));
         state::remove_if_there(&copy)?;
-        let arrived = self.arrived(changed)?;
-        let is_in_the_way = |one: &&Changed| {
-            !arrived.contains(&one.path)
-                && (users.contains(&one.path)
-                    || one.is_added
-                        && !tracked.contains(&one.path)
-                        && self.is_taken(&one.path, changed))
-        };
-        Ok(changed.iter().filter(is_in_the_way).map(|one| one.path.clone()).collect())
+        Ok(users)
     }
 
     /// Whether something that git does not know is where a new file is to be.
@@ -285,22 +318,36 @@ impl Checkout {
         Ok(self.git.on_index(copy.to_owned()))
     }
 
-    fn bring_files(&self, note: &Note, changed: &[Changed]) -> Result<(), Failure> {
+    /// Brings files and index to the new commit. Files that are gone are removed first, so that a
+    /// folder may take the place of one.
+    fn bring_files(
+        &self,
+        lock: IndexLock,
+        note: &Note,
+        changed: &[Changed],
+        files: &[LoopFile],
+    ) -> Result<(), Failure> {
         for gone in changed.iter().filter(|one| one.is_removed()) {
             state::remove_if_there(self.top.join(&gone.path))?;
             self.remove_empty_folders(&gone.path);
         }
-        let index = self.scratch("index-new");
-        state::remove_if_there(&index)?;
-        let git = self.git.on_index(index.clone());
-        git.run(&["read-tree", &note.new])?;
-        let wanted = changed.iter().filter(|one| !one.is_removed());
+        let copy = self.scratch("index-next");
+        let git = self.git_on(&copy)?;
+        let mut entries: Vec<u8> = changed.iter().flat_map(Changed::entry).collect();
+        for file in files {
+            entries.extend(self.loop_entry(&git, note, file)?);
+        }
+        if !entries.is_empty() {
+            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        }
+        let wanted = changed.iter().filter(|one| !one.is_removed() && !one.is_submodule());
         let wanted: Vec<u8> =
             wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect();
         if !wanted.is_empty() {
-            git.feed(&["checkout-index", "-f", "-q", "-z", "--stdin"], &wanted)?;
+            git.feed(&["checkout-index", "-f", "-q", "-u", "-z", "--stdin"], &wanted)?;
         }
-        Ok(state::remove_if_there(&index)?)
+        lock.commit(&fs_err::read(&copy)?, &self.git_dir.join("index"))?;
+        Ok(state::remove_if_there(&copy)?)
     }
 
     fn remove_empty_folders(&self, path: &Path) {
@@ -332,39 +379,9 @@ impl Checkout {
         for file in files {
             let path = self.top.join(&file.path);
             let Ok(path) = camino::Utf8PathBuf::from_path_buf(path) else { continue };
-            let text = match fs_err::read(&path) {
-                Ok(text) => text,
-                // One that the user removed stays away; a new one is made.
-                Err(_) if file.before.is_some() => continue,
-                Err(_) => Vec::new(),
-            };
-            let new = file.in_users_text(&text);
-            if new != text {
-                state::replace_users(&path, &new)?;
-            }
+            file.bring_to(&path)?;
         }
         Ok(())
-    }
-
-    fn bring_index(
-        &self,
-        lock: IndexLock,
-        note: &Note,
-        changed: &[Changed],
-        files: &[LoopFile],
-    ) -> Result<(), Failure> {
-        let copy = self.scratch("index-next");
-        let git = self.git_on(&copy)?;
-        let mut entries: Vec<u8> = changed.iter().flat_map(Changed::entry).collect();
-        for file in files {
-            entries.extend(self.loop_entry(&git, note, file)?);
-        }
-        if !entries.is_empty() {
-            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
-        }
-        let _ = git.run(&["update-index", "-q", "--refresh"]);
-        lock.commit(&fs_err::read(&copy)?, &self.git_dir.join("index"))?;
-        Ok(state::remove_if_there(&copy)?)
     }
 
     /// What is staged of a file of the loop's: that of the commit, or the user's own with the change.
@@ -417,6 +434,11 @@ impl Drop for IndexLock {
 impl Changed {
     fn is_removed(&self) -> bool {
         self.mode == ABSENT
+    }
+
+    /// Whether it is a submodule, whose files are the submodule's own matter.
+    fn is_submodule(&self) -> bool {
+        self.mode == "160000"
     }
 
     /// The line for `update-index`.

@@ -3,6 +3,8 @@
 //! One rule: **a file that git tracks changes by commits, any other one on disk.** So the user's
 //! checkout never shows a change of ours, and a person may switch branches or stash at any time.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,6 +32,10 @@ pub(crate) struct Books {
     source: Source,
     /// Entries that the next commit takes along.
     pending: Utf8PathBuf,
+    /// Texts of commits, which never change.
+    known: RefCell<HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>>,
+    /// Whether git ignores the progress.
+    is_progress_ignored: OnceCell<bool>,
 }
 
 impl Books {
@@ -49,6 +55,8 @@ impl Books {
             options,
             source: source.clone(),
             pending: run_dir.root().join("progress-pending"),
+            known: RefCell::default(),
+            is_progress_ignored: OnceCell::new(),
         }
     }
 
@@ -69,8 +77,14 @@ impl Books {
 
     /// The text of a file in a commit.
     fn committed(&self, tip: Option<&str>, path: &Utf8Path) -> Option<Vec<u8>> {
-        let object = format!("{}:{}", tip?, self.below_top(path)?.to_string_lossy());
-        self.source.git().run(&["cat-file", "blob", &object]).ok()
+        let key = (tip?.to_owned(), path.to_owned());
+        if let Some(text) = self.known.borrow().get(&key) {
+            return text.clone();
+        }
+        let object = format!("{}:{}", key.0, self.below_top(path)?.to_string_lossy());
+        let text = self.source.git().run(&["cat-file", "blob", &object]).ok();
+        self.known.borrow_mut().insert(key, text.clone());
+        text
     }
 
     /// Whether git has the plan.
@@ -82,10 +96,10 @@ impl Books {
     /// target, with the stories that the user has added since.
     pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
         let on_disk = plan::read_file(&self.plan)?;
-        if target.is_followed() && on_disk.is_some() {
+        let (tip, is_followed) = target.look()?;
+        if is_followed && on_disk.is_some() {
             return Ok(plan::load(&self.plan, &self.options)?);
         }
-        let tip = target.tip()?;
         let Some(committed) = self.committed(tip.as_deref(), &self.plan) else {
             return Ok(plan::load(&self.plan, &self.options)?);
         };
@@ -133,7 +147,13 @@ impl Books {
         if self.committed(tip, &self.progress).is_some() {
             return Ok(true);
         }
-        Ok(self.is_tracked(tip) && !self.is_ignored(&self.progress)?)
+        if !self.is_tracked(tip) {
+            return Ok(false);
+        }
+        if self.is_progress_ignored.get().is_none() {
+            let _ = self.is_progress_ignored.set(self.is_ignored(&self.progress)?);
+        }
+        Ok(self.is_progress_ignored.get() == Some(&false))
     }
 
     fn is_ignored(&self, path: &Utf8Path) -> Result<bool, Failure> {
@@ -144,22 +164,33 @@ impl Books {
         }
     }
 
-    /// What a commit on `tip` changes in these files.
+    /// What a commit on the target's `tip` changes in these files.
     pub(crate) fn files_for(
         &self,
+        target: &Target,
         tip: Option<&str>,
         marks: Vec<Mark>,
-        added: Option<AgentsPlan>,
+        agents: Option<AgentsPlan>,
     ) -> Result<Vec<LoopFile>, Failure> {
         let mut files = Vec::new();
-        if let (true, Some(path)) = (self.is_tracked(tip), self.below_top(&self.plan)) {
-            let change = self.plan_change(marks, added);
-            files.extend(LoopFile::new(path, self.committed(tip, &self.plan), change));
+        if let (Some(committed), Some(path)) =
+            (self.committed(tip, &self.plan), self.below_top(&self.plan))
+        {
+            let mut added = Vec::new();
+            if !target.is_followed()
+                && let Some(on_disk) = plan::read_file(&self.plan)?
+            {
+                // Stories that only the user's own text has are ticked nowhere else.
+                let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;
+                added.push(agents_plan(&committed, Some(&on_disk), ""));
+            }
+            added.extend(agents);
+            files.push(LoopFile::new(path, Some(committed), self.plan_change(marks, added)));
         }
         let pending = fs_err::read(&self.pending).unwrap_or_default();
         if let (false, Some(path)) = (pending.is_empty(), self.below_top(&self.progress)) {
             let change = Change::Append { title: TITLE, text: pending };
-            files.extend(LoopFile::new(path, self.committed(tip, &self.progress), change));
+            files.push(LoopFile::new(path, self.committed(tip, &self.progress), change));
         }
         Ok(files)
     }
@@ -181,13 +212,14 @@ impl Books {
         Ok(Some(LoopFile { path, before, after: text, change: Change::AsOnDisk }))
     }
 
-    fn plan_change(&self, marks: Vec<Mark>, added: Option<AgentsPlan>) -> Change {
+    fn plan_change(&self, marks: Vec<Mark>, added: Vec<AgentsPlan>) -> Change {
         let (path, options) = (self.plan.clone(), self.options.clone());
         Change::Plan { path, options, marks, added }
     }
 
     /// The entries are committed.
     pub(crate) fn clear_pending(&self) -> io::Result<()> {
+        self.known.borrow_mut().clear();
         state::remove_if_there(&self.pending)
     }
 
@@ -207,17 +239,7 @@ impl Books {
     /// Makes the change of a commit in the user's own texts.
     pub(crate) fn bring_users_texts(&self, files: &[LoopFile]) -> io::Result<()> {
         for file in files {
-            let path = self.source.top.join(file.path.to_string_lossy().as_ref());
-            let Ok(text) = fs_err::read(&path).or_else(|error| match &file.before {
-                None => Ok(Vec::new()),
-                Some(_) => Err(error),
-            }) else {
-                continue;
-            };
-            let new = file.in_users_text(&text);
-            if new != text {
-                state::replace_users(&path, &new)?;
-            }
+            file.bring_to(&self.source.top.join(file.path.to_string_lossy().as_ref()))?;
         }
         Ok(())
     }
@@ -239,7 +261,7 @@ impl Books {
         added: Option<AgentsPlan>,
     ) -> Result<(), Failure> {
         let Some(text) = plan::read_file(&self.plan)? else { return Ok(()) };
-        let new = self.plan_change(marks, added).apply(&text);
+        let new = self.plan_change(marks, added.into_iter().collect()).apply(&text);
         if new != text {
             state::replace_users(&self.plan, &new)?;
         }

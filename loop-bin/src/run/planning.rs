@@ -126,7 +126,7 @@ fn plan_once(
         is_marked_blocked: false,
         open_tasks: &[],
         last_verdict: None,
-        has_changed: left != before,
+        has_changed: &|| left != before,
         allowance,
         limits: &config.limits,
         elapsed: context.elapsed(),

@@ -30,17 +30,18 @@ impl Run {
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
         self.give_books(tip.as_deref(), plan.bytes())?;
-        let kept = self.to_resume(story)?;
+        let attempts = saved::all(&self.workspace.source().git(), Some(story))?;
+        let number = saved::number_after(&attempts);
+        let kept = self.to_resume(attempts);
         if let Some(kept) = &kept {
             self.resume(kept, start)?;
         }
-        let git = self.workspace.source().git();
         let attempt = Attempt::begin(Beginning {
             run: self.context.run.clone(),
             story: story.to_owned(),
             title: found.title.clone(),
             iteration,
-            number: saved::next_number(&git, story)?,
+            number,
             plan: self.books.plan.clone(),
             progress: self.books.progress.clone(),
             work: self.workspace.root().to_owned(),
@@ -109,14 +110,12 @@ impl Run {
         Ok(())
     }
 
-    /// The attempt whose work this one goes on with, if its last one ended halfway.
-    fn to_resume(&self, story: &str) -> Result<Option<SavedAttempt>, Failure> {
-        let all = saved::all(&self.workspace.source().git(), Some(story))?;
-        let Some(newest) = all.into_iter().next() else { return Ok(None) };
-        let Some(outcome) = newest.outcome.clone() else { return Ok(None) };
+    /// The attempt whose work this one goes on with, if the last one ended halfway.
+    fn to_resume(&self, attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
+        let newest = attempts.into_iter().max_by_key(|attempt| attempt.number)?;
+        let outcome = newest.outcome.as_deref()?;
         let always = self.context.config.rollback.on == RollbackOn::Never;
-        let is_wanted = always || Outcome::is_resumed(&outcome);
-        Ok(if is_wanted { Some(newest) } else { None })
+        if always || Outcome::is_resumed(outcome) { Some(newest) } else { None }
     }
 
     fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<(), Failure> {
