@@ -354,8 +354,10 @@ fn end(context: &Context, finish: &Finish, spent: Spent) -> Result<(), Failure> 
         ..RunRecord::new()
     }
     .save(&context.run_dir)?;
-    if let Finish::Error(why) = finish {
-        terminal::complain(&std::io::Error::other(why.clone()));
+    match finish {
+        Finish::Error(why) => terminal::complain(&std::io::Error::other(why.clone())),
+        Finish::Budget(why) => context.view.line(format!("budget exceeded: {why}")),
+        _ => {}
     }
     let most = context.config.limits.max_cost_usd;
     if most > 0.0 && spent.cost_usd > most {
