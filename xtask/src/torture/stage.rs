@@ -75,21 +75,25 @@ impl Stage {
     }
 
     fn over(repo: TestRepo, binaries: &Utf8Path, plan: &'static str) -> Self {
-        repo.git(["config", "user.name", "Test"]);
-        repo.git(["config", "user.email", "test@localhost"]);
         repo.write(".ralph/config.toml", CONFIG);
         repo.write(plan, plan_with(" "));
         let work = UsersWork::make(&repo);
-        let stage = Self {
+        Self { work, ..Self::around(repo, binaries, plan).with_agent("tortured") }
+    }
+
+    /// A loop over a project as it is.
+    pub(super) fn around(repo: TestRepo, binaries: &Utf8Path, plan: &'static str) -> Self {
+        repo.git(["config", "user.name", "Test"]);
+        repo.git(["config", "user.email", "test@localhost"]);
+        Self {
             repo,
             plan,
-            work,
+            work: UsersWork::default(),
             notes: Scratch::new(),
             binaries: binaries.to_owned(),
             agent: String::new(),
             clock: None,
-        };
-        stage.with_agent("tortured")
+        }
     }
 
     /// The same with another agent of the fixtures.
@@ -138,7 +142,7 @@ impl Stage {
 
     /// Starts the loop, with a fault if one is named.
     pub(super) fn start(&self, fault: Option<&str>) -> Result<Child> {
-        let mut command = self.looped(&["--allow-dirty"])?;
+        let mut command = self.looped(&[])?;
         if let Some(fault) = fault {
             command.env("RALPH_INTERNAL__FAULT", fault);
         }
