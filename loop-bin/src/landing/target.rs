@@ -81,9 +81,15 @@ impl Target {
         Ok(target)
     }
 
-    /// Makes the branch at what is checked out, if it is missing.
+    /// Makes the branch at what is checked out, if it is missing. A branch of ours whose work was
+    /// taken is not needed any more.
     pub(crate) fn make(&self) -> Result<(), Failure> {
         let git = self.source.git();
+        let waiting = self.waiting_name();
+        let is_taken = !self.is_waiting && checked_out(&git).as_ref() != Some(&waiting);
+        if let (Some(old), true) = (resolve(&git, &waiting)?, is_taken) {
+            git.run(&["update-ref", "-d", &waiting, &old])?;
+        }
         if resolve(&git, &self.name())?.is_some() {
             return Ok(());
         }

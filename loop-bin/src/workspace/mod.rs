@@ -64,6 +64,8 @@ pub(crate) struct Workspace {
     setup_stamp: Utf8PathBuf,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
+    /// The commit and the branch at which that stands, if nothing moved it since.
+    stands_at: Option<(Option<String>, String)>,
     carried: Vec<Carried>,
 }
 
@@ -74,6 +76,8 @@ pub(crate) struct Source {
     pub(crate) top: Utf8PathBuf,
     /// Its folder inside of that.
     pub(crate) inside: Utf8PathBuf,
+    /// The git folder of its work tree.
+    pub(crate) git_dir: PathBuf,
     /// The git folder that all its work trees share.
     pub(crate) shared: PathBuf,
 }
@@ -84,7 +88,8 @@ impl Source {
         let top = Utf8Path::from_path(repo.top()).ok_or_else(not_text)?;
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
         let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
-        Ok(Self { top: top.to_owned(), inside, shared: repo.shared_git_dir().to_owned() })
+        let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
+        Ok(Self { top: top.to_owned(), inside, git_dir, shared })
     }
 
     /// Git in the project.
@@ -125,6 +130,7 @@ impl Workspace {
             setup_stamp: run_dir.root().join(format!("setup-{WORKER}")),
             source,
             is_fresh: false,
+            stands_at: None,
             carried: Vec::new(),
         })
     }
@@ -201,11 +207,7 @@ impl Workspace {
     }
 
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
-        if !self.is_fresh || !self.exists() {
-            repository::renew(&self.source, &self.top)?;
-        }
-        self.is_fresh = false;
-        repository::check_out(&self.top, start)?;
+        self.renew(start)?;
         self.match_files_to(start.tip)?;
         repository::update_submodules(&self.source, &self.top)?;
         self.lend_index()
@@ -235,14 +237,19 @@ impl Workspace {
 
     fn source_index(&self) -> PathBuf {
         match self.is_in_place {
-            true => self.source.git_dir_of_work_tree().join("index"),
+            true => self.source.git_dir.join("index"),
             false => self.top.join(".git/index").into_std_path_buf(),
         }
     }
 
+    /// A commit was made in the workspace: it stands there now.
+    pub(crate) fn stands_at(&mut self, commit: &str, branch: &str) {
+        self.stands_at = Some((Some(commit.to_owned()), branch.to_owned()));
+    }
+
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
     pub(crate) fn distrust(&mut self) {
-        self.is_fresh = false;
+        (self.is_fresh, self.stands_at) = (false, None);
     }
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
@@ -252,8 +259,12 @@ impl Workspace {
         }
         if !self.is_fresh || !self.exists() {
             repository::renew(&self.source, &self.top)?;
+            (self.is_fresh, self.stands_at) = (true, None);
+        }
+        let wanted = Some((start.tip.map(str::to_owned), start.branch.to_owned()));
+        if self.stands_at != wanted {
             repository::check_out(&self.top, start)?;
-            self.is_fresh = true;
+            self.stands_at = wanted;
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! The user's checks on the work of an attempt, and what they change themselves.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use ralph_core::attempt::TestFiles;
@@ -92,27 +90,20 @@ impl Run {
                 None => return Ok(Ok((checks, staged))),
                 Some(_) => {}
             }
-            let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
-            let changed = self.changed_between(&staged.tree, &now.tree)?;
-            if changed.is_empty() || round == MOST_ROUNDS {
-                if !changed.is_empty() {
-                    self.context.view.warn(format!(
-                        "{}: the checks change files each time they run: {}; the commit holds them \
-                         as they were checked",
-                        attempt.story,
-                        named_files(&changed)
-                    ));
-                }
-                // Files that the checks made are not the story's.
-                self.workspace.git().run(&["read-tree", "-m", &staged.tree])?;
+            let changed = self.workspace.changed_since_staged(&self.books.ours())?;
+            if changed.is_empty() {
                 return Ok(Ok((checks, staged)));
             }
-            self.context.view.line(format!(
-                "{}: the checks changed {}; checking again",
-                attempt.story,
-                named_files(&changed)
-            ));
-            staged = now;
+            let (story, files) = (&attempt.story, named_files(&changed));
+            if round == MOST_ROUNDS {
+                self.context.view.warn(format!(
+                    "{story}: the checks change files each time they run: {files}; the commit holds \
+                     them as they were checked"
+                ));
+                return Ok(Ok((checks, staged)));
+            }
+            self.context.view.line(format!("{story}: the checks changed {files}; checking again"));
+            staged = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
         }
         Ok(Err(Landing::Failed("the checks never came to an end".to_owned())))
     }
@@ -133,17 +124,6 @@ impl Run {
             (limit, left) => limit.or(left),
         };
         Ok(run_checks(context, &verify.commands, limit, &stop)?)
-    }
-
-    /// Files of the first tree that are different in the second; new ones do not count.
-    fn changed_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
-        if one == other {
-            return Ok(Vec::new());
-        }
-        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=a"];
-        let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
-        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
 
     /// In what respect the attempt weakened the tests, if the user wants to know.

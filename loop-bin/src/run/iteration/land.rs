@@ -105,6 +105,7 @@ impl Run {
                 Err(landing) => return Ok(landing),
             };
             let files = self.books.files_for(
+                &self.target,
                 attempt.base.as_deref(),
                 marks.to_vec(),
                 Some(agents.clone()),
@@ -181,10 +182,13 @@ impl Run {
             let limit = self.commit_limit();
             let stop = || self.context.is_interrupted();
             match landing::commit(&self.workspace.git(), &message, limit, &stop)? {
-                Ok(made) if made.tree == wanted => {
-                    return Ok(Ok((made, passed)));
+                Ok(made) => {
+                    self.workspace.stands_at(&made.commit, &attempt.target);
+                    if made.tree == wanted {
+                        return Ok(Ok((made, passed)));
+                    }
+                    return self.check_hooks_work(attempt, made, passed);
                 }
-                Ok(made) => return self.check_hooks_work(attempt, made, passed),
                 Err(Refusal::Stopped) => {
                     let signal = self.context.interrupts.signal();
                     let stopped = Landing::Failed("the commit was stopped".to_owned());
