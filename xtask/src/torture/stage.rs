@@ -171,9 +171,10 @@ impl Stage {
         self.wait(self.start(fault)?, begun)
     }
 
-    /// Every process that lives on in this stage's environment.
+    /// Every process that lives on of those that the loop started, and the loop; the person's are not
+    /// among them.
     pub(super) fn processes(&self) -> Vec<u32> {
-        started_with(&format!("HOME={}", self.home()))
+        started_with(&format!("AGENT_NOTES={}", self.notes.root()))
     }
 
     /// Kills all of them, as a machine does that goes down; git is among them.

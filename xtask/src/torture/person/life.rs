@@ -288,16 +288,25 @@ impl<'a> Person<'a> {
         }
     }
 
+    fn stashes(&self) -> usize {
+        self.stage.repo.git(["stash", "list"]).lines().count()
+    }
+
     /// Git, tried again while somebody holds a lock; none if it did not work.
     fn git(&mut self, args: &[&str]) -> Option<Output> {
-        let begun = Instant::now();
+        let (begun, stashes) = (Instant::now(), self.stashes());
         loop {
             let output = self.stage.repo.try_git(self.stage.repo.root().as_std_path(), args);
             if output.status.success() {
                 return Some(output);
             }
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            let is_locked = said.contains(".lock") || said.contains("cannot lock ref");
+            if args.first() == Some(&"stash") && self.stashes() != stashes {
+                self.complain(format!("git {} did half of it: {said}", args.join(" ")));
+                return None;
+            }
+            let locked = [".lock", "cannot lock ref", "could not write index"];
+            let is_locked = locked.iter().any(|words| said.contains(words));
             if !is_locked || begun.elapsed() > PATIENCE {
                 self.complain(format!("git {} said {said}", args.join(" ")));
                 return None;
