@@ -22,7 +22,7 @@ use super::index_lock::{self, IndexLock};
 use super::loop_files::{Change, LoopFile};
 use super::target::{checked_out, resolve};
 use crate::exit::Failure;
-use crate::workspace::Source;
+use crate::workspace::{Source, copy_index};
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -279,7 +279,7 @@ impl Checkout {
         let index = self.git_dir.join("index");
         state::remove_if_there(copy)?;
         if index.exists() {
-            fs_err::copy(index, copy)?;
+            copy_index(&index, copy)?;
         }
         Ok(self.git.on_index(copy.to_owned()))
     }

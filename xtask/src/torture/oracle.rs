@@ -43,7 +43,7 @@ fn commits(stage: &Stage) -> Vec<String> {
     let subjects = stage.repo.git(["log", "--format=%s"]);
     let mut made: Vec<&str> = subjects.lines().filter(|line| line.starts_with("feat(")).collect();
     made.sort_unstable();
-    let wanted = STORIES.map(|id| format!("feat({id}): Make the part of {id}"));
+    let wanted = STORIES.map(|id| format!("feat({id}): make the part of {id}"));
     let mut found = Vec::new();
     if made != wanted {
         found.push(format!("the commits are\n{subjects}"));

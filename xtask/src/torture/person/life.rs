@@ -114,7 +114,8 @@ impl<'a> Person<'a> {
     fn edit(&mut self) {
         let Some(name) = self.dice.pick(&NAMES).copied() else { return };
         self.serial += 1;
-        let text = format!("{name}, written for the {}. time\n", self.serial);
+        // All of one length: git must not tell a change by its size.
+        let text = format!("{name}, written for the {:03}. time\n", self.serial);
         self.stage.repo.write(name, &text);
         self.note(format!("wrote {name} ({})", self.serial));
         self.disk.insert(name, text);
