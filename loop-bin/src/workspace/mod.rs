@@ -29,7 +29,8 @@ mod repository;
 mod setup;
 mod stage;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
@@ -209,7 +210,7 @@ impl Workspace {
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
         self.renew(start)?;
         self.match_files_to(start.tip)?;
-        // Which submodules there are is a matter of the index.
+        // Git looks for submodules in the index of the copy.
         self.lend_index()?;
         repository::update_submodules(&self.source, &self.top)
     }
@@ -232,8 +233,7 @@ impl Workspace {
     /// The agent begins with an index that knows all files already.
     fn lend_index(&self) -> Result<(), WorkspaceError> {
         let own = self.source_index();
-        fs_err::copy(&self.index, own)?;
-        Ok(())
+        Ok(copy_index(&self.index, &own)?)
     }
 
     fn source_index(&self) -> PathBuf {
@@ -277,6 +277,15 @@ impl Workspace {
         remove::remove_all(&self.index)?;
         Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
     }
+}
+
+/// Copies an index with its time. By that time git knows which files may have changed within the
+/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
+pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let mut index = fs_err::File::open(from)?;
+    let mut copy = fs_err::File::create(to)?;
+    io::copy(&mut index, &mut copy)?;
+    copy.file().set_modified(index.metadata()?.modified()?)
 }
 
 fn log_damage(error: &WorkspaceError) {

@@ -145,6 +145,9 @@ impl Run {
     /// Nothing is under way any more.
     pub(in crate::run) fn end_attempt(&mut self) -> Result<(), Failure> {
         let state = self.context.state();
+        if let Some(attempt) = &self.attempt {
+            self.books.publish_lessons(attempt.base.as_deref())?;
+        }
         Checkpoint::clear(state)?;
         state::remove_if_there(state.current_story())?;
         state::remove_if_there(state.claim())?;
@@ -157,7 +160,8 @@ impl Run {
     /// What failed, for the next attempt and for people.
     pub(in crate::run) fn learn(&self, story: &str, why: &str) -> Result<(), Failure> {
         attempt::record_failure(self.context.state(), why)?;
-        attempt::add_lesson(self.context.state(), &lesson(story, why))?;
+        let run_dir = Some(&self.context.run_dir);
+        attempt::add_lesson(self.context.state(), run_dir, &lesson(story, why))?;
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use jiff::Timestamp;
 use ralph_core::env::Env;
 use ralph_core::fault;
@@ -13,6 +14,7 @@ use super::preflight::{Preflight, progress_path};
 use super::recover::find;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
+use crate::landing;
 use crate::run::Run;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
@@ -20,8 +22,8 @@ use crate::run::decide::{Counters, Shares};
 use crate::run::iteration::Report;
 use crate::signals::Interrupts;
 use crate::terminal::View;
-use crate::workspace::Imported;
 use crate::workspace::in_place::ProtectedFiles;
+use crate::workspace::{Imported, Source};
 use crate::{here, trust};
 
 /// Sorts by time, and is different for every run of a machine.
@@ -36,6 +38,26 @@ pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Fa
         Err(error @ LockError::Held(_)) => Err(Failure::Locked(Box::new(error))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// What killed processes of an earlier run hold: locks and temporary files that nobody else owns.
+fn free_what_was_left(
+    run_dir: &state::RunDir,
+    state_dir: &state::StateDir,
+    plan: &Utf8Path,
+    source: &Source,
+) -> Result<(), Failure> {
+    landing::free_index(source)?;
+    for entry in run_dir.root().read_dir_utf8().into_iter().flatten().flatten() {
+        // Git's locks on our own index files.
+        if entry.file_name().ends_with(".lock") {
+            state::remove_if_there(entry.path())?;
+        }
+    }
+    for folder in [Some(run_dir.root()), Some(state_dir.root()), plan.parent()] {
+        folder.map_or(Ok(()), state::remove_stale_temporaries)?;
+    }
+    Ok(())
 }
 
 /// Makes a run of what was found.
@@ -71,6 +93,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
     agent::adopt_orphans();
+    free_what_was_left(&run_dir, project.own_state(), &path, workspace.source())?;
     let found = find(&run_dir, workspace.source())?;
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
