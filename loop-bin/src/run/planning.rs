@@ -14,8 +14,8 @@ use super::context::{Context, OURS};
 use super::decide::{Finish, Spent, Wish, WorkEnd};
 use super::iteration::{Judged, judge, receipt};
 use super::record::RunRecord;
-use super::start::{Preflight, run_name, take_lock};
-use crate::agent::{self, AgentCommand, ClientOptions, Supervision, supervise};
+use super::start::{Preflight, client_options, run_name, take_lock};
+use crate::agent::{self, AgentCommand, Supervision, supervise};
 use crate::exit::{Failure, Success};
 use crate::landing;
 use crate::saved::{self, Account};
@@ -53,7 +53,7 @@ pub(super) fn run(env: &Env, preflight: Preflight) -> Result<Success, Failure> {
         earlier: Duration::ZERO,
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
-        options: ClientOptions::find(env, &project, &config.agent.command),
+        options: client_options(env, &project, &config),
         plan: path,
         flags,
         project,

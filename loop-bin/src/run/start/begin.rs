@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::listing::named_files;
+use ralph_core::project::Project;
 use ralph_core::project_plan;
 use ralph_core::state::{self, Lock, LockError};
 
@@ -29,6 +31,13 @@ pub(crate) fn run_name() -> String {
     format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
 }
 
+/// What the agent gets besides its own command line.
+pub(crate) fn client_options(env: &Env, project: &Project, config: &Config) -> ClientOptions {
+    let line = &config.agent.command;
+    let options = ClientOptions::find(env, project, line);
+    if config.workspace.in_place { options } else { options.for_copy(env, project, line) }
+}
+
 /// Takes the lock, or says who has it.
 pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Failure> {
     match Lock::take(&run_dir.lock(), doing) {
@@ -49,6 +58,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         workspace,
         target,
         uncommitted,
+        doubts,
         mut problems,
         ..
     } = preflight;
@@ -60,7 +70,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     for warning in plan.warnings() {
         view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
     }
-    for doubt in trust::doubts(project.own_state(), plan.path()) {
+    for doubt in trust::doubts(project.own_state(), plan.path()).into_iter().chain(doubts) {
         view.warn(doubt);
     }
     // In a clone or another work tree nothing keeps the state out of git yet.
@@ -88,7 +98,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
-        options: ClientOptions::find(env, &project, &config.agent.command),
+        options: client_options(env, &project, &config),
         plan: plan.path().to_owned(),
         project,
         config,
