@@ -5,6 +5,7 @@ use ralph_core::attempt;
 use ralph_core::config::RollbackOn;
 use ralph_core::fault;
 use ralph_core::git::{Checkpoint, Repo};
+use ralph_core::listing::named_files;
 use ralph_core::state;
 use ralph_core::under_way::{Attempt, Beginning};
 
@@ -90,6 +91,26 @@ impl Run {
         let begun = std::time::Instant::now();
         if self.workspace.set_up(setup, limit, &self.context.run, &stop)? == SetupRan::Yes {
             self.context.view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
+            self.tell_what_setup_did()?;
+        }
+        Ok(())
+    }
+
+    fn tell_what_setup_did(&self) -> Result<(), Failure> {
+        let (view, left) = (&self.context.view, self.workspace.left_by_setup());
+        if !left.is_empty() {
+            let left = left.join(", ");
+            view.line(format!(
+                "left by the setup, so in no commit: {left} (git ignores none of it)"
+            ));
+        }
+        let changed = self.workspace.changed_by_setup()?;
+        if !changed.is_empty() {
+            view.warn(format!(
+                "the setup changes files that git tracks, so an attempt would commit them: {}; use \
+                 a command that keeps the lock file, or commit its result",
+                named_files(&changed)
+            ));
         }
         Ok(())
     }

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use jiff::Timestamp;
+use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::listing::named_files;
+use ralph_core::project::Project;
 use ralph_core::project_plan;
 use ralph_core::state::{self, Lock, LockError};
 
@@ -29,6 +31,13 @@ use crate::{here, trust};
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
     format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
+}
+
+/// What the agent gets besides its own command line.
+pub(crate) fn client_options(env: &Env, project: &Project, config: &Config) -> ClientOptions {
+    let line = &config.agent.command;
+    let options = ClientOptions::find(env, project, line);
+    if config.workspace.in_place { options } else { options.for_copy(env, project, line) }
 }
 
 /// Takes the lock, or says who has it.
@@ -71,6 +80,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         workspace,
         target,
         uncommitted,
+        doubts,
         mut problems,
         ..
     } = preflight;
@@ -88,7 +98,8 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         }
     };
     plan.iter().flat_map(here::warnings).for_each(|warning| view.warn(warning));
-    trust::doubts(project.own_state(), &path).iter().for_each(|doubt| view.warn(doubt));
+    let doubts = trust::doubts(project.own_state(), &path).into_iter().chain(doubts);
+    doubts.for_each(|doubt| view.warn(doubt));
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
@@ -109,7 +120,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
-        options: ClientOptions::find(env, &project, &config.agent.command),
+        options: client_options(env, &project, &config),
         plan: path,
         project,
         config,
