@@ -82,6 +82,8 @@ impl Run {
     ) -> Result<Result<(Vec<Check>, Staged), Landing>, Failure> {
         for round in 1..=MOST_ROUNDS {
             let checks = self.run_checks(attempt)?;
+            // They run what the agent wrote, so the repository is not to be believed any more.
+            self.workspace.distrust();
             match checks.last() {
                 Some(Check { end: CheckEnd::Stopped, .. }) => {
                     let signal = self.context.interrupts.signal();
@@ -93,6 +95,11 @@ impl Run {
                 Some(_) => {}
             }
             let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
+            if now.files.is_empty() && !staged.files.is_empty() {
+                self.workspace.git().run(&["read-tree", "--reset", "-u", &staged.tree])?;
+                let why = "the checks removed all of the work; they have to leave the files alone";
+                return Ok(Err(Landing::Failed(why.to_owned())));
+            }
             let changed = self.changed_between(&staged.tree, &now.tree)?;
             if changed.is_empty() || round == MOST_ROUNDS {
                 if !changed.is_empty() {
@@ -122,6 +129,7 @@ impl Run {
         if verify.commands.is_empty() {
             return Ok(Vec::new());
         }
+        self.workspace.show_staged()?;
         let names: Vec<String> = verify.commands.iter().map(|check| one_line(check)).collect();
         let story = &attempt.story;
         self.context.view.line(format!("{story}: checking with {}", names.join(", ")));

@@ -87,7 +87,7 @@ impl Run {
                 Recovery::KeepAttempt { story, counts } => {
                     self.keep_interrupted(found, &story, counts, &mut counters)?;
                 }
-                Recovery::CountOn { iterations } => self.tell_count(iterations),
+                Recovery::CountOn { .. } => self.tell_count(counters.iteration),
             }
         }
         Ok(counters)
