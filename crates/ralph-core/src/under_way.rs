@@ -15,6 +15,8 @@ const VERSION: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// All is ready for the agent.
+    Begun,
     /// The agent works.
     Working,
     /// The agent has ended well, and its work is being checked.
@@ -90,7 +92,7 @@ impl Attempt {
             target,
             base,
             began: state::now(),
-            phase: Phase::Working,
+            phase: Phase::Begun,
         }
     }
 

@@ -332,16 +332,7 @@ impl Checkout {
         for file in files {
             let path = self.top.join(&file.path);
             let Ok(path) = camino::Utf8PathBuf::from_path_buf(path) else { continue };
-            let text = match fs_err::read(&path) {
-                Ok(text) => text,
-                // One that the user removed stays away; a new one is made.
-                Err(_) if file.before.is_some() => continue,
-                Err(_) => Vec::new(),
-            };
-            let new = file.in_users_text(&text);
-            if new != text {
-                state::replace_users(&path, &new)?;
-            }
+            file.bring_to(&path)?;
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! Files that the loop itself writes and git knows: the plan gets its tick, the progress its entries.
 //! The same change is made to the committed text and to the user's own, which may differ.
 
+use std::io;
 use std::path::PathBuf;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::plan::{AgentsPlan, Options, Plan};
+use ralph_core::state;
 
 /// What becomes of a story's box.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +18,8 @@ pub(crate) enum Mark {
 /// A change that can be made to any text of a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// Marks in the plan, and stories that the agent added.
-    Plan { path: Utf8PathBuf, options: Options, marks: Vec<Mark>, added: Option<AgentsPlan> },
+    /// Stories that the user or the agent added, and marks in the plan.
+    Plan { path: Utf8PathBuf, options: Options, marks: Vec<Mark>, added: Vec<AgentsPlan> },
     /// Text at the end; a new file begins with `title`.
     Append { title: &'static str, text: Vec<u8> },
     /// What is on disk is what is committed.
@@ -39,9 +41,11 @@ impl Change {
             }
             Self::Plan { path, options, marks, added } => {
                 let parse = |text: Vec<u8>| Plan::parse(path, text, options).ok();
-                let Some(plan) = parse(text.to_vec()) else { return text.to_vec() };
-                let mut text =
-                    added.as_ref().map_or_else(|| text.to_vec(), |added| plan.with_added(added));
+                let mut text = text.to_vec();
+                for added in added {
+                    let Some(plan) = parse(text.clone()) else { break };
+                    text = plan.with_added(added);
+                }
                 for mark in marks {
                     let Some(plan) = parse(text.clone()) else { break };
                     let marked = match mark {
@@ -68,15 +72,34 @@ pub(crate) struct LoopFile {
 }
 
 impl LoopFile {
-    /// The change of a file; none if it changes nothing.
-    pub(crate) fn new(path: PathBuf, before: Option<Vec<u8>>, change: Change) -> Option<Self> {
+    /// The change of a file.
+    pub(crate) fn new(path: PathBuf, before: Option<Vec<u8>>, change: Change) -> Self {
         let after = change.apply(before.as_deref().unwrap_or_default());
-        let is_new = before.as_deref() != Some(after.as_slice());
-        is_new.then_some(Self { path, before, after, change })
+        Self { path, before, after, change }
+    }
+
+    /// Whether the commit changes it. The user's own text may change where the commit's does not: a
+    /// story that is in nobody else's text, for instance.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.before.as_deref() != Some(self.after.as_slice())
+    }
+
+    /// Makes the change in the user's own file. One that the user removed stays away.
+    pub(crate) fn bring_to(&self, path: &Utf8Path) -> io::Result<()> {
+        let text = fs_err::read(path).ok();
+        let new = match &text {
+            Some(text) => self.in_users_text(text),
+            None if self.before.is_some() => return Ok(()),
+            None => self.after.clone(),
+        };
+        if text.as_ref() == Some(&new) {
+            return Ok(());
+        }
+        state::replace_users(path, &new)
     }
 
     /// What becomes of the user's own text of the file.
-    pub(crate) fn in_users_text(&self, text: &[u8]) -> Vec<u8> {
+    fn in_users_text(&self, text: &[u8]) -> Vec<u8> {
         if self.before.as_deref() == Some(text) {
             return self.after.clone();
         }

@@ -144,22 +144,33 @@ impl Books {
         }
     }
 
-    /// What a commit on `tip` changes in these files.
+    /// What a commit on the target's `tip` changes in these files.
     pub(crate) fn files_for(
         &self,
+        target: &Target,
         tip: Option<&str>,
         marks: Vec<Mark>,
-        added: Option<AgentsPlan>,
+        agents: Option<AgentsPlan>,
     ) -> Result<Vec<LoopFile>, Failure> {
         let mut files = Vec::new();
-        if let (true, Some(path)) = (self.is_tracked(tip), self.below_top(&self.plan)) {
-            let change = self.plan_change(marks, added);
-            files.extend(LoopFile::new(path, self.committed(tip, &self.plan), change));
+        if let (Some(committed), Some(path)) =
+            (self.committed(tip, &self.plan), self.below_top(&self.plan))
+        {
+            let mut added = Vec::new();
+            if !target.is_followed()
+                && let Some(on_disk) = plan::read_file(&self.plan)?
+            {
+                // Stories that only the user's own text has are ticked nowhere else.
+                let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;
+                added.push(agents_plan(&committed, Some(&on_disk), ""));
+            }
+            added.extend(agents);
+            files.push(LoopFile::new(path, Some(committed), self.plan_change(marks, added)));
         }
         let pending = fs_err::read(&self.pending).unwrap_or_default();
         if let (false, Some(path)) = (pending.is_empty(), self.below_top(&self.progress)) {
             let change = Change::Append { title: TITLE, text: pending };
-            files.extend(LoopFile::new(path, self.committed(tip, &self.progress), change));
+            files.push(LoopFile::new(path, self.committed(tip, &self.progress), change));
         }
         Ok(files)
     }
@@ -181,7 +192,7 @@ impl Books {
         Ok(Some(LoopFile { path, before, after: text, change: Change::AsOnDisk }))
     }
 
-    fn plan_change(&self, marks: Vec<Mark>, added: Option<AgentsPlan>) -> Change {
+    fn plan_change(&self, marks: Vec<Mark>, added: Vec<AgentsPlan>) -> Change {
         let (path, options) = (self.plan.clone(), self.options.clone());
         Change::Plan { path, options, marks, added }
     }
@@ -207,17 +218,7 @@ impl Books {
     /// Makes the change of a commit in the user's own texts.
     pub(crate) fn bring_users_texts(&self, files: &[LoopFile]) -> io::Result<()> {
         for file in files {
-            let path = self.source.top.join(file.path.to_string_lossy().as_ref());
-            let Ok(text) = fs_err::read(&path).or_else(|error| match &file.before {
-                None => Ok(Vec::new()),
-                Some(_) => Err(error),
-            }) else {
-                continue;
-            };
-            let new = file.in_users_text(&text);
-            if new != text {
-                state::replace_users(&path, &new)?;
-            }
+            file.bring_to(&self.source.top.join(file.path.to_string_lossy().as_ref()))?;
         }
         Ok(())
     }
@@ -239,7 +240,7 @@ impl Books {
         added: Option<AgentsPlan>,
     ) -> Result<(), Failure> {
         let Some(text) = plan::read_file(&self.plan)? else { return Ok(()) };
-        let new = self.plan_change(marks, added).apply(&text);
+        let new = self.plan_change(marks, added.into_iter().collect()).apply(&text);
         if new != text {
             state::replace_users(&self.plan, &new)?;
         }

@@ -11,7 +11,7 @@ use super::iteration::receipt;
 use crate::agent::Descendants;
 use crate::exit::{Failure, Success};
 use crate::housekeeping;
-use crate::landing::{self, Advance, Mark};
+use crate::landing::{self, Advance, LoopFile, Mark};
 use crate::terminal::{self, clock, counted};
 use crate::workspace::Start;
 
@@ -69,9 +69,12 @@ impl Run {
             let tip = self.target.tip()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let blocked = state.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
-            let mut files = self.books.files_for(tip.as_deref(), blocked, None)?;
+            let mut files = self.books.files_for(&self.target, tip.as_deref(), blocked, None)?;
             files.extend(self.books.lessons_for(tip.as_deref())?);
-            if files.is_empty() {
+            if !files.iter().any(LoopFile::is_changed) {
+                if self.target.is_followed() {
+                    self.books.bring_users_texts(&files)?;
+                }
                 return Ok(());
             }
             let branch = self.target.current_branch();

@@ -155,6 +155,10 @@ impl Run {
             counters: state.counters.clone(),
             story: state.story.clone(),
             finish,
+            discarding: match action {
+                Action::Discard(outcome, why) => Some((*outcome, why.clone())),
+                _ => None,
+            },
             interrupted: context.is_interrupted(),
             ..RunRecord::new()
         };

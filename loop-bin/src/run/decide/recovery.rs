@@ -30,6 +30,8 @@ pub(crate) enum Recovery {
     FinishLanding { story: String, commit: String },
     /// The agent had ended well: check and land its work.
     LandAgain { story: String },
+    /// The attempt had failed and was counted: keep it.
+    FinishDiscard { story: String },
     /// Keep what the agent did, and go on with it. It counts as an attempt if the loop was killed.
     KeepAttempt { story: String, counts: bool },
     /// Count on from where the run was.
@@ -48,9 +50,12 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
     }
     if let Some(attempt) = &found.attempt {
         let story = attempt.story.clone();
-        let was_killed =
-            unfinished.is_some_and(|record| !record.interrupted && record.run == attempt.run);
+        let own = unfinished.filter(|record| record.run == attempt.run);
+        let was_killed = own.is_some_and(|record| !record.interrupted);
+        let is_counted = own.is_some_and(|record| record.discarding.is_some());
         steps.push(match &attempt.phase {
+            Phase::Working | Phase::Checking if is_counted => Recovery::FinishDiscard { story },
+            Phase::Begun => Recovery::KeepAttempt { story, counts: false },
             Phase::Landing { commit } if found.is_landed => {
                 Recovery::FinishLanding { story, commit: commit.clone() }
             }
@@ -59,7 +64,10 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
         });
     }
     if let Some(record) = unfinished.filter(|record| !record.planning) {
-        steps.push(Recovery::CountOn { iterations: record.counters.iteration });
+        // An iteration that was interrupted is made again, and is counted once.
+        let is_again = steps.iter().any(|step| matches!(step, Recovery::KeepAttempt { .. }));
+        let iterations = record.counters.iteration.saturating_sub(u64::from(is_again));
+        steps.push(Recovery::CountOn { iterations });
     }
     steps
 }
@@ -81,6 +89,9 @@ impl Recovery {
             Self::LandAgain { story } => format!(
                 "{story} was being checked when its run ended; the next start checks and lands it"
             ),
+            Self::FinishDiscard { story } => {
+                format!("an attempt at {story} failed when its run ended; the next start keeps it")
+            }
             Self::KeepAttempt { story, .. } => format!(
                 "an attempt at {story} was interrupted; the next start keeps its work and goes on \
                  with it"
@@ -95,6 +106,7 @@ mod tests {
     use ralph_core::under_way::Beginning;
 
     use super::*;
+    use crate::run::decide::Outcome;
 
     fn attempt(phase: Phase) -> Attempt {
         let begun = Attempt::begin(Beginning {
@@ -150,6 +162,17 @@ mod tests {
             Found { attempt: working(), ..Found::default() },
             &["KeepAttempt { story: \"US-001\", counts: false }"],
         );
+    }
+
+    #[test]
+    fn a_failure_that_was_counted_is_not_counted_twice() {
+        let discarding = Some((Outcome::Failed, "a check failed".to_owned()));
+        let found = Found {
+            record: Some(RunRecord { discarding, ..record(false, None) }),
+            attempt: Some(attempt(Phase::Checking)),
+            ..Found::default()
+        };
+        check(found, &["FinishDiscard", "CountOn"]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn check(state: State, path: Vec<(Event, Action)>) -> State {
 }
 
 fn chosen_story() -> Event {
-    Event::Chosen { choice: Choice::Story("US-001".into()), seconds: 1.0, shares: Shares::new() }
+    Event::Chosen { choice: Choice::Story("US-001".into()), seconds: 1.0 }
 }
 
 fn worked(end: WorkEnd) -> Event {
@@ -56,7 +56,7 @@ fn a_story_is_done_and_the_plan_complete() {
     path.extend(one_iteration(WorkEnd::Well, Action::Settle));
     path.push((Event::Settled(Settlement::Done), Action::RunPostIteration(Outcome::Success)));
     path.push(again());
-    let complete = Event::Chosen { choice: Choice::Complete, seconds: 9e9, shares: Shares::new() };
+    let complete = Event::Chosen { choice: Choice::Complete, seconds: 9e9 };
     path.push((complete, Action::RunFinished(Finish::Complete)));
     path.push((Event::Finished, Action::End(Finish::Complete)));
     let limited = state(|config| {
@@ -230,7 +230,7 @@ fn limits_of_the_run_end_it_before_the_next_story() {
         let mut now = state(|_| ());
         change(&mut now);
         let choice = Choice::Story("US-001".into());
-        let (_, action) = step(now, Event::Chosen { choice, seconds, shares: Shares::new() });
+        let (_, action) = step(now, Event::Chosen { choice, seconds });
         let expected = match finish {
             Finish::Complete => Action::RunNextIteration,
             finish => Action::RunFinished(finish),
@@ -303,8 +303,7 @@ fn signals_end_the_run_in_every_phase() {
 fn what_cannot_be_mended_ends_the_run() {
     let error = |why: &str| Action::RunFinished(Finish::Error(why.into()));
     check(state(|_| ()), vec![(Event::Broke("disk".into()), error("disk"))]);
-    let choice = Choice::Stuck("all blocked".into());
-    let stuck = Event::Chosen { choice, seconds: 0.0, shares: Shares::new() };
+    let stuck = Event::Chosen { choice: Choice::Stuck("all blocked".into()), seconds: 0.0 };
     check(state(|_| ()), vec![(stuck, error("all blocked"))]);
     let mut path = one_iteration(
         WorkEnd::Unusable("no agent".into()),

@@ -171,7 +171,8 @@ pub(crate) enum Action {
 }
 
 /// How an iteration ended; the words are given to `post_iteration` and to the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     Success,
     Failed,

@@ -105,6 +105,7 @@ impl Run {
                 Err(landing) => return Ok(landing),
             };
             let files = self.books.files_for(
+                &self.target,
                 attempt.base.as_deref(),
                 marks.to_vec(),
                 Some(agents.clone()),

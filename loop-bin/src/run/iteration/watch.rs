@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::fault;
 use ralph_core::mailbox::{Answer, Mailbox, Question};
+use ralph_core::under_way::Phase;
 
 use crate::agent::{AgentCommand, Run as AgentRun, Session, Supervision, Turn};
 use crate::exit::Failure;
@@ -88,6 +89,10 @@ impl Run {
         ralph_core::state::remove_if_there(context.state().working_session())?;
         self.workspace.distrust();
         let session = Session::start(&command, prompt, &log)?;
+        if let Some(attempt) = self.attempt.as_mut() {
+            attempt.phase = Phase::Working;
+            attempt.save(&self.context.run_dir)?;
+        }
         let account = Account::default();
         self.watch(session, log, account, Watching { story, iteration, deadline, stories: 1 })
     }
@@ -104,6 +109,10 @@ impl Run {
         let LiveAgent { session, question, log, account, stories } = live;
         let is_next = account.stories.last().is_none_or(|(last, _)| last != story);
         self.workspace.distrust();
+        if let Some(attempt) = self.attempt.as_mut() {
+            attempt.phase = Phase::Working;
+            attempt.save(&self.context.run_dir)?;
+        }
         Mailbox::at(self.context.run_dir.mailbox()).reply(&question, Answer::GoOn(text))?;
         let stories = stories + u64::from(is_next);
         self.watch(session, log, account, Watching { story, iteration, deadline, stories })

@@ -6,7 +6,7 @@ use ralph_core::claim::{Claim, ClaimStatus};
 use ralph_core::gate::{ContextWindow, LastStop, Standing, StopStatus, Ticking, instruction};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
 use ralph_core::state::{self, Id, LastVerdict};
-use ralph_core::under_way::Attempt;
+use ralph_core::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
 use super::watch::Watched;
@@ -124,6 +124,11 @@ impl Run {
             || agents.claimed == Some(StoryState::Done);
         let end = if is_handoff { handed_over(end, is_claimed) } else { end };
         log::info!("{}: the agent's run is worth {end:?}", attempt.story);
+        if let (WorkEnd::Well, Some(attempt)) = (&end, self.attempt.as_mut()) {
+            // From here on a crash does not cost the work.
+            attempt.phase = Phase::Checking;
+            attempt.save(&self.context.run_dir)?;
+        }
         self.count_quota(ended.as_ref(), &end);
         let own: Vec<&Spent> =
             shares.iter().filter(|(of, _)| *of == attempt.story).map(|(_, spent)| spent).collect();

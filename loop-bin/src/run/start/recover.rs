@@ -84,10 +84,14 @@ impl Run {
                     self.bring_back_work(&story)?;
                     self.land_again = Some(story);
                 }
+                Recovery::FinishDiscard { story } => self.finish_discard(found, &story, &mut counters)?,
                 Recovery::KeepAttempt { story, counts } => {
                     self.keep_interrupted(found, &story, counts, &mut counters)?;
                 }
-                Recovery::CountOn { .. } => self.tell_count(counters.iteration),
+                Recovery::CountOn { iterations } => {
+                    counters.iteration = iterations;
+                    self.tell_count(iterations);
+                }
             }
         }
         Ok(counters)
@@ -150,6 +154,44 @@ impl Run {
         Ok(())
     }
 
+    /// The attempt failed, and a crash came before it was kept. Whether the story is given up was
+    /// about to be decided.
+    fn finish_discard(
+        &mut self,
+        found: &Found,
+        story: &str,
+        counters: &mut Counters,
+    ) -> Result<(), Failure> {
+        self.attempt.clone_from(&found.attempt);
+        let discarding = found.record.as_ref().and_then(|record| record.discarding.clone());
+        let (Some(attempt), Some((outcome, why))) = (self.attempt.clone(), discarding) else {
+            return Ok(());
+        };
+        self.discard(outcome, &why)?;
+        let failed = counters.attempts.get(story).copied().unwrap_or(0);
+        let headline = why.lines().next().unwrap_or_default();
+        if failed >= self.context.config.limits.attempts_per_story.max(1) {
+            self.give_up(story, failed, headline, counters)?;
+        } else {
+            self.log_entry(&attempt, Status::Failed, headline)?;
+        }
+        self.outcome = None;
+        self.end_attempt()
+    }
+
+    fn give_up(
+        &mut self,
+        story: &str,
+        failed: u64,
+        why: &str,
+        counters: &mut Counters,
+    ) -> Result<(), Failure> {
+        let failed = usize::try_from(failed).unwrap_or(usize::MAX);
+        let tries = counted(failed, "failed attempt", "failed attempts");
+        counters.set_aside.insert(story.to_owned());
+        self.set_aside(&format!("gave up after {tries}; last failure: {why}")).map(drop)
+    }
+
     fn keep_interrupted(
         &mut self,
         found: &Found,
@@ -170,18 +212,14 @@ impl Run {
                 self.workspace.reset(start)?;
             }
         }
-        // An iteration that was interrupted is made again, and is counted once.
-        counters.iteration = counters.iteration.saturating_sub(1);
         if counts {
             let failed = counters.attempts.entry(story.to_owned()).or_default();
             *failed += 1;
             let most = self.context.config.limits.attempts_per_story.max(1);
             self.context.view.line(format!("{story}: attempt {failed} of {most} failed: {KILLED}"));
             if *failed >= most {
-                let tries = counted(usize::try_from(*failed).unwrap_or(0), "attempt", "attempts");
-                let why = format!("gave up after {tries}; last failure: {KILLED}");
-                counters.set_aside.insert(story.to_owned());
-                self.set_aside(&why)?;
+                let failed = *failed;
+                self.give_up(story, failed, KILLED, counters)?;
             } else {
                 self.log_entry(&attempt, Status::Interrupted, KILLED)?;
             }
