@@ -207,8 +207,8 @@ impl Workspace {
         self.is_fresh = false;
         repository::check_out(&self.top, start)?;
         self.match_files_to(start.tip)?;
-        repository::update_submodules(&self.source, &self.top)?;
-        self.lend_index()
+        self.lend_index()?;
+        repository::update_submodules(&self.source, &self.top)
     }
 
     /// Makes index and files what the commit says.

@@ -57,6 +57,9 @@ impl Run {
 
     /// Why this work can be no commit, whatever the checks say.
     fn refusal(&self, attempt: &Attempt, staged: &Staged) -> Result<Option<String>, Failure> {
+        if staged.leaves_nothing {
+            return Ok(Some("the agent removed all files, or the folder it worked in".to_owned()));
+        }
         if !staged.embedded.is_empty() {
             return Ok(Some(format!(
                 "the agent made a repository of its own inside the project, and a commit would hold \
@@ -119,7 +122,7 @@ impl Run {
                 attempt.story,
                 named_files(&changed)
             ));
-            staged = now;
+            staged = self.without_new_files(&staged, now)?;
         }
         Ok(Err(Landing::Failed("the checks never came to an end".to_owned())))
     }
@@ -143,12 +146,31 @@ impl Run {
         Ok(run_checks(context, &verify.commands, limit, &stop)?)
     }
 
+    /// What is there now, but for files that the checks made: those are not the story's.
+    fn without_new_files(&self, before: &Staged, now: Staged) -> Result<Staged, Failure> {
+        let new = self.differing(&before.tree, &now.tree, "--diff-filter=A")?;
+        if new.is_empty() {
+            return Ok(now);
+        }
+        let git = self.workspace.git();
+        let names: Vec<u8> =
+            new.iter().flat_map(|file| [file.as_os_str().as_bytes(), b"\0"].concat()).collect();
+        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &names)?;
+        let tree = git.line(&["write-tree"])?;
+        let files = now.files.iter().filter(|file| !new.contains(file)).cloned().collect();
+        Ok(Staged { tree, files, ..now })
+    }
+
     /// Files of the first tree that are different in the second; new ones do not count.
     fn changed_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
+        self.differing(one, other, "--diff-filter=a")
+    }
+
+    fn differing(&self, one: &str, other: &str, which: &str) -> Result<Vec<PathBuf>, Failure> {
         if one == other {
             return Ok(Vec::new());
         }
-        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=a"];
+        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", which];
         let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
         let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
