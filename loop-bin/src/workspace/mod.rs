@@ -209,8 +209,9 @@ impl Workspace {
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
         self.renew(start)?;
         self.match_files_to(start.tip)?;
-        repository::update_submodules(&self.source, &self.top)?;
-        self.lend_index()
+        // Which submodules there are is a matter of the index.
+        self.lend_index()?;
+        repository::update_submodules(&self.source, &self.top)
     }
 
     /// Makes index and files what the commit says.

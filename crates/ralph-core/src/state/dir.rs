@@ -238,21 +238,15 @@ impl StateDir {
         self.root.join(MERGE_REQUESTS)
     }
 
-
-
-
     /// The session that works on the attempt: the first that speaks after the agent was started.
     pub fn working_session(&self) -> Utf8PathBuf {
         self.root.join("state/working-session")
     }
 
-
-
     /// The agent's word about its story.
     pub fn claim(&self) -> Utf8PathBuf {
         self.root.join("claim.json")
     }
-
 
     /// Held while the tree is returned to a checkpoint.
     pub fn rollback_lock(&self) -> Utf8PathBuf {
@@ -268,8 +262,6 @@ impl StateDir {
     pub fn session(&self, id: &Id) -> SessionDir {
         SessionDir::at(self.sessions().join(id.as_str()))
     }
-
-
 
     /// Every single file in the folder that is ours to write; what belongs to plans, sessions and
     /// the user is not among them.

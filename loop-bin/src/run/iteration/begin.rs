@@ -29,13 +29,14 @@ impl Run {
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
-        self.give_books(tip.as_deref(), plan.bytes())?;
         let attempts = saved::all(&self.workspace.source().git(), Some(story))?;
         let number = saved::number_after(&attempts);
         let kept = self.to_resume(attempts);
         if let Some(kept) = &kept {
             self.resume(kept, start)?;
         }
+        // After the work of an earlier attempt, which knows only the plan of its own time.
+        self.give_books(tip.as_deref(), plan.bytes())?;
         let attempt = Attempt::begin(Beginning {
             run: self.context.run.clone(),
             story: story.to_owned(),

@@ -20,12 +20,12 @@ use crate::run::decide::{Counters, Shares};
 use crate::run::iteration::Report;
 use crate::signals::Interrupts;
 use crate::terminal::View;
-use crate::trust;
 use crate::workspace::Imported;
 use crate::workspace::in_place::ProtectedFiles;
+use crate::{here, trust};
 
 /// Sorts by time, and is different for every run of a machine.
-pub(crate) fn run_name() -> String {
+fn run_name() -> String {
     format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
 }
 
@@ -56,13 +56,17 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         return Err(problems.remove(0));
     }
     let view = View::new(env, config.run.json_events);
-    let plan = plan.ok_or_else(|| std::io::Error::other("there is no plan"))?;
-    for warning in plan.warnings() {
-        view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
-    }
-    for doubt in trust::doubts(project.own_state(), plan.path()) {
-        view.warn(doubt);
-    }
+    let path = match &plan {
+        Some(plan) => plan.path().to_owned(),
+        None => {
+            // What was typed is meant from the folder in which that was typed.
+            let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
+            let from = if is_typed { here::folder()? } else { project.root().to_owned() };
+            project_plan::to_write(&project, &config, &from)
+        }
+    };
+    plan.iter().flat_map(here::warnings).for_each(|warning| view.warn(warning));
+    trust::doubts(project.own_state(), &path).iter().for_each(|doubt| view.warn(doubt));
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
@@ -71,15 +75,9 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let options = project_plan::options(&config);
-    let progress = progress_path(&config.run, project.root(), plan.path());
-    let books = Books::of(
-        plan.path(),
-        progress,
-        project.own_state(),
-        options,
-        workspace.source(),
-        &run_dir,
-    );
+    let progress = progress_path(&config.run, project.root(), &path);
+    let books =
+        Books::of(&path, progress, project.own_state(), options, workspace.source(), &run_dir);
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,
@@ -89,7 +87,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
         options: ClientOptions::find(env, &project, &config.agent.command),
-        plan: plan.path().to_owned(),
+        plan: path,
         project,
         config,
         view,
