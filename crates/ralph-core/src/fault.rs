@@ -37,7 +37,7 @@ pub const POINTS: [&str; 25] = [
     "restore.files-removed",
     "restore.files-written",
     "restore.head-moved",
-    "restore.index-put",
+    "restore.index-written",
     "restore.note-left",
     "restore.note-removed",
     "restore.saved",

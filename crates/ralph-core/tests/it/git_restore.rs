@@ -47,7 +47,7 @@ fn same_but_refs(now: &Fingerprint, before: &Fingerprint) {
 fn nothing(_: &TestRepo) {}
 
 #[test]
-fn edits_new_files_and_removals_are_taken_back() {
+fn edits_new_files_and_removals_are_rolled_back() {
     check(nothing, |test| {
         test.write("a.txt", "changed");
         test.write("new/deep/file.txt", "new");
@@ -78,7 +78,7 @@ fn the_users_dirty_staged_and_untracked_work_comes_back() {
 }
 
 #[test]
-fn commits_of_the_attempt_are_taken_back_and_kept() {
+fn commits_of_the_attempt_are_rolled_back_and_kept() {
     let restored = check(nothing, |test| {
         test.write("a.txt", "one");
         test.commit_all("agent 1");

@@ -154,8 +154,8 @@ impl<'a> Restore<'a> {
             written.partition(|change| target.modes().contains_key(&change.path));
         let mut stay = tree.write(&exact, target.modes())?;
         fault::point("restore.files-written");
-        target.staged().put_back(repo, target.head(), &self.status.staged)?;
-        fault::point("restore.index-put");
+        target.staged().restore(repo, target.head(), &self.status.staged)?;
+        fault::point("restore.index-written");
         stay.extend(tree.check_out(&committed)?);
         fault::point("restore.checked-out");
         let (removed, new) = self.removals(&changes, self.untracked()?);
@@ -192,7 +192,7 @@ impl<'a> Restore<'a> {
     ) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let is_known = |path: &PathBuf| self.target.modes().contains_key(path);
         let is_kept = |path: &PathBuf| {
-            // Somebody else's loop does not tell which of them are the user's.
+            // Another loop does not tell which of them are the user's.
             matches!(self.target, Target::Commit(_)) && self.status.untracked.contains(path)
         };
         let gone = changes.iter().filter(|change| change.to == Content::Absent);
@@ -278,7 +278,7 @@ fn refresh_index(repo: &Repo) -> Result<(), GitError> {
     }
 }
 
-/// A bare commit of somebody else's loop is only meant for the line of history it is in.
+/// A bare commit of another loop is only meant for the line of history it is in.
 fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(), SnapshotError> {
     let (Target::Commit(commit), Some(head)) = (target, &status.head) else { return Ok(()) };
     match repo.git().run(&["merge-base", "--is-ancestor", commit, head]) {
