@@ -242,6 +242,17 @@ impl Workspace {
         Ok(copy_index(&self.index, &own)?)
     }
 
+    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
+    pub(crate) fn show_staged(&self) -> Result<(), WorkspaceError> {
+        if self.is_in_place {
+            return Ok(());
+        }
+        self.lend_index()?;
+        // Plan and progress, which the loop's own index leaves as they are committed.
+        Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
+        Ok(())
+    }
+
     fn source_index(&self) -> PathBuf {
         match self.is_in_place {
             true => self.source.git_dir.join("index"),
