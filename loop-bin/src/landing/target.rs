@@ -184,8 +184,13 @@ impl Target {
             let git = self.source.git();
             let branch = format!("refs/heads/{}", self.branch);
             let tip = resolve(&git, &branch)?;
+            let text = |file: &LoopFile| {
+                let object = format!("{}:{}", tip.as_deref()?, file.path.to_string_lossy());
+                git.run(&["cat-file", "blob", &object]).ok()
+            };
+            let files: Vec<LoopFile> = files.iter().map(|file| file.since(text(file))).collect();
             let moved = match checked_out(&git).as_deref() == Some(branch.as_str()) {
-                true => follow::follow(&self.source, &branch, tip.as_deref(), new, files)?,
+                true => follow::follow(&self.source, &branch, tip.as_deref(), new, &files)?,
                 false => swap(&git, &branch, tip.as_deref(), new)?,
             };
             if moved == Followed::Yes {

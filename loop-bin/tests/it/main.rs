@@ -15,6 +15,7 @@ mod commands;
 mod converted;
 mod costs;
 mod counted_crashes;
+mod crash_points;
 mod crashes;
 mod dirty;
 mod displaced;
