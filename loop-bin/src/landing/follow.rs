@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ralph_core::fault;
 use ralph_core::git::{Git, GitError};
@@ -17,11 +18,11 @@ use ralph_core::listing::named_files;
 use ralph_core::state;
 use serde::{Deserialize, Serialize};
 
-use super::index_lock::IndexLock;
+use super::index_lock::{self, IndexLock};
 use super::loop_files::{Change, LoopFile};
 use super::target::{checked_out, resolve};
 use crate::exit::Failure;
-use crate::workspace::Source;
+use crate::workspace::{Source, copy_index};
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +59,10 @@ struct Changed {
 /// The mode of what is not there.
 const ABSENT: &str = "000000";
 
-/// Moves a branch that is checked out in the project, and its files.
+/// How long a `git switch` may take from its look at a branch to its move of HEAD.
+const SWITCHING: Duration = Duration::from_millis(30);
+
+/// Moves a branch; where it is checked out in the project, its files follow.
 pub(super) fn follow(
     source: &Source,
     branch: &str,
@@ -67,16 +71,16 @@ pub(super) fn follow(
     files: &[LoopFile],
 ) -> Result<Followed, Failure> {
     let place = Checkout::of(source);
-    let lock = match place.lock()? {
-        Some(lock) => lock,
-        None => {
-            let why = format!("{} is held by another process", place.lock_path().display());
-            return Ok(Followed::InTheWay(why));
-        }
-    };
-    let git = source.git();
-    if !is_at(&git, branch, old)? {
+    let lock = IndexLock::take(&place.git_dir)?;
+    let is_here = || checked_out(&place.git).as_deref() == Some(branch);
+    if resolve(&place.git, branch)?.as_deref() != old {
         return Ok(Followed::Moved);
+    }
+    let was_here = is_here();
+    if was_here && lock.is_none() {
+        let path = index_lock::path_in(&place.git_dir);
+        let why = format!("{} is held by another process", path.display());
+        return Ok(Followed::InTheWay(why));
     }
     let note = Note {
         branch: branch.to_owned(),
@@ -84,42 +88,36 @@ pub(super) fn follow(
         new: new.to_owned(),
         spared: files.iter().map(|file| file.path.clone()).collect(),
     };
-    let changed = place.changed(&note)?;
-    let in_the_way = place.in_the_way(&place.users_changes()?, &changed)?;
-    if !in_the_way.is_empty() {
-        let why = format!("it would overwrite uncommitted work in {}", named_files(&in_the_way));
-        return Ok(Followed::InTheWay(why));
+    if was_here {
+        let in_the_way = place.in_the_way(&note, &place.changed(&note)?)?;
+        if !in_the_way.is_empty() {
+            let files = named_files(&in_the_way);
+            return Ok(Followed::InTheWay(format!(
+                "it would overwrite uncommitted work in {files}"
+            )));
+        }
+        // A `git switch` frees the index a moment before it moves HEAD.
+        if !is_here() {
+            return Ok(Followed::Moved);
+        }
     }
     place.save(&note)?;
     fault::point("follow.noted");
-    let swap = ["update-ref", "-m", "ralph: land a story", branch, new, old.unwrap_or_default()];
-    if let Err(error) = git.run(&swap) {
+    if let Some(refused) = place.swap(&note)? {
         place.forget()?;
-        return match error {
-            GitError::Failed { stderr, .. } if resolve(&git, branch)?.as_deref() == old => {
-                Ok(Followed::Refused(stderr))
-            }
-            GitError::Failed { .. } => Ok(Followed::Moved),
-            other => Err(other.into()),
-        };
+        return Ok(refused);
     }
     fault::point("follow.moved");
-    place.bring_loop_files(files)?;
-    fault::point("follow.files");
-    place.bring_files(lock, &note, &changed, files)?;
+    if !was_here {
+        // A `git switch` to the branch may have looked at it before it moved: then the files are to
+        // be brought along after all.
+        std::thread::sleep(SWITCHING);
+    }
+    if let (true, Some(lock)) = (is_here(), lock) {
+        place.bring(lock, &note, files)?;
+    }
     place.forget()?;
     Ok(Followed::Yes)
-}
-
-/// Whether a branch is checked out and where it was.
-fn is_at(git: &Git, branch: &str, old: Option<&str>) -> Result<bool, GitError> {
-    match old {
-        Some(old) => {
-            let listed = git.line(&["for-each-ref", "--format=%(objectname) %(HEAD)", branch])?;
-            Ok(listed == format!("{old} *"))
-        }
-        None => Ok(checked_out(git).as_deref() == Some(branch) && resolve(git, branch)?.is_none()),
-    }
 }
 
 /// Whether a crash left the project's files behind their branch.
@@ -127,26 +125,23 @@ pub(crate) fn is_interrupted(source: &Source) -> bool {
     Checkout::of(source).note_path().is_file()
 }
 
+/// Frees the index, if a killed loop left it locked.
+pub(crate) fn free_index(source: &Source) -> Result<(), Failure> {
+    Ok(IndexLock::free_stale(&Checkout::of(source).git_dir)?)
+}
+
 /// Finishes what a crash interrupted.
 pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let place = Checkout::of(source);
     let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
     let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
-    // Ours: it was taken before the note was written.
-    state::remove_if_there(place.lock_path())?;
     let git = source.git();
     let is_moved = resolve(&git, &note.branch)?.as_deref() == Some(note.new.as_str());
-    if is_moved && checked_out(&git).as_deref() == Some(note.branch.as_str()) {
-        let changed = place.changed(&note)?;
-        let users = place.users_changes_since(&place.base(&note)?)?;
-        let in_the_way = place.in_the_way(&users, &changed)?;
-        let free: Vec<Changed> =
-            changed.into_iter().filter(|one| !in_the_way.contains(&one.path)).collect();
-        if let Some(lock) = place.lock()? {
-            let files = place.loop_files(&note);
-            place.bring_loop_files(&files)?;
-            place.bring_files(lock, &note, &free, &files)?;
-        }
+    if is_moved
+        && checked_out(&git).as_deref() == Some(note.branch.as_str())
+        && let Some(lock) = IndexLock::take(&place.git_dir)?
+    {
+        place.bring(lock, &note, &place.loop_files(&note))?;
     }
     Ok(place.forget()?)
 }
@@ -160,15 +155,8 @@ struct Checkout {
 
 impl Checkout {
     fn of(source: &Source) -> Self {
-        Self {
-            git: source.git(),
-            top: source.top.clone().into_std_path_buf(),
-            git_dir: source.git_dir.clone(),
-        }
-    }
-
-    fn lock_path(&self) -> PathBuf {
-        self.git_dir.join("index.lock")
+        let top = source.top.clone().into_std_path_buf();
+        Self { git: source.git(), top, git_dir: source.git_dir.clone() }
     }
 
     fn note_path(&self) -> PathBuf {
@@ -189,8 +177,29 @@ impl Checkout {
         state::remove_if_there(self.note_path())
     }
 
-    fn lock(&self) -> io::Result<Option<IndexLock>> {
-        IndexLock::take(self.lock_path())
+    /// Moves the branch by compare-and-swap; says why, if it was not moved.
+    fn swap(&self, note: &Note) -> Result<Option<Followed>, Failure> {
+        let Note { branch, old, new, .. } = note;
+        let from = old.as_deref().unwrap_or_default();
+        match self.git.run(&["update-ref", "-m", "ralph: land a story", branch, new, from]) {
+            Ok(_) => Ok(None),
+            Err(GitError::Failed { stderr, .. }) if resolve(&self.git, branch)? == *old => {
+                Ok(Some(Followed::Refused(stderr)))
+            }
+            Err(GitError::Failed { .. }) => Ok(Some(Followed::Moved)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Brings files and index along; what is the user's own stays.
+    fn bring(&self, lock: IndexLock, note: &Note, files: &[LoopFile]) -> Result<(), Failure> {
+        let mut changed = self.changed(note)?;
+        let in_the_way = self.in_the_way(note, &changed)?;
+        changed.retain(|one| !in_the_way.contains(&one.path));
+        self.bring_files(note, &changed)?;
+        self.bring_loop_files(files)?;
+        fault::point("follow.files");
+        self.bring_index(lock, note, &changed, files)
     }
 
     /// The paths that differ between the two commits, but for the loop's own.
@@ -212,47 +221,25 @@ impl Checkout {
 
     /// Paths that are to change and hold something of the user's: staged, changed or untracked. What
     /// is already as it is to be is in nobody's way.
-    fn in_the_way(
-        &self,
-        users: &BTreeSet<PathBuf>,
-        changed: &[Changed],
-    ) -> Result<Vec<PathBuf>, Failure> {
-        let mut found: Vec<PathBuf> = changed
-            .iter()
-            .filter(|one| {
-                users.contains(&one.path) || one.is_added && self.is_taken(&one.path, changed)
-            })
-            .map(|one| one.path.clone())
-            .collect();
-        if !found.is_empty() {
-            let arrived = self.arrived(changed)?;
-            found.retain(|path| !arrived.contains(path));
-        }
-        Ok(found)
-    }
-
-    /// Tracked files in which something is staged or changed.
-    fn users_changes(&self) -> Result<BTreeSet<PathBuf>, Failure> {
-        let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no"];
-        let listed = self.git.run(&[&args[..], &["--ignore-submodules=dirty"]].concat())?;
-        // Two letters and a blank come before each path.
-        let path = |line: &PathBuf| {
-            let path = line.as_os_str().as_bytes().get(3..)?;
-            Some(PathBuf::from(OsStr::from_bytes(path)))
-        };
-        Ok(names(&listed).iter().filter_map(path).collect())
-    }
-
-    /// The same against a commit that is not checked out any more.
-    fn users_changes_since(&self, base: &str) -> Result<BTreeSet<PathBuf>, Failure> {
+    fn in_the_way(&self, note: &Note, changed: &[Changed]) -> Result<Vec<PathBuf>, Failure> {
         let copy = self.scratch("index-look");
         let git = self.git_on(&copy)?;
         // Which entries are stale is the question; that some are is no failure.
         let _ = git.run(&["update-index", "-q", "--refresh"]);
         let mut users = names(&git.run(&["diff-files", "-z", "--name-only"])?);
-        users.extend(names(&git.run(&["diff-index", "--cached", "-z", "--name-only", base])?));
+        let base = self.base(note)?;
+        users.extend(names(&git.run(&["diff-index", "--cached", "-z", "--name-only", &base])?));
+        let tracked = names(&git.run(&["ls-files", "-z"])?);
         state::remove_if_there(&copy)?;
-        Ok(users)
+        let arrived = self.arrived(changed)?;
+        let is_in_the_way = |one: &&Changed| {
+            !arrived.contains(&one.path)
+                && (users.contains(&one.path)
+                    || one.is_added
+                        && !tracked.contains(&one.path)
+                        && self.is_taken(&one.path, changed))
+        };
+        Ok(changed.iter().filter(is_in_the_way).map(|one| one.path.clone()).collect())
     }
 
     /// Whether something that git does not know is where a new file is to be.
@@ -294,41 +281,33 @@ impl Checkout {
         let index = self.git_dir.join("index");
         state::remove_if_there(copy)?;
         if index.exists() {
-            fs_err::copy(index, copy)?;
+            copy_index(&index, copy)?;
         }
         Ok(self.git.on_index(copy.to_owned()))
     }
 
-    /// Brings files and index to the new commit. Files that are gone are removed first, so that a
-    /// folder may take the place of one.
-    fn bring_files(
-        &self,
-        lock: IndexLock,
-        note: &Note,
-        changed: &[Changed],
-        files: &[LoopFile],
-    ) -> Result<(), Failure> {
+    fn bring_files(&self, note: &Note, changed: &[Changed]) -> Result<(), Failure> {
         for gone in changed.iter().filter(|one| one.is_removed()) {
             state::remove_if_there(self.top.join(&gone.path))?;
             self.remove_empty_folders(&gone.path);
         }
-        let copy = self.scratch("index-next");
-        let git = self.git_on(&copy)?;
-        let mut entries: Vec<u8> = changed.iter().flat_map(Changed::entry).collect();
-        for file in files {
-            entries.extend(self.loop_entry(&git, note, file)?);
+        let index = self.scratch("index-new");
+        state::remove_if_there(&index)?;
+        let git = self.git.on_index(index.clone());
+        git.run(&["read-tree", &note.new])?;
+        let paths = |is_added: bool| -> Vec<u8> {
+            let wanted = changed.iter().filter(|one| one.is_added == is_added && !one.is_removed());
+            wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect()
+        };
+        let checkout = ["checkout-index", "-q", "-z", "--stdin"];
+        if !paths(false).is_empty() {
+            git.feed(&[&checkout[..], &["-f"]].concat(), &paths(false))?;
         }
-        if !entries.is_empty() {
-            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        if !paths(true).is_empty() {
+            // Never over a file that the user has made just now.
+            let _ = git.feed(&checkout, &paths(true));
         }
-        let wanted = changed.iter().filter(|one| !one.is_removed() && !one.is_submodule());
-        let wanted: Vec<u8> =
-            wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect();
-        if !wanted.is_empty() {
-            git.feed(&["checkout-index", "-f", "-q", "-u", "-z", "--stdin"], &wanted)?;
-        }
-        lock.commit(&fs_err::read(&copy)?, &self.git_dir.join("index"))?;
-        Ok(state::remove_if_there(&copy)?)
+        Ok(state::remove_if_there(&index)?)
     }
 
     fn remove_empty_folders(&self, path: &Path) {
@@ -365,6 +344,26 @@ impl Checkout {
         Ok(())
     }
 
+    fn bring_index(
+        &self,
+        lock: IndexLock,
+        note: &Note,
+        changed: &[Changed],
+        files: &[LoopFile],
+    ) -> Result<(), Failure> {
+        let copy = self.scratch("index-next");
+        let git = self.git_on(&copy)?;
+        let mut entries: Vec<u8> = changed.iter().flat_map(Changed::entry).collect();
+        for file in files {
+            entries.extend(self.loop_entry(&git, note, file)?);
+        }
+        if !entries.is_empty() {
+            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        }
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        Ok(lock.commit(&copy, &self.git_dir.join("index"))?)
+    }
+
     /// What is staged of a file of the loop's: that of the commit, or the user's own with the change.
     fn loop_entry(&self, git: &Git, note: &Note, file: &LoopFile) -> Result<Vec<u8>, Failure> {
         let name = file.path.to_string_lossy();
@@ -386,11 +385,6 @@ impl Checkout {
 impl Changed {
     fn is_removed(&self) -> bool {
         self.mode == ABSENT
-    }
-
-    /// Whether it is a submodule, whose files are the submodule's own matter.
-    fn is_submodule(&self) -> bool {
-        self.mode == "160000"
     }
 
     /// The line for `update-index`.

@@ -184,6 +184,7 @@ impl Target {
             let git = self.source.git();
             let branch = format!("refs/heads/{}", self.branch);
             let tip = resolve(&git, &branch)?;
+<<<<<<< HEAD
             let text = |file: &LoopFile| {
                 let object = format!("{}:{}", tip.as_deref()?, file.path.to_string_lossy());
                 git.run(&["cat-file", "blob", &object]).ok()
@@ -193,6 +194,9 @@ impl Target {
                 true => follow::follow(&self.source, &branch, tip.as_deref(), new, &files)?,
                 false => swap(&git, &branch, tip.as_deref(), new)?,
             };
+=======
+            let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, files)?;
+>>>>>>> 6464eae30293c38434c18206167f18691595bbfc
             if moved == Followed::Yes {
                 self.is_waiting = false;
                 git.run(&["update-ref", "-d", &self.waiting_name()])?;
@@ -200,10 +204,7 @@ impl Target {
             }
         }
         let name = self.name();
-        let moved = match self.is_followed() {
-            true => follow::follow(&self.source, &name, old, new, files)?,
-            false => swap(&self.source.git(), &name, old, new)?,
-        };
+        let moved = follow::follow(&self.source, &name, old, new, files)?;
         match moved {
             Followed::Yes => Ok(Advance::Landed),
             Followed::Moved if old.is_some() && !self.exists()? => {
@@ -261,19 +262,6 @@ fn is_same_folder(one: &Utf8Path, other: &Utf8Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|o| o == one))
 }
 
-/// Moves a branch that is checked out nowhere.
-fn swap(git: &Git, name: &str, old: Option<&str>, new: &str) -> Result<Followed, Failure> {
-    let args = ["update-ref", "-m", "ralph: land a story", name, new, old.unwrap_or(NOTHING)];
-    match git.run(&args) {
-        Ok(_) => Ok(Followed::Yes),
-        Err(GitError::Failed { stderr, .. }) => Ok(match resolve(git, name)?.as_deref() == old {
-            true => Followed::Refused(stderr),
-            false => Followed::Moved,
-        }),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// The full name of the branch that is checked out; none if HEAD is detached.
 pub(super) fn checked_out(git: &Git) -> Option<String> {
     git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
@@ -289,8 +277,14 @@ pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError>
     }
 }
 
+/// Whether a commit has come to any branch.
+pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
+    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads"];
+    git.line(&list).is_ok_and(|found| !found.is_empty())
+}
+
 /// Whether one commit is part of the history of another.
-pub(crate) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
+fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
     match git.run(&["merge-base", "--is-ancestor", old, new]) {
         Ok(_) => Ok(true),
         Err(error) if error.exit_code() == Some(1) => Ok(false),

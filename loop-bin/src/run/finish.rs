@@ -70,13 +70,12 @@ impl Run {
             let tip = self.target.tip()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let blocked = state.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
-            let mut files = self.books.files_for(&self.target, tip.as_deref(), blocked, None)?;
-            files.extend(self.books.lessons_for(tip.as_deref())?);
+            let files = self.books.files_for(&self.target, tip.as_deref(), blocked, None)?;
             if !files.iter().any(LoopFile::is_changed) {
                 if self.target.is_followed() {
                     self.books.bring_users_texts(&files)?;
                 }
-                return Ok(());
+                return self.books.clear_pending(tip.as_deref());
             }
             let branch = self.target.current_branch();
             let start = Start { tip: tip.as_deref(), branch: &branch };
@@ -93,7 +92,7 @@ impl Run {
             let commit = landing::commit_tree(&git, &tree, &[base], &message)?;
             match self.target.advance(tip.as_deref(), &commit, &files)? {
                 Advance::Moved => {}
-                _ => return Ok(self.books.clear_pending()?),
+                _ => return self.books.clear_pending(tip.as_deref()),
             }
         }
         Ok(())

@@ -15,6 +15,7 @@
 //! | `setup.rs` | the commands that make a new copy ready |
 //! | `stage.rs` | what an attempt changed, as a tree |
 //! | `overlay.rs` | the changes of a saved attempt over another commit |
+//! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
 //! | `in_place.rs` | what is asked of a project that is worked on in place |
 
 pub(crate) mod cache;
@@ -23,13 +24,15 @@ mod error;
 mod git_settings;
 mod import;
 pub(crate) mod in_place;
+mod linked_back;
 mod overlay;
 mod remove;
 mod repository;
 mod setup;
 mod stage;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
@@ -42,6 +45,7 @@ use ralph_core::state::RunDir;
 pub(crate) use carry::{Carried, include_size};
 pub(crate) use error::WorkspaceError;
 pub(crate) use import::Imported;
+pub(crate) use linked_back::LinkedBack;
 pub(crate) use overlay::Overlay;
 pub(crate) use setup::SetupRan;
 pub(crate) use stage::Staged;
@@ -62,6 +66,8 @@ pub(crate) struct Workspace {
     index: PathBuf,
     /// What the setup commands were last run for.
     setup_stamp: Utf8PathBuf,
+    /// What they left that git does not ignore.
+    setup_leftovers: Utf8PathBuf,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
     /// The commit and the branch at which that stands, if nothing moved it since.
@@ -128,6 +134,7 @@ impl Workspace {
             top,
             index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
             setup_stamp: run_dir.root().join(format!("setup-{WORKER}")),
+            setup_leftovers: run_dir.root().join(format!("setup-{WORKER}-left")),
             source,
             is_fresh: false,
             stands_at: None,
@@ -209,7 +216,7 @@ impl Workspace {
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
         self.renew(start)?;
         self.match_files_to(start.tip)?;
-        // Which submodules there are is a matter of the index.
+        // Git looks for submodules in the index of the copy.
         self.lend_index()?;
         repository::update_submodules(&self.source, &self.top)
     }
@@ -232,7 +239,17 @@ impl Workspace {
     /// The agent begins with an index that knows all files already.
     fn lend_index(&self) -> Result<(), WorkspaceError> {
         let own = self.source_index();
-        fs_err::copy(&self.index, own)?;
+        Ok(copy_index(&self.index, &own)?)
+    }
+
+    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
+    pub(crate) fn show_staged(&self) -> Result<(), WorkspaceError> {
+        if self.is_in_place {
+            return Ok(());
+        }
+        self.lend_index()?;
+        // Plan and progress, which the loop's own index leaves as they are committed.
+        Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
         Ok(())
     }
 
@@ -260,6 +277,7 @@ impl Workspace {
         }
         if !self.is_fresh || !self.exists() {
             repository::renew(&self.source, &self.top)?;
+            self.ignore_leftovers()?;
             (self.is_fresh, self.stands_at) = (true, None);
         }
         let wanted = Some((start.tip.map(str::to_owned), start.branch.to_owned()));
@@ -275,8 +293,18 @@ impl Workspace {
         self.is_fresh = false;
         remove::remove_all(self.top.as_std_path())?;
         remove::remove_all(&self.index)?;
+        remove::remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
     }
+}
+
+/// Copies an index with its time. By that time git knows which files may have changed within the
+/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
+pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let mut index = fs_err::File::open(from)?;
+    let mut copy = fs_err::File::create(to)?;
+    io::copy(&mut index, &mut copy)?;
+    copy.file().set_modified(index.metadata()?.modified()?)
 }
 
 fn log_damage(error: &WorkspaceError) {

@@ -1,17 +1,19 @@
-//! The backstop: git itself refuses the pushes of an agent.
+//! The backstop: git itself refuses the agent's pushes.
 
 use test_support::TestRepo;
 
 use crate::ralph_loop;
 
 #[test]
-fn an_agent_does_not_push_and_a_person_does() {
+fn the_agent_does_not_push_and_everybody_else_may() {
     let test = TestRepo::new();
     let remote = test.scratch().dir("remote.git");
     test.git_in(remote.as_std_path(), ["init", "-q", "--bare"]);
     test.git(["remote", "add", "origin", remote.as_str()]);
     let (code, out, err) = ralph_loop(test.root(), &["init", "--pre-push"]);
     assert_eq!(code, 0, "{out}{err}");
+    let push = || test.try_git(test.root().as_std_path(), ["push", "-q", "origin", "main"]);
+
     let of_the_agent = test_support::program("git", test.scratch().root())
         .args(["push", "-q", "origin", "main"])
         .env("RALPH_RUN", "run-1")
@@ -20,8 +22,7 @@ fn an_agent_does_not_push_and_a_person_does() {
         .unwrap();
     assert!(!of_the_agent.status.success());
     assert_eq!(test.git_in(remote.as_std_path(), ["for-each-ref"]), "");
-    let push = test.try_git(test.root().as_std_path(), ["push", "-q", "origin", "main"]);
-    assert!(push.status.success(), "{push:?}");
+    assert!(push().status.success());
 }
 
 #[test]

@@ -86,8 +86,7 @@ impl Stage {
             target: "main".into(),
             base: None,
         });
-        let run = RunDir::of_project(self.repo.root());
-        attempt.save(&run.ok_or_else(|| anyhow::anyhow!("the project is in no repository"))?)?;
+        attempt.save(&RunDir::in_git_folder(&self.repo.root().join(".git")))?;
         write(&self.state().current_story(), format!("{id}\n").as_bytes())
     }
 

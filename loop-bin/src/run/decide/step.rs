@@ -167,7 +167,10 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
     let mut state = state;
     let action = match event {
         Event::Started(wish) => after_script(wish, Action::Choose),
-        Event::Chosen { choice, seconds } => chosen(&mut state, choice, seconds),
+        Event::Chosen { choice, seconds, shares } => {
+            state.book(shares);
+            chosen(&mut state, choice, seconds)
+        }
         Event::Announced(wish) => announced(&mut state, wish),
         Event::Begun => Action::RunAgent,
         Event::Worked { end, shares, exit_code, is_waiting } => {

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use camino::Utf8Path;
-use ralph_core::attempt::last_failure;
+use ralph_core::attempt::{last_failure, lessons};
 use ralph_core::config::{self, KEYS, Key, Kind};
 use ralph_core::env::{MAILBOX, WORKSPACE};
 use ralph_core::plan::{Plan, progress};
@@ -85,7 +85,7 @@ impl Run {
         let plan = self.books.load(&self.target)?;
         let progress = self.books.progress_text(attempt.base.as_deref());
         let entries = progress::excerpt(&progress, LONGEST_PART);
-        let guardrails = fs_err::read_to_string(self.context.state().guardrails());
+        let guardrails = lessons(self.context.state(), Some(&self.context.run_dir));
         let guardrails = guardrails.unwrap_or_default();
         let failure = self.failure_text();
         let (plan_path, progress_path) = (
