@@ -184,7 +184,12 @@ impl Target {
             let git = self.source.git();
             let branch = format!("refs/heads/{}", self.branch);
             let tip = resolve(&git, &branch)?;
-            let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, files)?;
+            let text = |file: &LoopFile| {
+                let object = format!("{}:{}", tip.as_deref()?, file.path.to_string_lossy());
+                git.run(&["cat-file", "blob", &object]).ok()
+            };
+            let files: Vec<LoopFile> = files.iter().map(|file| file.since(text(file))).collect();
+            let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, &files)?;
             if moved == Followed::Yes {
                 self.is_waiting = false;
                 git.run(&["update-ref", "-d", &self.waiting_name()])?;

@@ -14,6 +14,7 @@ mod commands;
 mod copy_has_what_it_needs;
 mod costs;
 mod counted_crashes;
+mod crash_points;
 mod crashes;
 mod doctor;
 mod documents;
