@@ -54,10 +54,15 @@ struct Changed {
     mode: String,
     id: String,
     is_added: bool,
+    /// Whether it is or was a submodule, whose folder git leaves alone as well.
+    is_link: bool,
 }
 
 /// The mode of what is not there.
 const ABSENT: &str = "000000";
+
+/// The mode of a submodule.
+const LINK: &str = "160000";
 
 /// How long a `git switch` may take from its look at a branch to its move of HEAD.
 const SWITCHING: Duration = Duration::from_millis(30);
@@ -71,7 +76,7 @@ pub(super) fn follow(
     files: &[LoopFile],
 ) -> Result<Followed, Failure> {
     let place = Checkout::of(source)?;
-    let lock = IndexLock::take(&place.git_dir)?;
+    let lock = IndexLock::take(&place.git_dir, &place.top)?;
     let is_here = || checked_out(&place.git).as_deref() == Some(branch);
     if resolve(&place.git, branch)?.as_deref() != old {
         return Ok(Followed::Moved);
@@ -136,7 +141,7 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let git = source.git();
     let is_moved = resolve(&git, &note.branch)?.as_deref() == Some(note.new.as_str());
     if is_moved && checked_out(&git).as_deref() == Some(note.branch.as_str())
-        && let Some(lock) = IndexLock::take(&place.git_dir)?
+        && let Some(lock) = IndexLock::take(&place.git_dir, &place.top)?
     {
         place.bring(lock, &note, &place.loop_files(&note))?;
     }
@@ -285,7 +290,7 @@ impl Checkout {
     }
 
     fn bring_files(&self, note: &Note, changed: &[Changed]) -> Result<(), Failure> {
-        for gone in changed.iter().filter(|one| one.is_removed()) {
+        for gone in changed.iter().filter(|one| one.is_removed() && !one.is_link) {
             state::remove_if_there(self.top.join(&gone.path))?;
             self.remove_empty_folders(&gone.path);
         }
@@ -294,7 +299,9 @@ impl Checkout {
         let git = self.git.on_index(index.clone());
         git.run(&["read-tree", &note.new])?;
         let paths = |is_added: bool| -> Vec<u8> {
-            let wanted = changed.iter().filter(|one| one.is_added == is_added && !one.is_removed());
+            let is_wanted =
+                |one: &&Changed| one.is_added == is_added && !one.is_removed() && !one.is_link;
+            let wanted = changed.iter().filter(is_wanted);
             wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect()
         };
         let checkout = ["checkout-index", "-q", "-z", "--stdin"];
@@ -408,7 +415,8 @@ fn parse(output: &[u8]) -> Vec<Changed> {
         let [old_mode, mode, _, id, ..] = words.as_slice() else { continue };
         let path = PathBuf::from(OsStr::from_bytes(path));
         let (mode, id) = ((*mode).to_owned(), (*id).to_owned());
-        found.push(Changed { path, mode, id, is_added: *old_mode == ABSENT });
+        let is_link = [*old_mode, mode.as_str()].contains(&LINK);
+        found.push(Changed { path, mode, id, is_added: *old_mode == ABSENT, is_link });
     }
     found
 }
