@@ -123,27 +123,28 @@ pub(super) fn follow(
     Ok(Followed::Yes)
 }
 
-/// Whether a crash left the project's files behind their branch.
+/// Whether a crash left the project's files behind their branch, or its index locked.
 pub(crate) fn is_interrupted(source: &Source) -> bool {
-    Checkout::of(source).is_ok_and(|place| place.note_path().is_file())
+    Checkout::of(source).is_ok_and(|place| {
+        place.note_path().is_file() || index_lock::is_left(&place.git_dir)
+    })
 }
 
-/// Frees the index, if a killed loop left it locked.
-pub(crate) fn free_index(source: &Source) -> Result<(), Failure> {
-    Ok(IndexLock::free_stale(&Checkout::of(source)?.git_dir)?)
-}
-
-/// Finishes what a crash interrupted.
+/// Finishes what a crash interrupted, under the lock that was held then: nobody comes in between.
 pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let place = Checkout::of(source)?;
+    let left = IndexLock::left(&place.git_dir);
     let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
     let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
-    let git = source.git();
-    let is_moved = resolve(&git, &note.branch)?.as_deref() == Some(note.new.as_str());
-    if is_moved && checked_out(&git).as_deref() == Some(note.branch.as_str())
-        && let Some(lock) = IndexLock::take(&place.git_dir, &place.top)?
-    {
-        place.bring(lock, &note, &place.loop_files(&note))?;
+    let is_moved = resolve(&place.git, &note.branch)?.as_deref() == Some(note.new.as_str());
+    if is_moved && checked_out(&place.git).as_deref() == Some(note.branch.as_str()) {
+        let lock = match left {
+            Some(lock) => Some(lock),
+            None => IndexLock::take(&place.git_dir, &place.top)?,
+        };
+        if let Some(lock) = lock {
+            place.bring(lock, &note, &place.loop_files(&note))?;
+        }
     }
     Ok(place.forget()?)
 }

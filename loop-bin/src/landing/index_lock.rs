@@ -1,7 +1,7 @@
 //! Git's own lock on the index of the project's checkout.
 //!
-//! It says whose it is: so the next start can free one that a killed loop left, and never touches one
-//! that another process holds. It is not taken while another git is at work in the project: some
+//! It says whose it is: so the next start can take over one that a killed loop left, and never touches
+//! one that another process holds. It is not taken while another git is at work in the project: some
 //! commands (`git stash`) take the lock several times, and would fail halfway.
 
 use std::io::{self, Write};
@@ -54,13 +54,11 @@ impl IndexLock {
         fs_err::rename(next, index)
     }
 
-    /// Frees what a killed loop left; whoever calls this holds the lock that only one loop has.
-    pub(super) fn free_stale(git_dir: &Path) -> io::Result<()> {
+    /// The lock that a killed loop left, if it left one; whoever calls this holds the lock that only
+    /// one loop has.
+    pub(super) fn left(git_dir: &Path) -> Option<Self> {
         let path = path_in(git_dir);
-        match fs_err::read(&path) {
-            Ok(content) if content == OURS => state::remove_if_there(&path),
-            _ => Ok(()),
-        }
+        if is_left(git_dir) { Some(Self { path }) } else { None }
     }
 }
 
@@ -68,6 +66,11 @@ impl Drop for IndexLock {
     fn drop(&mut self) {
         let _ = state::remove_if_there(&self.path);
     }
+}
+
+/// Whether the lock is one of a loop's.
+pub(super) fn is_left(git_dir: &Path) -> bool {
+    fs_err::read(path_in(git_dir)).is_ok_and(|content| content == OURS)
 }
 
 /// Where git looks for it.
