@@ -97,7 +97,9 @@ pub(super) fn follow(
         let in_the_way = place.in_the_way(&note, &place.changed(&note)?)?;
         if !in_the_way.is_empty() {
             let files = named_files(&in_the_way);
-            return Ok(Followed::InTheWay(format!("it would overwrite uncommitted work in {files}")));
+            return Ok(Followed::InTheWay(format!(
+                "it would overwrite uncommitted work in {files}"
+            )));
         }
         // A `git switch` frees the index a moment before it moves HEAD.
         if !is_here() {
@@ -125,9 +127,8 @@ pub(super) fn follow(
 
 /// Whether a crash left the project's files behind their branch, or its index locked.
 pub(crate) fn is_interrupted(source: &Source) -> bool {
-    Checkout::of(source).is_ok_and(|place| {
-        place.note_path().is_file() || index_lock::is_left(&place.git_dir)
-    })
+    Checkout::of(source)
+        .is_ok_and(|place| place.note_path().is_file() || index_lock::is_left(&place.git_dir))
 }
 
 /// Finishes what a crash interrupted, under the lock that was held then: nobody comes in between.

@@ -31,7 +31,7 @@ const AGENTS: [&str; 11] = [
 ];
 
 /// Harms that `wrecks.sh` does to its own clone.
-const ACTS: [&str; 25] = [
+const ACTS: [&str; 22] = [
     "alternates",
     "amend",
     "attributes",
@@ -43,8 +43,6 @@ const ACTS: [&str; 25] = [
     "flags",
     "gc",
     "giant",
-    "git-file",
-    "git-link",
     "head",
     "index",
     "lock",
@@ -54,7 +52,6 @@ const ACTS: [&str; 25] = [
     "rebase",
     "reflog",
     "refs",
-    "sparse",
     "stash",
     "worktree",
 ];

@@ -96,7 +96,8 @@ fn on_a_small_disk(
     room: usize,
     read_only: bool,
 ) -> Result<Ran> {
-    let remount = |folder| if read_only { format!("mount -o remount,ro {folder};") } else { String::new() };
+    let remount =
+        |folder| if read_only { format!("mount -o remount,ro {folder};") } else { String::new() };
     let cache = match small {
         Small::Project => String::new(),
         _ => format!(

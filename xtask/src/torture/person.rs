@@ -87,7 +87,10 @@ fn usual(binaries: &Utf8Path) -> Result<Duration> {
 fn project(binaries: &Utf8Path) -> Stage {
     let repo = TestRepo::new();
     repo.write(".ralph/config.toml", CONFIG);
-    repo.write(".ralph/.gitignore", "*\n!/.gitignore\n!/config.toml\n!/PRD-*/\n!/PRD-*/*.md\n!/guardrails.md\n");
+    repo.write(
+        ".ralph/.gitignore",
+        "*\n!/.gitignore\n!/config.toml\n!/PRD-*/\n!/PRD-*/*.md\n!/guardrails.md\n",
+    );
     repo.write("check.sh", CHECK);
     repo.write("shared.txt", "");
     repo.write(PLAN, plan_text(" ", " "));
@@ -104,7 +107,9 @@ fn project(binaries: &Utf8Path) -> Stage {
 fn plan_text(mark: &str, blocked: &str) -> String {
     let story = |id: &&str| {
         let mark = if **id == *BLOCKED { blocked } else { mark };
-        format!("### {id}: Make the part of {id}\n\n- [{mark}] Make it\n\nIt is a part.\n\nMore.\n\n")
+        format!(
+            "### {id}: Make the part of {id}\n\n- [{mark}] Make it\n\nIt is a part.\n\nMore.\n\n"
+        )
     };
     let stories: String = STORIES.iter().map(story).collect();
     format!("# Plan\n\n{stories}\n\n## Notes\n\n")

@@ -81,7 +81,9 @@ impl Run {
                     self.bring_back_work(&story)?;
                     self.land_again = Some(story);
                 }
-                Recovery::FinishDiscard { story } => self.finish_discard(found, &story, &mut counters)?,
+                Recovery::FinishDiscard { story } => {
+                    self.finish_discard(found, &story, &mut counters)?
+                }
                 Recovery::KeepAttempt { story, counts } => {
                     self.keep_interrupted(found, &story, counts, &mut counters)?;
                 }

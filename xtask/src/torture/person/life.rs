@@ -228,7 +228,8 @@ impl<'a> Person<'a> {
         let _ = path.parent().map(fs_err::create_dir_all);
         // Never over a file that landed just now.
         let opened = fs_err::OpenOptions::new().write(true).create_new(true).open(&path);
-        let written = opened.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+        let written =
+            opened.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
         if written.is_ok() {
             self.note(format!("wrote {name}"));
             self.obstacle = Some((name, text));

@@ -16,10 +16,9 @@ pub(super) fn of(stage: &Stage, person: &Person<'_>, ran: &Ran) -> Vec<String> {
     if ran.hung || ran.code != Some(BLOCKED_CODE) {
         found.push(format!("the run ended with {:?} (hung: {})", ran.code, ran.hung));
     }
-    let waits = stage.repo.try_git(
-        stage.repo.root().as_std_path(),
-        ["rev-parse", "--verify", "--quiet", WAITING],
-    );
+    let waits = stage
+        .repo
+        .try_git(stage.repo.root().as_std_path(), ["rev-parse", "--verify", "--quiet", WAITING]);
     let waits = waits.status.success();
     if waits && person.obstacle.is_none() {
         found.push(format!("work waits on {WAITING}, and nobody was in its way"));
@@ -65,8 +64,10 @@ fn stories(stage: &Stage, target: &str) -> Vec<String> {
     let checked = stage.note("checked");
     for (commit, subject) in ours {
         stage.repo.git_in(clone.as_std_path(), ["checkout", "-q", "--detach", commit]);
-        let sum = ["-c", "cat made/* mine/* shared.txt 2>/dev/null | cksum; ! grep -qs broken made/*"];
-        let output = stage.program("sh").args(sum).current_dir(&clone).stderr(Stdio::null()).output();
+        let sum =
+            ["-c", "cat made/* mine/* shared.txt 2>/dev/null | cksum; ! grep -qs broken made/*"];
+        let output =
+            stage.program("sh").args(sum).current_dir(&clone).stderr(Stdio::null()).output();
         let Ok(output) = output else { continue };
         let sum = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
@@ -82,8 +83,7 @@ fn stories(stage: &Stage, target: &str) -> Vec<String> {
 /// The plan is ticked for what landed, and holds what the person wrote.
 fn plan(stage: &Stage, person: &Person<'_>, target: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut texts =
-        vec![("committed", stage.repo.git(["show", &format!("{target}:{PLAN}")]))];
+    let mut texts = vec![("committed", stage.repo.git(["show", &format!("{target}:{PLAN}")]))];
     if target == MAIN {
         texts.push(("on disk", stage.read(PLAN)));
     }
