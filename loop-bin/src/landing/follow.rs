@@ -75,7 +75,7 @@ pub(super) fn follow(
     new: &str,
     files: &[LoopFile],
 ) -> Result<Followed, Failure> {
-    let place = Checkout::of(source)?;
+    let place = Checkout::of(source);
     let lock = IndexLock::take(&place.git_dir, &place.top)?;
     let is_here = || checked_out(&place.git).as_deref() == Some(branch);
     if resolve(&place.git, branch)?.as_deref() != old {
@@ -127,13 +127,13 @@ pub(super) fn follow(
 
 /// Whether a crash left the project's files behind their branch, or its index locked.
 pub(crate) fn is_interrupted(source: &Source) -> bool {
-    Checkout::of(source)
-        .is_ok_and(|place| place.note_path().is_file() || index_lock::is_left(&place.git_dir))
+    let place = Checkout::of(source);
+    place.note_path().is_file() || index_lock::is_left(&place.git_dir)
 }
 
 /// Finishes what a crash interrupted, under the lock that was held then: nobody comes in between.
 pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
-    let place = Checkout::of(source)?;
+    let place = Checkout::of(source);
     let left = IndexLock::left(&place.git_dir);
     let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
     let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
@@ -158,10 +158,9 @@ struct Checkout {
 }
 
 impl Checkout {
-    fn of(source: &Source) -> Result<Self, Failure> {
-        let git = source.git();
-        let git_dir = PathBuf::from(git.line(&["rev-parse", "--absolute-git-dir"])?);
-        Ok(Self { git, top: source.top.clone().into_std_path_buf(), git_dir })
+    fn of(source: &Source) -> Self {
+        let top = source.top.clone().into_std_path_buf();
+        Self { git: source.git(), top, git_dir: source.git_dir.clone() }
     }
 
     fn note_path(&self) -> PathBuf {

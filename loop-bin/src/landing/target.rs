@@ -133,12 +133,25 @@ impl Target {
 
     /// The commit at its end; none in a repository without commits.
     pub(crate) fn tip(&self) -> Result<Option<String>, Failure> {
-        let tip = resolve(&self.source.git(), &self.name())?;
-        if tip.is_none() && !self.is_waiting {
-            // A branch that is about to be made begins where the project is.
-            return Ok(resolve(&self.source.git(), "HEAD")?);
+        Ok(self.look()?.0)
+    }
+
+    /// The commit at its end, and whether the project's files are those of the target, so that they
+    /// follow it.
+    pub(crate) fn look(&self) -> Result<(Option<String>, bool), Failure> {
+        let git = self.source.git();
+        let list = ["for-each-ref", "--format=%(objectname) %(HEAD)", &self.name()];
+        // A branch `a` may not hide one that is called `a/b`.
+        let listed = git.line(&list)?;
+        if let (Some((tip, mark)), 1) = (listed.split_once(' '), listed.lines().count()) {
+            return Ok((Some(tip.to_owned()), mark == "*"));
         }
-        Ok(tip)
+        let is_followed = checked_out(&git).as_ref() == Some(&self.name());
+        if self.is_waiting {
+            return Ok((None, is_followed));
+        }
+        // A branch that is about to be made begins where the project is.
+        Ok((resolve(&git, "HEAD")?, is_followed))
     }
 
     /// Whether the branch itself is there.
@@ -148,7 +161,7 @@ impl Target {
 
     /// Whether the project's files are those of the target, so that they follow it.
     pub(crate) fn is_followed(&self) -> bool {
-        checked_out(&self.source.git()).as_deref() == Some(self.name().as_str())
+        self.look().is_ok_and(|(_, is_followed)| is_followed)
     }
 
     /// Work from before that waits and is not on the branch yet.

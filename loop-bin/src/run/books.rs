@@ -3,6 +3,8 @@
 //! One rule: **a file that git tracks changes by commits, any other one on disk.** So the user's
 //! checkout never shows a change of ours, and a person may switch branches or stash at any time.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +41,10 @@ pub(crate) struct Books {
     lessons: Utf8PathBuf,
     /// Git's lock on the index of the user's checkout.
     index_lock: Utf8PathBuf,
+    /// Texts of commits, which never change.
+    known: RefCell<HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>>,
+    /// Whether git ignores the progress.
+    is_progress_ignored: OnceCell<bool>,
 }
 
 impl Books {
@@ -60,6 +66,8 @@ impl Books {
             pending: run_dir.root().join("progress-pending"),
             lessons: run_dir.lessons(),
             index_lock: run_dir.root().with_file_name("index.lock"),
+            known: RefCell::default(),
+            is_progress_ignored: OnceCell::new(),
         }
     }
 
@@ -80,8 +88,14 @@ impl Books {
 
     /// The text of a file in a commit.
     fn committed(&self, tip: Option<&str>, path: &Utf8Path) -> Option<Vec<u8>> {
-        let object = format!("{}:{}", tip?, self.below_top(path)?.to_string_lossy());
-        self.source.git().run(&["cat-file", "blob", &object]).ok()
+        let key = (tip?.to_owned(), path.to_owned());
+        if let Some(text) = self.known.borrow().get(&key) {
+            return text.clone();
+        }
+        let object = format!("{}:{}", key.0, self.below_top(path)?.to_string_lossy());
+        let text = self.source.git().run(&["cat-file", "blob", &object]).ok();
+        self.known.borrow_mut().insert(key, text.clone());
+        text
     }
 
     /// Whether git has the plan.
@@ -108,10 +122,10 @@ impl Books {
     /// target, with the stories that the user has added since.
     pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
         let on_disk = self.settled_plan()?;
-        if let (true, Some(text)) = (target.is_followed(), &on_disk) {
+        let (tip, is_followed) = target.look()?;
+        if let (true, Some(text)) = (is_followed, &on_disk) {
             return Ok(Plan::parse(&self.plan, text.clone(), &self.options)?);
         }
-        let tip = target.tip()?;
         let Some(committed) = self.committed(tip.as_deref(), &self.plan) else {
             return Ok(plan::load(&self.plan, &self.options)?);
         };
@@ -159,7 +173,13 @@ impl Books {
         if self.committed(tip, &self.progress).is_some() {
             return Ok(true);
         }
-        Ok(self.is_tracked(tip) && !self.is_ignored(&self.progress)?)
+        if !self.is_tracked(tip) {
+            return Ok(false);
+        }
+        if self.is_progress_ignored.get().is_none() {
+            let _ = self.is_progress_ignored.set(self.is_ignored(&self.progress)?);
+        }
+        Ok(self.is_progress_ignored.get() == Some(&false))
     }
 
     fn is_ignored(&self, path: &Utf8Path) -> Result<bool, Failure> {
@@ -248,6 +268,7 @@ impl Books {
         if self.keeps_lessons(tip)? {
             state::remove_if_there(&self.lessons)?;
         }
+        self.known.borrow_mut().clear();
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ralph_core::config::Mode;
 use ralph_core::fault;
 use ralph_core::state;
 
@@ -103,6 +104,9 @@ impl Run {
             Finish::MaxIterations => "REACHED_LIMIT",
             _ => "STOPPED",
         };
+        if self.context.config.run.mode == Mode::Planning {
+            return Ok(());
+        }
         self.update_loop_progress(&self.books.load(&self.target)?, iteration, status)
     }
 
@@ -135,11 +139,17 @@ impl Run {
             let (waiting, take) = (self.target.current_branch(), self.target.how_to_take());
             context.view.warn(format!("work waits on {waiting}; {take}"));
         }
-        let stories = counted(counters.commits as usize, "story", "stories");
+        let done = match context.config.run.mode {
+            Mode::Planning => "planning".to_owned(),
+            Mode::Building => format!(
+                "{} landed in {}",
+                counted(counters.commits as usize, "story", "stories"),
+                counted(counters.iteration as usize, "iteration", "iterations")
+            ),
+        };
         context.view.line(format!(
-            "finished ({}): {stories} landed in {}, {} in all; {}",
+            "finished ({}): {done}, {} in all; {}",
             finish.word(),
-            counted(counters.iteration as usize, "iteration", "iterations"),
             clock(context.elapsed()),
             receipt(counters.spent)
         ));

@@ -15,6 +15,7 @@
 //! | `setup.rs` | the commands that make a new copy ready |
 //! | `stage.rs` | what an attempt changed, as a tree |
 //! | `overlay.rs` | the changes of a saved attempt over another commit |
+//! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
 //! | `in_place.rs` | what is asked of a project that is worked on in place |
 
 pub(crate) mod cache;
@@ -23,6 +24,7 @@ mod error;
 mod git_settings;
 mod import;
 pub(crate) mod in_place;
+mod linked_back;
 mod overlay;
 mod remove;
 mod repository;
@@ -43,6 +45,7 @@ use ralph_core::state::RunDir;
 pub(crate) use carry::{Carried, include_size};
 pub(crate) use error::WorkspaceError;
 pub(crate) use import::Imported;
+pub(crate) use linked_back::LinkedBack;
 pub(crate) use overlay::Overlay;
 pub(crate) use setup::SetupRan;
 pub(crate) use stage::Staged;
@@ -63,6 +66,8 @@ pub(crate) struct Workspace {
     index: PathBuf,
     /// What the setup commands were last run for.
     setup_stamp: Utf8PathBuf,
+    /// What they left that git does not ignore.
+    setup_leftovers: Utf8PathBuf,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
     /// The commit and the branch at which that stands, if nothing moved it since.
@@ -129,6 +134,7 @@ impl Workspace {
             top,
             index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
             setup_stamp: run_dir.root().join(format!("setup-{WORKER}")),
+            setup_leftovers: run_dir.root().join(format!("setup-{WORKER}-left")),
             source,
             is_fresh: false,
             stands_at: None,
@@ -236,6 +242,17 @@ impl Workspace {
         Ok(copy_index(&self.index, &own)?)
     }
 
+    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
+    pub(crate) fn show_staged(&self) -> Result<(), WorkspaceError> {
+        if self.is_in_place {
+            return Ok(());
+        }
+        self.lend_index()?;
+        // Plan and progress, which the loop's own index leaves as they are committed.
+        Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
+        Ok(())
+    }
+
     fn source_index(&self) -> PathBuf {
         match self.is_in_place {
             true => self.source.git_dir.join("index"),
@@ -260,6 +277,7 @@ impl Workspace {
         }
         if !self.is_fresh || !self.exists() {
             repository::renew(&self.source, &self.top)?;
+            self.ignore_leftovers()?;
             (self.is_fresh, self.stands_at) = (true, None);
         }
         let wanted = Some((start.tip.map(str::to_owned), start.branch.to_owned()));
@@ -275,6 +293,7 @@ impl Workspace {
         self.is_fresh = false;
         remove::remove_all(self.top.as_std_path())?;
         remove::remove_all(&self.index)?;
+        remove::remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
     }
 }

@@ -66,6 +66,11 @@ impl RunDir {
         self.root.join("passed-settings.json")
     }
 
+    /// The MCP servers that the loop passes to its agent.
+    pub fn passed_servers(&self) -> Utf8PathBuf {
+        self.root.join("passed-mcp.json")
+    }
+
     /// Where the stop hook leaves its question and finds the loop's answer.
     pub fn mailbox(&self) -> Utf8PathBuf {
         self.root.join("mailbox")

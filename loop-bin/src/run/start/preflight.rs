@@ -16,7 +16,7 @@ use crate::landing::{Target, resolve};
 use crate::run::iteration::template;
 use crate::run::{Request, RunRecord};
 use crate::workspace::in_place::{self, NotInPlace};
-use crate::workspace::{Source, Workspace, WorkspaceError};
+use crate::workspace::{LinkedBack, Source, Workspace, WorkspaceError};
 use crate::{agent, here};
 
 /// The project as it was found, without a change to it.
@@ -33,6 +33,8 @@ pub(crate) struct Preflight {
     pub(crate) target: Target,
     /// Uncommitted files of the user's, which the copy does not have.
     pub(crate) uncommitted: Vec<std::path::PathBuf>,
+    /// What the user should know about the copy.
+    pub(crate) doubts: Vec<String>,
     /// Why the run would be refused.
     pub(crate) problems: Vec<Failure>,
 }
@@ -71,10 +73,12 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
         workspace,
         target,
         uncommitted: Vec::new(),
+        doubts: Vec::new(),
         problems: Vec::new(),
     };
     preflight.look_at_tree()?;
     preflight.look_for_programs(env);
+    preflight.look_for_links_back(env);
     Ok(preflight)
 }
 
@@ -245,6 +249,20 @@ impl Preflight {
         let paths = [plan.to_owned(), progress, StateDir::loop_progress_beside(plan)];
         let below = paths.iter().filter_map(|path| self.workspace.below_top(path));
         below.map(Into::into).collect()
+    }
+
+    /// An environment that leads back to the project, before a setup could install into it.
+    fn look_for_links_back(&mut self, env: &Env) {
+        let commands = [&self.config.workspace.setup[..], &self.config.verify.commands].concat();
+        for LinkedBack { message, is_certain } in
+            self.workspace.linked_by_environment(env, &commands)
+        {
+            if is_certain {
+                self.problems.push(NotReady::LinkedBack { message }.into());
+            } else {
+                self.doubts.push(message);
+            }
+        }
     }
 
     fn look_for_programs(&mut self, env: &Env) {
