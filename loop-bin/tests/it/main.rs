@@ -45,6 +45,7 @@ mod stage;
 mod steering;
 mod taken_out;
 mod undo;
+mod unusual_projects;
 mod user_work_survives;
 mod view;
 mod without_rollback;
