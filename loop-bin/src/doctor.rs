@@ -1,6 +1,7 @@
 //! `ralph-loop doctor`: looks for what could go wrong overnight, and says how to fix it.
 
 mod live;
+mod surroundings;
 mod traps;
 
 use std::os::unix::fs::PermissionsExt;
@@ -68,6 +69,7 @@ pub(crate) fn run(env: &Env, live: bool) -> Result<Success, Failure> {
     findings.push(lock(&project));
     findings.extend(left(&project));
     findings.extend(copy(&project, env, &config));
+    findings.extend(surroundings::look(&project, env, &config));
     findings.extend(disk(&project));
     if live {
         findings.push(live::try_hooks(env, &project, &config)?);

@@ -9,10 +9,9 @@ use ralph_core::plan::{Next, Plan};
 use ralph_core::state::{Lock, LockError};
 use serde::Serialize;
 
-use crate::agent::ClientOptions;
 use crate::exit::{Failure, Success};
 use crate::here;
-use crate::run::start::{Preflight, look_for_recovery};
+use crate::run::start::{Preflight, client_options, look_for_recovery};
 use crate::terminal::{counted, say};
 
 /// What a run would do. Scripts read these names: they are only ever added to.
@@ -72,12 +71,14 @@ pub(crate) fn show(env: &Env, preflight: &Preflight) -> Result<Success, Failure>
 
 fn prospect(env: &Env, preflight: &Preflight) -> Result<Prospect, Failure> {
     let Config { run, agent, limits, .. } = &preflight.config;
-    let options = ClientOptions::find(env, &preflight.project, &agent.command);
+    let options = client_options(env, &preflight.project, &preflight.config);
     let mut warnings = Vec::new();
     for problem in &preflight.problems {
         warnings.push(format!("{problem}: the run would be refused"));
     }
+    warnings.extend(preflight.doubts.iter().cloned());
     warnings.extend(options.warning);
+    warnings.extend(options.kept.left);
     if !preflight.uncommitted.is_empty() && !preflight.workspace.is_in_place() {
         let files = named_files(&preflight.uncommitted);
         warnings.push(format!("uncommitted, so not in the copy that the agent works in: {files}"));

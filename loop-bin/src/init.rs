@@ -2,6 +2,7 @@
 //! Nothing that exists is overwritten.
 
 mod pre_push;
+mod setup;
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -29,14 +30,17 @@ const PLAN: &str = "\
 ";
 
 /// One row for each kind of project: a file that gives it away, what it is, and its checks.
-const PROJECTS: [(&str, &str, &[&str]); 16] = [
+const PROJECTS: [(&str, &str, &[&str]); 18] = [
     ("Cargo.toml", "cargo", &["cargo test"]),
     ("pnpm-lock.yaml", "pnpm", &["pnpm test"]),
     ("yarn.lock", "yarn", &["yarn test"]),
+    ("bun.lock", "bun", &["bun run test"]),
+    ("bun.lockb", "bun", &["bun run test"]),
     ("package.json", "npm", &["npm test"]),
-    ("pyproject.toml", "python", &["python -m pytest"]),
-    ("setup.py", "python", &["python -m pytest"]),
-    ("requirements.txt", "python", &["python -m pytest"]),
+    // How these are checked depends on what installs them.
+    ("pyproject.toml", "python", &[]),
+    ("setup.py", "python", &[]),
+    ("requirements.txt", "python", &[]),
     ("go.mod", "go", &["go vet ./...", "go test ./..."]),
     ("pom.xml", "maven", &["mvn --batch-mode test"]),
     ("build.gradle", "gradle", &["./gradlew test"]),
@@ -96,13 +100,14 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
     let state = project.own_state();
     state.prepare()?;
     let (kind, checks) = detect(root);
+    let setup = setup::detect(root);
     say(match kind {
         Some(kind) => format!("The kind of project is {kind}."),
         None => {
             "The kind of project was not recognised; set [verify] commands yourself.".to_owned()
         }
     });
-    write_new(&state.config(), &config(&checks), false)?;
+    write_new(&state.config(), &config(&checks, &setup), false)?;
     let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;
@@ -139,6 +144,10 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
 fn detect(root: &Utf8Path) -> (Option<&'static str>, Vec<&'static str>) {
     for (file, kind, checks) in PROJECTS {
         if root.join(file).is_file() && is_usable(root, kind, file) {
+            if kind == "python" {
+                let check = setup::python(root).map_or("python3 -m pytest", |python| python.check);
+                return (Some(kind), vec![check]);
+            }
             return (Some(kind), checks.to_vec());
         }
     }
@@ -158,7 +167,7 @@ fn is_usable(root: &Utf8Path, kind: &str, file: &str) -> bool {
     };
     match kind {
         // What `npm init` writes always fails.
-        "npm" | "pnpm" | "yarn" => {
+        "npm" | "pnpm" | "yarn" | "bun" => {
             has("package.json", "\"test\"") && !has("package.json", "no test specified")
         }
         "make" | "just" => {
@@ -169,12 +178,16 @@ fn is_usable(root: &Utf8Path, kind: &str, file: &str) -> bool {
     }
 }
 
-fn config(checks: &[&str]) -> String {
-    let list: Vec<String> = checks.iter().map(|check| format!("{check:?}")).collect();
+fn config(checks: &[&str], setup: &[String]) -> String {
+    let checks: Vec<String> = checks.iter().map(|check| format!("{check:?}")).collect();
+    let setup: Vec<String> = setup.iter().map(|command| format!("{command:?}")).collect();
     format!(
         "# All settings are optional; docs/configuration.md lists them.\n\n[verify]\n\
-         # A story is done only when all of these succeed.\ncommands = [{}]\n",
-        list.join(", ")
+         # A story is done only when all of these succeed.\ncommands = [{}]\n\n[workspace]\n\
+         # What makes a new copy of the project ready; run again when a lock file changed.\n\
+         setup = [{}]\n",
+        checks.join(", "),
+        setup.join(", ")
     )
 }
 
@@ -220,7 +233,10 @@ mod tests {
         let untested = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
         check(&[("package.json", untested)], None, "");
         check(&[("package.json", "{}"), ("Makefile", "test: all\n")], Some("make"), "make test");
-        check(&[("pyproject.toml", "")], Some("python"), "python -m pytest");
+        check(&[("pyproject.toml", "")], Some("python"), "python3 -m pytest");
+        let project = ("pyproject.toml", "[project]\n");
+        check(&[project], Some("python"), ".venv/bin/python -m pytest");
+        check(&[project, ("uv.lock", "")], Some("python"), "uv run pytest");
         check(&[("go.mod", "")], Some("go"), "go vet ./...");
         check(&[("pom.xml", "")], Some("maven"), "mvn --batch-mode test");
         check(&[("build.gradle.kts", "")], Some("gradle"), "./gradlew test");
@@ -234,9 +250,10 @@ mod tests {
 
     #[test]
     fn the_config_that_is_written_can_be_read() {
-        let text = config(&["cargo test", "echo \"hi\" \\ x"]);
+        let text = config(&["cargo test", "echo \"hi\" \\ x"], &["npm ci".to_owned()]);
         let env = Env::of([("", "")]);
         let read = ralph_core::config::Config::from_parts("c", &text, &env, &[]).unwrap();
         assert_eq!(read.verify.commands, ["cargo test", "echo \"hi\" \\ x"]);
+        assert_eq!(read.workspace.setup, ["npm ci"]);
     }
 }

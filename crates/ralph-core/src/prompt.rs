@@ -233,9 +233,10 @@ fn prd_number(plan_path: &str) -> Option<&str> {
 /// A check as the agent can run it itself.
 fn shown(check: &str) -> String {
     let check = check.trim();
-    match check.contains('\n') {
-        false => format!("- `{check}`"),
-        true => format!("- each of these lines:\n```sh\n{check}\n```"),
+    if check.contains('\n') {
+        format!("- each of these lines:\n```sh\n{check}\n```")
+    } else {
+        format!("- `{check}`")
     }
 }
 

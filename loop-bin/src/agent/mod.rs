@@ -4,6 +4,7 @@ mod broken_result;
 mod child;
 mod client;
 mod command;
+mod kept_by_client;
 mod leftovers;
 mod options;
 mod output;

@@ -1,8 +1,9 @@
 //! What is passed to an agent that is the client, besides its own command line: the hooks that lie
-//! beside this program, where it does not have them already, and what it may spend.
+//! beside this program, where it does not have them already, what the client keeps by folder, and what
+//! it may spend.
 
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::env::Env;
@@ -12,7 +13,10 @@ use ralph_core::install::{
 use ralph_core::project::Project;
 use ralph_core::state::{self, RunDir};
 
+use serde_json::{Value, json};
+
 use super::client::Client;
+use super::kept_by_client::KeptByClient;
 
 /// Whose events are known to every client that has the option `--settings`; for one that does not
 /// say its version.
@@ -38,6 +42,8 @@ pub(crate) struct ClientOptions {
     pub(crate) told: Option<String>,
     /// For the user: why the agent works with fewer hooks than it could.
     pub(crate) warning: Option<String>,
+    /// What the client keeps for the project, and does not find from a copy.
+    pub(crate) kept: KeptByClient,
 }
 
 impl ClientOptions {
@@ -88,7 +94,32 @@ impl ClientOptions {
             told: Some(format!("the hooks in {folder} are passed to the agent")),
             warning: version.is_none().then(|| unknown.to_owned()),
             takes_budget,
+            kept: KeptByClient::default(),
         }
+    }
+
+    /// The same for an agent that works in a copy: with what the client keeps by folder.
+    pub(crate) fn for_copy(mut self, env: &Env, project: &Project, line: &str) -> Self {
+        let Some(client) = Client::find(line) else { return self };
+        let mut kept = KeptByClient::find(env, project);
+        if client.has("--strict-mcp-config") {
+            kept.servers.clear();
+        }
+        let settings = kept.settings();
+        if client.has("--settings") && !settings.is_empty() {
+            let keys: Vec<&str> = settings.keys().map(String::as_str).collect();
+            kept.left.push(format!(
+                "the agent's command has settings of its own, so what the client keeps for the \
+                 project is not passed to it: {}",
+                keys.join(", ")
+            ));
+        } else if !settings.is_empty() {
+            let hooks = self.settings.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+            let mut all = hooks.and_then(|hooks| hooks.as_object().cloned()).unwrap_or_default();
+            all.extend(settings);
+            self.settings = Some(Value::Object(all).to_string());
+        }
+        Self { kept, ..self }
     }
 
     /// The agent's command line with further options. The settings are in a file that they name,
@@ -104,12 +135,30 @@ impl ClientOptions {
         if let Some(settings) = &self.settings {
             let path = run_dir.passed_settings();
             state::replace(&path, settings.as_bytes())?;
-            options.push(format!("--settings '{}'", path.as_str().replace('\'', r"'\''")));
+            options.push(format!("--settings {}", quoted(&path)));
+        }
+        if !self.kept.servers.is_empty() {
+            let path = run_dir.passed_servers();
+            write_private(&path, &json!({"mcpServers": self.kept.servers}).to_string())?;
+            // With a space, it would take the next words for further files.
+            options.push(format!("--mcp-config={}", quoted(&path)));
         }
         let budget = budget_usd.filter(|_| self.takes_budget && !client.has(BUDGET));
         options.extend(budget.map(|sum| format!("{BUDGET} {sum:.4}")));
         Ok(if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) })
     }
+}
+
+fn quoted(path: &Utf8Path) -> String {
+    format!("'{}'", path.as_str().replace('\'', r"'\''"))
+}
+
+/// Servers are often given keys, so nobody else may read the file.
+fn write_private(path: &Utf8Path, text: &str) -> io::Result<()> {
+    state::remove_if_there(path)?;
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create_new(true).options_mut().mode(0o600);
+    options.open(path)?.write_all(text.as_bytes())
 }
 
 /// What the client's own settings register.

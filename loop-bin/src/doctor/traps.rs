@@ -27,6 +27,11 @@ pub(super) fn programs(project: &Project, env: &Env, config: &Config) -> Vec<Fin
     let path = env.get("PATH").unwrap_or_default();
     let missing = |line: &String| {
         let program = agent::program_of(line)?;
+        // The setup may make it in the copy, or a story.
+        let is_made = program.contains('/') && !config.workspace.setup.is_empty();
+        if is_made && !config.workspace.in_place {
+            return None;
+        }
         let what = match agent::is_found(program, &path, project.root()) {
             true => missing_script(line, project.root())?,
             false => program,
@@ -80,7 +85,7 @@ pub(super) fn signing(repo: &Repo) -> Option<Finding> {
             let said = error.to_string();
             let why = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             Finding::Bad(format!(
-                "commits are to be signed (commit.gpgsign), and that fails: {why}; unlock or mend \
+                "commits are to be signed (commit.gpgsign), and that fails: {why}; unlock or fix \
                  the key, or run `git config commit.gpgsign false` in this repository"
             ))
         }

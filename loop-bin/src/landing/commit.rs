@@ -36,26 +36,38 @@ pub(crate) fn commit(
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<Made, Refusal>, Failure> {
-    let knows_author = git.run(&["var", "GIT_AUTHOR_IDENT"]).is_ok();
-    let who: &[&str] = if knows_author { &[] } else { &NOBODY };
-    let args = [who, &["commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "--file=-"]];
-    if let Err(error) = git.commit(&args.concat(), message, limit, stop) {
-        return match error {
-            GitError::Failed { stderr, .. } if is_impossible(&stderr) => {
-                Ok(Err(Refusal::Impossible(stderr)))
-            }
-            GitError::Failed { stderr, .. } => Ok(Err(Refusal::ByHook(stderr))),
-            GitError::Stopped { .. } => Ok(Err(Refusal::Stopped)),
-            GitError::Deadline { seconds, .. } => Ok(Err(Refusal::ByHook(format!(
+    let commit = |who: &[&str]| {
+        let args = ["commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "--file=-"];
+        git.commit(&[who, &args].concat(), message, limit, stop)
+    };
+    let mut made = commit(&[]);
+    let is_by_nobody = matches!(made, Err(GitError::Failed { .. })) && !knows_user(git);
+    if is_by_nobody {
+        made = commit(&NOBODY);
+    }
+    match made {
+        Ok(()) => {}
+        Err(GitError::Failed { stderr, .. }) if is_impossible(&stderr) => {
+            return Ok(Err(Refusal::Impossible(stderr)));
+        }
+        Err(GitError::Failed { stderr, .. }) => return Ok(Err(Refusal::ByHook(stderr))),
+        Err(GitError::Stopped { .. }) => return Ok(Err(Refusal::Stopped)),
+        Err(GitError::Deadline { seconds, .. }) => {
+            return Ok(Err(Refusal::ByHook(format!(
                 "it did not end within {seconds} seconds and was ended; does a git hook \
                  (pre-commit, commit-msg) hang?"
-            )))),
-            other => Err(other.into()),
-        };
+            ))));
+        }
+        Err(other) => return Err(other.into()),
     }
     let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
     let (commit, tree) = made.split_once('\n').unwrap_or((&made, ""));
-    Ok(Ok(Made { commit: commit.to_owned(), tree: tree.to_owned(), is_by_nobody: !knows_author }))
+    Ok(Ok(Made { commit: commit.to_owned(), tree: tree.to_owned(), is_by_nobody }))
+}
+
+/// Whether git knows under whose name to commit; asked only once it has refused.
+fn knows_user(git: &Git) -> bool {
+    git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
 }
 
 /// Whether git said that it cannot write a commit at all: a signature that cannot be made, a branch
@@ -81,9 +93,12 @@ pub(crate) fn commit_tree(
     for parent in parents {
         args.extend(["-p", parent]);
     }
-    let knows_author = git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok();
-    let who: &[&str] = if knows_author { &[] } else { &NOBODY };
-    let output = git.feed(&[who, &args].concat(), message.as_bytes())?;
+    let output = match git.feed(&args, message.as_bytes()) {
+        Err(GitError::Failed { .. }) if !knows_user(git) => {
+            git.feed(&[&NOBODY[..], &args].concat(), message.as_bytes())?
+        }
+        other => other?,
+    };
     Ok(String::from_utf8_lossy(&output).trim().to_owned())
 }
 

@@ -6,10 +6,12 @@ use ralph_core::state;
 use super::Run;
 use super::context::Context;
 use super::decide::{Event, Outcome, State, Wish};
+use super::start::NotReady;
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::lifecycle::{Ran, Scripts};
 use crate::terminal::{Position, counted};
+use crate::workspace::Start;
 
 impl Context {
     /// Runs one script and shows what it prints, marked as its own.
@@ -67,6 +69,11 @@ impl Context {
         if let Some(warning) = &self.options.warning {
             self.view.warn(warning);
         }
+        if !self.options.kept.passed.is_empty() {
+            let passed = self.options.kept.passed.join(", ");
+            self.view.line(format!("passed to the agent in the copy: {passed}"));
+        }
+        self.options.kept.left.iter().for_each(|left| self.view.warn(left));
         let specs = self.project.root().join(&self.config.run.specs);
         self.script("started", vec![("SPEC_DIR", specs.into_string())])
     }
@@ -101,7 +108,25 @@ impl Run {
                  what they cost is known at its end; use --stories-per-session 1",
             );
         }
-        Ok(Event::Started(context.run_started_script()?))
+        let wish = context.run_started_script()?;
+        if wish == Wish::GoOn && plan.counts().open > 0 {
+            self.prepare_first()?;
+        }
+        Ok(Event::Started(wish))
+    }
+
+    /// The copy before the first story, and what in it leads elsewhere.
+    fn prepare_first(&mut self) -> Result<(), Failure> {
+        let (tip, branch) = (self.target.tip()?, self.target.current_branch());
+        self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
+        for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
+            let message = found.message;
+            if found.is_certain {
+                return Err(NotReady::LinkedBack { message }.into());
+            }
+            self.context.view.warn(message);
+        }
+        Ok(())
     }
 
     pub(super) fn run_next_iteration(&mut self, state: &State) -> Result<Event, Failure> {

@@ -1,5 +1,5 @@
 //! Files that a fresh clone lacks and the agent needs: the plan and the specifications as they are on
-//! disk, the client's local settings, and what `.worktreeinclude` names of the ignored files.
+//! disk, what the client reads, and what `.worktreeinclude` names of the ignored files.
 //!
 //! What is carried is not the attempt's work: as long as the agent does not change it, no commit
 //! holds it.
@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::state::CLIENT_FOLDER;
 
 use super::cache::spoken;
 use super::error::WorkspaceError;
@@ -20,8 +19,20 @@ use super::{Source, Workspace};
 /// Gitignore patterns of ignored files that a copy gets: a convention of the clients.
 const INCLUDE: &str = ".worktreeinclude";
 
-/// What the client keeps for one person in a project.
-const LOCAL: [&str; 2] = ["settings.local.json", "CLAUDE.local.md"];
+/// What the client reads in a project, and what people often keep out of git.
+const CLIENT_FILES: [&str; 11] = [
+    ".claude/agents",
+    ".claude/commands",
+    ".claude/hooks",
+    ".claude/output-styles",
+    ".claude/rules",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/skills",
+    ".mcp.json",
+    "CLAUDE.local.md",
+    "CLAUDE.md",
+];
 
 /// A file that was carried, and what it looked like then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,10 +103,8 @@ impl Workspace {
                 limit: spoken(limit_mb.saturating_mul(1_000_000)),
             });
         }
-        let folder = &self.source.inside;
-        wanted.push(folder.join(CLIENT_FOLDER).join(LOCAL[0]).into());
-        wanted.push(folder.join(LOCAL[1]).into());
-        wanted.extend(uncommitted_below(&self.source, &folder.join(specs))?);
+        wanted.extend(untracked_client_files(&self.source)?);
+        wanted.extend(uncommitted_below(&self.source, &self.source.inside.join(specs))?);
         for below in wanted {
             let from = self.source.top.as_std_path().join(&below);
             if from.symlink_metadata().is_ok() {
@@ -147,6 +156,14 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
     let ignored: BTreeSet<PathBuf> = ignored.into_iter().collect();
     named.retain(|path| ignored.contains(path));
     Ok(named)
+}
+
+/// Files for the client that git does not know: the agent has them as it has those that it does.
+fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
+    let paths = CLIENT_FILES.map(|path| source.inside.join(path).into_string());
+    let list = ["--literal-pathspecs", "ls-files", "-z", "--others", "--"].map(str::to_owned);
+    let args: Vec<&str> = list.iter().chain(&paths).map(String::as_str).collect();
+    Ok(self::paths(&source.git().run(&args)?))
 }
 
 /// Files below a folder that are not as they are committed.

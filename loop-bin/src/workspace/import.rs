@@ -27,11 +27,13 @@ impl Workspace {
         if !self.top.join(".git").is_dir() {
             return Imported::default();
         }
-        let head = theirs.line(&["rev-parse", "--quiet", "--verify", "HEAD"]).ok();
+        let listed = theirs.line(&["show-ref", "--head"]).unwrap_or_default();
+        let refs: Vec<(&str, &str)> =
+            listed.lines().filter_map(|line| line.split_once(' ')).collect();
+        let head = refs.iter().find(|(_, name)| *name == "HEAD").map(|(id, _)| (*id).to_owned());
         let head = head.filter(|head| Some(head.as_str()) != start.tip);
-        let list = ["for-each-ref", "--format=%(refname)", DISCARDED];
-        let discarded = theirs.line(&list).unwrap_or_default();
-        let discarded: Vec<String> = discarded.lines().map(str::to_owned).collect();
+        let discarded = refs.iter().filter(|(_, name)| name.starts_with(DISCARDED));
+        let discarded: Vec<String> = discarded.map(|(_, name)| (*name).to_owned()).collect();
         if self.is_in_place {
             return Imported { head, discarded: Vec::new() };
         }

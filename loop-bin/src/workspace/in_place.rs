@@ -11,7 +11,7 @@ use ralph_core::listing::named_files;
 use ralph_core::state::{self, StateDir};
 
 use super::error::WorkspaceError;
-use super::{Source, Start, Workspace};
+use super::{Start, Workspace};
 
 /// Folders that no reset touches.
 pub(super) const SPARED: [&str; 4] = ["-e", ".ralph", "-e", ".claude"];
@@ -56,14 +56,6 @@ fn overlooked(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
         PathBuf::from(String::from_utf8_lossy(line.get(2..).unwrap_or_default()).into_owned())
     };
     Ok(flagged.map(name).collect())
-}
-
-impl Source {
-    /// The git folder of the project's own work tree.
-    pub(super) fn git_dir_of_work_tree(&self) -> PathBuf {
-        let line = self.git().line(&["rev-parse", "--absolute-git-dir"]);
-        line.map(PathBuf::from).unwrap_or_else(|_| self.shared.clone())
-    }
 }
 
 impl Workspace {

@@ -15,6 +15,7 @@
 //! | `setup.rs` | the commands that make a new copy ready |
 //! | `stage.rs` | what an attempt changed, as a tree |
 //! | `overlay.rs` | the changes of a saved attempt over another commit |
+//! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
 //! | `in_place.rs` | what is asked of a project that is worked on in place |
 
 pub(crate) mod cache;
@@ -23,13 +24,15 @@ mod error;
 mod git_settings;
 mod import;
 pub(crate) mod in_place;
+mod linked_back;
 mod overlay;
 mod remove;
 mod repository;
 mod setup;
 mod stage;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
@@ -42,6 +45,7 @@ use ralph_core::state::RunDir;
 pub(crate) use carry::{Carried, include_size};
 pub(crate) use error::WorkspaceError;
 pub(crate) use import::Imported;
+pub(crate) use linked_back::LinkedBack;
 pub(crate) use overlay::Overlay;
 pub(crate) use setup::SetupRan;
 pub(crate) use stage::Staged;
@@ -62,8 +66,12 @@ pub(crate) struct Workspace {
     index: PathBuf,
     /// What the setup commands were last run for.
     setup_stamp: Utf8PathBuf,
+    /// What they left that git does not ignore.
+    setup_leftovers: Utf8PathBuf,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
+    /// The commit and the branch at which that stands, if nothing moved it since.
+    stands_at: Option<(Option<String>, String)>,
     carried: Vec<Carried>,
 }
 
@@ -74,6 +82,8 @@ pub(crate) struct Source {
     pub(crate) top: Utf8PathBuf,
     /// Its folder inside of that.
     pub(crate) inside: Utf8PathBuf,
+    /// The git folder of its work tree.
+    pub(crate) git_dir: PathBuf,
     /// The git folder that all its work trees share.
     pub(crate) shared: PathBuf,
 }
@@ -84,7 +94,8 @@ impl Source {
         let top = Utf8Path::from_path(repo.top()).ok_or_else(not_text)?;
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
         let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
-        Ok(Self { top: top.to_owned(), inside, shared: repo.shared_git_dir().to_owned() })
+        let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
+        Ok(Self { top: top.to_owned(), inside, git_dir, shared })
     }
 
     /// Git in the project.
@@ -123,8 +134,10 @@ impl Workspace {
             top,
             index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
             setup_stamp: run_dir.root().join(format!("setup-{WORKER}")),
+            setup_leftovers: run_dir.root().join(format!("setup-{WORKER}-left")),
             source,
             is_fresh: false,
+            stands_at: None,
             carried: Vec::new(),
         })
     }
@@ -201,12 +214,9 @@ impl Workspace {
     }
 
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
-        if !self.is_fresh || !self.exists() {
-            repository::renew(&self.source, &self.top)?;
-        }
-        self.is_fresh = false;
-        repository::check_out(&self.top, start)?;
+        self.renew(start)?;
         self.match_files_to(start.tip)?;
+        // Git looks for submodules in the index of the copy.
         self.lend_index()?;
         repository::update_submodules(&self.source, &self.top)
     }
@@ -229,8 +239,7 @@ impl Workspace {
     /// The agent begins with an index that knows all files already.
     fn lend_index(&self) -> Result<(), WorkspaceError> {
         let own = self.source_index();
-        fs_err::copy(&self.index, own)?;
-        Ok(())
+        Ok(copy_index(&self.index, &own)?)
     }
 
     /// The checks find the work staged, so that `git diff` shows them what they change themselves.
@@ -246,14 +255,19 @@ impl Workspace {
 
     fn source_index(&self) -> PathBuf {
         match self.is_in_place {
-            true => self.source.git_dir_of_work_tree().join("index"),
+            true => self.source.git_dir.join("index"),
             false => self.top.join(".git/index").into_std_path_buf(),
         }
     }
 
+    /// A commit was made in the workspace: it stands there now.
+    pub(crate) fn stands_at(&mut self, commit: &str, branch: &str) {
+        self.stands_at = Some((Some(commit.to_owned()), branch.to_owned()));
+    }
+
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
     pub(crate) fn distrust(&mut self) {
-        self.is_fresh = false;
+        (self.is_fresh, self.stands_at) = (false, None);
     }
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
@@ -263,8 +277,13 @@ impl Workspace {
         }
         if !self.is_fresh || !self.exists() {
             repository::renew(&self.source, &self.top)?;
+            self.ignore_leftovers()?;
+            (self.is_fresh, self.stands_at) = (true, None);
+        }
+        let wanted = Some((start.tip.map(str::to_owned), start.branch.to_owned()));
+        if self.stands_at != wanted {
             repository::check_out(&self.top, start)?;
-            self.is_fresh = true;
+            self.stands_at = wanted;
         }
         Ok(())
     }
@@ -274,8 +293,18 @@ impl Workspace {
         self.is_fresh = false;
         remove::remove_all(self.top.as_std_path())?;
         remove::remove_all(&self.index)?;
+        remove::remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
     }
+}
+
+/// Copies an index with its time. By that time git knows which files may have changed within the
+/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
+pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let mut index = fs_err::File::open(from)?;
+    let mut copy = fs_err::File::create(to)?;
+    io::copy(&mut index, &mut copy)?;
+    copy.file().set_modified(index.metadata()?.modified()?)
 }
 
 fn log_damage(error: &WorkspaceError) {

@@ -1,14 +1,16 @@
 //! The commands that make a copy ready: run when it is new, and again when a lock file changed.
 
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use camino::Utf8Path;
 use ralph_core::checks::{CheckContext, CheckEnd, run_checks};
 use ralph_core::state;
 
-use super::Workspace;
 use super::error::WorkspaceError;
+use super::{Workspace, carry};
 
 /// Files that say which packages a project uses.
 const LOCK_FILES: [&str; 26] = [
@@ -84,9 +86,48 @@ impl Workspace {
                 output: output.join("\n"),
             });
         }
+        self.exclude_leftovers()?;
         // The stamp of now: a setup may write its own lock file.
         state::replace(&self.setup_stamp, self.setup_stamp_now(commands).as_bytes())?;
         Ok(SetupRan::Yes)
+    }
+
+    /// What the setup left and git does not ignore is no attempt's work: it is kept, and no commit
+    /// holds it.
+    fn exclude_leftovers(&self) -> Result<(), WorkspaceError> {
+        let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
+        let mut lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
+        for path in carry::paths(&self.git().run(&list)?) {
+            if !self.is_only_carried(&path) {
+                lines.extend(ignoring(path.as_os_str().as_bytes()));
+            }
+        }
+        state::replace(&self.setup_leftovers, &lines)?;
+        self.ignore_leftovers()
+    }
+
+    /// Makes git in the copy ignore what the setup left.
+    pub(super) fn ignore_leftovers(&self) -> Result<(), WorkspaceError> {
+        let lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
+        let path = self.top.join(".git/info/exclude");
+        let known = fs_err::read(&path).unwrap_or_default();
+        if lines.is_empty() || known.ends_with(&lines) {
+            return Ok(());
+        }
+        path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+        Ok(fs_err::write(path, [&known[..], b"\n", &lines].concat())?)
+    }
+
+    /// The files and folders that the setup left and git would not ignore by itself.
+    pub(crate) fn left_by_setup(&self) -> Vec<String> {
+        let lines = fs_err::read_to_string(&self.setup_leftovers).unwrap_or_default();
+        lines.lines().map(|line| line.trim_start_matches('/').to_owned()).collect()
+    }
+
+    /// Files that git tracks and that are not as they were committed.
+    pub(crate) fn changed_by_setup(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let changed = carry::paths(&self.git().run(&["diff-files", "-z", "--name-only"])?);
+        Ok(changed.into_iter().filter(|path| !self.is_only_carried(path)).collect())
     }
 
     /// Stands for the commands and for every lock file that they may depend on.
@@ -104,6 +145,19 @@ impl Workspace {
         }
         stamp
     }
+}
+
+/// The line by which git ignores exactly this path.
+fn ignoring(path: &[u8]) -> Vec<u8> {
+    let mut line = vec![b'/'];
+    for byte in path {
+        if b"*?[\\ !#".contains(byte) {
+            line.push(b'\\');
+        }
+        line.push(*byte);
+    }
+    line.push(b'\n');
+    line
 }
 
 /// FNV-1a: the same in every version of every compiler.

@@ -105,7 +105,9 @@ impl Workspace {
                 |path: &PathBuf| ours.contains(path) || is_protected(&self.source.inside, path);
             staged.leaves_nothing = left.iter().all(is_ours);
         }
-        staged.dirty_submodules = dirty_submodules(&git)?;
+        if self.top.join(".gitmodules").exists() {
+            staged.dirty_submodules = dirty_submodules(&git)?;
+        }
         staged.tree = git.line(&["write-tree"])?;
         Ok(staged)
     }
@@ -158,6 +160,22 @@ impl Workspace {
         Ok(parse(&git.run(&args)?))
     }
 
+    /// Files that were staged and are different by now; new ones do not count.
+    pub(crate) fn changed_since_staged(
+        &self,
+        ours: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let listed = self.git().run(&["diff-files", "-z", "--name-only", "--ignore-submodules"])?;
+        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let mut paths: Vec<PathBuf> =
+            names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        paths.retain(|path| {
+            let is_steering = is_protected(&self.source.inside, path);
+            !is_steering && !ours.contains(path) && !self.is_only_carried(path)
+        });
+        Ok(paths)
+    }
+
     /// The tree of what is in the index, with these texts in the place of files of the loop's, from
     /// the top; none for a file that is not to be there.
     pub(crate) fn with_files(
@@ -165,11 +183,16 @@ impl Workspace {
         files: &[(PathBuf, Vec<u8>)],
     ) -> Result<String, WorkspaceError> {
         let git = self.git();
+        let mut entries = Vec::new();
         for (path, content) in files {
             let id = git.feed(&["hash-object", "-w", "--stdin"], content)?;
             let id = String::from_utf8_lossy(&id).trim().to_owned();
-            let line = [format!("100644 {id}\t").as_bytes(), path.as_os_str().as_bytes()].concat();
-            git.feed(&["update-index", "-z", "--index-info"], &line)?;
+            entries.extend(format!("100644 {id}\t").as_bytes());
+            entries.extend(path.as_os_str().as_bytes());
+            entries.push(0);
+        }
+        if !entries.is_empty() {
+            git.feed(&["update-index", "-z", "--index-info"], &entries)?;
         }
         Ok(git.line(&["write-tree"])?)
     }

@@ -1,6 +1,5 @@
 //! New stories at the end of a plan, without touching another byte of it.
 
-use super::agents_plan::AgentsPlan;
 use super::edit::{self, Edit};
 use super::lines;
 use super::story::{Format, Marks, Plan, State, Story};
@@ -45,13 +44,6 @@ impl Added {
 }
 
 impl Plan {
-    /// The bytes of this plan with the new stories of an agent at its end, open, whatever the agent
-    /// marked. Those whose ids are there already are left out, and so are those with which the plan
-    /// would read differently. All other bytes stay.
-    pub fn with_added(&self, agents: &AgentsPlan) -> Vec<u8> {
-        self.extended(&agents.added).bytes
-    }
-
     /// This plan with those of the new stories that fit.
     pub(super) fn extended(&self, added: &[Added]) -> Self {
         let is_missing = |new: &&Added| new.format == self.format && self.story(&new.id).is_none();

@@ -54,6 +54,15 @@ pub fn agents_plan(given: &Plan, left: Option<&[u8]>, own_story: &str) -> Agents
     agents
 }
 
+impl Plan {
+    /// The bytes of this plan with the new stories of an agent at its end, open, whatever the agent
+    /// marked. Those whose ids are there already are left out, and so are those with which the plan
+    /// would read differently. All other bytes stay.
+    pub fn with_added(&self, agents: &AgentsPlan) -> Vec<u8> {
+        self.extended(&agents.added).bytes
+    }
+}
+
 impl AgentsPlan {
     /// The ids of the new stories.
     pub fn added(&self) -> impl Iterator<Item = &str> {

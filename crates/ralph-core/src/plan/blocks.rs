@@ -6,9 +6,9 @@
 
 use super::checkbox;
 use super::depends;
+use super::error::Problem;
 use super::ids;
 use super::lines::{Line, lines};
-use super::parse::Problem;
 use super::syntax::{self, Fence};
 use std::ops::Range;
 
@@ -232,13 +232,12 @@ impl Scanner {
             self.leave_lists(width);
         }
         let alone = previous == Previous::Apart && self.lists.is_empty() && width < 4;
-        self.previous = match alone {
-            true => {
-                let text = syntax::trim(line.text, 0..line.text.len());
-                let text = line.start + text.start..line.start + text.end;
-                Previous::Title(line.number, line.start, text)
-            }
-            false => Previous::Text,
+        self.previous = if alone {
+            let text = syntax::trim(line.text, 0..line.text.len());
+            let text = line.start + text.start..line.start + text.end;
+            Previous::Title(line.number, line.start, text)
+        } else {
+            Previous::Text
         };
         self.note_lookalike(line);
         self.note_depends(line);

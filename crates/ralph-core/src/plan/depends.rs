@@ -1,7 +1,7 @@
 //! Which stories a story waits for: reading the notes, resolving the ids, refusing rings.
 
+use super::error::{Located, Problem};
 use super::ids::{self, Rank};
-use super::parse::{Located, Problem};
 use super::story::{Story, Warning};
 use super::syntax;
 use std::collections::{HashMap, HashSet};
@@ -69,8 +69,8 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 fn named_at_once(part: &str) -> Option<&str> {
     let part = part.trim_start_matches(['*', '_', ' ']);
     let behind = LABELS.into_iter().find_map(|(label, _)| {
-        let head = part.get(..label.len())?;
-        head.eq_ignore_ascii_case(label).then(|| part.get(label.len()..)).flatten()
+        part.get(..label.len()).filter(|head| head.eq_ignore_ascii_case(label))?;
+        part.get(label.len()..)
     })?;
     let list = behind.trim_start_matches(['*', '_', ':', ' ']);
     let first = split(list).next().and_then(ids::leading);

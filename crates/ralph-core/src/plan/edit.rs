@@ -113,13 +113,15 @@ impl Plan {
         let current = self.bytes.get(mark.clone()).unwrap_or_default();
         // A box of one character has no brackets for the mark to stand in.
         let is_bracketed = before == Some(&b'[') || !checkbox::is_ballot(current);
-        let text = match (state, is_bracketed) {
-            (State::Done, true) => "x",
-            (State::Done, false) => checkbox::BALLOT_DONE,
-            (State::Blocked, true) => "!",
-            (State::Blocked, false) => "[!]",
-            (State::Open, true) => " ",
-            (State::Open, false) => checkbox::BALLOT_OPEN,
+        let (open, done, blocked) = if is_bracketed {
+            (" ", "x", "!")
+        } else {
+            (checkbox::BALLOT_OPEN, checkbox::BALLOT_DONE, "[!]")
+        };
+        let text = match state {
+            State::Open => open,
+            State::Done => done,
+            State::Blocked => blocked,
         };
         Edit { range: mark.clone(), text: text.as_bytes().to_vec() }
     }

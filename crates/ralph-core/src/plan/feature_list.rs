@@ -2,8 +2,9 @@
 //!
 //! A bare array of features is read as well; `id` may be missing, then the text gives it.
 
+use super::draft::{Draft, Reading};
+use super::error::Located;
 use super::json::{Object, Source};
-use super::parse::{Draft, Located, Reading};
 use super::story::{Format, Marks, Warning};
 use serde_json::value::RawValue;
 

@@ -3,7 +3,7 @@
 //! Which places are candidates is the caller's knowledge; reading the disk is one small function,
 //! given as a parameter so that the choice can be tested without a disk.
 
-use super::parse::{self, MAX_PLAN_BYTES};
+use super::error::{self, MAX_PLAN_BYTES};
 use super::story::{Options, Plan};
 use camino::{Utf8Path, Utf8PathBuf};
 use std::io::{self, Read};
@@ -34,7 +34,7 @@ pub enum FindError {
     Io(#[from] io::Error),
     /// The file is there and is not a plan.
     #[error(transparent)]
-    Plan(#[from] parse::Error),
+    Plan(#[from] error::Error),
 }
 
 fn list(paths: &[Utf8PathBuf]) -> String {

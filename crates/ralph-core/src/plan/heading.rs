@@ -2,11 +2,11 @@
 
 use super::blocks::{Block, Heading, TaskItem};
 use super::checkbox;
+use super::draft::Draft;
 use super::ids::{self, Rank};
-use super::markdown::{Text, clean_title};
 use super::outline::{Position, SectionKinds};
-use super::parse::Draft;
 use super::story::{Marks, State, Warning};
+use super::text::{Text, clean_title};
 use std::ops::Range;
 
 /// A heading that could be a story, with the part of the file that belongs to it.
@@ -189,9 +189,11 @@ pub(super) fn drafts(text: Text<'_>, sections: Vec<Section>) -> Vec<Draft> {
 /// Open while any box is open; blocked when what remains is blocked.
 fn state(text: Text<'_>, boxes: &[Range<usize>]) -> State {
     let has = |state| boxes.iter().any(|mark| text.state(mark) == state);
-    match () {
-        () if has(State::Open) => State::Open,
-        () if has(State::Blocked) => State::Blocked,
-        () => State::Done,
+    if has(State::Open) {
+        State::Open
+    } else if has(State::Blocked) {
+        State::Blocked
+    } else {
+        State::Done
     }
 }

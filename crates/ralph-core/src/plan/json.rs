@@ -4,8 +4,8 @@
 //! style of its neighbours.
 
 use super::depends::Wanted;
+use super::error::{Located, Problem};
 use super::lines::LineNumbers;
-use super::parse::{Located, Problem};
 use super::story::State;
 use crate::json_members::members;
 use serde_json::value::RawValue;
@@ -150,9 +150,10 @@ impl<'a> Object<'a> {
 }
 
 fn lines_of(raw: &RawValue) -> Vec<String> {
-    let elements: Vec<&RawValue> = match raw.get().starts_with('[') {
-        true => serde_json::from_str(raw.get()).unwrap_or_default(),
-        false => vec![raw],
+    let elements: Vec<&RawValue> = if raw.get().starts_with('[') {
+        serde_json::from_str(raw.get()).unwrap_or_default()
+    } else {
+        vec![raw]
     };
     let text = |raw: &RawValue| scalar(raw).unwrap_or_else(|| raw.get().to_owned());
     let present = elements.into_iter().filter(|raw| raw.get() != "null");

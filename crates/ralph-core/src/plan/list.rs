@@ -1,11 +1,24 @@
 //! List stories (`- [ ] US-001: Title`) and flat lists without ids.
 
+use super::blocks::TaskItem;
+use super::draft::Draft;
 use super::ids;
-use super::markdown::{LooseTask, Text, clean_title, outside_warning};
 use super::outline::SectionKinds;
-use super::parse::Draft;
 use super::story::{Marks, Warning};
+use super::text::{Text, clean_title};
 use std::collections::{HashMap, HashSet};
+
+/// A box outside of all heading stories, with what surrounds it.
+pub(super) struct LooseTask {
+    pub(super) task: TaskItem,
+    /// Number of the heading that it stands below, so that boxes of one section can be compared.
+    pub(super) section: usize,
+    pub(super) optional: bool,
+    /// Whether it stands in a section whose boxes are details.
+    pub(super) in_checklist: bool,
+    /// Whether it follows a list story below the heading of another story.
+    pub(super) listed: bool,
+}
 
 /// The stories among the boxes outside of heading stories.
 pub(super) fn drafts(
@@ -52,6 +65,17 @@ pub(super) fn drafts(
     }
     warnings.extend(outside_warning(&outside));
     drafts
+}
+
+/// The warning about boxes that belong to no story.
+fn outside_warning(lines: &[usize]) -> Option<Warning> {
+    let line = *lines.first()?;
+    let message = format!(
+        "{} outside of all stories and not worked on, the first on this line; \
+         give it an id (`- [ ] US-001: …`) if it is a story",
+        if lines.len() == 1 { "1 box is".to_owned() } else { format!("{} boxes are", lines.len()) }
+    );
+    Some(Warning { line, message })
 }
 
 /// Whether two titles say the same, one of them perhaps in fewer words.

@@ -4,49 +4,15 @@
 //! both: boxes inside a heading story are its parts unless they name another one (`other_story.rs`), and
 //! boxes outside are looked at as a list.
 
-use super::blocks::{self, Block, TaskItem};
+use super::blocks::{self, Block};
 use super::depends::{self, Wanted};
+use super::draft::{Draft, Reading};
+use super::error::Problem;
+use super::list::LooseTask;
 use super::outline::{Position, SectionKinds};
-use super::parse::{Draft, Problem, Reading};
-use super::story::{Format, Options, State, Warning};
-use super::{checkbox, heading, list, other_story};
-use std::ops::Range;
-
-/// The file's text, read by range; bytes of another encoding show as `�`, in what is read only.
-#[derive(Clone, Copy)]
-pub(super) struct Text<'a>(pub(super) &'a [u8]);
-
-impl Text<'_> {
-    pub(super) fn at(&self, range: Range<usize>) -> String {
-        String::from_utf8_lossy(self.0.get(range).unwrap_or_default()).into_owned()
-    }
-
-    /// The state that one box shows.
-    pub(super) fn state(&self, mark: &Range<usize>) -> State {
-        checkbox::state(self.0.get(mark.clone()).unwrap_or_default())
-    }
-
-    /// `range` without blank lines around it; the indent of the first line stays.
-    pub(super) fn body(&self, range: Range<usize>) -> String {
-        let text = self.at(range);
-        let lead = text.len() - text.trim_start().len();
-        let start =
-            text.get(..lead).and_then(|lead| lead.rfind(['\n', '\r'])).map_or(0, |at| at + 1);
-        text.get(start..).unwrap_or_default().trim_end().to_owned()
-    }
-}
-
-/// A box outside of all heading stories, with what surrounds it.
-pub(super) struct LooseTask {
-    pub(super) task: TaskItem,
-    /// Number of the heading that it stands below, so that boxes of one section can be compared.
-    pub(super) section: usize,
-    pub(super) optional: bool,
-    /// Whether it stands in a section whose boxes are details.
-    pub(super) in_checklist: bool,
-    /// Whether it follows a list story below the heading of another story.
-    pub(super) listed: bool,
-}
+use super::story::{Format, Options, Warning};
+use super::text::Text;
+use super::{heading, list, other_story};
 
 /// Reads a Markdown plan.
 pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, (usize, Problem)> {
@@ -128,34 +94,6 @@ fn attach_dependencies(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
             draft.wanted.extend(wanted);
         }
     }
-}
-
-/// A title without the emphasis that an id in front of it has torn apart.
-pub(super) fn clean_title(title: &str) -> String {
-    let mut title = depends::strip(title);
-    for mark in ["**", "__", "~~"] {
-        if title.matches(mark).count() % 2 == 1 {
-            let stripped = title.strip_suffix(mark).or_else(|| title.strip_prefix(mark));
-            title = stripped.map_or(title.clone(), |rest| rest.trim().to_owned());
-        } else if let Some(inner) =
-            title.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark))
-            && !inner.contains(mark)
-        {
-            title = inner.trim().to_owned();
-        }
-    }
-    title
-}
-
-/// The warning about boxes that belong to no story.
-pub(super) fn outside_warning(lines: &[usize]) -> Option<Warning> {
-    let line = *lines.first()?;
-    let message = format!(
-        "{} outside of all stories and not worked on, the first on this line; \
-         give it an id (`- [ ] US-001: …`) if it is a story",
-        if lines.len() == 1 { "1 box is".to_owned() } else { format!("{} boxes are", lines.len()) }
-    );
-    Some(Warning { line, message })
 }
 
 /// The warning about lines that look like boxes and are none.

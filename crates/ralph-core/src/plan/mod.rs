@@ -26,10 +26,11 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
+//! | `story.rs`, `draft.rs`, `error.rs` | a plan that was read; a story before its id is settled; why a plan cannot be read |
 //! | `parse.rs` | which format it is, and the checks that all formats share |
 //! | `syntax.rs`, `checkbox.rs` | a line of Markdown; a box |
-//! | `blocks.rs`, `outline.rs`, `markdown.rs` | the lines together; kinds of sections; the stories in them |
-//! | `heading.rs`, `list.rs` | the two shapes of Markdown stories |
+//! | `blocks.rs`, `text.rs`, `outline.rs` | the lines together; their text; kinds of sections |
+//! | `markdown.rs`, `heading.rs`, `list.rs` | Markdown stories, and the two shapes of them |
 //! | `other_story.rs` | the one inside the other |
 //! | `json.rs`, `feature_list.rs`, `prd.rs` | JSON in place; the two shapes of JSON plans |
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
@@ -44,7 +45,9 @@ mod agents_plan;
 mod blocks;
 mod checkbox;
 mod depends;
+mod draft;
 mod edit;
+mod error;
 mod feature_list;
 mod find;
 mod heading;
@@ -64,14 +67,15 @@ pub mod progress;
 mod select;
 mod story;
 mod syntax;
+mod text;
 
 pub use agents_plan::{AgentsPlan, Finding, agents_plan};
 pub use edit::UnknownStory;
+pub use error::{Error, MAX_PLAN_BYTES, Problem};
 pub use find::{Candidate, FindError, files, find, load, read_file};
 pub use ids::is_safe_id;
 pub use known_story::{Answer, KnownStory, Question};
 pub use loop_progress::{LoopField, LoopProgress};
-pub use parse::{Error, MAX_PLAN_BYTES, Problem};
 pub use planned::{Planned, planned};
 pub use select::Next;
 pub use story::{Counts, Format, Options, Plan, State, Story, Warning};

@@ -8,8 +8,9 @@
 use super::blocks::TaskItem;
 use super::heading::Section;
 use super::ids::{self, Leading};
-use super::markdown::{LooseTask, Text};
+use super::list::LooseTask;
 use super::story::Warning;
+use super::text::Text;
 use std::collections::HashSet;
 
 /// Ends each section at the first of its boxes that is a story of its own, and tells of it.

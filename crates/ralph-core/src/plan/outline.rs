@@ -3,8 +3,8 @@
 
 use super::blocks::{Block, Heading};
 use super::ids::{self, Leading};
-use super::markdown::Text;
 use super::story::Options;
+use super::text::Text;
 use std::collections::HashSet;
 
 /// Sections whose boxes are for reading over. They would otherwise keep the loop alive for ever.

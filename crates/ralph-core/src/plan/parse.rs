@@ -3,108 +3,15 @@
 //! A plan that cannot be read is an error with file and line, never an empty plan. The formats
 //! themselves are `markdown.rs`, `feature_list.rs` and `prd.rs`.
 
-use super::depends::{self, Wanted};
+use super::depends;
+use super::draft::{Draft, Reading};
+use super::error::{Error, Located, MAX_PLAN_BYTES, Problem};
 use super::ids::{self, Register};
 use super::lines::{BOM, LineNumbers};
-use super::story::{Format, Marks, Options, Plan, State, Story, Warning};
+use super::story::{Options, Plan, Story, Warning};
 use super::{feature_list, json, markdown, prd};
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use std::collections::HashMap;
-use std::fmt;
-use std::ops::Range;
-
-/// Larger files are refused; a plan is text that somebody wrote.
-pub const MAX_PLAN_BYTES: usize = 16 * 1024 * 1024;
-
-/// Why a plan could not be read, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Error {
-    /// The file.
-    pub path: Utf8PathBuf,
-    /// Counted from one; `None` when it is about the whole file.
-    pub line: Option<usize>,
-    /// What is wrong with it.
-    pub problem: Problem,
-}
-
-impl Error {
-    /// Whether nothing is wrong but that no story is there yet, so that planning may write some.
-    pub fn is_without_stories(&self) -> bool {
-        matches!(self.problem, Problem::Empty | Problem::NoStories { .. })
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.path)?;
-        if let Some(line) = self.line {
-            write!(f, "{line}:")?;
-        }
-        write!(f, " {}", self.problem)
-    }
-}
-
-/// What is wrong with a plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each variant and field is")]
-pub enum Problem {
-    #[error("the plan is empty; write at least one story such as `- [ ] US-001: title`")]
-    Empty,
-    #[error(
-        "the plan is larger than {} MiB; is this the right file?",
-        MAX_PLAN_BYTES / 1024 / 1024
-    )]
-    TooLarge,
-    #[error("the plan is UTF-16 text; save it as UTF-8")]
-    Utf16,
-    #[error("a JSON plan must be UTF-8, and this line is not; save the file as UTF-8")]
-    NotUtf8,
-    #[error("no story found; {hint}")]
-    NoStories { hint: &'static str },
-    #[error("this code fence is never closed, so all below it is hidden; close it")]
-    UnclosedFence,
-    #[error("this comment is never closed, so all below it is hidden; add `-->`")]
-    UnclosedComment,
-    #[error("story id {id} is used twice, first on line {first_line}; give one of them another id")]
-    DuplicateId { id: String, first_line: usize },
-    #[error("story {story} depends on {wanted}, which is not a story of this plan; correct the id")]
-    UnknownDependency { story: String, wanted: String },
-    #[error("these stories wait for each other: {}; remove one of the dependencies", .ring.join(" -> "))]
-    DependencyCycle { ring: Vec<String> },
-    #[error("column {column}: not valid JSON: {reason}; correct it by hand or with git")]
-    JsonSyntax { column: usize, reason: String },
-    #[error("`{key}` must be {expected}, not {found}")]
-    WrongType { key: &'static str, expected: &'static str, found: String },
-}
-
-/// A story as a format reads it, before ids and dependencies are settled.
-pub(super) struct Draft {
-    /// The id as it is written, if one is.
-    pub(super) written_id: Option<String>,
-    pub(super) title: String,
-    pub(super) state: State,
-    pub(super) details: String,
-    pub(super) wanted: Vec<Wanted>,
-    pub(super) priority: Option<i64>,
-    pub(super) optional: bool,
-    pub(super) line: usize,
-    pub(super) span: Range<usize>,
-    pub(super) marks: Marks,
-}
-
-/// What a format makes of a file.
-pub(super) struct Reading {
-    pub(super) format: Format,
-    pub(super) drafts: Vec<Draft>,
-    pub(super) warnings: Vec<Warning>,
-    /// What to write when there is no story at all.
-    pub(super) hint: &'static str,
-    /// The line that the hint is about, if it is about one.
-    pub(super) hint_line: Option<usize>,
-}
-
-/// What went wrong and on which line, before the file's name is known.
-pub(super) type Located = (Option<usize>, Problem);
 
 impl Plan {
     /// Reads a plan; `path` names it in messages and, by its ending, helps to recognise it.
@@ -137,11 +44,14 @@ fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Loc
 fn check_readable(bytes: &[u8]) -> Result<(), Located> {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
     let wide = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..]);
-    let problem = match () {
-        () if bytes.len() > MAX_PLAN_BYTES => Problem::TooLarge,
-        () if wide => Problem::Utf16,
-        () if text.trim_ascii().is_empty() => Problem::Empty,
-        () => return Ok(()),
+    let problem = if bytes.len() > MAX_PLAN_BYTES {
+        Problem::TooLarge
+    } else if wide {
+        Problem::Utf16
+    } else if text.trim_ascii().is_empty() {
+        Problem::Empty
+    } else {
+        return Ok(());
     };
     Err((None, problem))
 }

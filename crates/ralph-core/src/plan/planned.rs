@@ -112,7 +112,7 @@ impl Settled<'_> {
         })
     }
 
-    /// Whether all stories are there: those that were put back as done, the others as they may be.
+    /// Whether all stories are there: those that were restored as done, the others as they may be.
     fn reads_well(&self, before: &Plan, gone: &[&Story], bytes: &[u8]) -> bool {
         let after = self.after;
         let Ok(plan) = Plan::parse(&after.path, bytes.to_vec(), &after.options) else {

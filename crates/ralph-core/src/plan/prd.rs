@@ -1,7 +1,8 @@
 //! `prd.json`: user stories with priorities, the lowest number first.
 
+use super::draft::{Draft, Reading};
+use super::error::Located;
 use super::json::{Object, Source};
-use super::parse::{Draft, Located, Reading};
 use super::story::{Format, Marks};
 use serde_json::value::RawValue;
 

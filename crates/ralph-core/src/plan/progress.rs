@@ -149,9 +149,9 @@ fn one_line(text: &str) -> String {
 /// escaped, so that no text can pass for an entry.
 fn indented(text: &str) -> String {
     let kept = text.split(is_break).map(str::trim_end).filter(|line| !line.trim().is_empty());
-    let safe = kept.map(|line| match line.trim_start().starts_with('#') {
-        true => format!("\\{}", line.trim_start()),
-        false => line.to_owned(),
+    let safe = kept.map(|line| {
+        let text = line.trim_start();
+        if text.starts_with('#') { format!("\\{text}") } else { line.to_owned() }
     });
     safe.collect::<Vec<_>>().join("\n  ").trim_start().to_owned()
 }

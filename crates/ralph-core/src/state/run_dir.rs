@@ -51,6 +51,11 @@ impl RunDir {
         self.root.join("progress-given")
     }
 
+    /// Lessons of the run that no commit holds yet.
+    pub fn lessons(&self) -> Utf8PathBuf {
+        self.root.join("lessons-pending")
+    }
+
     /// Held by the loop for as long as it lives.
     pub fn lock(&self) -> Utf8PathBuf {
         self.root.join("lock")
@@ -59,6 +64,11 @@ impl RunDir {
     /// The client's settings that the loop passes to its agent.
     pub fn passed_settings(&self) -> Utf8PathBuf {
         self.root.join("passed-settings.json")
+    }
+
+    /// The MCP servers that the loop passes to its agent.
+    pub fn passed_servers(&self) -> Utf8PathBuf {
+        self.root.join("passed-mcp.json")
     }
 
     /// Where the stop hook leaves its question and finds the loop's answer.

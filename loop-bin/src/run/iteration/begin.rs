@@ -5,6 +5,7 @@ use ralph_core::attempt;
 use ralph_core::config::RollbackOn;
 use ralph_core::fault;
 use ralph_core::git::{Checkpoint, Repo};
+use ralph_core::listing::named_files;
 use ralph_core::state;
 use ralph_core::under_way::{Attempt, Beginning};
 
@@ -29,18 +30,20 @@ impl Run {
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
-        self.give_books(tip.as_deref(), plan.bytes())?;
-        let kept = self.to_resume(story)?;
+        let attempts = saved::all(&self.workspace.source().git(), Some(story))?;
+        let number = saved::number_after(&attempts);
+        let kept = self.to_resume(attempts);
         if let Some(kept) = &kept {
             self.resume(kept, start)?;
         }
-        let git = self.workspace.source().git();
+        // After the work of an earlier attempt, which knows only the plan of its own time.
+        self.give_books(tip.as_deref(), plan.bytes())?;
         let attempt = Attempt::begin(Beginning {
             run: self.context.run.clone(),
             story: story.to_owned(),
             title: found.title.clone(),
             iteration,
-            number: saved::next_number(&git, story)?,
+            number,
             plan: self.books.plan.clone(),
             progress: self.books.progress.clone(),
             work: self.workspace.root().to_owned(),
@@ -88,6 +91,26 @@ impl Run {
         let begun = std::time::Instant::now();
         if self.workspace.set_up(setup, limit, &self.context.run, &stop)? == SetupRan::Yes {
             self.context.view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
+            self.tell_what_setup_did()?;
+        }
+        Ok(())
+    }
+
+    fn tell_what_setup_did(&self) -> Result<(), Failure> {
+        let (view, left) = (&self.context.view, self.workspace.left_by_setup());
+        if !left.is_empty() {
+            let left = left.join(", ");
+            view.line(format!(
+                "left by the setup, so in no commit: {left} (git ignores none of it)"
+            ));
+        }
+        let changed = self.workspace.changed_by_setup()?;
+        if !changed.is_empty() {
+            view.warn(format!(
+                "the setup changes files that git tracks, so an attempt would commit them: {}; use \
+                 a command that keeps the lock file, or commit its result",
+                named_files(&changed)
+            ));
         }
         Ok(())
     }
@@ -109,14 +132,12 @@ impl Run {
         Ok(())
     }
 
-    /// The attempt whose work this one goes on with, if its last one ended halfway.
-    fn to_resume(&self, story: &str) -> Result<Option<SavedAttempt>, Failure> {
-        let all = saved::all(&self.workspace.source().git(), Some(story))?;
-        let Some(newest) = all.into_iter().next() else { return Ok(None) };
-        let Some(outcome) = newest.outcome.clone() else { return Ok(None) };
+    /// The attempt whose work this one goes on with, if the last one ended halfway.
+    fn to_resume(&self, attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
+        let newest = attempts.into_iter().max_by_key(|attempt| attempt.number)?;
+        let outcome = newest.outcome.as_deref()?;
         let always = self.context.config.rollback.on == RollbackOn::Never;
-        let is_wanted = always || Outcome::is_resumed(&outcome);
-        Ok(if is_wanted { Some(newest) } else { None })
+        if always || Outcome::is_resumed(outcome) { Some(newest) } else { None }
     }
 
     fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<(), Failure> {
@@ -145,6 +166,9 @@ impl Run {
     /// Nothing is under way any more.
     pub(in crate::run) fn end_attempt(&mut self) -> Result<(), Failure> {
         let state = self.context.state();
+        if let Some(attempt) = &self.attempt {
+            self.books.publish_lessons(attempt.base.as_deref())?;
+        }
         Checkpoint::clear(state)?;
         state::remove_if_there(state.current_story())?;
         state::remove_if_there(state.claim())?;
@@ -157,7 +181,8 @@ impl Run {
     /// What failed, for the next attempt and for people.
     pub(in crate::run) fn learn(&self, story: &str, why: &str) -> Result<(), Failure> {
         attempt::record_failure(self.context.state(), why)?;
-        attempt::add_lesson(self.context.state(), &lesson(story, why))?;
+        let run_dir = Some(&self.context.run_dir);
+        attempt::add_lesson(self.context.state(), run_dir, &lesson(story, why))?;
         Ok(())
     }
 }

@@ -97,31 +97,25 @@ impl Run {
                 None => return Ok(Ok((checks, staged))),
                 Some(_) => {}
             }
+            let changed = self.workspace.changed_since_staged(&self.books.ours())?;
+            if changed.is_empty() {
+                return Ok(Ok((checks, staged)));
+            }
+            let (story, files) = (&attempt.story, named_files(&changed));
+            if round == MOST_ROUNDS {
+                self.context.view.warn(format!(
+                    "{story}: the checks change files each time they run: {files}; the commit holds \
+                     them as they were checked"
+                ));
+                return Ok(Ok((checks, staged)));
+            }
+            self.context.view.line(format!("{story}: the checks changed {files}; checking again"));
             let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
             if now.files.is_empty() && !staged.files.is_empty() {
                 self.workspace.git().run(&["read-tree", "--reset", "-u", &staged.tree])?;
                 let why = "the checks removed all of the work; they have to leave the files alone";
                 return Ok(Err(Landing::Failed(why.to_owned())));
             }
-            let changed = self.changed_between(&staged.tree, &now.tree)?;
-            if changed.is_empty() || round == MOST_ROUNDS {
-                if !changed.is_empty() {
-                    self.context.view.warn(format!(
-                        "{}: the checks change files each time they run: {}; the commit holds them \
-                         as they were checked",
-                        attempt.story,
-                        named_files(&changed)
-                    ));
-                }
-                // Files that the checks made are not the story's.
-                self.workspace.git().run(&["read-tree", "-m", &staged.tree])?;
-                return Ok(Ok((checks, staged)));
-            }
-            self.context.view.line(format!(
-                "{}: the checks changed {}; checking again",
-                attempt.story,
-                named_files(&changed)
-            ));
             staged = self.without_new_files(&staged, now)?;
         }
         Ok(Err(Landing::Failed("the checks never came to an end".to_owned())))
@@ -148,7 +142,7 @@ impl Run {
 
     /// What is there now, but for files that the checks made: those are not the story's.
     fn without_new_files(&self, before: &Staged, now: Staged) -> Result<Staged, Failure> {
-        let new = self.differing(&before.tree, &now.tree, "--diff-filter=A")?;
+        let new = self.added_between(&before.tree, &now.tree)?;
         if new.is_empty() {
             return Ok(now);
         }
@@ -161,16 +155,8 @@ impl Run {
         Ok(Staged { tree, files, ..now })
     }
 
-    /// Files of the first tree that are different in the second; new ones do not count.
-    fn changed_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
-        self.differing(one, other, "--diff-filter=a")
-    }
-
-    fn differing(&self, one: &str, other: &str, which: &str) -> Result<Vec<PathBuf>, Failure> {
-        if one == other {
-            return Ok(Vec::new());
-        }
-        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", which];
+    fn added_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
+        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
         let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
         let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())

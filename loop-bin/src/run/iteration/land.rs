@@ -183,10 +183,13 @@ impl Run {
             let stop = || self.context.is_interrupted();
             let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
             match landing::commit(&git, &message, limit, &stop)? {
-                Ok(made) if made.tree == wanted => {
-                    return Ok(Ok((made, passed)));
+                Ok(made) => {
+                    self.workspace.stands_at(&made.commit, &attempt.target);
+                    if made.tree == wanted {
+                        return Ok(Ok((made, passed)));
+                    }
+                    return self.check_hooks_work(attempt, made, passed);
                 }
-                Ok(made) => return self.check_hooks_work(attempt, made, passed),
                 Err(Refusal::Stopped) => {
                     let signal = self.context.interrupts.signal();
                     let stopped = Landing::Failed("the commit was stopped".to_owned());
@@ -338,7 +341,7 @@ impl Run {
         let git = self.workspace.source().git();
         let name = saved::name_of(&attempt.story, attempt.number);
         git.run(&["update-ref", &name, commit])?;
-        self.books.clear_pending()?;
+        self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(base, marks.to_vec(), agents.cloned())?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
         if let Some(left) = self.workspace.left(&self.books.progress) {

@@ -112,7 +112,9 @@ impl Run {
             is_marked_blocked: agents.claimed == Some(StoryState::Blocked),
             open_tasks: &agents.open_tasks,
             last_verdict: last_verdict.as_ref(),
-            has_changed: self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours()),
+            has_changed: &|| {
+                self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours())
+            },
             allowance,
             limits: &limits,
             elapsed: self.context.elapsed(),

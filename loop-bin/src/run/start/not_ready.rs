@@ -20,6 +20,8 @@ pub(crate) enum NotReady {
          in does not have it; commit it, or start with --in-place"
     )]
     UncommittedCheck { check: String, file: String },
+    #[error("{message}")]
+    LinkedBack { message: String },
     #[error("{missing}; install it, or name another with --agent")]
     NoAgent { missing: String },
     #[error(

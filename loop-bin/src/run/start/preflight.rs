@@ -12,11 +12,11 @@ use ralph_core::state::{self, RunDir, StateDir};
 
 use super::not_ready::NotReady;
 use crate::exit::Failure;
-use crate::landing::Target;
-use crate::run::Request;
+use crate::landing::{Target, resolve};
 use crate::run::iteration::template;
+use crate::run::{Request, RunRecord};
 use crate::workspace::in_place::{self, NotInPlace};
-use crate::workspace::{Workspace, WorkspaceError};
+use crate::workspace::{LinkedBack, Source, Workspace, WorkspaceError};
 use crate::{agent, here};
 
 /// The project as it was found, without a change to it.
@@ -33,6 +33,8 @@ pub(crate) struct Preflight {
     pub(crate) target: Target,
     /// Uncommitted files of the user's, which the copy does not have.
     pub(crate) uncommitted: Vec<std::path::PathBuf>,
+    /// What the user should know about the copy.
+    pub(crate) doubts: Vec<String>,
     /// Why the run would be refused.
     pub(crate) problems: Vec<Failure>,
 }
@@ -56,7 +58,10 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
-    let branch = branch_name(&config, plan.as_ref(), &project);
+    let branch = match branch_name(&config, plan.as_ref(), &project) {
+        name if name.is_empty() => target_of_unfinished(&run_dir, workspace.source())?,
+        name => name,
+    };
     let target = Target::find(workspace.source(), &branch)?;
     let mut preflight = Preflight {
         project,
@@ -68,10 +73,12 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
         workspace,
         target,
         uncommitted: Vec::new(),
+        doubts: Vec::new(),
         problems: Vec::new(),
     };
     preflight.look_at_tree()?;
     preflight.look_for_programs(env);
+    preflight.look_for_links_back(env);
     Ok(preflight)
 }
 
@@ -183,6 +190,15 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Strin
     named.replace("{plan}", &plan_name(&path))
 }
 
+/// The branch of a run that was killed: it goes on there, whatever is checked out by now.
+fn target_of_unfinished(run_dir: &RunDir, source: &Source) -> Result<String, Failure> {
+    let record = RunRecord::load(run_dir)?;
+    let unfinished = record.filter(|record| record.finish.is_none() && !record.planning);
+    let branch = unfinished.map(|record| record.target).unwrap_or_default();
+    let is_there = resolve(&source.git(), &format!("refs/heads/{branch}"))?.is_some();
+    Ok(if is_there { branch } else { String::new() })
+}
+
 /// The branch that a JSON plan names.
 fn branch_of_plan(plan: &Plan) -> Option<String> {
     if plan.format() == Format::Markdown {
@@ -233,6 +249,20 @@ impl Preflight {
         let paths = [plan.to_owned(), progress, StateDir::loop_progress_beside(plan)];
         let below = paths.iter().filter_map(|path| self.workspace.below_top(path));
         below.map(Into::into).collect()
+    }
+
+    /// An environment that leads back to the project, before a setup could install into it.
+    fn look_for_links_back(&mut self, env: &Env) {
+        let commands = [&self.config.workspace.setup[..], &self.config.verify.commands].concat();
+        for LinkedBack { message, is_certain } in
+            self.workspace.linked_by_environment(env, &commands)
+        {
+            if is_certain {
+                self.problems.push(NotReady::LinkedBack { message }.into());
+            } else {
+                self.doubts.push(message);
+            }
+        }
     }
 
     fn look_for_programs(&mut self, env: &Env) {

@@ -1,0 +1,46 @@
+//! The text of a Markdown plan, read by range.
+
+use super::story::State;
+use super::{checkbox, depends};
+use std::ops::Range;
+
+/// The file's text, read by range; bytes of another encoding show as `�`, in what is read only.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a>(pub(super) &'a [u8]);
+
+impl Text<'_> {
+    pub(super) fn at(&self, range: Range<usize>) -> String {
+        String::from_utf8_lossy(self.0.get(range).unwrap_or_default()).into_owned()
+    }
+
+    /// The state that one box shows.
+    pub(super) fn state(&self, mark: &Range<usize>) -> State {
+        checkbox::state(self.0.get(mark.clone()).unwrap_or_default())
+    }
+
+    /// `range` without blank lines around it; the indent of the first line stays.
+    pub(super) fn body(&self, range: Range<usize>) -> String {
+        let text = self.at(range);
+        let lead = text.len() - text.trim_start().len();
+        let start =
+            text.get(..lead).and_then(|lead| lead.rfind(['\n', '\r'])).map_or(0, |at| at + 1);
+        text.get(start..).unwrap_or_default().trim_end().to_owned()
+    }
+}
+
+/// A title without the emphasis that an id in front of it has torn apart.
+pub(super) fn clean_title(title: &str) -> String {
+    let mut title = depends::strip(title);
+    for mark in ["**", "__", "~~"] {
+        if title.matches(mark).count() % 2 == 1 {
+            let stripped = title.strip_suffix(mark).or_else(|| title.strip_prefix(mark));
+            title = stripped.map_or(title.clone(), |rest| rest.trim().to_owned());
+        } else if let Some(inner) =
+            title.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark))
+            && !inner.contains(mark)
+        {
+            title = inner.trim().to_owned();
+        }
+    }
+    title
+}
