@@ -248,16 +248,29 @@ impl Checkout {
 
     /// Whether something that git does not know is where a new file is to be.
     fn is_taken(&self, path: &Path, changed: &[Changed]) -> bool {
-        if self.top.join(path).symlink_metadata().is_ok() {
+        let is_removed =
+            |path: &Path| changed.iter().any(|one| one.path == path && one.is_removed());
+        if self.holds_more(path, &is_removed) {
             return true;
         }
-        let is_removed =
-            |folder: &Path| changed.iter().any(|one| one.path == folder && one.is_removed());
         let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         folders.any(|folder| {
             let metadata = self.top.join(folder).symlink_metadata();
             metadata.is_ok_and(|metadata| !metadata.is_dir()) && !is_removed(folder)
         })
+    }
+
+    /// Whether a file is there, or a folder with any, that does not go.
+    fn holds_more(&self, path: &Path, goes: &dyn Fn(&Path) -> bool) -> bool {
+        match self.top.join(path).symlink_metadata() {
+            Err(_) => false,
+            Ok(metadata) if !metadata.is_dir() => !goes(path),
+            Ok(_) => {
+                let entries = fs_err::read_dir(self.top.join(path)).into_iter().flatten().flatten();
+                let mut inside = entries.map(|entry| path.join(entry.file_name()));
+                inside.any(|path| self.holds_more(&path, goes))
+            }
+        }
     }
 
     /// Those of the paths whose files are what the new commit says.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ralph_core::attempt::clear_failure;
-use ralph_core::checks::Check;
+use ralph_core::checks::{Check, RUN_MARK};
 use ralph_core::config::Config;
 use ralph_core::fault;
 use ralph_core::plan::AgentsPlan;
@@ -181,7 +181,8 @@ impl Run {
             let message = self.message(attempt, &passed);
             let limit = self.commit_limit();
             let stop = || self.context.is_interrupted();
-            match landing::commit(&self.workspace.git(), &message, limit, &stop)? {
+            let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
+            match landing::commit(&git, &message, limit, &stop)? {
                 Ok(made) => {
                     self.workspace.stands_at(&made.commit, &attempt.target);
                     if made.tree == wanted {
