@@ -277,7 +277,7 @@ pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
 }
 
 /// Whether one commit is part of the history of another.
-fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
+pub(crate) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
     match git.run(&["merge-base", "--is-ancestor", old, new]) {
         Ok(_) => Ok(true),
         Err(error) if error.exit_code() == Some(1) => Ok(false),
