@@ -11,12 +11,16 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::attempt::LESSONS_TITLE;
+use ralph_core::config::Config;
 use ralph_core::git::GitError;
 use ralph_core::plan::progress::{self, Entry};
 use ralph_core::plan::{self, AgentsPlan, Options, Plan, agents_plan};
+use ralph_core::project::Project;
+use ralph_core::project_plan;
 use ralph_core::secrets::mask;
 use ralph_core::state::{self, Cap, RunDir, StateDir};
 
+use super::start::progress_path;
 use crate::exit::Failure;
 use crate::landing::{Change, LoopFile, Mark, Target};
 use crate::workspace::Source;
@@ -27,6 +31,9 @@ const TITLE: &str = "# Progress Log\n";
 /// How often, and after which pause, a plan is read that another process is writing.
 const MOST_LOOKS: usize = 100;
 const PULSE: Duration = Duration::from_millis(10);
+
+/// What a file says in a commit; none if it is not there.
+type KnownTexts = HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>;
 
 /// Plan, progress and lessons of a run.
 #[derive(Debug)]
@@ -42,7 +49,7 @@ pub(crate) struct Books {
     /// Git's lock on the index of the user's checkout.
     index_lock: Utf8PathBuf,
     /// Texts of commits, which never change.
-    known: RefCell<HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>>,
+    known: RefCell<KnownTexts>,
     /// Whether git ignores the progress.
     is_progress_ignored: OnceCell<bool>,
 }
@@ -51,17 +58,16 @@ impl Books {
     /// Those of a plan.
     pub(crate) fn of(
         plan: &Utf8Path,
-        progress: Utf8PathBuf,
-        state: &StateDir,
-        options: Options,
+        project: &Project,
+        config: &Config,
         source: &Source,
         run_dir: &RunDir,
     ) -> Self {
         Self {
             plan: plan.to_owned(),
-            progress,
-            guardrails: state.guardrails(),
-            options,
+            progress: progress_path(&config.run, project.root(), plan),
+            guardrails: project.own_state().guardrails(),
+            options: project_plan::options(config),
             source: source.clone(),
             pending: run_dir.root().join("progress-pending"),
             lessons: run_dir.lessons(),

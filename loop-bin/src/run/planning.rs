@@ -10,7 +10,7 @@ use ralph_core::under_way::{Attempt, Beginning};
 
 use super::Run;
 use super::decide::{Action, Counters, Event, Finish, State, Wish, WorkEnd, step};
-use super::iteration::{Judged, Watched, judge};
+use super::iteration::{Judged, Watched, Watching, judge};
 use crate::exit::{Failure, Success};
 use crate::saved;
 use crate::terminal::counted;
@@ -102,7 +102,8 @@ impl Run {
         let allowance = self.allowance(state);
         let (time, sum) = (allowance.time.map(|(time, _)| time), allowance.cost_usd);
         let prompt = self.planning_prompt()?;
-        let watched = self.start_agent(NAME, 1, &prompt, time, sum.map(|(sum, _)| sum))?;
+        let what = Watching { story: NAME, iteration: 1, deadline: time, stories: 1 };
+        let watched = self.start_agent(what, &prompt, sum.map(|(sum, _)| sum))?;
         let Watched { ended, shares, .. } = watched;
         self.report.tokens = ended.as_ref().map(|run| run.seen.tokens);
         self.report.cost_usd = ended.as_ref().and_then(|run| run.seen.cost_usd);

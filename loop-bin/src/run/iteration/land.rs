@@ -35,6 +35,13 @@ const MOST_FORMATTINGS: usize = 2;
 /// What a check or a commit may take even when the run's time is used up.
 pub(super) const LEAST_TIME: Duration = Duration::from_secs(10);
 
+/// What a landing changes in the plan: boxes, and stories that the agent added.
+#[derive(Debug, Clone)]
+pub(in crate::run) struct PlanChanges {
+    pub(in crate::run) marks: Vec<Mark>,
+    pub(in crate::run) agents: Option<AgentsPlan>,
+}
+
 impl Run {
     pub(in crate::run) fn land(&mut self, state: &State) -> Result<Event, Failure> {
         let mut attempt = self.current()?;
@@ -55,7 +62,8 @@ impl Run {
         self.keep(&attempt, &staged, "interrupted", "the checks were interrupted")?;
         self.enter(&mut attempt, Phase::Checking)?;
         let marks = self.marks(state, &attempt.story);
-        let landing = self.land_staged(&mut attempt, staged, &marks, &agents)?;
+        let changes = PlanChanges { marks, agents: Some(agents) };
+        let landing = self.land_staged(&mut attempt, staged, &changes)?;
         Ok(Event::Landed(landing))
     }
 
@@ -103,8 +111,7 @@ impl Run {
         &mut self,
         attempt: &mut Attempt,
         staged: Staged,
-        marks: &[Mark],
-        agents: &AgentsPlan,
+        changes: &PlanChanges,
     ) -> Result<Landing, Failure> {
         let mut staged = staged;
         for _ in 0..MOST_MOVES {
@@ -123,8 +130,8 @@ impl Run {
             let files = self.books.files_for(
                 &self.target,
                 attempt.base.as_deref(),
-                marks.to_vec(),
-                Some(agents.clone()),
+                changes.marks.clone(),
+                changes.agents.clone(),
             )?;
             let (made, passed) = match self.commit(attempt, passed, &files)? {
                 Ok(made) => made,
@@ -145,7 +152,7 @@ impl Run {
                 continue;
             }
             self.tell_advance(&attempt.story, &advance);
-            self.conclude(attempt, &made, &passed, marks, agents)?;
+            self.conclude(attempt, &made, &passed, changes)?;
             return Ok(Landing::Done);
         }
         Ok(Landing::Failed("the target moved each time the work was about to land".to_owned()))
@@ -307,8 +314,7 @@ impl Run {
         attempt: &Attempt,
         made: &Made,
         passed: &Passed,
-        marks: &[Mark],
-        agents: &AgentsPlan,
+        changes: &PlanChanges,
     ) -> Result<(), Failure> {
         let story = &attempt.story;
         let short: String = made.commit.chars().take(8).collect();
@@ -341,7 +347,7 @@ impl Run {
             weakened: passed.weakened.clone(),
             ..self.entry(attempt, Status::Success)
         };
-        self.finish_landing(attempt, &made.commit, &entry, marks, Some(agents))
+        self.finish_landing(attempt, &made.commit, &entry, changes)
     }
 
     /// The same after a crash: what is done already is not done twice.
@@ -350,15 +356,14 @@ impl Run {
         attempt: &Attempt,
         commit: &str,
         entry: &Entry,
-        marks: &[Mark],
-        agents: Option<&AgentsPlan>,
+        changes: &PlanChanges,
     ) -> Result<(), Failure> {
         let base = attempt.base.as_deref();
         let git = self.workspace.source().git();
         let name = saved::name_of(&attempt.story, attempt.number);
         git.run(&["update-ref", &name, commit])?;
         self.books.clear_pending(Some(commit))?;
-        self.books.mark_on_disk(base, marks.to_vec(), agents.cloned())?;
+        self.books.mark_on_disk(base, changes.marks.clone(), changes.agents.clone())?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
         if let Some(left) = self.workspace.left(&self.books.progress) {
             self.books.take_progress(Some(commit), &given, &left)?;

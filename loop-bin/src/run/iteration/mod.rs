@@ -13,6 +13,7 @@ mod watch;
 mod work;
 
 pub(super) use judge::{Judged, judge};
+pub(super) use land::PlanChanges;
 pub(crate) use prompt::template;
-pub(super) use watch::{LiveAgent, Watched};
+pub(super) use watch::{LiveAgent, Watched, Watching};
 pub(super) use work::{Report, receipt};

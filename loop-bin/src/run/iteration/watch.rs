@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ralph_core::fault;
 use ralph_core::mailbox::{Answer, Mailbox, Question};
-use ralph_core::under_way::Phase;
+use ralph_core::under_way::{Attempt, Phase};
 
 use crate::agent::{AgentCommand, Run as AgentRun, Session, Supervision, Turn};
 use crate::exit::Failure;
@@ -70,10 +70,8 @@ impl Run {
     /// Starts an agent with a prompt and watches it until it ends or asks.
     pub(in crate::run) fn start_agent(
         &mut self,
-        story: &str,
-        iteration: u64,
+        what: Watching<'_>,
         prompt: &str,
-        deadline: Option<Duration>,
         budget: Option<f64>,
     ) -> Result<Watched, Failure> {
         let context = &self.context;
@@ -84,7 +82,7 @@ impl Run {
             project: context.project.root().to_owned(),
             vars: self.agent_variables(),
         };
-        let log = self.open_log(story, iteration)?;
+        let log = self.open_log(what.story, what.iteration)?;
         Mailbox::at(context.run_dir.mailbox()).empty()?;
         ralph_core::state::remove_if_there(context.state().working_session())?;
         self.workspace.distrust();
@@ -93,8 +91,7 @@ impl Run {
             attempt.phase = Phase::Working;
             attempt.save(&self.context.run_dir)?;
         }
-        let account = Account::default();
-        self.watch(session, log, account, Watching { story, iteration, deadline, stories: 1 })
+        self.watch(session, log, Account::default(), Watching { stories: 1, ..what })
     }
 
     /// Gives our word to the agent that waits, and watches it until it ends or asks again.
@@ -102,12 +99,10 @@ impl Run {
         &mut self,
         live: LiveAgent,
         text: String,
-        story: &str,
-        iteration: u64,
-        deadline: Option<Duration>,
+        what: Watching<'_>,
     ) -> Result<Watched, Failure> {
         let LiveAgent { session, question, log, account, stories } = live;
-        let is_next = account.stories.last().is_none_or(|(last, _)| last != story);
+        let is_next = account.stories.last().is_none_or(|(last, _)| last != what.story);
         self.workspace.distrust();
         if let Some(attempt) = self.attempt.as_mut() {
             attempt.phase = Phase::Working;
@@ -115,7 +110,7 @@ impl Run {
         }
         Mailbox::at(self.context.run_dir.mailbox()).reply(&question, Answer::GoOn(text))?;
         let stories = stories + u64::from(is_next);
-        self.watch(session, log, account, Watching { story, iteration, deadline, stories })
+        self.watch(session, log, account, Watching { stories, ..what })
     }
 
     fn watch(
@@ -195,9 +190,18 @@ impl Run {
 }
 
 /// What an agent is watched for.
-struct Watching<'a> {
-    story: &'a str,
-    iteration: u64,
-    deadline: Option<Duration>,
-    stories: u64,
+#[derive(Debug, Clone, Copy)]
+pub(in crate::run) struct Watching<'a> {
+    pub(in crate::run) story: &'a str,
+    pub(in crate::run) iteration: u64,
+    pub(in crate::run) deadline: Option<Duration>,
+    /// How many stories its session was given.
+    pub(in crate::run) stories: u64,
+}
+
+impl<'a> Watching<'a> {
+    /// An attempt of which the agent may take this long.
+    pub(in crate::run) fn of(attempt: &'a Attempt, deadline: Option<Duration>) -> Self {
+        Self { story: &attempt.story, iteration: attempt.iteration, deadline, stories: 1 }
+    }
 }

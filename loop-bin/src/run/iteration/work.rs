@@ -9,7 +9,7 @@ use ralph_core::state::{self, Id, LastVerdict};
 use ralph_core::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
-use super::watch::Watched;
+use super::watch::{Watched, Watching};
 use crate::agent::{Run as AgentRun, RunEnd};
 use crate::exit::Failure;
 use crate::run::Run;
@@ -40,12 +40,12 @@ impl Run {
         let watched = match self.waiting.take() {
             Some(live) => {
                 let text = self.instruction(&attempt)?;
-                self.go_on(live, text, &attempt.story, attempt.iteration, deadline)?
+                self.go_on(live, text, Watching::of(&attempt, deadline))?
             }
             None => {
                 let prompt = self.prompt(&attempt)?;
                 let budget = allowance.cost_usd.map(|(sum, _)| sum);
-                self.start_agent(&attempt.story, attempt.iteration, &prompt, deadline, budget)?
+                self.start_agent(Watching::of(&attempt, deadline), &prompt, budget)?
             }
         };
         self.worked(&attempt, watched, allowance)
@@ -69,7 +69,7 @@ impl Run {
             state.attempts(),
         );
         let deadline = allowance.time.map(|(time, _)| time);
-        let watched = self.go_on(live, text, &attempt.story, attempt.iteration, deadline)?;
+        let watched = self.go_on(live, text, Watching::of(&attempt, deadline))?;
         self.worked(&attempt, watched, allowance)
     }
 

@@ -1,10 +1,11 @@
 //! The lock, what an earlier run left, and a run that is ready to go.
 
+use std::io;
 use std::time::{Duration, Instant};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
-use ralph_core::config::Config;
+use ralph_core::config::{Config, Flag};
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::listing::named_files;
@@ -12,7 +13,7 @@ use ralph_core::project::Project;
 use ralph_core::project_plan;
 use ralph_core::state::{self, Lock, LockError};
 
-use super::preflight::{Preflight, progress_path};
+use super::preflight::Preflight;
 use super::recover::find;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
@@ -66,6 +67,13 @@ fn free_what_was_left(
     Ok(())
 }
 
+/// The plan that planning is to write. What was typed is meant from the folder in which that was typed.
+fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Result<Utf8PathBuf> {
+    let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
+    let from = if is_typed { here::folder()? } else { project.root().to_owned() };
+    Ok(project_plan::to_write(project, config, &from))
+}
+
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), Failure> {
     let Preflight {
@@ -87,12 +95,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     let view = View::new(env, config.run.json_events);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
-        None => {
-            // What was typed is meant from the folder in which that was typed.
-            let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
-            let from = if is_typed { here::folder()? } else { project.root().to_owned() };
-            project_plan::to_write(&project, &config, &from)
-        }
+        None => plan_to_write(&project, &config, &flags)?,
     };
     plan.iter().flat_map(here::warnings).for_each(|warning| view.warn(warning));
     let doubts = trust::doubts(project.own_state(), &path).into_iter().chain(doubts);
@@ -105,10 +108,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     let found = find(&run_dir, workspace.source())?;
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
-    let options = project_plan::options(&config);
-    let progress = progress_path(&config.run, project.root(), &path);
-    let books =
-        Books::of(&path, progress, project.own_state(), options, workspace.source(), &run_dir);
+    let books = Books::of(&path, &project, &config, workspace.source(), &run_dir);
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,
@@ -125,10 +125,9 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         run_dir,
     };
     if !uncommitted.is_empty() && !workspace.is_in_place() {
-        context.view.line(format!(
-            "uncommitted, so not in the copy that the agent works in: {}",
-            named_files(&uncommitted)
-        ));
+        let files = named_files(&uncommitted);
+        let told = format!("uncommitted, so not in the copy that the agent works in: {files}");
+        context.view.line(told);
     }
     target.make()?;
     let mut run = Run {

@@ -8,5 +8,5 @@ mod recover;
 
 pub(crate) use begin::{client_options, start, take_lock};
 pub(crate) use not_ready::NotReady;
-pub(crate) use preflight::{Preflight, preflight, run_dir};
+pub(crate) use preflight::{Preflight, preflight, progress_path, run_dir};
 pub(crate) use recover::look as look_for_recovery;

@@ -50,11 +50,11 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
     }
     let mut flags = request.flags.clone();
     let plan = find_plan(&project, env, &config)?;
-    if let Some(plan) = &plan {
-        if let Some(flag) = iterations_of(plan, &project, env, &flags)? {
-            flags.push(flag);
-            config = here::config(&project, env, &flags)?;
-        }
+    if let Some(plan) = &plan
+        && let Some(flag) = iterations_of(plan, &project, env, &flags)?
+    {
+        flags.push(flag);
+        config = here::config(&project, env, &flags)?;
     }
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;

@@ -12,7 +12,7 @@ use crate::agent;
 use crate::exit::Failure;
 use crate::landing::{self, Mark};
 use crate::run::decide::{Counters, Found, Recovery, recovery};
-use crate::run::iteration::Report;
+use crate::run::iteration::{PlanChanges, Report};
 use crate::run::record::RunRecord;
 use crate::run::{Run, decide::Outcome};
 use crate::terminal::counted;
@@ -122,7 +122,8 @@ impl Run {
         if self.target.is_followed() || !self.books.is_tracked(attempt.base.as_deref()) {
             self.books.mark_users_text(marks.clone(), None)?;
         }
-        self.finish_landing(&attempt, commit, &entry, &marks, None)?;
+        let changes = PlanChanges { marks, agents: None };
+        self.finish_landing(&attempt, commit, &entry, &changes)?;
         self.context
             .view
             .line(format!("{} was landed as {short} before the run ended", attempt.story));

@@ -237,7 +237,7 @@ mod tests {
         let (project, copy) = (scratch.dir("app"), scratch.dir("copy"));
         let sides = Sides { project: &project, copy: &copy };
         let interpreter = project.join(".venv/bin/python");
-        scratch.file("copy/.venv/bin/pytest", &format!("#!{interpreter}\n"));
+        scratch.file("copy/.venv/bin/pytest", format!("#!{interpreter}\n"));
         let look = |command: &str| in_copy(sides, &copy, &[command.to_owned()]);
         assert!(look("./.venv/bin/pytest -q")[0].is_certain);
         assert!(!look("uv run pytest")[0].is_certain);
