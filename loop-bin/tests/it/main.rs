@@ -13,6 +13,7 @@ mod checks_do_more;
 mod commands;
 mod copy_has_what_it_needs;
 mod costs;
+mod crash_points;
 mod doctor;
 mod documents;
 mod explain;
