@@ -109,7 +109,8 @@ impl Run {
             );
         }
         let wish = context.run_started_script()?;
-        if wish == Wish::GoOn && plan.counts().open > 0 {
+        // Work that is to be landed first is in the workspace already.
+        if wish == Wish::GoOn && plan.counts().open > 0 && self.land_again.is_none() {
             self.prepare_first()?;
         }
         Ok(Event::Started(wish))

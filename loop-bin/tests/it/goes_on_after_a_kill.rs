@@ -234,7 +234,8 @@ fn what_a_person_does_by_hand_before_the_next_start_stays() {
         assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), branch, "{commands:?}");
         assert!(stage.repo.git(["log", "--format=%H"]).contains(&head), "{commands:?}");
         assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? mine.txt\n", "{commands:?}");
-        assert_eq!(stage.plan(), "- [x] US-001: First\n", "{commands:?}");
+        let plan = stage.repo.git(["show", &format!("main:{PLAN}")]);
+        assert_eq!(plan, "- [x] US-001: First\n", "the run goes on with its target: {commands:?}");
     }
 }
 

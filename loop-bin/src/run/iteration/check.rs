@@ -97,6 +97,7 @@ impl Run {
                 None => return Ok(Ok((checks, staged))),
                 Some(_) => {}
             }
+            self.workspace.renew(super::begin::start_of(attempt))?;
             let changed = self.workspace.changed_since_staged(&self.books.ours())?;
             if changed.is_empty() {
                 return Ok(Ok((checks, staged)));
