@@ -204,7 +204,10 @@ fn signal(stage: &mut Stage<'_>) -> Result<()> {
     let run = stage.run_loop_until(script, "begun")?;
     expect::same("the loop's exit code", &run.exit_code, &Some(143))?;
     expect::same("processes left behind", &run.left_behind, &0)?;
-    expect::that(!stage.root().join("one.story").exists(), "the project has nothing of the attempt")?;
+    expect::that(
+        !stage.root().join("one.story").exists(),
+        "the project has nothing of the attempt",
+    )?;
     let script = Script::of([write("one", "right"), Answer::text("It is done.")]);
     let run = stage.run_loop(script)?;
     expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
