@@ -93,8 +93,9 @@ pub(super) fn follow(
         new: new.to_owned(),
         spared: files.iter().map(|file| file.path.clone()).collect(),
     };
+    let changed = place.changed(&note)?;
     if was_here {
-        let in_the_way = place.in_the_way(&note, &place.changed(&note)?)?;
+        let in_the_way = place.in_the_way(&note, &changed)?;
         if !in_the_way.is_empty() {
             let files = named_files(&in_the_way);
             return Ok(Followed::InTheWay(format!(
@@ -113,13 +114,17 @@ pub(super) fn follow(
         return Ok(refused);
     }
     fault::point("follow.moved");
-    if !was_here {
+    if was_here {
+        if let Some(lock) = lock {
+            place.bring(lock, &note, &changed, files)?;
+        }
+    } else {
         // A `git switch` to the branch may have looked at it before it moved: then the files are to
         // be brought along after all.
         std::thread::sleep(SWITCHING);
-    }
-    if let (true, Some(lock)) = (is_here(), lock) {
-        place.bring(lock, &note, files)?;
+        if let (true, Some(lock)) = (is_here(), lock) {
+            place.bring_free(lock, &note, changed, files)?;
+        }
     }
     place.forget()?;
     Ok(Followed::Yes)
@@ -144,7 +149,8 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
             None => IndexLock::take(&place.git_dir, &place.top)?,
         };
         if let Some(lock) = lock {
-            place.bring(lock, &note, &place.loop_files(&note))?;
+            let changed = place.changed(&note)?;
+            place.bring_free(lock, &note, changed, &place.loop_files(&note))?;
         }
     }
     Ok(place.forget()?)
@@ -196,14 +202,29 @@ impl Checkout {
     }
 
     /// Brings files and index along; what is the user's own stays.
-    fn bring(&self, lock: IndexLock, note: &Note, files: &[LoopFile]) -> Result<(), Failure> {
-        let mut changed = self.changed(note)?;
+    fn bring_free(
+        &self,
+        lock: IndexLock,
+        note: &Note,
+        mut changed: Vec<Changed>,
+        files: &[LoopFile],
+    ) -> Result<(), Failure> {
         let in_the_way = self.in_the_way(note, &changed)?;
         changed.retain(|one| !in_the_way.contains(&one.path));
-        self.bring_files(note, &changed)?;
+        self.bring(lock, note, &changed, files)
+    }
+
+    fn bring(
+        &self,
+        lock: IndexLock,
+        note: &Note,
+        changed: &[Changed],
+        files: &[LoopFile],
+    ) -> Result<(), Failure> {
+        self.bring_files(note, changed)?;
         self.bring_loop_files(files)?;
         fault::point("follow.files");
-        self.bring_index(lock, note, &changed, files)
+        self.bring_index(lock, note, changed, files)
     }
 
     /// The paths that differ between the two commits, but for the loop's own.
@@ -233,17 +254,21 @@ impl Checkout {
         let mut users = names(&git.run(&["diff-files", "-z", "--name-only"])?);
         let base = self.base(note)?;
         users.extend(names(&git.run(&["diff-index", "--cached", "-z", "--name-only", &base])?));
-        let tracked = names(&git.run(&["ls-files", "-z"])?);
-        state::remove_if_there(&copy)?;
-        let arrived = self.arrived(changed)?;
-        let is_in_the_way = |one: &&Changed| {
-            !arrived.contains(&one.path)
-                && (users.contains(&one.path)
-                    || one.is_added
-                        && !tracked.contains(&one.path)
-                        && self.is_taken(&one.path, changed))
+        let is_new = |one: &&Changed| one.is_added && self.is_taken(&one.path, changed);
+        let tracked = match changed.iter().any(|one| is_new(&one)) {
+            true => names(&git.run(&["ls-files", "-z"])?),
+            false => BTreeSet::new(),
         };
-        Ok(changed.iter().filter(is_in_the_way).map(|one| one.path.clone()).collect())
+        state::remove_if_there(&copy)?;
+        let is_held = |one: &&Changed| {
+            users.contains(&one.path) || is_new(one) && !tracked.contains(&one.path)
+        };
+        let mut held: Vec<&Changed> = changed.iter().filter(is_held).collect();
+        if !held.is_empty() {
+            let arrived = self.arrived(changed)?;
+            held.retain(|one| !arrived.contains(&one.path));
+        }
+        Ok(held.into_iter().map(|one| one.path.clone()).collect())
     }
 
     /// Whether something that git does not know is where a new file is to be.

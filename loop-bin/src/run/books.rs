@@ -220,7 +220,7 @@ impl Books {
             files.push(LoopFile::new(path, Some(committed), self.plan_change(marks, added)));
         }
         files.extend(self.appended(tip, &self.progress, &self.pending, TITLE));
-        if self.keeps_lessons(tip)? {
+        if self.lessons.is_file() && self.keeps_lessons(tip)? {
             files.extend(self.appended(tip, &self.guardrails, &self.lessons, LESSONS_TITLE));
         }
         Ok(files)
@@ -271,7 +271,7 @@ impl Books {
     /// The entries are committed.
     pub(crate) fn clear_pending(&self, tip: Option<&str>) -> Result<(), Failure> {
         state::remove_if_there(&self.pending)?;
-        if self.keeps_lessons(tip)? {
+        if self.lessons.is_file() && self.keeps_lessons(tip)? {
             state::remove_if_there(&self.lessons)?;
         }
         self.known.borrow_mut().clear();

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::git::{Git, Repo, Status};
 use ralph_core::listing::named_files;
-use ralph_core::state::{self, StateDir};
+use ralph_core::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
 
 use super::error::WorkspaceError;
 use super::{Start, Workspace};
 
 /// Folders that no reset touches.
-pub(super) const SPARED: [&str; 4] = ["-e", ".ralph", "-e", ".claude"];
+pub(super) const SPARED: [&str; 4] = ["-e", PROJECT_MARKER, "-e", CLIENT_FOLDER];
 
 /// Why a project cannot be worked on in place.
 #[derive(Debug, thiserror::Error)]
