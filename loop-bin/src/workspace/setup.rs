@@ -96,6 +96,7 @@ impl Workspace {
     /// holds it.
     fn exclude_leftovers(&self) -> Result<(), WorkspaceError> {
         let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
+        let list = [&list[..], &["--no-empty-directory"]].concat();
         let mut lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
         for path in carry::paths(&self.git().run(&list)?) {
             if !self.is_only_carried(&path) {
