@@ -27,7 +27,7 @@ pub const HOOK: Hook = Hook {
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     match call.input.event.as_str() {
-        "Stop" => stop::decide(call),
+        "Stop" => Ok(stop::decide(call)),
         "SubagentStop" => Ok(stop::decide_subagent(call)),
         "TaskCompleted" => left_behind::decide(call, &Kind::ALL),
         "TeammateIdle" => left_behind::decide(call, &Kind::DEBUGGING),

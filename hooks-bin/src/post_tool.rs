@@ -105,6 +105,7 @@ fn remember(call: &Call<'_>, command: &str, verdict: &Verdict) {
         command: command.chars().take(500).collect(),
         runner: verdict.runner.map(str::to_owned),
         tests,
+        run: call.env.run().unwrap_or_default(),
         failures_in_a_row: match verdict.kind {
             Kind::Failed => before + 1,
             Kind::Passed => 0,

@@ -1,10 +1,10 @@
 //! Records the prompt, and adds what the agent should know about the story under way.
 
-use ralph_core::attempt::last_failure;
+use ralph_core::attempt::{last_failure, lessons};
 use ralph_core::gate::{LoopState, Reading, StateFile};
 use ralph_core::hook::Decision;
 use ralph_core::secrets::mask;
-use ralph_core::state::{self, Event, Id};
+use ralph_core::state::{Event, Id};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -76,11 +76,11 @@ fn iteration(call: &Call<'_>) -> Option<u64> {
 }
 
 fn guardrails(call: &Call<'_>) -> Option<String> {
-    let text = state::read_text(call.project().own_state().guardrails()).ok()?;
-    let lessons = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let lessons: Vec<&str> = lessons.collect();
+    let text = lessons(call.project().own_state(), call.run_dir().as_ref()).ok()?;
+    let known = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let known: Vec<&str> = known.collect();
     // The newest are the ones that matter most.
-    let newest = lessons.iter().skip(lessons.len().saturating_sub(GUARDRAIL_LINES));
+    let newest = known.iter().skip(known.len().saturating_sub(GUARDRAIL_LINES));
     let newest: Vec<String> =
         newest.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();
     (!newest.is_empty()).then(|| newest.join("\n"))

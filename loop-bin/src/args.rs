@@ -64,9 +64,12 @@ Examples:
   ralph-loop explain 'cd app && git push'";
 
 /// Reads the command line.
-pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, clap::Error> {
+pub(crate) fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<(Request, u8), clap::Error> {
     let matches = command().try_get_matches_from(arguments)?;
-    Ok(match matches.subcommand() {
+    let verbosity = matches.get_count("verbose");
+    let request = match matches.subcommand() {
         Some(("init", matches)) => Request::Init { pre_push: matches.get_flag("pre-push") },
         Some((name @ ("install" | "uninstall"), matches)) => {
             Request::Install(install::Request::from_matches(name, matches)?)
@@ -84,7 +87,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         }
         Some(("demo", _)) => Request::Demo,
         _ => Request::Run(run::Request { flags: given_flags(&matches) }),
-    })
+    };
+    Ok((request, verbosity))
 }
 
 /// The whole command line; the documentation is made from it.
@@ -96,6 +100,16 @@ pub(crate) fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .args(flags_of_keys())
         .arg(gone("allow-dirty"))
+        .arg(
+            Arg::new("verbose")
+                .short('v')
+                .long("verbose")
+                .action(ArgAction::Count)
+                .global(true)
+                .help(
+                    "Log decisions and their reasons to standard error; twice for more [RUST_LOG]",
+                ),
+        )
         .subcommand(init::command())
         .subcommands(install::commands())
         .subcommand(doctor::command())

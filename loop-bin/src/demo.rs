@@ -20,14 +20,15 @@ const TESTS: &str = include_str!("demo/tests.sh");
 /// The subcommand.
 pub(crate) fn command() -> Command {
     Command::new("demo").about(
-        "Show three stories, a failing test, a rollback and the recovery in a scratch project",
+        "Show three stories, a failing test, a kept attempt and the recovery in a scratch project",
     )
 }
 
 /// Shows it.
 pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
     let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
-    let root = env.temp_dir().join(format!("ralph-demo-{stamp}"));
+    let folder = env.temp_dir().join(format!("ralph-demo-{stamp}"));
+    let root = folder.join("project");
     make_project(&root)?;
     say(format!("A scratch project: {root}"));
     say("Its agent is a script; nothing leaves this machine, and nothing is spent.\n");
@@ -38,16 +39,20 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
             Flag::new("loop.max_iterations", "8"),
         ],
     };
-    let outcome = run::run(&demo_env(env, &root), &request)?;
+    let outcome = run::run(&demo_env(env, &folder, &root), &request)?;
     show_results(&root)?;
     Ok(outcome)
 }
 
 /// Nothing of the user's settings may change the demonstration.
-fn demo_env(env: &Env, root: &Utf8Path) -> Env {
+fn demo_env(env: &Env, folder: &Utf8Path, root: &Utf8Path) -> Env {
     let kept = ["PATH", "HOME", "TERM", "NO_COLOR"];
     let vars = kept.into_iter().filter_map(|name| Some((name.to_owned(), env.get(name)?)));
-    Env::of(vars.chain([("RALPH_ROOT".to_owned(), root.to_string())]))
+    let own = [
+        ("RALPH_ROOT".to_owned(), root.to_string()),
+        ("XDG_CACHE_HOME".to_owned(), folder.join("cache").into_string()),
+    ];
+    Env::of(vars.chain(own))
 }
 
 fn make_project(root: &Utf8Path) -> Result<(), Failure> {
@@ -87,8 +92,8 @@ fn show_results(root: &Utf8Path) -> Result<(), Failure> {
         say(format!("  {line}"));
     }
     say(format!(
-        "\nLook around:\n  cd '{root}'\n  cat .ralph/PRD-1/progress.md\n  ralph-loop undo        # the \
-         attempt that was rolled back\n  ralph-loop status"
+        "\nLook around:\n  cd '{root}'\n  cat .ralph/PRD-1/progress.md\n  ralph-loop attempts      # the \
+         one that failed among them\n  ralph-loop status"
     ));
     Ok(())
 }

@@ -34,10 +34,11 @@ use ralph_core::env::Env;
 use crate::args::Request;
 
 fn main() -> ExitCode {
-    let request = match args::parse(std::env::args_os()) {
-        Ok(request) => request,
+    let (request, verbosity) = match args::parse(std::env::args_os()) {
+        Ok(parsed) => parsed,
         Err(error) => return exit::usage(&error),
     };
+    log_decisions(verbosity);
     let env = Env::process();
     let outcome = match request {
         Request::Run(what) => run::run(&env, &what),
@@ -55,4 +56,14 @@ fn main() -> ExitCode {
         Request::Demo => demo::run(&env),
     };
     exit::code(outcome)
+}
+
+/// A debug log for those who ask for it, by `-v` or by `RUST_LOG`.
+fn log_decisions(verbosity: u8) {
+    let level = match verbosity {
+        0 => "off",
+        1 => "ralph_loop=info",
+        _ => "ralph_loop=debug",
+    };
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(level)).init();
 }

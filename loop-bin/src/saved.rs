@@ -102,13 +102,18 @@ impl Account<'_> {
     }
 }
 
-/// The ref of an attempt. Ids are plain enough for a ref but for dots in some places.
+/// The ref of an attempt.
 pub(crate) fn name_of(story: &str, number: u64) -> String {
+    format!("{}/{number}", folder_of(story))
+}
+
+/// Where the attempts at a story are. Ids are plain enough for a ref but for dots in some places.
+fn folder_of(story: &str) -> String {
     let story = match Id::parse(story) {
         Ok(id) => id.as_str().replace('.', "_"),
         Err(_) => story.replace(|c: char| !c.is_ascii_alphanumeric(), "_"),
     };
-    format!("{REFS}/{story}/{number}")
+    format!("{REFS}/{story}")
 }
 
 /// All attempts that are kept, newest first; those at one story, if it is named.
@@ -116,11 +121,11 @@ pub(crate) fn all(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, G
     let fields = ["refname", "objectname", "parent", "creatordate:iso-strict", "contents"];
     let format: String = fields.map(|field| format!("%({field})%00")).concat();
     let format = format!("--format={format}");
-    let listed = git.run(&["for-each-ref", "--sort=-creatordate", &format, REFS])?;
+    let folder = story.map_or(REFS.to_owned(), folder_of);
+    let listed = git.run(&["for-each-ref", "--sort=-creatordate", &format, &folder])?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let parts: Vec<&str> = listed.split('\0').collect();
     let mut found: Vec<SavedAttempt> = parts.chunks_exact(5).filter_map(parse).collect();
-    found.retain(|attempt| story.is_none_or(|story| attempt.story.eq_ignore_ascii_case(story)));
     // Several may be kept within a second.
     found.sort_by(|one, other| (&other.at, other.number).cmp(&(&one.at, one.number)));
     Ok(found)
@@ -159,11 +164,12 @@ fn parse(fields: &[&str]) -> Option<SavedAttempt> {
 
 /// The number of the next attempt at a story.
 pub(crate) fn next_number(git: &Git, story: &str) -> Result<u64, GitError> {
-    let folder = name_of(story, 0);
-    let folder = folder.trim_end_matches('0');
-    let listed = git.line(&["for-each-ref", "--format=%(refname)", folder])?;
-    let numbers = listed.lines().filter_map(|name| name.rsplit('/').next()?.parse::<u64>().ok());
-    Ok(numbers.max().unwrap_or(0) + 1)
+    Ok(number_after(&all(git, Some(story))?))
+}
+
+/// The number of the next attempt after these.
+pub(crate) fn number_after(attempts: &[SavedAttempt]) -> u64 {
+    attempts.iter().map(|attempt| attempt.number).max().unwrap_or(0) + 1
 }
 
 /// An attempt by its id; a story's id alone means its newest attempt.

@@ -92,6 +92,8 @@ fn show(repo: &Repo, id: &str) -> Result<(), Failure> {
 }
 
 fn restore(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
+    // In another work tree nothing keeps the state out of git yet.
+    project.own_state().prepare()?;
     // In place a loop would take what comes back for its agent's work.
     let _lock = take_lock(&run_dir(repo)?, "ralph-loop undo")?;
     let restored = git::undo(repo, project.own_state(), id)?;

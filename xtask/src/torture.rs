@@ -12,6 +12,7 @@ mod hostile;
 mod kill;
 mod links;
 mod oracle;
+mod person;
 mod stage;
 mod state_files;
 mod tally;
@@ -57,7 +58,11 @@ enum Campaign {
     Kill,
     /// Writes fail, disks are full or read-only, state files are damaged.
     Disk,
-    /// Hooks, loops, a person and a garbage collection at once.
+    /// A person works in the project meanwhile, and the loop is killed and started again.
+    Person,
+    /// The same without a kill.
+    PersonUndisturbed,
+    /// Hooks, loops and a garbage collection at once.
     Concurrency,
     /// Fuzzed inputs, ids that want to be paths, links that lead outside, keys.
     Hostile,
@@ -67,8 +72,10 @@ enum Campaign {
     Clock,
 }
 
-const ALL: [Campaign; 6] = [
+const ALL: [Campaign; 8] = [
     Campaign::Kill,
+    Campaign::Person,
+    Campaign::PersonUndisturbed,
     Campaign::Disk,
     Campaign::Concurrency,
     Campaign::Hostile,
@@ -119,6 +126,8 @@ impl Campaign {
         let mut dice = Dice::new(seed);
         let (name, campaign): (_, Act) = match self {
             Self::Kill => ("kill", kill::run),
+            Self::Person => ("person", person::run),
+            Self::PersonUndisturbed => ("undisturbed", person::run_undisturbed),
             Self::Disk => ("disk", disk::run),
             Self::Concurrency => ("concurrency", concurrency::run),
             Self::Hostile => ("hostile", hostile::run),

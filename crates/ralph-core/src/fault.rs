@@ -15,22 +15,25 @@ use crate::env::Env;
 const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 
 /// Every point at which a process can be killed; each stands in the code exactly once.
-pub const POINTS: [&str; 25] = [
+pub const POINTS: [&str; 31] = [
     "append.written",
-    "aside.cleared",
-    "aside.cleared-file",
-    "aside.noted",
-    "aside.restored",
-    "aside.restored-file",
-    "aside.saved",
-    "aside.unstaged",
+    "attempt.begun",
+    "attempt.forgotten",
     "checkpoint.saved",
+    "discard.kept",
+    "discard.saved",
+    "follow.files",
+    "follow.moved",
+    "follow.noted",
+    "land.advanced",
+    "land.committed",
+    "land.journaled",
+    "land.logged",
     "lock.taken",
     "loop.agent-ended",
     "loop.finishing",
     "loop.step-saved",
     "loop.taken-over",
-    "refuge.opened",
     "replace.renamed",
     "replace.written",
     "restore.checked-out",
@@ -41,6 +44,9 @@ pub const POINTS: [&str; 25] = [
     "restore.note-left",
     "restore.note-removed",
     "restore.saved",
+    "workspace.cloned",
+    "workspace.renewed",
+    "workspace.reset",
 ];
 
 /// What was asked for.

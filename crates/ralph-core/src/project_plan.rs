@@ -40,7 +40,12 @@ pub fn to_write(project: &Project, config: &Config, from: &Utf8Path) -> Utf8Path
     let state = project.own_state();
     match (config.run.plan.as_str(), u32::try_from(config.run.prd)) {
         ("", Ok(number @ 1..)) => state.plan(number),
-        ("", _) => state.plan(1),
+        ("", _) => {
+            // One that is there without a story is meant to be filled.
+            let there = state.other_plans().into_iter().find(|path| path.is_file());
+            let first = state.plan(1);
+            if first.is_file() { first } else { there.unwrap_or(first) }
+        }
         (path, _) => from.join(path),
     }
 }

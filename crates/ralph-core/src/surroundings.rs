@@ -23,7 +23,7 @@ use crate::git::Git;
 use crate::guard::{CopyOf, Edit, Facts};
 use crate::known_files::resolved;
 use crate::project::Project;
-use crate::state::Id;
+use crate::state::{Id, PROJECT_MARKER, SessionDir};
 
 /// Where a tool is about to be used.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ impl Surroundings<'_> {
             home: self.env.home().unwrap_or_default(),
             // Only asked when it matters, because it means to start git.
             head_is_newer: command.contains("--amend") && self.head_is_newer(),
-            own_files: self.own_files(),
+            own_files: self.own_files(&[cwd.as_str(), command]),
             session: self.session.map(Id::to_string).unwrap_or_default(),
         }
     }
@@ -62,7 +62,7 @@ impl Surroundings<'_> {
             copy: self.copy(),
             home: self.env.home().map(|home| resolved(&home)).unwrap_or_default(),
             temp: resolved(&self.env.temp_dir()),
-            own_files: self.own_files(),
+            own_files: self.own_files(&[path.as_str()]),
             scope: scope_of(story, self.config),
             exists: path.exists(),
             known: false,
@@ -90,25 +90,17 @@ impl Surroundings<'_> {
     }
 
     /// The plan and its progress, where the user has put them at a place of their own, and what the
-    /// gates ask the session to keep.
-    fn own_files(&self) -> Vec<Utf8PathBuf> {
+    /// gates ask the session to keep. The latter only where the texts lead to state at all, because
+    /// to resolve paths takes longer than all the rest.
+    fn own_files(&self, texts: &[&str]) -> Vec<Utf8PathBuf> {
         let set = [&self.config.run.plan, &self.config.run.progress];
         let set = set.into_iter().filter(|path| !path.is_empty());
-        let set = set.map(|path| self.project.work_root().join(path));
+        let set = set.map(|path| resolved(&self.project.work_root().join(path)));
         let states = [Some(self.project.own_state()), self.project.home_state()];
+        let session = self.session.filter(|_| texts.iter().any(|t| t.contains(PROJECT_MARKER)));
         let sessions = states.into_iter().flatten();
-        let sessions = sessions.filter_map(|state| Some(state.session(self.session?)));
-        let kept = sessions.flat_map(|session| {
-            let files = [session.orchestrator(), session.loop_state(), session.quality_gate()];
-            let files = files.into_iter().chain([session.tasks()]);
-            // Commands are read as text, and may call the folder by another name than its real one.
-            let real = resolved(session.root());
-            files.flat_map(move |file| {
-                let named = file.file_name().map(|name| real.join(name));
-                named.into_iter().chain([file])
-            })
-        });
-        set.map(|path| resolved(&path)).chain(kept).collect()
+        let sessions = sessions.filter_map(|state| Some(state.session(session?)));
+        set.chain(sessions.flat_map(|session| kept_files(&session))).collect()
     }
 
     /// Whether the last commit was made after the checkpoint, by the agent itself.
@@ -120,6 +112,16 @@ impl Surroundings<'_> {
         let head = git.line(&["rev-parse", "--verify", "HEAD"]);
         head.is_ok_and(|head| Some(head) != checkpoint.commit)
     }
+}
+
+/// What the gates ask a session to keep. Commands are read as text, and may call the folder by
+/// another name than its real one.
+fn kept_files(session: &SessionDir) -> Vec<Utf8PathBuf> {
+    let files =
+        [session.loop_state(), session.orchestrator(), session.quality_gate(), session.tasks()];
+    let real = resolved(session.root());
+    let resolved = files.iter().filter_map(|file| Some(real.join(file.file_name()?)));
+    resolved.chain(files.iter().cloned()).collect()
 }
 
 /// The globs in force: those of the story, else those of the project.

@@ -14,7 +14,6 @@ use ralph_core::transcript::Ending;
 
 use super::session::Session;
 use super::{leaving, our_loop};
-use crate::harness::Failure;
 
 /// What continuation says about a stop.
 pub(super) enum Answer {
@@ -25,13 +24,13 @@ pub(super) enum Answer {
 }
 
 /// Decides about going on.
-pub(super) fn decide(session: &Session<'_>, ending: &Ending) -> Result<Answer, Failure> {
+pub(super) fn decide(session: &Session<'_>, ending: &Ending) -> Answer {
     if let Some((mailbox, run)) = our_loop::mailbox(session) {
-        return our_loop::decide(session, (&mailbox, &run), ending);
+        return our_loop::decide(session, &mailbox, &run, ending);
     }
     match &session.loop_dir {
-        Some(dir) => Ok(with_feature_list(session, dir, ending)),
-        None => Ok(Answer::Open(StopStatus::Allowed)),
+        Some(dir) => with_feature_list(session, dir, ending),
+        None => Answer::Open(StopStatus::Allowed),
     }
 }
 

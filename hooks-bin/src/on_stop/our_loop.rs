@@ -3,6 +3,7 @@
 //! The loop alone checks, lands and gives out stories. Here is only who may ask, and how long the
 //! answer is waited for.
 
+use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ralph_core::config::StoriesPerSession;
@@ -16,7 +17,6 @@ use ralph_core::transcript::Ending;
 use super::continuation::{Answer, refused, send_on};
 use super::leaving;
 use super::session::Session;
-use crate::harness::Failure;
 
 /// How long the loop's answer is waited for. The checks run meanwhile, so it is nearly as long as
 /// the client waits for us; what remains is for the gates that are judged without an answer.
@@ -33,17 +33,31 @@ pub(super) fn mailbox(session: &Session<'_>) -> Option<(Mailbox, RunDir)> {
     Some((Mailbox::at(folder), run))
 }
 
-/// Asks the loop. A block is counted before, so that nobody is asked for one that may not be made.
+/// Asks the loop. Without an answer, for whatever reason, the other gates decide.
 pub(super) fn decide(
     session: &Session<'_>,
-    (mailbox, run): (&Mailbox, &RunDir),
+    mailbox: &Mailbox,
+    run: &RunDir,
     ending: &Ending,
-) -> Result<Answer, Failure> {
+) -> Answer {
+    asked(session, mailbox, run, ending).unwrap_or_else(|error| {
+        session.call.record("asking the loop", &error.to_string());
+        Answer::Open(StopStatus::Allowed)
+    })
+}
+
+/// A block is counted before, so that the loop is never asked for one that may not be made.
+fn asked(
+    session: &Session<'_>,
+    mailbox: &Mailbox,
+    run: &RunDir,
+    ending: &Ending,
+) -> io::Result<Answer> {
     let _lock = match Lock::take(&mailbox.lock(), "asking the loop") {
         Ok(lock) => lock,
         // Another hook of this stop is asking, and its answer counts.
         Err(LockError::Held(_)) => return Ok(Answer::Decided(Decision::NoOpinion)),
-        Err(LockError::Io(error)) => return Err(error.into()),
+        Err(LockError::Io(error)) => return Err(error),
     };
     // A story that the loop has given out since is progress, whatever the transcript shows.
     let fingerprint = session.fingerprint(Some(&run.attempt()));
@@ -53,8 +67,8 @@ pub(super) fn decide(
     {
         return Ok(refused(session, why.told().to_owned(), why));
     }
-    let asked = mailbox.ask(&question(session), &run.lock(), PATIENCE)?;
-    Ok(match asked {
+    let answer = mailbox.ask(&question(session), &run.lock(), PATIENCE)?;
+    Ok(match answer {
         Some(mailbox::Answer::GoOn(text)) => Answer::Decided(send_on(session, text)),
         Some(mailbox::Answer::Stop(why)) => {
             Answer::Decided(leaving::allow(session, StopStatus::Allowed, Some(why)))

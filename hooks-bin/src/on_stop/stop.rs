@@ -14,27 +14,25 @@ use ralph_core::transcript::Ending;
 use super::session::Session;
 use super::{continuation, gates, leaving};
 use crate::call::Call;
-use crate::harness::Failure;
 
 /// The session itself wants to stop.
-pub(super) fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+pub(super) fn decide(call: &Call<'_>) -> Decision {
     let session = Session::new(call, Who::Session);
     if !concerns_us(&session) {
-        return Ok(Decision::NoOpinion);
+        return Decision::NoOpinion;
     }
     let (ending, fill) = context(&session);
     if let Some(fill) = fill.filter(Fill::is_at_limit) {
         leaving::hand_over(&session, &fill);
-        return Ok(Decision::NoOpinion);
+        return Decision::NoOpinion;
     }
     if let Some(note) = awaited(call.input) {
-        return Ok(leaving::allow(&session, StopStatus::Waiting, Some(note)));
+        return leaving::allow(&session, StopStatus::Waiting, Some(note));
     }
-    let status = match continuation::decide(&session, &ending)? {
-        continuation::Answer::Decided(decision) => return Ok(decision),
-        continuation::Answer::Open(status) => status,
-    };
-    Ok(judge(&session, &ending, status))
+    match continuation::decide(&session, &ending) {
+        continuation::Answer::Decided(decision) => decision,
+        continuation::Answer::Open(status) => judge(&session, &ending, status),
+    }
 }
 
 /// A subagent wants to stop: the same gates, where its type is one that is gated.

@@ -194,7 +194,9 @@ fn roll_back(
     let to = checkpoint.commit.clone().unwrap_or_default();
     let saved_as = restored.saved.name;
     call.journal(&Event::RolledBack { to, saved_as: saved_as.clone(), why: why.clone() });
-    add_lesson(state, &format!("{why}: run these tests early, and change less at a time."))?;
+    let run_dir = call.run_dir().filter(|_| call.is_of_our_loop());
+    let lesson = format!("{why}: run these tests early, and change less at a time.");
+    add_lesson(state, run_dir.as_ref(), &lesson)?;
     let untracked_stay = checkpoint.snapshot.is_none();
     Ok(Done::RolledBack { saved_as, untracked_stay, left_alone: restored.left_alone })
 }

@@ -1,13 +1,13 @@
 //! What happens when a test run ends, with real repositories.
 
+mod runs;
+
 use ralph_core::git::{Checkpoint, Repo, discarded, undo};
-use ralph_core::state::{RunDir, StateDir};
-use ralph_core::under_way::Attempt;
+use ralph_core::state::StateDir;
 use serde_json::json;
 use test_support::{Fingerprint, TestRepo};
 
 use crate::client::{Client, POST_TOOL};
-use crate::run::{Run, begin, checkpoint, hold_lock};
 
 const PYTEST_FAILED: &str = "\
 ============================= test session starts ==============================
@@ -216,111 +216,6 @@ fn without_a_checkpoint_the_failure_is_recorded_and_said() {
     let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
     assert!(told.contains("no checkpoint") && told.contains("nothing was rolled back"), "{told}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "mine");
-}
-
-#[test]
-fn a_person_in_the_same_project_is_never_rolled_back_by_the_loops_checkpoint() {
-    let (test, client, before) = at_a_checkpoint(1);
-    let state = StateDir::of_project(test.root());
-    checkpoint(test.root(), &state, "run-1");
-    break_something(&test);
-    let work = without_state(&test);
-    assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
-    assert_eq!(without_state(&test), work);
-    let _loop = hold_lock(test.root());
-    assert_eq!(client.bash_ended("pytest", 1, PYTEST_FAILED), None);
-    let agent = client.with("RALPH_RUN", "run-1");
-    assert!(agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("was rolled back"));
-    assert_eq!(without_state(&test), before);
-}
-
-#[test]
-fn an_agent_that_outlived_its_loop_is_told_of_the_failure_and_nothing_is_taken_back() {
-    let (test, client, _) = at_a_checkpoint(1);
-    let state = StateDir::of_project(test.root());
-    checkpoint(test.root(), &state, "run-1");
-    break_something(&test);
-    let work = without_state(&test);
-    let orphan = client.with("RALPH_RUN", "run-1");
-    let told = orphan.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("test_login") && told.contains("nothing was rolled back"), "{told}");
-    assert_eq!(without_state(&test), work);
-    assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of the run run-1 has ended");
-    // Another loop is at work by now: its checkpoint is not this agent's either.
-    let _loop = hold_lock(test.root());
-    checkpoint(test.root(), &state, "run-2");
-    begin(test.root(), test.root(), "run-2");
-    test.write("src/lib.rs", "more broken");
-    assert_eq!(orphan.bash_ended("pytest", 1, PYTEST_FAILED), None);
-    assert_eq!(discarded(&Repo::open(test.root()).unwrap()).unwrap().len(), 0);
-}
-
-#[test]
-fn the_agent_is_rolled_back_in_its_copy_and_the_record_is_the_projects() {
-    let run = Run::new("[rollback]\nafter_failures = 2\n");
-    run.copy.write("untracked.txt", "set up");
-    run.checkpoint();
-    let (agent, before) = (run.agent(), without_state(&run.copy));
-    run.project.write("a.txt", "a person's work");
-    run.project.write("new.txt", "a person's work");
-    let project = run.project.fingerprint();
-    break_something(&run.copy);
-    let told = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("1 more failing run"), "{told}");
-    let told = agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("was rolled back"), "{told}");
-    let log = run.state().failure_context();
-    assert!(told.contains(&format!("Read {log}")), "the path leads there from the copy: {told}");
-    assert_eq!(without_state(&run.copy), before);
-    let mut after = run.project.fingerprint();
-    after.files.retain(|path, _| project.files.contains_key(path));
-    assert_eq!((after.files, after.refs), (project.files, project.refs));
-    assert_eq!(discarded(&Repo::open(run.copy.root()).unwrap()).unwrap().len(), 1);
-    assert_eq!(discarded(&Repo::open(run.project.root()).unwrap()).unwrap().len(), 0);
-    assert!(run.state().guardrails().exists() && run.state().strikes().exists() && log.exists());
-    assert!(!run.copy.root().join(".ralph/events.jsonl").exists());
-    assert_eq!(agent.events("rolled_back")[0]["story"], "US-001");
-}
-
-#[test]
-fn tests_that_the_agent_runs_in_the_project_say_nothing_about_its_copy() {
-    let run = Run::new("[rollback]\nafter_failures = 1\n");
-    run.checkpoint();
-    change_files(&run.copy);
-    let command = format!("cd {} && pytest", run.project.root());
-    assert_eq!(run.agent().bash_ended(&command, 1, PYTEST_FAILED), None);
-    assert!(run.agent().bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("rolled back"));
-}
-
-#[test]
-fn the_strikes_of_a_run_are_not_a_persons() {
-    let mut run = Run::new("");
-    run.checkpoint();
-    change_files(&run.copy);
-    change_files(&run.project);
-    let (agent, person) = (run.agent(), run.person());
-    assert!(agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("2 more failing runs"));
-    let log = fs_err::read(run.state().failure_context()).unwrap();
-    assert_eq!(person.bash_ended("pytest", 1, PYTEST_FAILED), None);
-    assert_eq!(person.bash_ended("pytest", 0, PYTEST_PASSED), None);
-    assert_eq!(fs_err::read(run.state().failure_context()).unwrap(), log);
-    assert!(agent.bash_ended("pytest", 1, PYTEST_FAILED).unwrap().contains("1 more failing run"));
-    run.kill_loop();
-    assert_eq!(person.bash_ended("pytest", 1, PYTEST_FAILED), None, "it may yet go on");
-}
-
-#[test]
-fn a_checkpoint_that_was_saved_in_a_copy_is_none_in_the_project() {
-    let mut run = Run::new("");
-    run.checkpoint();
-    run.kill_loop();
-    Attempt::clear(&RunDir::of_project(run.project.root()).unwrap()).unwrap();
-    change_files(&run.project);
-    let work = without_state(&run.project);
-    let told = run.person().bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("There is no checkpoint"), "{told}");
-    assert_eq!(without_state(&run.project), work);
-    assert!(!run.state().hook_error().exists());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What ralph-pre-tool refuses, as the client would see it.
 
 use serde_json::json;
-use test_support::{Scratch, TestRepo};
+use test_support::{Scratch, TestRepo, fixtures};
 
 use crate::client::Client;
 
@@ -276,6 +276,17 @@ fn a_full_disk_does_not_open_the_guard() {
     shell.env("CLAUDE_PROJECT_DIR", &client.project);
     let output = test_support::run_with_input(&mut shell, input.to_string().as_bytes());
     assert!(String::from_utf8_lossy(&output.stdout).contains("deny"));
+}
+
+#[test]
+fn what_the_documentation_tells_tools_to_write_for_the_gates_is_allowed() {
+    let (_scratch, client) = project();
+    let page = fs_err::read_to_string(fixtures().join("../docs/gates.md")).unwrap();
+    let example = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(example.contains("quality-gate.json"), "{example}");
+    assert_eq!(client.bash_denied(example), None);
+    let another = example.replace("$CLAUDE_CODE_SESSION_ID", "another-session");
+    assert!(client.bash_denied(&another).unwrap().contains("ralph-state"));
 }
 
 #[test]

@@ -65,7 +65,6 @@ pub(crate) enum RunEnd {
 pub(crate) struct Run {
     pub(crate) end: RunEnd,
     pub(crate) seen: Seen,
-    pub(crate) duration: Duration,
 }
 
 impl Run {
@@ -126,7 +125,6 @@ pub(crate) struct Session {
     descendants: Descendants,
     seen: Arc<Mutex<Seen>>,
     ticks: Receiver<()>,
-    begun: Instant,
 }
 
 /// Why we stopped to watch an agent.
@@ -156,14 +154,13 @@ pub(crate) fn supervise(
 impl Session {
     /// Starts an agent with a prompt; what it prints goes to the log.
     pub(crate) fn start(command: &AgentCommand, prompt: &str, log: &File) -> io::Result<Self> {
-        let begun = Instant::now();
         let descendants = Descendants::from_now_on();
         let mut child = command.spawn()?;
         let descendants = descendants.led_by(child.id());
         give_prompt(&mut child, prompt.to_owned())?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let ticks = follow(&mut child, log, &seen)?;
-        Ok(Self { child, descendants, seen, ticks, begun })
+        Ok(Self { child, descendants, seen, ticks })
     }
 
     /// What was seen so far.
@@ -214,7 +211,7 @@ impl Session {
         end_everything(&mut self.child, &self.descendants, &end, watch)?;
         drain(&self.ticks);
         look(&self.seen());
-        Ok(Turn::Ended(Run { end, seen: self.seen(), duration: self.begun.elapsed() }))
+        Ok(Turn::Ended(Run { end, seen: self.seen() }))
     }
 }
 

@@ -1,5 +1,5 @@
-//! The backstop behind the guard: a git hook that refuses to push while a loop holds the project,
-//! whoever pushes and however the push is disguised.
+//! The backstop behind the guard: a git hook that refuses the agent's pushes, however they are
+//! disguised.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -21,28 +21,18 @@ pub(super) fn write(project: &Project) -> Result<(), Failure> {
         return Ok(());
     }
     path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-    fs_err::write(&path, script(project.own_state().lock().as_str()))?;
+    fs_err::write(&path, SCRIPT)?;
     fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
     say(format!("wrote {path}"));
     Ok(())
 }
 
-/// The agent and all that it starts carry `RALPH_RUN`; for everybody else the loop's lock tells,
-/// where the machine has a program to ask for it.
-fn script(lock: &str) -> String {
-    let lock = lock.replace('\'', r"'\''");
-    format!(
-        "#!/bin/sh\n\
-         # Written by `ralph-loop init --pre-push`: nobody pushes while a loop holds this project.\n\
-         lock='{lock}'\n\
-         refuse() {{\n\
-         \x20   echo \"a ralph loop holds this project; push when it has ended ($1)\" >&2\n\
-         \x20   exit 1\n\
-         }}\n\
-         [ -z \"$RALPH_RUN\" ] || refuse 'this push was started by its agent'\n\
-         if [ -e \"$lock\" ] && command -v flock >/dev/null 2>&1; then\n\
-         \x20   flock --nonblock --shared \"$lock\" true || refuse \"$(cat \"$lock\")\"\n\
-         fi\n\
-         exit 0\n"
-    )
+/// The agent and all that it starts carry `RALPH_RUN`; everybody else may push.
+const SCRIPT: &str = "\
+#!/bin/sh
+# Written by `ralph-loop init --pre-push`: the agent of a loop does not push.
+[ -z \"$RALPH_RUN\" ] || {
+    echo 'this push was started by the agent of a ralph loop; push by hand' >&2
+    exit 1
 }
+";

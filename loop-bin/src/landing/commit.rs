@@ -70,12 +70,13 @@ fn knows_user(git: &Git) -> bool {
     git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
 }
 
-/// Whether git said that it cannot write a commit at all: a signature that cannot be made, a disk
-/// that is full. What the user's hooks refuse reads otherwise, and is for the agent to fix.
+/// Whether git said that it cannot write a commit at all: a signature that cannot be made, a branch
+/// that a hook does not let move, a disk that is full. What the user's hooks refuse reads otherwise, and is for the agent to fix.
 fn is_impossible(said: &str) -> bool {
     said.lines().any(|line| {
         let line = line.trim();
         line == "fatal: failed to write commit object"
+            || line == "fatal: ref updates aborted by hook"
             || line.starts_with("error: gpg failed to sign")
             || line.starts_with("fatal: ") && line.contains("user.signingkey")
     })

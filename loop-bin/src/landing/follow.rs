@@ -7,11 +7,10 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ralph_core::fault;
 use ralph_core::git::{Git, GitError};
@@ -19,14 +18,11 @@ use ralph_core::listing::named_files;
 use ralph_core::state;
 use serde::{Deserialize, Serialize};
 
+use super::index_lock::{self, IndexLock};
 use super::loop_files::{Change, LoopFile};
 use super::target::{checked_out, resolve};
 use crate::exit::Failure;
-use crate::workspace::Source;
-
-/// How long another process may hold the index before the work waits instead.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PULSE: Duration = Duration::from_millis(10);
+use crate::workspace::{Source, copy_index};
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +59,10 @@ struct Changed {
 /// The mode of what is not there.
 const ABSENT: &str = "000000";
 
-/// Moves a branch that is checked out in the project, and its files.
+/// How long a `git switch` may take from its look at a branch to its move of HEAD.
+const SWITCHING: Duration = Duration::from_millis(30);
+
+/// Moves a branch; where it is checked out in the project, its files follow.
 pub(super) fn follow(
     source: &Source,
     branch: &str,
@@ -71,78 +70,78 @@ pub(super) fn follow(
     new: &str,
     files: &[LoopFile],
 ) -> Result<Followed, Failure> {
-    let place = Checkout::of(source)?;
-    let lock = match place.lock()? {
-        Some(lock) => lock,
-        None => {
-            let why = format!("{} is held by another process", place.lock_path().display());
-            return Ok(Followed::InTheWay(why));
-        }
-    };
-    let git = source.git();
-    if checked_out(&git).as_deref() != Some(branch) || resolve(&git, branch)?.as_deref() != old {
+    let place = Checkout::of(source);
+    let lock = IndexLock::take(&place.git_dir)?;
+    let is_here = || checked_out(&place.git).as_deref() == Some(branch);
+    if resolve(&place.git, branch)?.as_deref() != old {
         return Ok(Followed::Moved);
     }
-    let spared = files.iter().map(|file| file.path.clone()).collect();
+    let was_here = is_here();
+    if was_here && lock.is_none() {
+        let path = index_lock::path_in(&place.git_dir);
+        let why = format!("{} is held by another process", path.display());
+        return Ok(Followed::InTheWay(why));
+    }
     let note = Note {
         branch: branch.to_owned(),
         old: old.map(str::to_owned),
         new: new.to_owned(),
-        spared,
+        spared: files.iter().map(|file| file.path.clone()).collect(),
     };
-    let changed = place.changed(&note)?;
-    let in_the_way = place.in_the_way(&note, &changed)?;
-    if !in_the_way.is_empty() {
-        let why = format!("it would overwrite uncommitted work in {}", named_files(&in_the_way));
-        return Ok(Followed::InTheWay(why));
+    if was_here {
+        let in_the_way = place.in_the_way(&note, &place.changed(&note)?)?;
+        if !in_the_way.is_empty() {
+            let files = named_files(&in_the_way);
+            return Ok(Followed::InTheWay(format!(
+                "it would overwrite uncommitted work in {files}"
+            )));
+        }
+        // A `git switch` frees the index a moment before it moves HEAD.
+        if !is_here() {
+            return Ok(Followed::Moved);
+        }
     }
     place.save(&note)?;
     fault::point("follow.noted");
-    let swap = ["update-ref", "-m", "ralph: land a story", branch, new, old.unwrap_or_default()];
-    if let Err(error) = git.run(&swap) {
+    if let Some(refused) = place.swap(&note)? {
         place.forget()?;
-        return match error {
-            GitError::Failed { stderr, .. } if resolve(&git, branch)?.as_deref() == old => {
-                Ok(Followed::Refused(stderr))
-            }
-            GitError::Failed { .. } => Ok(Followed::Moved),
-            other => Err(other.into()),
-        };
+        return Ok(refused);
     }
     fault::point("follow.moved");
-    place.bring_files(&note, &changed)?;
-    place.bring_loop_files(files)?;
-    fault::point("follow.files");
-    place.bring_index(lock, &note, &changed, files)?;
+    if !was_here {
+        // A `git switch` to the branch may have looked at it before it moved: then the files are to
+        // be brought along after all.
+        std::thread::sleep(SWITCHING);
+    }
+    if let (true, Some(lock)) = (is_here(), lock) {
+        place.bring(lock, &note, files)?;
+    }
     place.forget()?;
     Ok(Followed::Yes)
 }
 
 /// Whether a crash left the project's files behind their branch.
 pub(crate) fn is_interrupted(source: &Source) -> bool {
-    Checkout::of(source).is_ok_and(|place| place.note_path().is_file())
+    Checkout::of(source).note_path().is_file()
+}
+
+/// Frees the index, if a killed loop left it locked.
+pub(crate) fn free_index(source: &Source) -> Result<(), Failure> {
+    Ok(IndexLock::free_stale(&Checkout::of(source).git_dir)?)
 }
 
 /// Finishes what a crash interrupted.
 pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
-    let place = Checkout::of(source)?;
+    let place = Checkout::of(source);
     let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
     let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
-    // Ours: it was taken before the note was written.
-    state::remove_if_there(place.lock_path())?;
     let git = source.git();
     let is_moved = resolve(&git, &note.branch)?.as_deref() == Some(note.new.as_str());
-    if is_moved && checked_out(&git).as_deref() == Some(note.branch.as_str()) {
-        let changed = place.changed(&note)?;
-        let in_the_way = place.in_the_way(&note, &changed)?;
-        let free: Vec<Changed> =
-            changed.into_iter().filter(|one| !in_the_way.contains(&one.path)).collect();
-        if let Some(lock) = place.lock()? {
-            let files = place.loop_files(&note);
-            place.bring_files(&note, &free)?;
-            place.bring_loop_files(&files)?;
-            place.bring_index(lock, &note, &free, &files)?;
-        }
+    if is_moved
+        && checked_out(&git).as_deref() == Some(note.branch.as_str())
+        && let Some(lock) = IndexLock::take(&place.git_dir)?
+    {
+        place.bring(lock, &note, &place.loop_files(&note))?;
     }
     Ok(place.forget()?)
 }
@@ -155,14 +154,9 @@ struct Checkout {
 }
 
 impl Checkout {
-    fn of(source: &Source) -> Result<Self, Failure> {
-        let git = source.git();
-        let git_dir = PathBuf::from(git.line(&["rev-parse", "--absolute-git-dir"])?);
-        Ok(Self { git, top: source.top.clone().into_std_path_buf(), git_dir })
-    }
-
-    fn lock_path(&self) -> PathBuf {
-        self.git_dir.join("index.lock")
+    fn of(source: &Source) -> Self {
+        let top = source.top.clone().into_std_path_buf();
+        Self { git: source.git(), top, git_dir: source.git_dir.clone() }
     }
 
     fn note_path(&self) -> PathBuf {
@@ -183,22 +177,29 @@ impl Checkout {
         state::remove_if_there(self.note_path())
     }
 
-    /// Takes git's own lock on the index; none if another process keeps it.
-    fn lock(&self) -> io::Result<Option<IndexLock>> {
-        let begun = Instant::now();
-        loop {
-            let opened =
-                fs_err::OpenOptions::new().write(true).create_new(true).open(self.lock_path());
-            match opened {
-                Ok(file) => {
-                    let file = file.into_parts().0;
-                    return Ok(Some(IndexLock { path: self.lock_path(), file: Some(file) }));
-                }
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                Err(_) if begun.elapsed() >= PATIENCE => return Ok(None),
-                Err(_) => std::thread::sleep(PULSE),
+    /// Moves the branch by compare-and-swap; says why, if it was not moved.
+    fn swap(&self, note: &Note) -> Result<Option<Followed>, Failure> {
+        let Note { branch, old, new, .. } = note;
+        let from = old.as_deref().unwrap_or_default();
+        match self.git.run(&["update-ref", "-m", "ralph: land a story", branch, new, from]) {
+            Ok(_) => Ok(None),
+            Err(GitError::Failed { stderr, .. }) if resolve(&self.git, branch)? == *old => {
+                Ok(Some(Followed::Refused(stderr)))
             }
+            Err(GitError::Failed { .. }) => Ok(Some(Followed::Moved)),
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Brings files and index along; what is the user's own stays.
+    fn bring(&self, lock: IndexLock, note: &Note, files: &[LoopFile]) -> Result<(), Failure> {
+        let mut changed = self.changed(note)?;
+        let in_the_way = self.in_the_way(note, &changed)?;
+        changed.retain(|one| !in_the_way.contains(&one.path));
+        self.bring_files(note, &changed)?;
+        self.bring_loop_files(files)?;
+        fault::point("follow.files");
+        self.bring_index(lock, note, &changed, files)
     }
 
     /// The paths that differ between the two commits, but for the loop's own.
@@ -280,7 +281,7 @@ impl Checkout {
         let index = self.git_dir.join("index");
         state::remove_if_there(copy)?;
         if index.exists() {
-            fs_err::copy(index, copy)?;
+            copy_index(&index, copy)?;
         }
         Ok(self.git.on_index(copy.to_owned()))
     }
@@ -294,11 +295,17 @@ impl Checkout {
         state::remove_if_there(&index)?;
         let git = self.git.on_index(index.clone());
         git.run(&["read-tree", &note.new])?;
-        let wanted = changed.iter().filter(|one| !one.is_removed());
-        let wanted: Vec<u8> =
-            wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect();
-        if !wanted.is_empty() {
-            git.feed(&["checkout-index", "-f", "-q", "-z", "--stdin"], &wanted)?;
+        let paths = |is_added: bool| -> Vec<u8> {
+            let wanted = changed.iter().filter(|one| one.is_added == is_added && !one.is_removed());
+            wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect()
+        };
+        let checkout = ["checkout-index", "-q", "-z", "--stdin"];
+        if !paths(false).is_empty() {
+            git.feed(&[&checkout[..], &["-f"]].concat(), &paths(false))?;
+        }
+        if !paths(true).is_empty() {
+            // Never over a file that the user has made just now.
+            let _ = git.feed(&checkout, &paths(true));
         }
         Ok(state::remove_if_there(&index)?)
     }
@@ -354,8 +361,7 @@ impl Checkout {
             git.feed(&["update-index", "-z", "--index-info"], &entries)?;
         }
         let _ = git.run(&["update-index", "-q", "--refresh"]);
-        lock.commit(&fs_err::read(&copy)?, &self.git_dir.join("index"))?;
-        Ok(state::remove_if_there(&copy)?)
+        Ok(lock.commit(&copy, &self.git_dir.join("index"))?)
     }
 
     /// What is staged of a file of the loop's: that of the commit, or the user's own with the change.
@@ -373,35 +379,6 @@ impl Checkout {
         let id = git.feed(&["hash-object", "-w", "--stdin"], &text)?;
         let id = String::from_utf8_lossy(&id).trim().to_owned();
         Ok([format!("100644 {id}\t").as_bytes(), file.path.as_os_str().as_bytes(), b"\0"].concat())
-    }
-}
-
-/// Git's lock on the index; dropped, it is free again.
-struct IndexLock {
-    path: PathBuf,
-    file: Option<File>,
-}
-
-impl IndexLock {
-    /// Makes this the index, and frees it.
-    fn commit(mut self, content: &[u8], index: &Path) -> io::Result<()> {
-        if let Some(mut file) = self.file.take() {
-            let written = file.write_all(content).and_then(|()| file.sync_all());
-            if let Err(error) = written {
-                state::remove_if_there(&self.path)?;
-                return Err(error);
-            }
-            fs_err::rename(&self.path, index)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for IndexLock {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            let _ = state::remove_if_there(&self.path);
-        }
     }
 }
 

@@ -86,16 +86,11 @@ impl LoopFile {
 
     /// Makes the change in the user's own file. One that the user removed stays away.
     pub(crate) fn bring_to(&self, path: &Utf8Path) -> io::Result<()> {
-        let text = fs_err::read(path).ok();
-        let new = match &text {
-            Some(text) => self.in_users_text(text),
-            None if self.before.is_some() => return Ok(()),
-            None => self.after.clone(),
-        };
-        if text.as_ref() == Some(&new) {
-            return Ok(());
-        }
-        state::replace_users(path, &new)
+        state::edit_users(path, |text| match text {
+            Some(text) => Some(self.in_users_text(text)),
+            None if self.before.is_some() => None,
+            None => Some(self.after.clone()),
+        })
     }
 
     /// What becomes of the user's own text of the file.

@@ -8,15 +8,17 @@
 //! | `commit.rs` | the commit itself, with the user's git hooks |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
 //! | `follow.rs` | the files of the project's checkout, brought along |
+//! | `index_lock.rs` | git's lock on the project's index, marked as ours |
 
 mod commit;
 mod follow;
+mod index_lock;
 mod loop_files;
 mod message;
 mod target;
 
 pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};
-pub(crate) use follow::{finish_interrupted, is_interrupted};
+pub(crate) use follow::{finish_interrupted, free_index, is_interrupted};
 pub(crate) use loop_files::{Change, LoopFile, Mark};
 pub(crate) use message::{Story, message};
-pub(crate) use target::{Advance, Target, is_ancestor, resolve};
+pub(crate) use target::{Advance, Target, is_on_a_branch, resolve};

@@ -133,12 +133,25 @@ impl Target {
 
     /// The commit at its end; none in a repository without commits.
     pub(crate) fn tip(&self) -> Result<Option<String>, Failure> {
-        let tip = resolve(&self.source.git(), &self.name())?;
-        if tip.is_none() && !self.is_waiting {
-            // A branch that is about to be made begins where the project is.
-            return Ok(resolve(&self.source.git(), "HEAD")?);
+        Ok(self.look()?.0)
+    }
+
+    /// The commit at its end, and whether the project's files are those of the target, so that they
+    /// follow it.
+    pub(crate) fn look(&self) -> Result<(Option<String>, bool), Failure> {
+        let git = self.source.git();
+        let list = ["for-each-ref", "--format=%(objectname) %(HEAD)", &self.name()];
+        // A branch `a` may not hide one that is called `a/b`.
+        let listed = git.line(&list)?;
+        if let (Some((tip, mark)), 1) = (listed.split_once(' '), listed.lines().count()) {
+            return Ok((Some(tip.to_owned()), mark == "*"));
         }
-        Ok(tip)
+        let is_followed = checked_out(&git).as_ref() == Some(&self.name());
+        if self.is_waiting {
+            return Ok((None, is_followed));
+        }
+        // A branch that is about to be made begins where the project is.
+        Ok((resolve(&git, "HEAD")?, is_followed))
     }
 
     /// Whether the branch itself is there.
@@ -148,7 +161,7 @@ impl Target {
 
     /// Whether the project's files are those of the target, so that they follow it.
     pub(crate) fn is_followed(&self) -> bool {
-        checked_out(&self.source.git()).as_deref() == Some(self.name().as_str())
+        self.look().is_ok_and(|(_, is_followed)| is_followed)
     }
 
     /// Work from before that waits and is not on the branch yet.
@@ -171,10 +184,7 @@ impl Target {
             let git = self.source.git();
             let branch = format!("refs/heads/{}", self.branch);
             let tip = resolve(&git, &branch)?;
-            let moved = match checked_out(&git).as_deref() == Some(branch.as_str()) {
-                true => follow::follow(&self.source, &branch, tip.as_deref(), new, files)?,
-                false => swap(&git, &branch, tip.as_deref(), new)?,
-            };
+            let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, files)?;
             if moved == Followed::Yes {
                 self.is_waiting = false;
                 git.run(&["update-ref", "-d", &self.waiting_name()])?;
@@ -182,10 +192,7 @@ impl Target {
             }
         }
         let name = self.name();
-        let moved = match self.is_followed() {
-            true => follow::follow(&self.source, &name, old, new, files)?,
-            false => swap(&self.source.git(), &name, old, new)?,
-        };
+        let moved = follow::follow(&self.source, &name, old, new, files)?;
         match moved {
             Followed::Yes => Ok(Advance::Landed),
             Followed::Moved if old.is_some() && !self.exists()? => {
@@ -243,19 +250,6 @@ fn is_same_folder(one: &Utf8Path, other: &Utf8Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|o| o == one))
 }
 
-/// Moves a branch that is checked out nowhere.
-fn swap(git: &Git, name: &str, old: Option<&str>, new: &str) -> Result<Followed, Failure> {
-    let args = ["update-ref", "-m", "ralph: land a story", name, new, old.unwrap_or(NOTHING)];
-    match git.run(&args) {
-        Ok(_) => Ok(Followed::Yes),
-        Err(GitError::Failed { stderr, .. }) => Ok(match resolve(git, name)?.as_deref() == old {
-            true => Followed::Refused(stderr),
-            false => Followed::Moved,
-        }),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// The full name of the branch that is checked out; none if HEAD is detached.
 pub(super) fn checked_out(git: &Git) -> Option<String> {
     git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
@@ -271,8 +265,14 @@ pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError>
     }
 }
 
+/// Whether a commit has come to any branch.
+pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
+    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads"];
+    git.line(&list).is_ok_and(|found| !found.is_empty())
+}
+
 /// Whether one commit is part of the history of another.
-pub(crate) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
+fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
     match git.run(&["merge-base", "--is-ancestor", old, new]) {
         Ok(_) => Ok(true),
         Err(error) if error.exit_code() == Some(1) => Ok(false),

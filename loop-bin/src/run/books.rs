@@ -3,10 +3,13 @@
 //! One rule: **a file that git tracks changes by commits, any other one on disk.** So the user's
 //! checkout never shows a change of ours, and a person may switch branches or stash at any time.
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::attempt::LESSONS_TITLE;
 use ralph_core::git::GitError;
 use ralph_core::plan::progress::{self, Entry};
 use ralph_core::plan::{self, AgentsPlan, Options, Plan, agents_plan};
@@ -28,8 +31,13 @@ pub(crate) struct Books {
     guardrails: Utf8PathBuf,
     pub(crate) options: Options,
     source: Source,
-    /// Entries that the next commit takes along.
+    /// Entries that the next commit takes along, and lessons.
     pending: Utf8PathBuf,
+    lessons: Utf8PathBuf,
+    /// Texts of commits, which never change.
+    known: RefCell<HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>>,
+    /// Whether git ignores the progress.
+    is_progress_ignored: OnceCell<bool>,
 }
 
 impl Books {
@@ -49,6 +57,9 @@ impl Books {
             options,
             source: source.clone(),
             pending: run_dir.root().join("progress-pending"),
+            lessons: run_dir.lessons(),
+            known: RefCell::default(),
+            is_progress_ignored: OnceCell::new(),
         }
     }
 
@@ -69,8 +80,14 @@ impl Books {
 
     /// The text of a file in a commit.
     fn committed(&self, tip: Option<&str>, path: &Utf8Path) -> Option<Vec<u8>> {
-        let object = format!("{}:{}", tip?, self.below_top(path)?.to_string_lossy());
-        self.source.git().run(&["cat-file", "blob", &object]).ok()
+        let key = (tip?.to_owned(), path.to_owned());
+        if let Some(text) = self.known.borrow().get(&key) {
+            return text.clone();
+        }
+        let object = format!("{}:{}", key.0, self.below_top(path)?.to_string_lossy());
+        let text = self.source.git().run(&["cat-file", "blob", &object]).ok();
+        self.known.borrow_mut().insert(key, text.clone());
+        text
     }
 
     /// Whether git has the plan.
@@ -82,10 +99,10 @@ impl Books {
     /// target, with the stories that the user has added since.
     pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
         let on_disk = plan::read_file(&self.plan)?;
-        if target.is_followed() && on_disk.is_some() {
+        let (tip, is_followed) = target.look()?;
+        if is_followed && on_disk.is_some() {
             return Ok(plan::load(&self.plan, &self.options)?);
         }
-        let tip = target.tip()?;
         let Some(committed) = self.committed(tip.as_deref(), &self.plan) else {
             return Ok(plan::load(&self.plan, &self.options)?);
         };
@@ -133,7 +150,13 @@ impl Books {
         if self.committed(tip, &self.progress).is_some() {
             return Ok(true);
         }
-        Ok(self.is_tracked(tip) && !self.is_ignored(&self.progress)?)
+        if !self.is_tracked(tip) {
+            return Ok(false);
+        }
+        if self.is_progress_ignored.get().is_none() {
+            let _ = self.is_progress_ignored.set(self.is_ignored(&self.progress)?);
+        }
+        Ok(self.is_progress_ignored.get() == Some(&false))
     }
 
     fn is_ignored(&self, path: &Utf8Path) -> Result<bool, Failure> {
@@ -167,29 +190,48 @@ impl Books {
             added.extend(agents);
             files.push(LoopFile::new(path, Some(committed), self.plan_change(marks, added)));
         }
-        let pending = fs_err::read(&self.pending).unwrap_or_default();
-        if let (false, Some(path)) = (pending.is_empty(), self.below_top(&self.progress)) {
-            let change = Change::Append { title: TITLE, text: pending };
-            files.push(LoopFile::new(path, self.committed(tip, &self.progress), change));
+        files.extend(self.appended(tip, &self.progress, &self.pending, TITLE));
+        if self.keeps_lessons(tip)? {
+            files.extend(self.appended(tip, &self.guardrails, &self.lessons, LESSONS_TITLE));
         }
         Ok(files)
     }
 
-    /// The lessons, where git is to have them: as they are on disk.
-    pub(crate) fn lessons_for(&self, tip: Option<&str>) -> Result<Option<LoopFile>, Failure> {
-        let before = self.committed(tip, &self.guardrails);
-        let (Ok(text), Some(path)) =
-            (fs_err::read(&self.guardrails), self.below_top(&self.guardrails))
-        else {
-            return Ok(None);
-        };
-        let grows = before.as_ref().is_none_or(|before| text.starts_with(before));
-        let is_wanted =
-            before.is_some() || self.is_tracked(tip) && !self.is_ignored(&self.guardrails)?;
-        if !grows || !is_wanted || before.as_ref() == Some(&text) {
-            return Ok(None);
+    /// A file to whose end goes what waits for it. What a commit holds already does not wait any
+    /// more, though a crash may have left it there.
+    fn appended(
+        &self,
+        tip: Option<&str>,
+        path: &Utf8Path,
+        pending: &Utf8Path,
+        title: &'static str,
+    ) -> Option<LoopFile> {
+        let text = fs_err::read(pending).unwrap_or_default();
+        let before = self.committed(tip, path);
+        let is_there = before.as_ref().is_some_and(|before| before.ends_with(&text));
+        if text.is_empty() || is_there {
+            return None;
         }
-        Ok(Some(LoopFile { path, before, after: text, change: Change::AsOnDisk }))
+        Some(LoopFile::new(self.below_top(path)?, before, Change::Append { title, text }))
+    }
+
+    /// Whether git is to have the lessons.
+    fn keeps_lessons(&self, tip: Option<&str>) -> Result<bool, Failure> {
+        if self.committed(tip, &self.guardrails).is_some() {
+            return Ok(true);
+        }
+        Ok(self.is_tracked(tip) && !self.is_ignored(&self.guardrails)?)
+    }
+
+    /// Lessons that no commit will hold go to the user's own file.
+    pub(crate) fn publish_lessons(&self, tip: Option<&str>) -> Result<(), Failure> {
+        let Ok(text) = fs_err::read(&self.lessons) else { return Ok(()) };
+        if self.keeps_lessons(tip)? {
+            return Ok(());
+        }
+        let change = Change::Append { title: LESSONS_TITLE, text };
+        state::edit_users(&self.guardrails, |known| Some(change.apply(known.unwrap_or_default())))?;
+        Ok(state::remove_if_there(&self.lessons)?)
     }
 
     fn plan_change(&self, marks: Vec<Mark>, added: Vec<AgentsPlan>) -> Change {
@@ -198,8 +240,13 @@ impl Books {
     }
 
     /// The entries are committed.
-    pub(crate) fn clear_pending(&self) -> io::Result<()> {
-        state::remove_if_there(&self.pending)
+    pub(crate) fn clear_pending(&self, tip: Option<&str>) -> Result<(), Failure> {
+        state::remove_if_there(&self.pending)?;
+        if self.keeps_lessons(tip)? {
+            state::remove_if_there(&self.lessons)?;
+        }
+        self.known.borrow_mut().clear();
+        Ok(())
     }
 
     /// Makes a change in the user's own file, where git does not have the plan.
@@ -239,12 +286,8 @@ impl Books {
         marks: Vec<Mark>,
         added: Option<AgentsPlan>,
     ) -> Result<(), Failure> {
-        let Some(text) = plan::read_file(&self.plan)? else { return Ok(()) };
-        let new = self.plan_change(marks, added.into_iter().collect()).apply(&text);
-        if new != text {
-            state::replace_users(&self.plan, &new)?;
-        }
-        Ok(())
+        let change = self.plan_change(marks, added.into_iter().collect());
+        Ok(state::edit_users(&self.plan, |text| Some(change.apply(text?)))?)
     }
 
     /// What the agent wrote into its file of the progress: its new lines go to the end.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ralph_core::config::Mode;
 use ralph_core::fault;
 use ralph_core::state;
 
@@ -69,13 +70,12 @@ impl Run {
             let tip = self.target.tip()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let blocked = state.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
-            let mut files = self.books.files_for(&self.target, tip.as_deref(), blocked, None)?;
-            files.extend(self.books.lessons_for(tip.as_deref())?);
+            let files = self.books.files_for(&self.target, tip.as_deref(), blocked, None)?;
             if !files.iter().any(LoopFile::is_changed) {
                 if self.target.is_followed() {
                     self.books.bring_users_texts(&files)?;
                 }
-                return Ok(());
+                return self.books.clear_pending(tip.as_deref());
             }
             let branch = self.target.current_branch();
             let start = Start { tip: tip.as_deref(), branch: &branch };
@@ -92,7 +92,7 @@ impl Run {
             let commit = landing::commit_tree(&git, &tree, &[base], &message)?;
             match self.target.advance(tip.as_deref(), &commit, &files)? {
                 Advance::Moved => {}
-                _ => return Ok(self.books.clear_pending()?),
+                _ => return self.books.clear_pending(tip.as_deref()),
             }
         }
         Ok(())
@@ -104,6 +104,9 @@ impl Run {
             Finish::MaxIterations => "REACHED_LIMIT",
             _ => "STOPPED",
         };
+        if self.context.config.run.mode == Mode::Planning {
+            return Ok(());
+        }
         self.update_loop_progress(&self.books.load(&self.target)?, iteration, status)
     }
 
@@ -136,11 +139,17 @@ impl Run {
             let (waiting, take) = (self.target.current_branch(), self.target.how_to_take());
             context.view.warn(format!("work waits on {waiting}; {take}"));
         }
-        let stories = counted(counters.commits as usize, "story", "stories");
+        let done = match context.config.run.mode {
+            Mode::Planning => "planning".to_owned(),
+            Mode::Building => format!(
+                "{} landed in {}",
+                counted(counters.commits as usize, "story", "stories"),
+                counted(counters.iteration as usize, "iteration", "iterations")
+            ),
+        };
         context.view.line(format!(
-            "finished ({}): {stories} landed in {}, {} in all; {}",
+            "finished ({}): {done}, {} in all; {}",
             finish.word(),
-            counted(counters.iteration as usize, "iteration", "iterations"),
             clock(context.elapsed()),
             receipt(counters.spent)
         ));

@@ -54,10 +54,11 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     if preflight.config.run.dry_run {
         return dry_run::show(env, &preflight);
     }
-    if preflight.config.run.mode == Mode::Planning {
-        return planning::run(env, preflight);
-    }
+    let is_planning = preflight.config.run.mode == Mode::Planning;
     let (mut run, counters) = start::start(env, preflight)?;
+    if is_planning {
+        return run.write_plan();
+    }
     let mut state = State::new(&run.context.config, counters);
     let mut action = Action::RunStarted;
     // The run's name is on disk before anything is started that could outlive us.
@@ -160,6 +161,7 @@ impl Run {
                 _ => None,
             },
             interrupted: context.is_interrupted(),
+            planning: context.config.run.mode == Mode::Planning,
             ..RunRecord::new()
         };
         // How long it took is only worth a write along with something else.

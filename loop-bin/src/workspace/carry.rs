@@ -4,13 +4,13 @@
 //! What is carried is not the attempt's work: as long as the agent does not change it, no commit
 //! holds it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::git::GitError;
 
 use super::cache::spoken;
 use super::error::WorkspaceError;
@@ -145,17 +145,17 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
         return Ok(Vec::new());
     }
     let git = source.git();
+    let list = ["ls-files", "-z", "--others", "--ignored"];
     let from = format!("--exclude-from={INCLUDE}");
-    let named = git.run(&["ls-files", "-z", "--others", "--ignored", &from])?;
+    let mut named = paths(&git.run(&[&list[..], &[&from]].concat())?);
     if named.is_empty() {
-        return Ok(Vec::new());
+        return Ok(named);
     }
     // Files that git does not ignore are the user's uncommitted work, and stay where they are.
-    match git.feed(&["check-ignore", "-z", "--stdin"], &named) {
-        Ok(ignored) => Ok(paths(&ignored)),
-        Err(GitError::Failed { code: Some(1), .. }) => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
-    }
+    let ignored = paths(&git.run(&[&list[..], &["--exclude-standard"]].concat())?);
+    let ignored: BTreeSet<PathBuf> = ignored.into_iter().collect();
+    named.retain(|path| ignored.contains(path));
+    Ok(named)
 }
 
 /// Files for the client that git does not know: the agent has them as it has those that it does.
@@ -176,6 +176,7 @@ fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>,
     Ok(paths(&listed))
 }
 
+/// The paths of a list that ends each with a NUL.
 pub(super) fn paths(listed: &[u8]) -> Vec<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -31,7 +31,8 @@ mod repository;
 mod setup;
 mod stage;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
@@ -215,8 +216,9 @@ impl Workspace {
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
         self.renew(start)?;
         self.match_files_to(start.tip)?;
-        repository::update_submodules(&self.source, &self.top)?;
-        self.lend_index()
+        // Git looks for submodules in the index of the copy.
+        self.lend_index()?;
+        repository::update_submodules(&self.source, &self.top)
     }
 
     /// Makes index and files what the commit says.
@@ -237,7 +239,17 @@ impl Workspace {
     /// The agent begins with an index that knows all files already.
     fn lend_index(&self) -> Result<(), WorkspaceError> {
         let own = self.source_index();
-        fs_err::copy(&self.index, own)?;
+        Ok(copy_index(&self.index, &own)?)
+    }
+
+    /// The checks find the work staged, so that `git diff` shows them what they change themselves.
+    pub(crate) fn show_staged(&self) -> Result<(), WorkspaceError> {
+        if self.is_in_place {
+            return Ok(());
+        }
+        self.lend_index()?;
+        // Plan and progress, which the loop's own index leaves as they are committed.
+        Git::at(self.top.as_std_path()).run(&["add", "--update"])?;
         Ok(())
     }
 
@@ -284,6 +296,15 @@ impl Workspace {
         remove::remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
     }
+}
+
+/// Copies an index with its time. By that time git knows which files may have changed within the
+/// same second as they were looked at; in a copy that seems newer it would take them for unchanged.
+pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let mut index = fs_err::File::open(from)?;
+    let mut copy = fs_err::File::create(to)?;
+    io::copy(&mut index, &mut copy)?;
+    copy.file().set_modified(index.metadata()?.modified()?)
 }
 
 fn log_damage(error: &WorkspaceError) {

@@ -9,7 +9,7 @@ use fs_err as fs;
 /// Removes a file or a folder, if it is there; a link is removed, not followed.
 pub(super) fn remove_all(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if is_absent(&error) => return Ok(()),
         other => other?,
     };
     if !metadata.is_dir() {
@@ -24,6 +24,11 @@ pub(super) fn remove_all(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => remove_all(path),
         other => other,
     }
+}
+
+/// Whether nothing is there, and nothing can be.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Makes every folder below one that we may change.

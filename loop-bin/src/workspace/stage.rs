@@ -9,6 +9,7 @@ use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 use ralph_core::state::{CLIENT_FOLDER, PROJECT_MARKER};
 
+use super::carry::paths;
 use super::error::WorkspaceError;
 use super::remove::remove_all;
 use super::{Start, Workspace};
@@ -30,6 +31,8 @@ pub(crate) struct Staged {
     pub(crate) refused: Vec<PathBuf>,
     /// Repositories that the agent made inside the work tree. A commit would hold nothing of them.
     pub(crate) embedded: Vec<PathBuf>,
+    /// Whether it leaves no file of the project: the agent may have removed the copy itself.
+    pub(crate) leaves_nothing: bool,
     /// Submodules with uncommitted work, which no commit can hold.
     pub(crate) dirty_submodules: Vec<PathBuf>,
 }
@@ -96,6 +99,12 @@ impl Workspace {
         if !restored.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &restored)?;
         }
+        if !staged.files.is_empty() {
+            let left = paths(&git.run(&["ls-files", "-z"])?);
+            let is_ours =
+                |path: &PathBuf| ours.contains(path) || is_protected(&self.source.inside, path);
+            staged.leaves_nothing = left.iter().all(is_ours);
+        }
         if self.top.join(".gitmodules").exists() {
             staged.dirty_submodules = dirty_submodules(&git)?;
         }
@@ -111,9 +120,8 @@ impl Workspace {
         let new = ["ls-files", "-z", "--others", "--exclude-standard"];
         [&tracked[..], &new].into_iter().any(|args| {
             let Ok(listed) = git.run(args) else { return tip.is_some() };
-            let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-            let mut paths = names.map(|name| PathBuf::from(OsStr::from_bytes(name)));
-            paths.any(|path| !ours.contains(&path) && !self.is_only_carried(&path))
+            let mut found = paths(&listed).into_iter();
+            found.any(|path| !ours.contains(&path) && !self.is_only_carried(&path))
         })
     }
 

@@ -22,7 +22,9 @@ fn attempts_that_take_the_loop_down_with_them_come_to_an_end() {
     assert_eq!(stage.note("starts").lines().count(), 4);
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[!]"));
     let progress = stage.progress();
-    assert!(progress.contains("2 attempts were in vain; the last one: the loop was killed"));
+    assert!(
+        progress.contains("gave up after 2 failed attempts; the last one: the loop was killed")
+    );
     assert_eq!(progress.matches("- Status: INTERRUPTED").count(), 2, "{progress}");
     assert_eq!((stage.subjects().len(), stage.exists("w.txt"), stage.discarded()), (1, false, 4));
 }

@@ -8,7 +8,7 @@ fn complete(stage: &mut Stage) {
     stage.agent("works");
     stage.run(&[]).ended(0).says("going on with the run");
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
-    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-002): second", "feat(US-001): first", "first"]);
     stage.is_clean();
 }
 
@@ -126,8 +126,8 @@ fn while_a_lifecycle_script_runs_and_what_was_changed_later_is_the_users() {
 #[test]
 fn of_a_hook_between_the_commit_and_the_rest() {
     let stage = Stage::new("dies-settling", TWO);
-    stage.run(&[]).ended(0).says("2 stories committed");
-    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "first"]);
+    stage.run(&[]).ended(0).says("2 stories landed");
+    assert_eq!(stage.subjects(), ["feat(US-002): second", "feat(US-001): first", "first"]);
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
     assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2);
     stage.is_clean();
@@ -173,7 +173,7 @@ fn while_git_makes_the_commit() {
     });
     fs_err::write(stage.note_path("released"), "").unwrap();
     assert!(second.wait_with_output().unwrap().status.success());
-    assert_eq!(stage.subjects(), ["feat(US-002): Second", "feat(US-001): First", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-002): second", "feat(US-001): first", "first"]);
     assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
 }
 

@@ -6,13 +6,16 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 13] = [
     "init",
     "install",
     "uninstall",
     "doctor",
     "status",
     "explain",
+    "attempts",
+    "retry",
+    "clean",
     "undo",
     "complete",
     "request-merge",

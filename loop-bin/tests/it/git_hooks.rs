@@ -22,7 +22,7 @@ fn one_that_hangs_costs_an_attempt_and_is_ended() {
         let ran = stage.run(&["--verify-timeout", "1"]);
         ran.ended(0).says("did not end within 1 second").says("hook");
         assert!(!is_alive(&stage.note("hook")), "{hook}");
-        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"], "{hook}");
+        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"], "{hook}");
         assert_eq!((stage.discarded(), stage.plan()), (1, ONE.replace("[ ]", "[x]")), "{hook}");
         stage.is_clean();
     }
@@ -34,7 +34,7 @@ fn one_that_hangs_after_the_commit_does_not_undo_it() {
     hangs(&stage, "post-commit");
     stage.run(&["--verify-timeout", "1"]).ended(0);
     assert!(!is_alive(&stage.note("hook")));
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
     assert_eq!((stage.discarded(), stage.plan()), (0, ONE.replace("[ ]", "[x]")));
     stage.is_clean();
 }
@@ -52,7 +52,7 @@ fn a_signal_ends_one_that_hangs() {
         assert_eq!((stage.plan().as_str(), stage.discarded()), (ONE, 1));
         stage.is_clean();
         stage.run(&[]).ended(0);
-        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
     }
 }
 
@@ -67,7 +67,7 @@ fn one_that_outlived_its_loop_is_named_and_ended_by_the_next_start() {
     assert!(is_alive(&stage.note("hook")), "the hook outlives a loop that is killed");
     stage.run(&[]).ended(0).says("git hooks outlived a run that was killed");
     assert!(!is_alive(&stage.note("hook")));
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
     stage.is_clean();
 }
 
@@ -100,7 +100,7 @@ fn one_that_a_failed_attempt_added_goes_with_it_and_is_kept() {
     let ran = stage.run(&["--agent", &agent]);
     ran.ended(0).says("took out the git hook").says("it is kept as").says("US-001 done");
     assert!(!stage.exists(".git/hooks/pre-commit"));
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
     stage.is_clean();
 }
 

@@ -46,7 +46,7 @@ fn what_was_committed_or_checked_out_by_hand_stays() {
         stage.run(&[]).ended(0).says(KEPT);
         assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), branch, "{what}");
         assert_eq!(stage.repo.git(["rev-parse", "HEAD~1"]).trim(), head, "{what}");
-        subjects.insert(0, "feat(US-001): First".to_owned());
+        subjects.insert(0, "feat(US-001): first".to_owned());
         assert_eq!((stage.subjects(), stage.discarded()), (subjects, 0), "{what}");
         assert_eq!(stage.plan(), "- [x] US-001: First\n", "{what}");
     }
@@ -62,7 +62,7 @@ fn a_commit_that_was_taken_back_by_hand_stays_away() {
     stage.repo.git(["reset", "-q", "--hard", "HEAD~1"]);
     stage.repo.remove("half.txt");
     stage.run(&[]).ended(0).says(KEPT);
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "the plan", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "the plan", "first"]);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_is_in_the_tree_then_counts_as_the_users() {
     stage.run(&[]).ended(1).says(KEPT).says("half.txt; it may be yours or be left by the attempt");
     assert_eq!((stage.read("half.txt").as_str(), stage.discarded()), ("half\n", 0));
     stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 1 file");
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "mine", "the plan", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "mine", "the plan", "first"]);
     assert_eq!(stage.read("half.txt"), "half\n");
 }
 
@@ -90,7 +90,7 @@ fn what_the_agent_committed_while_its_loop_lived_is_taken_back() {
     }
     stage.agent("works");
     stage.run(&[]).ended(0).says("took back an attempt at US-001").says("`ralph-loop undo 2");
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "the plan", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "the plan", "first"]);
     assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), "main");
     assert_eq!((stage.discarded(), stage.exists("half.txt")), (1, false));
 }
@@ -129,7 +129,7 @@ fn a_commit_by_hand_after_an_interrupted_commit_is_not_the_storys() {
         let head = stage.repo.head();
         stage.run(&["--dry-run"]).ended(0).says("begins US-001 anew");
         stage.run(&[]).ended(0).says(KEPT);
-        assert_eq!(stage.subjects().first().unwrap(), "feat(US-001): First", "{is_ignored}");
+        assert_eq!(stage.subjects().first().unwrap(), "feat(US-001): first", "{is_ignored}");
         assert_eq!(stage.repo.git(["rev-parse", "HEAD~1"]).trim(), head);
         assert!(!stage.progress().contains(&head[..8]), "{}", stage.progress());
         assert_eq!(stage.plan(), "- [x] US-001: First\n", "{PLAN}");
@@ -183,7 +183,7 @@ fn a_checkpoint_that_the_agent_damages_keeps_no_attempt_from_being_taken_back() 
         let stage = Stage::new("works", ONE);
         let agent = format!("echo half >half.txt; {act}; exit 1");
         let ran = stage.run(&["--agent", &agent, "--attempts", "2"]);
-        ran.ended(1).says("found again").says("US-001 is set aside: 2 attempts were in vain");
+        ran.ended(1).says("found again").says("US-001 is blocked: gave up after 2 failed attempts");
         assert_eq!((stage.discarded(), stage.exists("half.txt")), (2, false), "{act}");
     }
 }
@@ -199,7 +199,7 @@ fn an_interrupted_commit_of_work_that_is_as_it_was_is_told_as_such_and_made() {
     assert_eq!(killed.status.code(), None);
     let ran = stage.run(&[]);
     ran.ended(0).says("its work is as it was, so it is checked and committed once more");
-    assert_eq!(stage.subjects().first().unwrap(), "feat(US-001): First");
+    assert_eq!(stage.subjects().first().unwrap(), "feat(US-001): first");
     assert!(stage.discarded() == 0 && !stage.exists("old.txt"), "{}", ran.out);
 }
 
@@ -226,5 +226,5 @@ fn work_that_was_kept_aside_is_told_of_and_comes_back_without_another_run() {
     stage.run(&["undo", id]).ended(1).says("no discarded attempt is called");
     stage.run(&["status"]).ended(0);
     stage.run(&["--allow-dirty"]).ended(0).says("uncommitted work is back: 1 file");
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "the plan", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "the plan", "first"]);
 }

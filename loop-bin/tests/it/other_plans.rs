@@ -1,4 +1,4 @@
-//! Plans that a later run may choose, while an agent is at work on another one.
+//! Plans that a later run may choose are not the agent's, whatever it does to its own files of them.
 
 use crate::stage::Stage;
 
@@ -6,87 +6,45 @@ const ONE: &str = "- [ ] US-001: First\n";
 const OTHER: &str = "### US-101: Other\n- [ ] do it\n### US-102: More\n- [ ] do that\n";
 const JSON: &str = r#"{"userStories":[{"id":"US-201","title":"Other","passes":false}]}"#;
 
-/// Every place but the one of the plan that is worked on.
-const PLACES: [(&str, &str); 6] = [
-    (".ralph/PRD-2/plan.md", OTHER),
-    (".ralph/fix_plan.md", OTHER),
-    (".ralph/prd.json", JSON),
-    ("IMPLEMENTATION_PLAN.md", OTHER),
-    ("prd.json", JSON),
-    ("scripts/ralph/prd.json", JSON),
-];
-
-/// Ticks all of them, and says something in each.
-fn ticking(end: &str) -> String {
-    let files = PLACES.map(|(path, _)| path).join(" ");
-    format!(
-        "echo x >$(cat .ralph/current-story).txt; \
-         sed -i 's/\\[ \\]/[x]/; s/false/true/; $a\\ ' {files}; {end}"
-    )
-}
+/// Every place in the state folder but the one of the plan that is worked on.
+const PLACES: [(&str, &str); 3] =
+    [(".ralph/PRD-2/plan.md", OTHER), (".ralph/fix_plan.md", OTHER), (".ralph/prd.json", JSON)];
 
 #[test]
-fn what_an_agent_ticks_in_other_plans_is_put_back() {
-    for is_committed in [true, false] {
-        for (end, done) in
-            [("true", true), ("git add -A; git commit -qm all", true), ("exit 1", false)]
-        {
+fn what_an_agent_does_to_other_plans_of_the_state_folder_is_no_part_of_its_commit() {
+    let files = PLACES.map(|(path, _)| path).join(" ");
+    for act in [format!("sed -i 's/\\[ \\]/[x]/; s/false/true/' {files}"), format!("rm {files}")] {
+        for end in ["true", "git add -A; git commit -qm all"] {
             let stage = Stage::new("works", ONE);
             PLACES.iter().for_each(|(path, text)| stage.repo.write(path, text));
-            if is_committed {
-                stage.repo.commit_all("plans");
-            } else {
-                // What is uncommitted elsewhere would keep the loop from starting.
-                stage.repo.git(["add", "IMPLEMENTATION_PLAN.md", "prd.json", "scripts"]);
-                stage.repo.git(["commit", "-qm", "plans"]);
-            }
-            let ran = stage.run(&["--agent", &ticking(end), "--attempts", "1"]);
-            assert_eq!(ran.out.contains("US-001 done"), done, "{end}: {}", ran.out);
+            stage.repo.commit_all("plans");
+            let agent = format!("cat >/dev/null; echo x >x.txt; {act}; {end}");
+            let ran = stage.run(&["--agent", &agent]);
+            ran.ended(0).says("US-001: left out of the commit: .ralph/PRD-2/plan.md");
             for (path, text) in PLACES {
-                assert_eq!(stage.read(path), text, "{end} {path}");
-                ran.says(&format!("{path} was changed while the agent worked; put back, and what"));
+                assert_eq!(stage.read(path), text, "{act} {end} {path}");
             }
-            if is_committed {
-                let changed = stage.repo.git(["diff", "--name-only", "HEAD"]);
-                assert!(!PLACES.iter().any(|(path, _)| changed.contains(path)), "{changed}");
-            }
-            stage.run(&["--dry-run"]).says("Next      US-101 Other");
+            assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+            stage.run(&["--dry-run"]).says("US-101 Other");
         }
     }
 }
 
 #[test]
-fn what_an_agent_removes_of_them_is_put_back() {
+fn a_new_plan_of_the_agents_is_not_chosen_by_the_next_run() {
     let stage = Stage::new("works", ONE);
-    stage.repo.write(".ralph/PRD-2/plan.md", OTHER);
-    stage.repo.commit_all("plans");
-    let ran = stage.run(&["--agent", "echo x >x.txt; git rm -rq .ralph/PRD-2"]);
-    ran.ended(0).says("PRD-2/plan.md was removed while the agent worked; put back");
-    assert_eq!(stage.read(".ralph/PRD-2/plan.md"), OTHER);
-    assert_eq!(stage.repo.git(["show", "HEAD:.ralph/PRD-2/plan.md"]), OTHER);
-}
-
-#[test]
-fn a_new_plan_that_would_be_chosen_first_is_taken_away_and_a_later_one_is_told() {
-    let stage = Stage::new("works", ONE);
-    let agent = "echo x >x.txt; mkdir .ralph/PRD-0 .ralph/PRD-2; \
-                 echo '- [ ] US-000: Mine' >.ralph/PRD-0/plan.md; \
-                 echo '- [ ] US-009: Later' >.ralph/PRD-2/plan.md";
-    let ran = stage.run(&["--agent", agent, "--verify", "true"]);
-    ran.ended(0)
-        .says("PRD-0/plan.md was made while the agent worked; it has no effect, and is kept");
-    ran.says("PRD-2/plan.md was made while the agent worked; a later run chooses it");
-    assert_eq!(ran.out.matches("a later run chooses it").count(), 1, "{}", ran.out);
-    assert!(!stage.exists(".ralph/PRD-0/plan.md"));
-    assert!(stage.exists(".ralph/PRD-2/plan.md"));
-}
-
-#[test]
-fn the_plan_that_is_worked_on_stays_the_cores_to_repair_however_it_is_named() {
-    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     let agent =
-        "echo x >$(cat .ralph/current-story).txt; sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
-    let ran = stage.run(&["--agent", agent, "--plan", ".ralph/../.ralph/PRD-1/plan.md"]);
-    ran.ended(0).says("the agent ticked US-002, which was not its story; undone");
-    assert!(!ran.out.contains("put back"), "{}", ran.out);
+        "echo x >x.txt; mkdir -p .ralph/PRD-0; echo '- [ ] US-000: Mine' >.ralph/PRD-0/plan.md";
+    stage.run(&["--agent", agent, "--verify", "true"]).ended(0);
+    assert!(!stage.exists(".ralph/PRD-0/plan.md"));
+}
+
+#[test]
+fn ticks_of_other_stories_are_undone_however_the_plan_is_named() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let agent = "echo x >x.txt; sed -i 's/\\[ \\]/[x]/' .ralph/PRD-1/plan.md";
+    let plan = ".ralph/../.ralph/PRD-1/plan.md";
+    let ran = stage.run(&["--agent", agent, "--max-iterations", "1", "--plan", plan]);
+    ran.ended(0).says("plan: the agent ticked US-002");
+    assert_eq!(stage.plan(), "- [x] US-001: First\n- [ ] US-002: Second\n");
 }

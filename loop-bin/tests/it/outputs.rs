@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::stage::{Ran, Stage};
+use crate::stage::Stage;
 
 const ONE: &str = "- [ ] US-001: First\n";
 
@@ -18,41 +18,23 @@ fn into_log(stage: &Stage, args: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_log_in_the_project_is_no_uncommitted_work_and_part_of_no_commit() {
-    for args in [vec![], vec!["--allow-dirty"]] {
+fn a_log_in_the_project_is_part_of_no_commit_and_in_nobodys_way() {
+    for (is_ignored, place) in [(false, &[][..]), (true, &[]), (true, &["--in-place"])] {
         let stage = Stage::new("works", ONE);
-        stage.repo.write("mine.txt", "mine\n");
-        if args.is_empty() {
-            stage.repo.commit_all("mine");
+        if is_ignored {
+            stage.repo.write(".gitignore", "nohup.out\n");
         }
-        let (code, log) = into_log(&stage, &args);
+        stage.repo.commit_all("the plan");
+        let agent = "git add -A; [ -e \"$AGENT_NOTES/second\" ] || { touch \"$AGENT_NOTES/second\"; \
+                     echo x >x; exit 1; }; echo y >y";
+        let (code, log) = into_log(&stage, &[&["--agent", agent], place].concat());
         assert_eq!(code, Some(0), "{log}");
-        assert!(log.starts_with("first line\n") && log.contains("finished (complete)"), "{log}");
+        for part in ["first line\n", "the attempt is kept", "finished (complete)"] {
+            assert!(log.contains(part), "no `{part}` in {log}");
+        }
         let files = stage.repo.git(["log", "--format=", "--name-only"]);
-        assert!(!files.contains("nohup.out"), "{files}");
-        assert_eq!(stage.read("mine.txt"), "mine\n");
+        assert!(files.contains("y\n") && !files.contains("nohup.out"), "{files}");
+        let left = if is_ignored { "" } else { "?? nohup.out\n" };
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), left);
     }
-}
-
-#[test]
-fn a_log_in_the_project_survives_rollbacks_and_an_agent_that_stages_all() {
-    let stage = Stage::new("works", ONE);
-    let agent =
-        "git add -A; [ -e .git/second ] || { : >.git/second; echo x >x; exit 1; }; echo y >y";
-    let (code, log) = into_log(&stage, &["--agent", agent]);
-    assert_eq!(code, Some(0), "{log}");
-    for part in ["first line\n", "rolled back", "finished (complete)"] {
-        assert!(log.contains(part), "no `{part}` in {log}");
-    }
-    assert_eq!((stage.exists("x"), stage.exists("y")), (false, true));
-    let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
-    assert!(files.contains("y\n") && !files.contains("nohup.out"), "{files}");
-}
-
-#[test]
-fn a_log_of_somebody_else_is_uncommitted_work() {
-    let stage = Stage::new("works", ONE);
-    stage.repo.write("nohup.out", "of last night\n");
-    let ran: Ran = stage.run(&[]);
-    ran.ended(1).says("nohup.out");
 }

@@ -61,7 +61,7 @@ fn a_client_without_hooks_gets_those_beside_the_loop() {
         assert!(shell.success(), "{event}: {command}");
     }
     stage.is_clean();
-    assert_eq!(stage.subjects()[0], "feat(US-001): First");
+    assert_eq!(stage.subjects()[0], "feat(US-001): first");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
     over.is_clean();
     command.push_str(" --max-budget-usd 9");
     let ran = run(&over, &command, &["--story-max-cost", "0.5"], "2.1.325");
-    ran.ended(1).says("US-001 is set aside: the money for this story is used up");
+    ran.ended(1).says("US-001 is blocked: the money for this story is used up");
     assert!(over.note("arguments").contains("-p\n--max-budget-usd\n9\n"));
 
     let old = stage_with(&[]);

@@ -67,7 +67,7 @@ fn exit_codes_stop_skip_and_warn() {
         ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
         ("next_iteration", 1, 4, "skips this iteration"),
         ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
-        ("post_iteration", 7, 0, "post_iteration broke (exit code 7)"),
+        ("post_iteration", 7, 0, "post_iteration failed (exit code 7)"),
     ];
     for (name, code, expected, words) in rows {
         let stage = Stage::new("works", ONE);
@@ -138,13 +138,16 @@ fn programs_of_ones_own_are_called_by_scripts_and_never_by_the_loop() {
 }
 
 #[test]
-fn scripts_that_an_agent_changes_are_put_back() {
+fn scripts_that_an_agent_changes_in_its_copy_are_not_the_users() {
     let stage = Stage::new("works", ONE);
     stage.script("custom/notify", "echo mine");
     stage.script("finished", "notify");
+    stage.repo.commit_all("scripts");
     let agent =
         "echo x >a.txt; echo 'echo theirs' >.ralph/hooks/custom/notify; rm .ralph/hooks/finished";
-    stage.run(&["--agent", agent]).ended(0).says("[finished] mine").says("put back");
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(0).says("[finished] mine").says("left out of the commit: .ralph/hooks/custom/notify");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_session_goes_on_until_its_context_is_full_and_a_fresh_one_follows() {
     let stage = Stage::new("obeys-stop-hook", &plan(5));
     // Nothing is known about the window at first; the usual one is full after three stories.
     let ran = run(&stage, &AUTO, 60_000, 100_000, "");
-    ran.ended(0).says("settled in the session: 2 stories").says("5 stories committed in 8");
+    ran.ended(0).says("settled in the session: 2 stories").says("5 stories landed in 8");
     ran.says("US-003: the context is full; a fresh session goes on with it");
     let sessions = "session-0 US-001\nsession-0 US-002\nsession-0 US-003\n\
                     session-1 US-003\nsession-1 US-004\n\
@@ -127,7 +127,7 @@ fn a_hook_that_dies_while_it_settles_a_later_story_leaves_it_done() {
         stage.plan(),
         "- [x] US-001: Story 1\n- [x] US-002: Story 2\n- [ ] US-003: Story 3\n"
     );
-    assert_eq!(stage.subjects()[0], "feat(US-002): Story 2");
+    assert_eq!(stage.subjects()[0], "feat(US-002): story 2");
     let journal = stage.read(".ralph/events.jsonl");
     for story in ["US-001", "US-002"] {
         let done = format!("\"story\":\"{story}\",\"event\":\"story_done\"");
@@ -178,8 +178,8 @@ fn stories_of_a_session_are_counted_while_it_goes_on_and_after_a_crash() {
     let stop = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"hook_event_name\":\"Stop\",\
                 \"stop_hook_active\":false}' \"$PWD\" | \"$STOP_HOOK\" >/dev/null";
     let agent = format!(
-        "cat >/dev/null; echo done >$(cat .ralph/current-story).txt; \
-         [ $(cat .ralph/current-story) = US-001 ] || exit 0; {stop}; \
+        "cat >/dev/null; echo done >$(cat $RALPH_ROOT/.ralph/current-story).txt; \
+         [ $(cat $RALPH_ROOT/.ralph/current-story) = US-001 ] || exit 0; {stop}; \
          touch \"$AGENT_NOTES/sent-on\"; exec sleep 600"
     );
     let mut command = stage.command(&["--stories-per-session", "3", "--agent", &agent]);
@@ -191,7 +191,7 @@ fn stories_of_a_session_are_counted_while_it_goes_on_and_after_a_crash() {
     crate::stage::signal("KILL", child.id());
     child.wait().unwrap();
     stage.run(&["status"]).ended(0).says("1 commit in 2 iterations");
-    stage.run(&["--agent", &agent]).ended(0).says("2 stories committed in 2 iterations");
+    stage.run(&["--agent", &agent]).ended(0).says("2 stories landed in 2 iterations");
     stage.run(&["status"]).ended(0).says("2 commits in 2 iterations");
 }
 
@@ -217,10 +217,11 @@ fn the_iteration_limit_holds_within_a_session() {
 fn work_that_is_half_done_when_the_context_is_full_is_handed_over() {
     for (args, half, tokens) in [(&[][..], "US-001", 170_000), (&AUTO, "US-002", 100_000)] {
         let stage = Stage::new("obeys-stop-hook", &plan(3));
-        let verify = ["--verify", "test -e $(cat .ralph/current-story).txt", "--attempts", "1"];
+        let verify =
+            ["--verify", "test -e $(cat $RALPH_ROOT/.ralph/current-story).txt", "--attempts", "1"];
         let args = [args, &verify].concat();
         let ran = run(&stage, &args, tokens, 1_000_000, half);
-        ran.ended(0).says("3 stories committed");
+        ran.ended(0).says("3 stories landed");
         ran.says(&format!("{half}: the context is full; a fresh session goes on with it"));
         assert_eq!(stage.discarded(), 0, "nothing was thrown away");
         assert!(stage.progress().contains("- Status: INTERRUPTED"), "{}", stage.progress());
@@ -228,7 +229,7 @@ fn work_that_is_half_done_when_the_context_is_full_is_handed_over() {
         let last = stage.repo.git(["log", "--format=%s", "--", &format!("{half}.half")]);
         assert_eq!(
             last.trim(),
-            format!("feat({half}): Story {}", half.trim_start_matches("US-00"))
+            format!("feat({half}): story {}", half.trim_start_matches("US-00"))
         );
         stage.is_clean();
     }
@@ -240,9 +241,9 @@ pub(crate) const STOP: &str = "printf '{\"session_id\":\"s-1\",\"cwd\":\"%s\",\"
 
 /// Settles US-001 in its session, is sent on to US-002 and ends there as `end` says.
 fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
-    let first = "[ $(cat .ralph/current-story) = US-001 ]";
+    let first = "[ $(cat $RALPH_ROOT/.ralph/current-story) = US-001 ]";
     let agent = format!(
-        "cat >/dev/null; {first} || {{ echo done >$(cat .ralph/current-story).txt; exit 0; }}; \
+        "cat >/dev/null; {first} || {{ echo done >$(cat $RALPH_ROOT/.ralph/current-story).txt; exit 0; }}; \
          echo done >US-001.txt; {STOP}; {end}"
     );
     run(stage, &[&["--stories-per-session", "3", "--agent", &agent], args].concat(), 0, 0, "")
@@ -281,7 +282,7 @@ fn a_session_that_breaks_after_a_settled_story_is_a_failed_attempt_at_the_next()
 #[test]
 fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
     for (status, told, plan_after) in [
-        ("blocked", "US-001 is set aside: the agent says: no key", "- [!] US-001: Story 1\n"),
+        ("blocked", "US-001 is blocked: the agent says: no key", "- [!] US-001: Story 1\n"),
         ("partial", "the agent says that a part is missing: no key", "- [!] US-001: Story 1\n"),
     ] {
         let stage = Stage::new("works", &plan(1));
@@ -318,14 +319,14 @@ fn an_agent_that_empties_the_checks_settles_nothing_in_its_session() {
 fn such_attempts_are_counted() {
     let stage = Stage::new("works", &plan(2));
     let ran = sent_on_and(&stage, "echo half >half.txt; exit 1", &["--attempts", "1"]);
-    ran.ended(1).says("US-002 is set aside: 1 attempt was in vain");
+    ran.ended(1).says("US-002 is blocked: 1 attempt was in vain");
     assert_eq!(stage.plan(), "- [x] US-001: Story 1\n- [!] US-002: Story 2\n");
 }
 
 #[test]
 fn a_story_that_the_session_was_sent_on_to_and_did_not_begin_is_not_held_against_it() {
     let stage = Stage::new("works", &plan(2));
-    sent_on_and(&stage, "true", &["--attempts", "1"]).ended(0).says("2 stories committed");
+    sent_on_and(&stage, "true", &["--attempts", "1"]).ended(0).says("2 stories landed");
     let journal = stage.read(".ralph/events.jsonl");
     assert!(!journal.contains("\"outcome\":\"no_changes\""), "{journal}");
     let left =
@@ -359,7 +360,7 @@ fn so_are_ticks_and_commits_after_it() {
     ran.ended(0).says("finished (max_iterations)").says("ticked US-002");
     ran.says("the agent committed after the last story was settled; taken back");
     assert_eq!(stage.plan(), plan(3).replacen("[ ]", "[x]", 1));
-    assert_eq!(stage.subjects(), ["feat(US-001): Story 1", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): story 1", "first"]);
     stage.is_clean();
 }
 

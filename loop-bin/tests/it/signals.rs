@@ -21,22 +21,24 @@ fn goes_on(stage: &mut Stage) {
     stage.is_clean();
     stage.agent("works");
     stage.run(&[]).ended(0);
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    stage.is_clean();
 }
 
 #[test]
 fn while_the_agent_works() {
     for (name, code) in ALL {
         let mut stage = Stage::new("hangs", ONE);
-        let ended = interrupt(&stage, &[], name, || stage.exists("half.txt"));
+        let ended = interrupt(&stage, &[], name, || stage.in_copy("half.txt"));
         assert_eq!(ended, Some(code));
-        assert!(stage.exists(".ralph/.checkpoint"), "the checkpoint is kept");
+        stage.run(&["attempts", "US-001"]).ended(0).says("US-001/1").says("interrupted");
         assert!(stage.progress().contains("- Status: INTERRUPTED"));
         assert_eq!(stage.discarded(), 1);
         let journal = stage.read(".ralph/events.jsonl");
         assert!(journal.contains("\"finish_type\":\"manual\""));
         assert_eq!(journal.matches("\"outcome\":\"interrupted\"").count(), 1, "{journal}");
         goes_on(&mut stage);
+        assert_eq!(stage.read("half.txt"), "half\n", "nothing is paid for twice");
     }
 }
 
@@ -51,7 +53,7 @@ fn signals_that_mean_nothing_do_not_end_the_run() {
     }
     fs_err::write(stage.note_path("go"), "").unwrap();
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
-    assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
 }
 
 #[test]
@@ -114,7 +116,7 @@ fn while_the_last_script_runs() {
         let ended = interrupt(&stage, &[], signal, || stage.note_path("begun").exists());
         assert_eq!(ended, Some(code));
         assert!(!is_alive(&stage.note("begun")));
-        assert_eq!(stage.subjects(), ["feat(US-001): First", "first"]);
+        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
         stage.is_clean();
     }
 }
@@ -130,36 +132,12 @@ fn while_waiting_for_the_service() {
     }
 }
 
-#[test]
-fn while_an_attempt_is_taken_back() {
-    // A filter of git's runs whenever this file is checked out, and so when it is put back.
-    let filter = "test -e \"$AGENT_NOTES/wait\" && { touch \"$AGENT_NOTES/begun\"; \
-                  while [ ! -e \"$AGENT_NOTES/released\" ]; do sleep 0.02; done; }; cat";
-    for (name, code) in BOTH {
-        let mut stage = Stage::new("works", ONE);
-        stage.repo.git(["config", "filter.slow.smudge", filter]);
-        stage.repo.write(".gitattributes", "slow.txt filter=slow\n");
-        stage.repo.write("slow.txt", "slow\n");
-        stage.repo.commit_all("a slow file");
-        let agent = "touch \"$AGENT_NOTES/wait\"; echo broken >slow.txt; exit 1";
-        let mut child = stage.start(&["--agent", agent]);
-        until("the attempt is taken back", || stage.note_path("begun").exists());
-        signal(name, child.id());
-        fs_err::write(stage.note_path("released"), "").unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(code));
-        assert_eq!((stage.read("slow.txt").as_str(), stage.discarded()), ("slow\n", 1));
-        stage.is_clean();
-        stage.agent("works");
-        stage.run(&[]).ended(0);
-    }
-}
-
 /// The client ends with 0 when it is interrupted; that is no success.
 #[test]
 fn an_agent_that_ends_well_because_it_was_asked_to_is_not_done() {
     let mut stage = Stage::new("works", ONE);
     let agent = "trap 'exit 0' TERM; cat >/dev/null; echo half >half.txt; sleep 600 & wait";
-    let ended = interrupt(&stage, &["--agent", agent], "INT", || stage.exists("half.txt"));
+    let ended = interrupt(&stage, &["--agent", agent], "INT", || stage.in_copy("half.txt"));
     assert_eq!((ended, stage.plan().as_str()), (Some(130), ONE));
     goes_on(&mut stage);
 }
@@ -175,7 +153,7 @@ fn start_with_hangups(stage: &Stage, setting: &str) -> Child {
 fn a_terminal_that_is_closed_ends_the_run() {
     let mut stage = Stage::new("hangs", ONE);
     let mut child = start_with_hangups(&stage, "--default-signal=HUP");
-    until("the agent works", || stage.exists("half.txt"));
+    until("the agent works", || stage.in_copy("half.txt"));
     signal("HUP", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(143));
     goes_on(&mut stage);
@@ -185,7 +163,7 @@ fn a_terminal_that_is_closed_ends_the_run() {
 fn a_run_under_nohup_outlives_its_terminal() {
     let stage = Stage::new("hangs", ONE);
     let mut child = start_with_hangups(&stage, "--ignore-signal=HUP");
-    until("the agent works", || stage.exists("half.txt"));
+    until("the agent works", || stage.in_copy("half.txt"));
     signal("HUP", child.id());
     signal("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130), "the first one that counts is the second");

@@ -138,9 +138,24 @@ impl Stage {
         self.repo.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
     }
 
+    /// How many attempts are kept that did not land.
     pub(crate) fn discarded(&self) -> usize {
-        let refs = self.repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/discarded"]);
-        refs.lines().count()
+        let outcome = "--format=%(contents:trailers:key=Ralph-Outcome,valueonly=true,separator=)";
+        let refs = self.repo.git(["for-each-ref", outcome, "refs/ralph/attempts"]);
+        refs.lines().filter(|outcome| !outcome.is_empty()).count()
+    }
+
+    /// The top of the copy in which the agent works, once it is there.
+    pub(crate) fn copy(&self) -> Option<Utf8PathBuf> {
+        let cache = self.repo.scratch().path("home/.cache/ralph");
+        let mut found = cache.read_dir_utf8().ok()?.flatten();
+        let folder = found.find(|entry| entry.file_name().starts_with("repo-"))?;
+        Some(folder.path().join("1"))
+    }
+
+    /// Whether a file is in the copy.
+    pub(crate) fn in_copy(&self, name: &str) -> bool {
+        self.copy().is_some_and(|copy| copy.join(name).exists())
     }
 
     /// The events of the journal, in order.

@@ -5,21 +5,9 @@ use ralph_core::state::{Id, StateDir};
 use test_support::TestRepo;
 
 use crate::ralph_loop;
-use crate::stage::{Ran, Stage};
 
-const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
-
-/// A run of one attempt that did `work` and failed; and the id of what was taken back.
-fn attempt(stage: &Stage, work: &str) -> String {
-    let agent = format!("cat >/dev/null; {work}; exit 1");
-    let ran = stage.run(&["--agent", &agent, "--attempts", "1", "--max-iterations", "1"]);
-    ran.ended(0).says("rolled back");
-    ran.out.split("ralph-loop undo ").nth(1).unwrap().split('`').next().unwrap().to_owned()
-}
-
-fn id_in(ran: &Ran) -> String {
-    ran.out.rsplit(' ').next().unwrap().trim().to_owned()
-}
+const NOTHING: &str = "Nothing was rolled back by a hook. `ralph-loop attempts` lists the loop's own \
+                       attempts.\n";
 
 #[test]
 fn what_was_discarded_is_listed_shown_and_brought_back_and_that_can_be_undone() {
@@ -28,7 +16,7 @@ fn what_was_discarded_is_listed_shown_and_brought_back_and_that_can_be_undone() 
     state.prepare().unwrap();
     let repo = Repo::open(test.root()).unwrap();
     let (code, out, _) = ralph_loop(test.root(), &["undo"]);
-    assert_eq!((code, out.as_str()), (0, "Nothing was discarded.\n"));
+    assert_eq!((code, out.as_str()), (0, NOTHING));
 
     Checkpoint::create(&repo, &state, "checkpoint").unwrap();
     test.write("a.txt", "an attempt\n");
@@ -77,87 +65,6 @@ fn variables_that_point_git_elsewhere_do_not_mislead_us() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-}
-
-#[test]
-fn an_undo_can_be_undone_on_another_branch() {
-    let stage = Stage::new("works", TWO);
-    let id = attempt(&stage, "echo attempt >a.txt; echo new >new.txt; rm src/lib.rs");
-    stage.repo.commit_all("work went on");
-    let first = stage.run(&["undo", &id]);
-    first.ended(0).says("3 files brought back on top");
-    stage.repo.git(["switch", "-q", "-c", "other"]);
-    stage.repo.write("b.txt", "b\n");
-    stage.repo.git(["add", "b.txt"]);
-    stage.repo.git(["commit", "-qm", "on another branch", "--", "b.txt"]);
-    let shown = stage.run(&["undo", &id_in(&first), "--show"]);
-    shown.ended(0).says("-attempt").says("3 files changed");
-    let second = stage.run(&["undo", &id_in(&first)]);
-    second.ended(0).says("3 files brought back on top");
-    stage.is_clean();
-    assert_eq!((stage.read("a.txt").as_str(), stage.read("b.txt").as_str()), ("a\n", "b\n"));
-    stage.run(&["undo", &id_in(&second)]).ended(0);
-    assert_eq!((stage.read("a.txt").as_str(), stage.exists("src/lib.rs")), ("attempt\n", false));
-    stage.run(&["undo", &id]).ended(1).says("in the tree already");
-}
-
-#[test]
-fn folders_that_became_files_and_files_that_became_folders_are_no_conflict() {
-    let stage = Stage::new("works", TWO);
-    stage.repo.write("folder/file", "committed\n");
-    stage.repo.write("file", "committed\n");
-    stage.repo.commit_all("both");
-    let id = attempt(
-        &stage,
-        "rm -r folder file; echo a file now >folder; mkdir file; echo inside >file/inside",
-    );
-    stage.repo.commit_all("work went on");
-    let ran = stage.run(&["undo", &id]);
-    ran.ended(0).says("4 files brought back on top");
-    assert_eq!(
-        (stage.read("folder").as_str(), stage.read("file/inside").as_str()),
-        ("a file now\n", "inside\n")
-    );
-    stage.repo.git(["commit", "-qm", "more", "--allow-empty"]);
-    stage.run(&["undo", &id_in(&ran)]).ended(0);
-    stage.is_clean();
-    stage.repo.write("folder/mine", "in the way\n");
-    stage.run(&["undo", &id]).ended(1).says("not as they were: folder/mine; nothing was changed");
-    assert_eq!(stage.read("folder/mine"), "in the way\n");
-}
-
-#[test]
-fn files_that_have_nothing_to_do_with_an_attempt_stay_and_others_are_named() {
-    let stage = Stage::new("works", TWO);
-    stage.repo.write("tracked.txt", "committed\n");
-    stage.repo.commit_all("files");
-    let commits = "git add a.txt; git -c user.name=A -c user.email=a@localhost commit -qm mine";
-    for work in ["true", commits] {
-        let id = attempt(&stage, &format!("echo attempt >a.txt; echo new >new.txt; {work}"));
-        stage.repo.write("mine.txt", "mine\n");
-        stage.repo.write("tracked.txt", "mine\n");
-        stage.repo.write("new.txt", "another\n");
-        let ran = stage.run(&["undo", &id]);
-        ran.ended(0).says("Brought back; 2 files changed");
-        ran.says("Changed since that attempt, and replaced by it: new.txt\n");
-        let both = || (stage.read("mine.txt"), stage.read("tracked.txt"));
-        assert_eq!(both(), ("mine\n".into(), "mine\n".into()));
-        assert_eq!(
-            (stage.read("a.txt"), stage.read("new.txt")),
-            ("attempt\n".into(), "new\n".into())
-        );
-        stage.repo.write("tracked.txt", "mine, and more\n");
-        stage.run(&["undo", &id_in(&ran)]).ended(0);
-        assert_eq!(both(), ("mine\n".into(), "mine, and more\n".into()));
-        assert_eq!(
-            (stage.read("a.txt"), stage.read("new.txt")),
-            ("a\n".into(), "another\n".into())
-        );
-        stage.repo.git(["checkout", "-q", "--", "."]);
-        for name in ["mine.txt", "new.txt"] {
-            stage.repo.remove(name);
-        }
-    }
 }
 
 #[test]

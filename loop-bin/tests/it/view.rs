@@ -7,7 +7,7 @@ use crate::stage::Stage;
 const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 
 /// An agent that works for a moment, so that the view has something to draw.
-const AGENT: &str = r#"cat >/dev/null; story=$(cat .ralph/current-story)
+const AGENT: &str = r#"cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story)
 echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"make all"}}],"usage":{"input_tokens":12000}}}'
 sleep 0.4; echo x >$story.txt"#;
 

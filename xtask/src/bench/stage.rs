@@ -6,8 +6,8 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::settle::Attempt;
-use ralph_core::state::{Id, SessionDir, StateDir};
+use ralph_core::state::{Id, RunDir, SessionDir, StateDir};
+use ralph_core::under_way::{Attempt, Beginning};
 use serde_json::{Value, json};
 use test_support::TestRepo;
 
@@ -74,24 +74,19 @@ impl Stage {
     /// An attempt of our loop at the last story of a plan of so many.
     pub(crate) fn set_attempt(&self, stories: usize) -> Result<()> {
         let id = format!("US-{stories:03}");
-        let attempt = Attempt {
-            version: 1,
+        let attempt = Attempt::begin(Beginning {
             run: "run-1".into(),
             story: id.clone(),
             title: "The last story".into(),
             iteration: 3,
+            number: 1,
             plan: self.state().plan(1),
             progress: self.state().progress(1),
-            head: None,
-            branch: Some("main".into()),
-            failures: 0,
-            plan_is_link: false,
-            done_tasks: Vec::new(),
-            began_at_uptime: None,
-            began: "2026-01-02T03:04:05.678Z".into(),
-            plan_before: plan(stories).into_bytes(),
-        };
-        attempt.save(&self.state())?;
+            work: self.repo.root().to_owned(),
+            target: "main".into(),
+            base: None,
+        });
+        attempt.save(&RunDir::in_git_folder(&self.repo.root().join(".git")))?;
         write(&self.state().current_story(), format!("{id}\n").as_bytes())
     }
 

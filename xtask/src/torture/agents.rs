@@ -49,7 +49,7 @@ pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Re
 
 fn round(binaries: &Utf8Path, agent: &str) -> Result<Vec<String>> {
     let stage = Stage::new(binaries, PLANS[0]).with_agent(agent);
-    let args = ["--allow-dirty", "--timeout", DEADLINE, "--grace", "1", "--attempts", "1"];
+    let args = ["--timeout", DEADLINE, "--grace", "1", "--attempts", "1"];
     let limit = ["--max-iterations", "1"];
     let mut command = stage.looped(&[&args[..], &limit].concat())?;
     command.env("FLOOD_MEGABYTES", "16");

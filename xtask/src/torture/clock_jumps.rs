@@ -23,7 +23,7 @@ const SLACK: Duration = Duration::from_secs(60);
 
 /// Where a run is killed before the clock is set: from its beginning to its end.
 const MOMENTS: [&str; 5] =
-    ["aside.noted", "attempt.begun:2", "settle.ticked:3", "restore.saved", "settle.committed:4"];
+    ["workspace.cloned", "attempt.begun:2", "land.committed:3", "restore.saved", "land.advanced:4"];
 
 /// All kinds in turn, the bounds permitting.
 pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Result<()> {

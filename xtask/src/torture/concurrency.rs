@@ -49,7 +49,7 @@ fn several_loops(stage: &Stage) -> Result<Vec<String>> {
     let first = stage.start(None)?;
     let mut others = Vec::new();
     for out in &outs {
-        let mut command = stage.looped(&["--allow-dirty"])?;
+        let mut command = stage.looped(&[])?;
         let out = fs_err::File::create(out)?.into_parts().0;
         command.stderr(out.try_clone()?).stdout(out);
         others.push(command.spawn()?);

@@ -78,7 +78,7 @@ fn on_a_small_disk(stage: &Stage, way: &[&str], room: usize, read_only: bool) ->
         "set -e; cp -a repo saved; used=$(du -sk saved | cut -f1); \
          mount -t tmpfs -o size=$((used + {room}))k tmpfs repo; \
          cp -a saved/. repo/ 2>/dev/null || exit 90; {remount}; cd repo; \
-         code=0; timeout {} \"$0\" --allow-dirty >../out 2>&1 || code=$?; \
+         code=0; timeout {} \"$0\" >../out 2>&1 || code=$?; \
          cd ..; rm -rf saved; cp -a repo saved; exit $code",
         PATIENCE.as_secs()
     );

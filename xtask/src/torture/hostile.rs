@@ -85,7 +85,7 @@ fn hostile_id(stage: &Stage, id: &str) -> Result<Vec<String>> {
     }
     let story = json!({"id": id, "title": "evil", "passes": false, "priority": 1});
     stage.repo.write("prd.json", json!({"userStories": [story]}).to_string());
-    let args = ["--allow-dirty", "--plan", "prd.json", "--max-iterations", "1", "--attempts", "1"];
+    let args = ["--plan", "prd.json", "--max-iterations", "1", "--attempts", "1"];
     let begun = std::time::Instant::now();
     let mut command = stage.looped(&args)?;
     command.env("RALPH_AGENT", "echo done >work.txt");
@@ -126,7 +126,7 @@ fn writable_by_all(stage: &Stage) -> Result<Vec<String>> {
         fs_err::set_permissions(stage.path(name), open)?;
     }
     let begun = std::time::Instant::now();
-    let child = stage.looped(&["--allow-dirty", "--max-iterations", "1"])?.spawn()?;
+    let child = stage.looped(&["--max-iterations", "1"])?.spawn()?;
     let ran = stage.wait(child, begun)?;
     let told = ran.said.matches("can be written by everybody").count();
     Ok(if told == 2 { Vec::new() } else { vec![format!("told {told} times:\n{}", ran.said)] })
@@ -157,7 +157,7 @@ fn key(stage: &Stage, shape: &KeyShape) -> Result<Vec<String>> {
         }
         send(stage, hook, &input);
     }
-    let args = ["--allow-dirty", "--max-iterations", "2", "--attempts", "1"];
+    let args = ["--max-iterations", "2", "--attempts", "1"];
     let mut command = stage.looped(&args)?;
     command.env("BLURTED", text);
     let begun = std::time::Instant::now();

@@ -12,9 +12,6 @@ use super::oracle;
 use super::stage::{PLANS, Stage};
 use super::tally::Tally;
 
-/// Points that only a start after a crash comes to.
-const RECOVERY: [&str; 2] = ["recover.committed", "recover.undone"];
-
 /// Who is killed at an instant.
 #[derive(Debug, Clone, Copy)]
 enum Victim {
@@ -77,28 +74,18 @@ fn at_a_point(
 ) -> bool {
     let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
     let fault = format!("{point}:{times}");
-    let recovers = RECOVERY.contains(&point);
-    let first = match point {
-        "recover.committed" => "settle.committed",
-        "recover.undone" => "settle.ticked",
-        _ => &fault,
-    };
     let mut killed = false;
     let found = (|| {
-        let ran = stage.run(Some(first))?;
+        let ran = stage.run(Some(&fault))?;
         let mut found = oracle::after_a_kill(&stage);
         killed = ran.killed || was_hook_killed(&stage);
-        if recovers {
-            killed = stage.run(Some(&fault))?.killed;
-            found.extend(oracle::after_a_kill(&stage));
-        }
         if !killed && times == 1 {
             found.push(format!("the run never came to {point}:\n{}", ran.said));
         }
         found.extend(finish(&stage)?);
         Ok(found)
     })();
-    tally.round(&fault, u64::from(killed) + u64::from(recovers), found);
+    tally.round(&fault, u64::from(killed), found);
     killed
 }
 

@@ -7,6 +7,7 @@ use test_support::run_with_input;
 
 use super::dice::Dice;
 use super::stage::Stage;
+use super::users_work::UsersWork;
 
 const PRECIOUS: &str = "precious\n";
 
@@ -75,6 +76,6 @@ fn linked(stage: &Stage, place: &Utf8PathBuf, to_folder: bool) -> Result<Vec<Str
     if scratch.read("precious") != PRECIOUS {
         found.push(format!("the file outside is {:?}", scratch.read("precious")));
     }
-    found.extend(stage.work.lost(&stage.repo));
+    found.extend(stage.work.differences(&UsersWork::read(&stage.repo)));
     Ok(found)
 }

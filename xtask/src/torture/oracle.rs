@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_core::state::{Lock, SAVED_LEDGER, StateDir, TREE_LOCK};
+use ralph_core::state::{Lock, RunDir, StateDir};
 use test_support::TestRepo;
 
 use super::stage::{Ran, STORIES, Stage, plan_with};
 use super::users_work::UsersWork;
 
-/// After a kill and before the next start: nothing of the user's is lost.
+/// After a kill and before the next start: nothing of the user's has changed.
 pub(super) fn after_a_kill(stage: &Stage) -> Vec<String> {
-    let mut found = stage.work.lost(&stage.repo);
+    let mut found = stage.work.differences(&UsersWork::read(&stage.repo));
     found.extend(sound(&stage.repo));
     found
 }
@@ -43,7 +43,7 @@ fn commits(stage: &Stage) -> Vec<String> {
     let subjects = stage.repo.git(["log", "--format=%s"]);
     let mut made: Vec<&str> = subjects.lines().filter(|line| line.starts_with("feat(")).collect();
     made.sort_unstable();
-    let wanted = STORIES.map(|id| format!("feat({id}): Make the part of {id}"));
+    let wanted = STORIES.map(|id| format!("feat({id}): make the part of {id}"));
     let mut found = Vec::new();
     if made != wanted {
         found.push(format!("the commits are\n{subjects}"));
@@ -141,42 +141,39 @@ fn records(stage: &Stage) -> Vec<String> {
 pub(super) fn leftovers(stage: &Stage) -> Vec<String> {
     let mut found = Vec::new();
     let state = StateDir::of_project(stage.repo.root());
-    let tree = stage.repo.root().join(".git").join(TREE_LOCK);
-    let own = [state.lock(), state.settle_lock(), state.strikes_lock(), state.rollback_lock()];
-    for lock in own.into_iter().chain([tree]) {
-        if Lock::holder(&lock).is_some() {
-            found.push(format!("{lock} is still held"));
-        }
+    let run_dir = RunDir::in_git_folder(&stage.path(".git"));
+    if Lock::holder(&run_dir.lock()).is_some() {
+        found.push(format!("{} is still held", run_dir.lock()));
     }
-    for note in [state.attempt(), state.settling(), state.current_story(), state.checkpoint()] {
+    for note in [run_dir.attempt(), state.current_story(), state.checkpoint()] {
         if note.exists() {
             found.push(format!("{note} is left"));
         }
     }
     walk(stage.repo.root(), &mut |path| {
-        // What is kept there is as an agent left it, and so is a repository that it made.
-        if path.as_str().contains("/ralph-nested/") {
-            return;
-        }
         let name = path.file_name().unwrap_or_default();
-        let in_git = path.starts_with(stage.repo.root().join(".git"));
-        let is_note = name.starts_with("ralph-") && ![SAVED_LEDGER, TREE_LOCK].contains(&name);
-        let ours = is_note || name.starts_with(".ralph-");
+        let in_git = path.starts_with(stage.path(".git"));
         let is_lock = in_git && name.ends_with(".lock");
-        let is_temporary = !in_git && name.ends_with(".tmp");
-        if is_lock || is_temporary || (ours && path.is_file()) {
+        let is_temporary = name.ends_with(".tmp") || name.starts_with(".ralph-");
+        if is_lock || is_temporary {
             found.push(format!("{path} is left"));
         }
     });
-    let processes = stage.processes();
-    if !processes.is_empty() {
-        let names = processes.iter().map(|pid| {
-            let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&command).replace('\0', " ")
-        });
-        found.push(format!("processes are left: {}", names.collect::<Vec<_>>().join(", ")));
-    }
+    found.extend(processes(stage));
     found
+}
+
+/// Whoever lives on.
+pub(super) fn processes(stage: &Stage) -> Option<String> {
+    let names = stage.processes().into_iter().map(|pid| {
+        let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).replace('\0', " ")
+    });
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!("processes are left: {}", names.join(", ")))
 }
 
 /// Every file below a folder.

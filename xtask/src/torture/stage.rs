@@ -75,21 +75,25 @@ impl Stage {
     }
 
     fn over(repo: TestRepo, binaries: &Utf8Path, plan: &'static str) -> Self {
-        repo.git(["config", "user.name", "Test"]);
-        repo.git(["config", "user.email", "test@localhost"]);
         repo.write(".ralph/config.toml", CONFIG);
         repo.write(plan, plan_with(" "));
         let work = UsersWork::make(&repo);
-        let stage = Self {
+        Self { work, ..Self::around(repo, binaries, plan).with_agent("tortured") }
+    }
+
+    /// A loop over a project as it is.
+    pub(super) fn around(repo: TestRepo, binaries: &Utf8Path, plan: &'static str) -> Self {
+        repo.git(["config", "user.name", "Test"]);
+        repo.git(["config", "user.email", "test@localhost"]);
+        Self {
             repo,
             plan,
-            work,
+            work: UsersWork::default(),
             notes: Scratch::new(),
             binaries: binaries.to_owned(),
             agent: String::new(),
             clock: None,
-        };
-        stage.with_agent("tortured")
+        }
     }
 
     /// The same with another agent of the fixtures.
@@ -138,7 +142,7 @@ impl Stage {
 
     /// Starts the loop, with a fault if one is named.
     pub(super) fn start(&self, fault: Option<&str>) -> Result<Child> {
-        let mut command = self.looped(&["--allow-dirty"])?;
+        let mut command = self.looped(&[])?;
         if let Some(fault) = fault {
             command.env("RALPH_INTERNAL__FAULT", fault);
         }
@@ -167,9 +171,10 @@ impl Stage {
         self.wait(self.start(fault)?, begun)
     }
 
-    /// Every process that lives on in this stage's environment.
+    /// Every process that lives on of those that the loop started, and the loop; the person's are not
+    /// among them.
     pub(super) fn processes(&self) -> Vec<u32> {
-        started_with(&format!("HOME={}", self.home()))
+        started_with(&format!("AGENT_NOTES={}", self.notes.root()))
     }
 
     /// Kills all of them, as a machine does that goes down; git is among them.

@@ -10,12 +10,13 @@ use super::disk::sane;
 use super::oracle;
 use super::stage::{PLANS, Stage};
 use super::tally::Tally;
+use super::users_work::UsersWork;
 
 /// What can happen to a file.
 const WAYS: [&str; 5] = ["halved", "emptied", "rubbish", "a folder", "newer"];
 
 /// Where the run is killed before: so that as many files as possible are there.
-const MOMENT: &str = "settle.ticked:3";
+const MOMENT: &str = "land.committed:3";
 
 /// A file, by its place among all of them, and what happens to it.
 #[derive(Debug, Clone, Copy)]
@@ -54,17 +55,13 @@ fn round(stage: &Stage, path: &Utf8Path, way: &str) -> Result<Vec<String>> {
     let mut found = hooks(stage);
     let ran = stage.run(None)?;
     found.extend(sane(stage, &ran));
-    found.extend(stage.work.lost(&stage.repo));
+    found.extend(stage.work.differences(&UsersWork::read(&stage.repo)));
     let name = path.file_name().unwrap_or_default();
     let refused = ran.code != Some(0);
     if refused && !ran.said.contains(name) {
         found.push(format!("the message does not name {name}:\n{}", ran.said));
     }
     if refused {
-        // As docs/recovery.md tells: a tick may be there whose commit was never made.
-        if StateDir::of_project(stage.repo.root()).settling().exists() {
-            stage.repo.git(["checkout", "-q", "HEAD", "--", stage.plan]);
-        }
         fs_err::remove_dir_all(path).or_else(|_| fs_err::remove_file(path))?;
     }
     let ran = stage.run(None)?;
@@ -77,7 +74,7 @@ fn round(stage: &Stage, path: &Utf8Path, way: &str) -> Result<Vec<String>> {
         !of_a_log && !of_ours && !of_the_user
     };
     found.extend(oracle::after_the_end(stage, &ran).into_iter().filter(told));
-    found.extend(stage.work.lost(&stage.repo));
+    found.extend(stage.work.differences(&UsersWork::read(&stage.repo)));
     Ok(found)
 }
 

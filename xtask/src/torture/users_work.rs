@@ -26,7 +26,7 @@ const NAMES: [&str; 10] = [
 ];
 
 /// The user's work as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct UsersWork {
     files: BTreeMap<PathBuf, Option<(u32, Vec<u8>)>>,
     staged: String,
@@ -92,29 +92,6 @@ impl UsersWork {
             found.push(format!("the stash was {} and is {}", self.stash, now.stash));
         }
         found
-    }
-
-    /// What is neither as it was on disk nor kept aside; empty while everything can be had back by
-    /// `git checkout refs/ralph/aside/<run> -- <file>`.
-    pub(super) fn lost(&self, repo: &TestRepo) -> Vec<String> {
-        let now = Self::read(repo);
-        let refs = repo.git(["for-each-ref", "--format=%(refname)", "refs/ralph/aside"]);
-        let kept = |name: &Path, content: &[u8]| {
-            refs.lines().any(|reference| {
-                let mut object = std::ffi::OsString::from(format!("{reference}:"));
-                object.push(name);
-                let args = [OsStr::new("cat-file"), OsStr::new("blob"), &object];
-                repo.try_git(repo.root().as_std_path(), args).stdout == content
-            })
-        };
-        let changed =
-            self.files.iter().filter(|(name, before)| now.files.get(*name) != Some(before));
-        changed
-            .filter_map(|(name, before)| Some((name, before.as_ref()?)))
-            .filter(|(name, (_, content))| !kept(name, content))
-            .map(|(name, _)| format!("the user's {name:?} is neither there nor kept aside"))
-            .chain((now.stash != self.stash).then(|| "the stash is not what it was".to_owned()))
-            .collect()
     }
 
     /// Whether a commit that the loop made holds a file of the user's.

@@ -25,6 +25,6 @@ pub use answer::{Done, Failed, answer, cause};
 pub use checkpoint::{checkpoint, stale};
 pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{clear_failure, close_failure, last_failure, record_failure};
-pub use lessons::add_lesson;
+pub use lessons::{LESSONS_TITLE, add_lesson, lessons};
 pub use memory::Memory;
 pub use test_files::TestFiles;

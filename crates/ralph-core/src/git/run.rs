@@ -32,14 +32,21 @@ impl Git {
     /// The same with `input` on its standard input.
     pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
         self.patiently(|| {
-            let read = |stdout: &mut dyn Read| {
-                let mut output = Vec::new();
-                stdout.read_to_end(&mut output)?;
-                Ok(output)
-            };
             let write = |stdin: &mut dyn Write| stdin.write_all(input);
-            self.talk(args, (!input.is_empty()).then_some(write), read)
+            let write = Some(write).filter(|_| !input.is_empty());
+            self.talk(args, write, read_all).map(|(output, _)| output)
         })
+    }
+
+    /// Runs git to its end; it fails if git complains of an error, whatever it makes of that.
+    pub(super) fn strictly<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<(), GitError> {
+        let nothing = None::<fn(&mut dyn Write) -> io::Result<()>>;
+        let (_, stderr) = self.talk(args, nothing, read_all)?;
+        if stderr.lines().any(|line| line.starts_with("error: ")) {
+            let (command, dir) = self.named(args);
+            return Err(GitError::Failed { command, dir, code: Some(0), stderr });
+        }
+        Ok(())
     }
 
     /// The same, for a command that prints one line of text.
@@ -60,7 +67,7 @@ impl Git {
         S: AsRef<OsStr>,
         T: Send,
     {
-        self.talk(args, Some(write), read)
+        self.talk(args, Some(write), read).map(|(taken, _)| taken)
     }
 
     /// Runs git again for as long as another process's lock is in its way, within bounds.
@@ -83,13 +90,14 @@ impl Git {
         }
     }
 
-    /// Where there is nothing to write, git's standard input is empty, and no thread is needed for it.
+    /// What was read, and what git said besides. Where there is nothing to write, git's standard input
+    /// is empty, and no thread is needed for it.
     fn talk<S, T>(
         &self,
         args: &[S],
         write: Option<impl FnOnce(&mut dyn Write) -> io::Result<()> + Send>,
         read: impl FnOnce(&mut dyn Read) -> io::Result<T> + Send,
-    ) -> Result<T, GitError>
+    ) -> Result<(T, String), GitError>
     where
         S: AsRef<OsStr>,
         T: Send,
@@ -123,7 +131,7 @@ impl Git {
             }
             Some(status) if status.success() => {
                 written.map_err(failure)?;
-                taken.map_err(failure)
+                Ok((taken.map_err(failure)?, said))
             }
             // A writer that found the pipe closed is the consequence; git's own words are the cause.
             Some(status) => {
@@ -201,6 +209,12 @@ fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
     thread.join().unwrap_or_else(|_| Err(io::Error::other("a pipe's thread panicked")))
 }
 
+fn read_all(stdout: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut output = Vec::new();
+    stdout.read_to_end(&mut output)?;
+    Ok(output)
+}
+
 fn last_part(mut stderr: impl Read) -> io::Result<String> {
     let mut said = Vec::new();
     let mut part = [0; 4096];
@@ -218,5 +232,52 @@ fn with_cause(said: String, cause: Option<io::Error>) -> String {
     match cause {
         Some(cause) if cause.kind() != io::ErrorKind::BrokenPipe => format!("{said} ({cause})"),
         _ => said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+    use crate::git::command::Patience;
+
+    fn git(idle: Duration) -> (Scratch, Git) {
+        let scratch = Scratch::new();
+        let git = Git::at(scratch.root().as_std_path());
+        (scratch, git.with_patience(Patience { idle, ..Patience::default() }))
+    }
+
+    #[test]
+    fn a_git_that_hangs_is_ended_with_all_that_it_started() {
+        let (scratch, git) = git(Duration::from_millis(300));
+        let alias = format!("alias.hang=!echo $$ > {}; sleep 600; true", scratch.path("pid"));
+        let error = git.run(&["-c", &alias, "hang"]).unwrap_err();
+        assert!(matches!(error, GitError::Idle { .. }), "{error}");
+        let pid = scratch.read("pid");
+        test_support::until("its shell is gone", || !test_support::is_alive(&pid));
+    }
+
+    #[test]
+    fn a_git_that_is_fed_slowly_is_waited_for() {
+        let idle = Duration::from_millis(300);
+        let (_scratch, git) = git(idle);
+        let begun = Instant::now();
+        let write = |stdin: &mut dyn Write| {
+            while begun.elapsed() < idle * 2 {
+                stdin.write_all(b"x")?;
+                std::thread::sleep(idle / 50);
+            }
+            Ok(())
+        };
+        git.stream(&["hash-object", "--stdin"], write, read_all).unwrap();
+    }
+
+    #[test]
+    fn what_git_complains_of_is_an_error_only_where_that_is_asked_for() {
+        let (_scratch, git) = git(Duration::from_secs(60));
+        let complain = ["-c", "alias.complain=!echo 'error: bad' >&2; true", "complain"];
+        git.run(&complain).unwrap();
+        assert!(git.strictly(&complain).unwrap_err().to_string().contains("error: bad"));
     }
 }

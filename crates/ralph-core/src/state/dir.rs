@@ -29,21 +29,16 @@ const GITIGNORE: &str = "\
 .checkpoint
 .hook-error.json
 *.tmp
-attempt
 claim.json
 context-window.json
 current-story
 events.jsonl
 failure-context.log
-lock
 logs/
 merge-requests/
 rollback.lock
-run.json
 session.log
 sessions.log
-settle.lock
-settling.json
 state/
 strikes.json
 strikes.lock
@@ -243,55 +238,14 @@ impl StateDir {
         self.root.join(MERGE_REQUESTS)
     }
 
-    /// The attempt under way: its story, and the plan as it was when it began.
-    pub fn attempt(&self) -> Utf8PathBuf {
-        self.root.join("attempt")
-    }
-
-    /// A note that a story is being ticked and committed, there only while that goes on.
-    pub fn settling(&self) -> Utf8PathBuf {
-        self.root.join("settling.json")
-    }
-
-    /// Held while a story is settled from within a session.
-    pub fn settle_lock(&self) -> Utf8PathBuf {
-        self.root.join("settle.lock")
-    }
-
     /// The session that works on the attempt: the first that speaks after the agent was started.
     pub fn working_session(&self) -> Utf8PathBuf {
         self.root.join("state/working-session")
     }
 
-    /// How the plan was when an agent at work changed it last.
-    pub fn plan_seen(&self) -> Utf8PathBuf {
-        self.root.join("state/plan-seen")
-    }
-
-    /// What was uncommitted in our own folder and the client's when the run began.
-    pub fn left_out(&self) -> Utf8PathBuf {
-        self.root.join("state/left-out")
-    }
-
     /// The agent's word about its story.
     pub fn claim(&self) -> Utf8PathBuf {
         self.root.join("claim.json")
-    }
-
-    /// Where the run stands: its counters, and what a crash leaves to be finished.
-    pub fn run(&self) -> Utf8PathBuf {
-        self.root.join("run.json")
-    }
-
-    /// The files of `.ralph/` that belong to the user: what git sees of it.
-    pub fn is_users(name: &str) -> bool {
-        let users = ["config.toml", "guardrails.md", "hooks", FIX_PLAN, PRD_JSON, PROMPT];
-        users.contains(&name) || name.starts_with("PRD-")
-    }
-
-    /// Held by the loop for as long as it lives.
-    pub fn lock(&self) -> Utf8PathBuf {
-        self.root.join("lock")
     }
 
     /// Held while the tree is returned to a checkpoint.
@@ -309,23 +263,11 @@ impl StateDir {
         SessionDir::at(self.sessions().join(id.as_str()))
     }
 
-    /// The client's settings that the loop passes to its agent. In the folder of the sessions,
-    /// which is out of git in projects of every age.
-    pub fn passed_settings(&self) -> Utf8PathBuf {
-        self.root.join("state").join("passed-settings.json")
-    }
-
-    /// The plan as it was before the planning under way. In the folder of the sessions as well.
-    pub fn planning(&self) -> Utf8PathBuf {
-        self.root.join("state/planning")
-    }
-
     /// Every single file in the folder that is ours to write; what belongs to plans, sessions and
     /// the user is not among them.
     pub fn files(&self) -> Vec<Utf8PathBuf> {
         vec![
             self.ignore_file(),
-            self.attempt(),
             self.checkpoint(),
             self.claim(),
             self.context_window(),
@@ -334,16 +276,8 @@ impl StateDir {
             self.guardrails(),
             self.hook_error(),
             self.journal(),
-            self.left_out(),
-            self.lock(),
-            self.passed_settings(),
-            self.plan_seen(),
-            self.planning(),
             self.rollback_lock(),
-            self.run(),
             self.sessions_log(),
-            self.settle_lock(),
-            self.settling(),
             self.shared_reads(),
             self.strikes(),
             self.strikes_lock(),
@@ -355,12 +289,6 @@ impl StateDir {
     /// its `.gitignore`.
     pub fn uncommitted() -> impl Iterator<Item = &'static str> {
         GITIGNORE.lines().filter(|line| !line.starts_with('#'))
-    }
-
-    /// Whether the `.gitignore` is as we wrote it, so that git sees nothing of the state.
-    pub fn is_hidden(&self) -> bool {
-        let path = self.ignore_file();
-        fs_err::read(path).is_ok_and(|text| text == GITIGNORE.as_bytes())
     }
 
     /// Makes the folder and its `.gitignore` where they are missing; a `.gitignore` that somebody

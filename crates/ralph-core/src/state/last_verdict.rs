@@ -27,6 +27,8 @@ pub struct LastVerdict {
     pub runner: Option<String>,
     /// The tests that failed, where they were printed.
     pub tests: Vec<String>,
+    /// The loop's run that the session works for; empty if it works for none.
+    pub run: String,
     /// Failing runs in a row, without a passing one between.
     pub failures_in_a_row: u64,
 }

@@ -50,7 +50,7 @@ pub use run_dir::RunDir;
 pub use session_dir::{LoopDir, SessionDir};
 pub use tail::last_lines;
 pub use write::{
-    Cap, append_capped, append_line, in_the_way, is_same_file, keep_as_found,
+    Cap, append_capped, append_line, edit_users, in_the_way, is_same_file, keep_as_found,
     keep_content_as_found, leads_elsewhere, open_log, remove_if_there, remove_stale_temporaries,
     replace, replace_soon, replace_unsynced, replace_users, replace_users_soon,
 };

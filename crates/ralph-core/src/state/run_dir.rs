@@ -51,6 +51,11 @@ impl RunDir {
         self.root.join("progress-given")
     }
 
+    /// Lessons of the run that no commit holds yet.
+    pub fn lessons(&self) -> Utf8PathBuf {
+        self.root.join("lessons-pending")
+    }
+
     /// Held by the loop for as long as it lives.
     pub fn lock(&self) -> Utf8PathBuf {
         self.root.join("lock")

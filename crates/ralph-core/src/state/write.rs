@@ -87,6 +87,39 @@ pub fn replace_users_soon(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_users_by(path, |path| replace_soon(path, content))
 }
 
+/// Changes a file that is the user's: `change` gets its content, none if there is no file, and gives
+/// the new one, or none to leave it. What the user saves meanwhile is not overwritten; the change is
+/// made to that instead.
+pub fn edit_users(
+    path: &Utf8Path,
+    change: impl Fn(Option<&[u8]>) -> Option<Vec<u8>>,
+) -> io::Result<()> {
+    loop {
+        let old = read_if_there(path)?;
+        let new = change(old.as_deref()).filter(|new| Some(new) != old.as_ref());
+        let Some(new) = new else { return Ok(()) };
+        let mut is_saved_meanwhile = false;
+        let replaced = replace_users_by(path, |path| {
+            replace_by(path, |temporary| {
+                write_new(temporary, &new)?.sync_all()?;
+                is_saved_meanwhile = read_if_there(path)? != old;
+                let kind = io::ErrorKind::ResourceBusy;
+                if is_saved_meanwhile { Err(kind.into()) } else { Ok(()) }
+            })
+        });
+        if !is_saved_meanwhile {
+            return replaced;
+        }
+    }
+}
+
+fn read_if_there(path: &Utf8Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 fn replace_users_by(
     path: &Utf8Path,
     replace: impl FnOnce(&Utf8Path) -> io::Result<()>,

@@ -6,8 +6,16 @@
     reason = "tests start programs, touch files and fail loudly"
 )]
 
+mod child;
 mod docs;
 mod gates;
+mod git_commit;
+mod git_damaged;
+mod git_full_disk;
+mod git_ignored;
+mod git_killed;
+mod git_large;
+mod git_names;
 mod git_nested;
 mod git_restore;
 mod git_restore_properties;

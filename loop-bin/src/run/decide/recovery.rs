@@ -109,7 +109,7 @@ mod tests {
     use crate::run::decide::Outcome;
 
     fn attempt(phase: Phase) -> Attempt {
-        let begun = Attempt::begin(Beginning {
+        let mut begun = Attempt::begin(Beginning {
             run: "r1".into(),
             story: "US-001".into(),
             title: "Greet".into(),
@@ -121,7 +121,8 @@ mod tests {
             target: "main".into(),
             base: Some("aa".into()),
         });
-        Attempt { phase, ..begun }
+        begun.phase = phase;
+        begun
     }
 
     fn record(interrupted: bool, finish: Option<&str>) -> RunRecord {

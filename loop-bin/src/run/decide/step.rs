@@ -94,6 +94,13 @@ impl State {
         self.limits.stalled_after > 0 && self.counters.idle >= self.limits.stalled_after
     }
 
+    /// The account of a run of the agent.
+    pub(crate) fn account(&mut self, shares: Shares, exit_code: Option<i32>) {
+        self.counters.last_exit_code = exit_code;
+        self.counters.last_duration_s = shares.iter().map(|(_, spent)| spent.seconds).sum();
+        self.book(shares);
+    }
+
     /// Books what a run of the agent cost, for each story that it worked on.
     fn book(&mut self, shares: Shares) {
         for (story, spent) in shares {
@@ -160,13 +167,14 @@ pub(crate) fn step(state: State, event: Event) -> (State, Action) {
     let mut state = state;
     let action = match event {
         Event::Started(wish) => after_script(wish, Action::Choose),
-        Event::Chosen { choice, seconds } => chosen(&mut state, choice, seconds),
+        Event::Chosen { choice, seconds, shares } => {
+            state.book(shares);
+            chosen(&mut state, choice, seconds)
+        }
         Event::Announced(wish) => announced(&mut state, wish),
         Event::Begun => Action::RunAgent,
         Event::Worked { end, shares, exit_code, is_waiting } => {
-            state.counters.last_exit_code = exit_code;
-            state.counters.last_duration_s = shares.iter().map(|(_, spent)| spent.seconds).sum();
-            state.book(shares);
+            state.account(shares, exit_code);
             state.is_waiting = is_waiting;
             worked(&mut state, end)
         }

@@ -63,8 +63,9 @@ pub(crate) enum Signal {
 pub(crate) enum Event {
     /// The script `started` ran.
     Started(Wish),
-    /// The plan was looked at; `seconds` is how long the run has taken so far.
-    Chosen { choice: Choice, seconds: f64 },
+    /// The plan was looked at; `seconds` is how long the run has taken so far, `shares` what sessions
+    /// took that ended since the last account.
+    Chosen { choice: Choice, seconds: f64, shares: Shares },
     /// The script `next_iteration` ran.
     Announced(Wish),
     /// The workspace is ready and the story is written down.

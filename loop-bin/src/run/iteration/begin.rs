@@ -30,18 +30,20 @@ impl Run {
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
-        self.give_books(tip.as_deref(), plan.bytes())?;
-        let kept = self.to_resume(story)?;
+        let attempts = saved::all(&self.workspace.source().git(), Some(story))?;
+        let number = saved::number_after(&attempts);
+        let kept = self.to_resume(attempts);
         if let Some(kept) = &kept {
             self.resume(kept, start)?;
         }
-        let git = self.workspace.source().git();
+        // After the work of an earlier attempt, which knows only the plan of its own time.
+        self.give_books(tip.as_deref(), plan.bytes())?;
         let attempt = Attempt::begin(Beginning {
             run: self.context.run.clone(),
             story: story.to_owned(),
             title: found.title.clone(),
             iteration,
-            number: saved::next_number(&git, story)?,
+            number,
             plan: self.books.plan.clone(),
             progress: self.books.progress.clone(),
             work: self.workspace.root().to_owned(),
@@ -130,14 +132,12 @@ impl Run {
         Ok(())
     }
 
-    /// The attempt whose work this one goes on with, if its last one ended halfway.
-    fn to_resume(&self, story: &str) -> Result<Option<SavedAttempt>, Failure> {
-        let all = saved::all(&self.workspace.source().git(), Some(story))?;
-        let Some(newest) = all.into_iter().next() else { return Ok(None) };
-        let Some(outcome) = newest.outcome.clone() else { return Ok(None) };
+    /// The attempt whose work this one goes on with, if the last one ended halfway.
+    fn to_resume(&self, attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
+        let newest = attempts.into_iter().max_by_key(|attempt| attempt.number)?;
+        let outcome = newest.outcome.as_deref()?;
         let always = self.context.config.rollback.on == RollbackOn::Never;
-        let is_wanted = always || Outcome::is_resumed(&outcome);
-        Ok(if is_wanted { Some(newest) } else { None })
+        if always || Outcome::is_resumed(outcome) { Some(newest) } else { None }
     }
 
     fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<(), Failure> {
@@ -166,6 +166,9 @@ impl Run {
     /// Nothing is under way any more.
     pub(in crate::run) fn end_attempt(&mut self) -> Result<(), Failure> {
         let state = self.context.state();
+        if let Some(attempt) = &self.attempt {
+            self.books.publish_lessons(attempt.base.as_deref())?;
+        }
         Checkpoint::clear(state)?;
         state::remove_if_there(state.current_story())?;
         state::remove_if_there(state.claim())?;
@@ -178,7 +181,8 @@ impl Run {
     /// What failed, for the next attempt and for people.
     pub(in crate::run) fn learn(&self, story: &str, why: &str) -> Result<(), Failure> {
         attempt::record_failure(self.context.state(), why)?;
-        attempt::add_lesson(self.context.state(), &lesson(story, why))?;
+        let run_dir = Some(&self.context.run_dir);
+        attempt::add_lesson(self.context.state(), run_dir, &lesson(story, why))?;
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! The user's checks on the work of an attempt, and what they change themselves.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use ralph_core::attempt::TestFiles;
@@ -55,6 +57,9 @@ impl Run {
 
     /// Why this work can be no commit, whatever the checks say.
     fn refusal(&self, attempt: &Attempt, staged: &Staged) -> Result<Option<String>, Failure> {
+        if staged.leaves_nothing {
+            return Ok(Some("the agent removed all files, or the folder it worked in".to_owned()));
+        }
         if !staged.embedded.is_empty() {
             return Ok(Some(format!(
                 "the agent made a repository of its own inside the project, and a commit would hold \
@@ -80,6 +85,8 @@ impl Run {
     ) -> Result<Result<(Vec<Check>, Staged), Landing>, Failure> {
         for round in 1..=MOST_ROUNDS {
             let checks = self.run_checks(attempt)?;
+            // They run what the agent wrote, so the repository is not to be believed any more.
+            self.workspace.distrust();
             match checks.last() {
                 Some(Check { end: CheckEnd::Stopped, .. }) => {
                     let signal = self.context.interrupts.signal();
@@ -103,7 +110,13 @@ impl Run {
                 return Ok(Ok((checks, staged)));
             }
             self.context.view.line(format!("{story}: the checks changed {files}; checking again"));
-            staged = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
+            let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
+            if now.files.is_empty() && !staged.files.is_empty() {
+                self.workspace.git().run(&["read-tree", "--reset", "-u", &staged.tree])?;
+                let why = "the checks removed all of the work; they have to leave the files alone";
+                return Ok(Err(Landing::Failed(why.to_owned())));
+            }
+            staged = self.without_new_files(&staged, now)?;
         }
         Ok(Err(Landing::Failed("the checks never came to an end".to_owned())))
     }
@@ -113,6 +126,7 @@ impl Run {
         if verify.commands.is_empty() {
             return Ok(Vec::new());
         }
+        self.workspace.show_staged()?;
         let names: Vec<String> = verify.commands.iter().map(|check| one_line(check)).collect();
         let story = &attempt.story;
         self.context.view.line(format!("{story}: checking with {}", names.join(", ")));
@@ -124,6 +138,28 @@ impl Run {
             (limit, left) => limit.or(left),
         };
         Ok(run_checks(context, &verify.commands, limit, &stop)?)
+    }
+
+    /// What is there now, but for files that the checks made: those are not the story's.
+    fn without_new_files(&self, before: &Staged, now: Staged) -> Result<Staged, Failure> {
+        let new = self.added_between(&before.tree, &now.tree)?;
+        if new.is_empty() {
+            return Ok(now);
+        }
+        let git = self.workspace.git();
+        let names: Vec<u8> =
+            new.iter().flat_map(|file| [file.as_os_str().as_bytes(), b"\0"].concat()).collect();
+        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &names)?;
+        let tree = git.line(&["write-tree"])?;
+        let files = now.files.iter().filter(|file| !new.contains(file)).cloned().collect();
+        Ok(Staged { tree, files, ..now })
+    }
+
+    fn added_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
+        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
+        let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
+        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
 
     /// In what respect the attempt weakened the tests, if the user wants to know.

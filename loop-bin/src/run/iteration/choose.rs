@@ -5,9 +5,10 @@ use std::io;
 use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
 use ralph_core::state::{self, StateDir};
 
+use super::LiveAgent;
 use crate::exit::Failure;
 use crate::run::Run;
-use crate::run::decide::{Choice, Event, State};
+use crate::run::decide::{Choice, Event, Shares, State};
 use crate::terminal::Position;
 
 impl Run {
@@ -17,7 +18,11 @@ impl Run {
         }
         let seconds = self.context.elapsed().as_secs_f64();
         if let Some(story) = self.land_again.take() {
-            return Ok(Event::Chosen { choice: Choice::Unlanded(story), seconds });
+            return Ok(Event::Chosen {
+                choice: Choice::Unlanded(story),
+                seconds,
+                shares: Shares::new(),
+            });
         }
         let plan = self.books.load(&self.target)?;
         self.context.view.position(Position::of(&plan));
@@ -27,7 +32,13 @@ impl Run {
             Next::Stuck { waiting, blocked } => Choice::Stuck(stuck(&waiting, &blocked)),
         };
         log::info!("chosen: {choice:?}");
-        Ok(Event::Chosen { choice, seconds })
+        // What a session cost is known at its end, and the next story may be one too many.
+        let is_full = |live: &LiveAgent| !self.may_take_another(live.stories);
+        if matches!(choice, Choice::Story(_)) && self.waiting.as_ref().is_some_and(is_full) {
+            self.end_session("this session has had its stories; a new one goes on")?;
+        }
+        let shares = std::mem::take(&mut self.unbooked);
+        Ok(Event::Chosen { choice, seconds, shares })
     }
 
     /// Keeps the `progress.txt` of a feature list up to date, where there is one.

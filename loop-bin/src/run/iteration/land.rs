@@ -340,7 +340,7 @@ impl Run {
         let git = self.workspace.source().git();
         let name = saved::name_of(&attempt.story, attempt.number);
         git.run(&["update-ref", &name, commit])?;
-        self.books.clear_pending()?;
+        self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(base, marks.to_vec(), agents.cloned())?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
         if let Some(left) = self.workspace.left(&self.books.progress) {

@@ -14,5 +14,5 @@ mod work;
 
 pub(super) use judge::{Judged, judge};
 pub(crate) use prompt::template;
-pub(super) use watch::LiveAgent;
+pub(super) use watch::{LiveAgent, Watched};
 pub(super) use work::{Report, receipt};

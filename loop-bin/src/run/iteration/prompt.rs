@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use camino::Utf8Path;
-use ralph_core::attempt::last_failure;
+use ralph_core::attempt::{last_failure, lessons};
 use ralph_core::config::{self, KEYS, Key, Kind};
 use ralph_core::env::{MAILBOX, WORKSPACE};
 use ralph_core::plan::{Plan, progress};
@@ -19,7 +19,6 @@ use crate::run::context::OURS;
 use crate::run::start::NotReady;
 
 /// How much of earlier entries, lessons and failures a prompt holds.
-const ENTRIES: usize = 5;
 const LONGEST_PART: usize = 16 * 1024;
 
 /// The prompt's template: the user's beside the plan, or our own.
@@ -85,8 +84,8 @@ impl Run {
     pub(in crate::run) fn prompt(&self, attempt: &Attempt) -> Result<String, Failure> {
         let plan = self.books.load(&self.target)?;
         let progress = self.books.progress_text(attempt.base.as_deref());
-        let entries = progress::last_entries(&progress::logged(&progress), ENTRIES);
-        let guardrails = fs_err::read_to_string(self.context.state().guardrails());
+        let entries = progress::excerpt(&progress, LONGEST_PART);
+        let guardrails = lessons(self.context.state(), Some(&self.context.run_dir));
         let guardrails = guardrails.unwrap_or_default();
         let failure = self.failure_text();
         let (plan_path, progress_path) = (
@@ -99,7 +98,7 @@ impl Run {
             story_details: details(&plan, &attempt.story),
             plan_path: plan_path.as_str(),
             progress_path: progress_path.as_str(),
-            progress: end_of(&entries),
+            progress: &entries,
             guardrails: end_of(&guardrails),
             failure: end_of(&failure),
             iteration: attempt.iteration,

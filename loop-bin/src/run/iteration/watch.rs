@@ -168,22 +168,28 @@ impl Run {
     /// Lets the agent go that waits for our word, and sees to it that it ends.
     pub(in crate::run) fn end_session(&mut self, why: &str) -> Result<(), Failure> {
         let Some(live) = self.waiting.take() else { return Ok(()) };
-        let LiveAgent { mut session, question, log, account, .. } = live;
+        let LiveAgent { mut session, mut question, log, account, .. } = live;
         let mailbox = Mailbox::at(self.context.run_dir.mailbox());
-        mailbox.reply(&question, Answer::Stop(why.to_owned()))?;
-        let context = &self.context;
-        let watch = Supervision {
-            deadline: Some(FAREWELL),
-            silence: None,
-            grace: Duration::from_secs(context.config.agent.grace.0),
-            interrupts: &context.interrupts,
-            log,
-            beat: &|| (),
+        let until = Instant::now() + FAREWELL;
+        let run = loop {
+            mailbox.reply(&question, Answer::Stop(why.to_owned()))?;
+            let context = &self.context;
+            let watch = Supervision {
+                deadline: Some(until.saturating_duration_since(Instant::now())),
+                silence: None,
+                grace: Duration::from_secs(context.config.agent.grace.0),
+                interrupts: &context.interrupts,
+                log: log.try_clone()?,
+                beat: &|| (),
+            };
+            match session.watch(&watch, Some(&mailbox), &mut |_| ())? {
+                Turn::Ended(run) => break run,
+                // Another hook kept it from stopping, and it asks once more.
+                Turn::Asks(again) => question = again,
+            }
         };
-        if let Turn::Ended(run) = session.watch(&watch, None, &mut |_| ())? {
-            self.unbooked.extend(account.costs(run.seen.cost_usd.unwrap_or(0.0)));
-            self.note_window(&run);
-        }
+        self.unbooked.extend(account.costs(run.seen.cost_usd.unwrap_or(0.0)));
+        self.note_window(&run);
         Ok(())
     }
 }

@@ -38,13 +38,11 @@ impl Run {
         let allowance = self.allowance(state);
         let deadline = allowance.time.map(|(time, _)| time);
         let watched = match self.waiting.take() {
-            Some(live) if self.may_take_another(live.stories) => {
+            Some(live) => {
                 let text = self.instruction(&attempt)?;
                 self.go_on(live, text, &attempt.story, attempt.iteration, deadline)?
             }
-            live => {
-                self.waiting = live;
-                self.end_session("this session has had its stories; a new one goes on")?;
+            None => {
                 let prompt = self.prompt(&attempt)?;
                 let budget = allowance.cost_usd.map(|(sum, _)| sum);
                 self.start_agent(&attempt.story, attempt.iteration, &prompt, deadline, budget)?
@@ -75,7 +73,7 @@ impl Run {
         self.worked(&attempt, watched, allowance)
     }
 
-    fn may_take_another(&self, stories: u64) -> bool {
+    pub(super) fn may_take_another(&self, stories: u64) -> bool {
         match self.context.config.session.stories_per_session {
             StoriesPerSession::AtMost(most) => stories < most,
             StoriesPerSession::Auto => true,
@@ -106,7 +104,7 @@ impl Run {
         let claim = Claim::load(self.context.state(), &attempt.story);
         let agents = self.read_agents_plan(attempt)?;
         self.tell_findings(&agents);
-        let last_verdict = self.last_verdict(session.as_deref(), &attempt.began);
+        let last_verdict = self.last_verdict(&attempt.began);
         let limits = self.context.config.limits.clone();
         let end = judge(&Judged {
             run: ended.as_ref(),
@@ -114,7 +112,9 @@ impl Run {
             is_marked_blocked: agents.claimed == Some(StoryState::Blocked),
             open_tasks: &agents.open_tasks,
             last_verdict: last_verdict.as_ref(),
-            has_changed: self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours()),
+            has_changed: &|| {
+                self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours())
+            },
             allowance,
             limits: &limits,
             elapsed: self.context.elapsed(),
@@ -179,11 +179,14 @@ impl Run {
         }
     }
 
-    /// The last test run of the session, if it was in this iteration.
-    fn last_verdict(&self, session: Option<&str>, began: &str) -> Option<LastVerdict> {
-        let id = Id::parse(session?).ok()?;
-        let last = LastVerdict::load(&self.context.state().session(&id))?;
-        if last.at.as_str() >= began { Some(last) } else { None }
+    /// The last test run of this iteration, in whichever session of the agent's it was.
+    fn last_verdict(&self, began: &str) -> Option<LastVerdict> {
+        let state = self.context.state();
+        let sessions = fs_err::read_dir(state.sessions()).ok()?.flatten();
+        let ids = sessions.filter_map(|entry| Id::parse(entry.file_name().to_str()?).ok());
+        let found = ids.filter_map(|id| LastVerdict::load(&state.session(&id)));
+        let ours = found.filter(|last| last.run == self.context.run && last.at.as_str() >= began);
+        ours.max_by(|one, other| one.at.cmp(&other.at))
     }
 
     /// An agent that prints plain text does not name its session, but its hook notes it.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use jiff::Timestamp;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
@@ -15,6 +16,7 @@ use super::preflight::{Preflight, progress_path};
 use super::recover::find;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
+use crate::landing;
 use crate::run::Run;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
@@ -22,12 +24,12 @@ use crate::run::decide::{Counters, Shares};
 use crate::run::iteration::Report;
 use crate::signals::Interrupts;
 use crate::terminal::View;
-use crate::trust;
-use crate::workspace::Imported;
 use crate::workspace::in_place::ProtectedFiles;
+use crate::workspace::{Imported, Source};
+use crate::{here, trust};
 
 /// Sorts by time, and is different for every run of a machine.
-pub(crate) fn run_name() -> String {
+fn run_name() -> String {
     format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
 }
 
@@ -45,6 +47,26 @@ pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Fa
         Err(error @ LockError::Held(_)) => Err(Failure::Locked(Box::new(error))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// What killed processes of an earlier run hold: locks and temporary files that nobody else owns.
+fn free_what_was_left(
+    run_dir: &state::RunDir,
+    state_dir: &state::StateDir,
+    plan: &Utf8Path,
+    source: &Source,
+) -> Result<(), Failure> {
+    landing::free_index(source)?;
+    for entry in run_dir.root().read_dir_utf8().into_iter().flatten().flatten() {
+        // Git's locks on our own index files.
+        if entry.file_name().ends_with(".lock") {
+            state::remove_if_there(entry.path())?;
+        }
+    }
+    for folder in [Some(run_dir.root()), Some(state_dir.root()), plan.parent()] {
+        folder.map_or(Ok(()), state::remove_stale_temporaries)?;
+    }
+    Ok(())
 }
 
 /// Makes a run of what was found.
@@ -66,30 +88,30 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         return Err(problems.remove(0));
     }
     let view = View::new(env, config.run.json_events);
-    let plan = plan.ok_or_else(|| std::io::Error::other("there is no plan"))?;
-    for warning in plan.warnings() {
-        view.warn(format!("{}:{}: {}", plan.path(), warning.line, warning.message));
-    }
-    for doubt in trust::doubts(project.own_state(), plan.path()).into_iter().chain(doubts) {
-        view.warn(doubt);
-    }
+    let path = match &plan {
+        Some(plan) => plan.path().to_owned(),
+        None => {
+            // What was typed is meant from the folder in which that was typed.
+            let is_typed = flags.iter().any(|flag| flag.key == "loop.plan");
+            let from = if is_typed { here::folder()? } else { project.root().to_owned() };
+            project_plan::to_write(&project, &config, &from)
+        }
+    };
+    plan.iter().flat_map(here::warnings).for_each(|warning| view.warn(warning));
+    let doubts = trust::doubts(project.own_state(), &path).into_iter().chain(doubts);
+    doubts.for_each(|doubt| view.warn(doubt));
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
     agent::adopt_orphans();
+    free_what_was_left(&run_dir, project.own_state(), &path, workspace.source())?;
     let found = find(&run_dir, workspace.source())?;
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let options = project_plan::options(&config);
-    let progress = progress_path(&config.run, project.root(), plan.path());
-    let books = Books::of(
-        plan.path(),
-        progress,
-        project.own_state(),
-        options,
-        workspace.source(),
-        &run_dir,
-    );
+    let progress = progress_path(&config.run, project.root(), &path);
+    let books =
+        Books::of(&path, progress, project.own_state(), options, workspace.source(), &run_dir);
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,
@@ -99,7 +121,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
         options: client_options(env, &project, &config),
-        plan: plan.path().to_owned(),
+        plan: path,
         project,
         config,
         view,

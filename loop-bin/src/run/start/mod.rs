@@ -6,7 +6,7 @@ mod not_ready;
 mod preflight;
 mod recover;
 
-pub(crate) use begin::{client_options, run_name, start, take_lock};
+pub(crate) use begin::{client_options, start, take_lock};
 pub(crate) use not_ready::NotReady;
 pub(crate) use preflight::{Preflight, preflight, run_dir};
 pub(crate) use recover::look as look_for_recovery;

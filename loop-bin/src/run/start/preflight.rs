@@ -12,11 +12,11 @@ use ralph_core::state::{self, RunDir, StateDir};
 
 use super::not_ready::NotReady;
 use crate::exit::Failure;
-use crate::landing::Target;
-use crate::run::Request;
+use crate::landing::{Target, resolve};
 use crate::run::iteration::template;
+use crate::run::{Request, RunRecord};
 use crate::workspace::in_place::{self, NotInPlace};
-use crate::workspace::{LinkedBack, Workspace, WorkspaceError};
+use crate::workspace::{LinkedBack, Source, Workspace, WorkspaceError};
 use crate::{agent, here};
 
 /// The project as it was found, without a change to it.
@@ -58,7 +58,10 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
-    let branch = branch_name(&config, plan.as_ref(), &project);
+    let branch = match branch_name(&config, plan.as_ref(), &project) {
+        name if name.is_empty() => target_of_unfinished(&run_dir, workspace.source())?,
+        name => name,
+    };
     let target = Target::find(workspace.source(), &branch)?;
     let mut preflight = Preflight {
         project,
@@ -185,6 +188,15 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Strin
     let path = plan.map(|plan| plan.path().to_owned());
     let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
     named.replace("{plan}", &plan_name(&path))
+}
+
+/// The branch of a run that was killed: it goes on there, whatever is checked out by now.
+fn target_of_unfinished(run_dir: &RunDir, source: &Source) -> Result<String, Failure> {
+    let record = RunRecord::load(run_dir)?;
+    let unfinished = record.filter(|record| record.finish.is_none() && !record.planning);
+    let branch = unfinished.map(|record| record.target).unwrap_or_default();
+    let is_there = resolve(&source.git(), &format!("refs/heads/{branch}"))?.is_some();
+    Ok(if is_there { branch } else { String::new() })
 }
 
 /// The branch that a JSON plan names.

@@ -39,12 +39,9 @@ pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> 
     let record = RunRecord::load(run_dir)?;
     let attempt = Attempt::load(run_dir)?;
     let is_landed = match &attempt {
-        Some(Attempt { phase: Phase::Landing { commit }, target, .. }) => {
-            let git = source.git();
-            match landing::resolve(&git, &format!("refs/heads/{target}"))? {
-                Some(tip) => landing::is_ancestor(&git, commit, &tip).unwrap_or(false),
-                None => false,
-            }
+        // It may wait on a branch of ours, or have come from there.
+        Some(Attempt { phase: Phase::Landing { commit }, .. }) => {
+            landing::is_on_a_branch(&source.git(), commit)
         }
         _ => false,
     };
@@ -84,7 +81,9 @@ impl Run {
                     self.bring_back_work(&story)?;
                     self.land_again = Some(story);
                 }
-                Recovery::FinishDiscard { story } => self.finish_discard(found, &story, &mut counters)?,
+                Recovery::FinishDiscard { story } => {
+                    self.finish_discard(found, &story, &mut counters)?
+                }
                 Recovery::KeepAttempt { story, counts } => {
                     self.keep_interrupted(found, &story, counts, &mut counters)?;
                 }

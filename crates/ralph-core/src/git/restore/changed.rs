@@ -67,16 +67,41 @@ fn is_as(full: &Path, mode: u32, wanted: &Content, content: &mut dyn Read) -> io
     is_same(content, fs_err::File::open(full)?)
 }
 
+/// How many bytes are compared at once.
+const PART: u64 = 64 * 1024;
+
 /// Whether two readers have the same to say.
 fn is_same(mut one: &mut dyn Read, mut other: impl Read) -> io::Result<bool> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     loop {
         ours.clear();
         theirs.clear();
-        (&mut one).take(64 * 1024).read_to_end(&mut ours)?;
-        (&mut other).take(64 * 1024).read_to_end(&mut theirs)?;
+        (&mut one).take(PART).read_to_end(&mut ours)?;
+        (&mut other).take(PART).read_to_end(&mut theirs)?;
         if ours != theirs || ours.is_empty() {
             return Ok(ours == theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_the_same_to_the_last_byte_whatever_their_length() {
+        for length in [0, 1, PART - 1, PART, PART + 1, 3 * PART] {
+            let content = vec![7; usize::try_from(length).unwrap()];
+            let other = |change: fn(&mut Vec<u8>)| {
+                let mut other = content.clone();
+                change(&mut other);
+                is_same(&mut other.as_slice(), content.as_slice()).unwrap()
+            };
+            assert!(other(|_| {}), "{length}");
+            assert!(!other(|content| content.push(7)), "{length}");
+            let is_shorter = other(|content| content.truncate(content.len() - 1));
+            let is_other = other(|content| content.last_mut().into_iter().for_each(|b| *b = 8));
+            assert_eq!((is_shorter, is_other), (length == 0, length == 0), "{length}");
         }
     }
 }

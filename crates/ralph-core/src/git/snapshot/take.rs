@@ -121,8 +121,8 @@ impl Snapshot {
         let parents = format!("{}^@", self.commit);
         let list = ["rev-list", "--quiet", "--objects", "--verify-objects", &self.commit, &parents];
         match &self.record.head {
-            Some(head) => repo.git().run(&[&list[..], &["--not", head]].concat())?,
-            None => repo.git().run(&list)?,
+            Some(head) => repo.git().strictly(&[&list[..], &["--not", head]].concat())?,
+            None => repo.git().strictly(&list)?,
         };
         let shared = repo.shared_git_dir();
         sync_folder(&shared.join("objects/pack"))?;

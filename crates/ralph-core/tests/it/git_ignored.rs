@@ -1,0 +1,78 @@
+//! Ignore rules and a rollback: tracked files come back first, then only files go that were saved and
+//! that the rules of the checkpoint do not hide.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::git::{rollback, rollback_changes, undo};
+use test_support::TestRepo;
+
+use crate::git_restore::checkpoint;
+
+fn is_there(test: &TestRepo, name: &str) -> bool {
+    test.root().join(name).exists()
+}
+
+#[test]
+fn what_the_rules_of_the_checkpoint_ignore_stays_though_the_attempt_showed_it() {
+    let test = TestRepo::new();
+    test.write("secret.log", "ignored");
+    let (repo, state) = checkpoint(&test);
+    test.write(".gitignore", "");
+    test.write("more.log", "made while nothing was ignored");
+    test.commit_all("the secret as well");
+    let restored = rollback(&repo, &state, None, "why").unwrap();
+    assert!(is_there(&test, "secret.log") && is_there(&test, "more.log"));
+    assert_eq!(restored.touched, [Path::new(".gitignore")]);
+    assert_eq!(test.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_only_rules_of_the_attempt_hid_was_not_saved_and_stays_by_name() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write(".gitignore", "*.log\n/build/\n*.dat\n");
+    test.write("new.dat", "hidden by the attempt\n");
+    test.write("new.txt", "not hidden\n");
+    let attempt = test.fingerprint();
+    let restored = rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(restored.not_saved, [PathBuf::from("new.dat")]);
+    assert!(is_there(&test, "new.dat") && !is_there(&test, "new.txt"));
+    undo(&repo, &state, &restored.saved.name).unwrap();
+    assert_eq!(test.fingerprint(), attempt);
+    // Once it is seen, it is saved, and the next rollback removes it.
+    rollback(&repo, &state, None, "why").unwrap();
+    let saved = rollback_changes(&repo, &state, None, "why").unwrap().unwrap().saved.name;
+    assert!(!is_there(&test, "new.dat"));
+    undo(&repo, &state, &saved).unwrap();
+    assert!(is_there(&test, "new.dat"));
+    assert_eq!(rollback_changes(&repo, &state, None, "why").unwrap().unwrap().not_saved.len(), 0);
+}
+
+#[test]
+fn rules_in_the_git_folder_are_the_users_and_stay() {
+    let test = TestRepo::new();
+    let (repo, state) = checkpoint(&test);
+    test.write(".git/info/exclude", "*.dat\n");
+    test.write("new.dat", "hidden\n");
+    test.write("a.txt", "agent\n");
+    let restored = rollback(&repo, &state, None, "why").unwrap();
+    assert!(is_there(&test, "new.dat") && restored.not_saved.is_empty());
+    assert_eq!(fs_err::read_to_string(test.root().join(".git/info/exclude")).unwrap(), "*.dat\n");
+}
+
+#[test]
+fn a_file_that_the_user_had_removed_goes_again_though_it_is_ignored() {
+    let test = TestRepo::new();
+    test.write("kept.log", "tracked all the same\n");
+    test.git(["add", "--force", "kept.log"]);
+    test.commit_all("an ignored file");
+    test.remove("kept.log");
+    let before = test.fingerprint();
+    let (repo, state) = checkpoint(&test);
+    test.write("kept.log", "agent\n");
+    let attempt = test.fingerprint();
+    let saved = rollback(&repo, &state, None, "why").unwrap().saved.name;
+    assert_eq!(test.fingerprint(), before);
+    undo(&repo, &state, &saved).unwrap();
+    assert_eq!(test.fingerprint(), attempt);
+}

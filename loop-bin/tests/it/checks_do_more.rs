@@ -1,0 +1,96 @@
+//! Checks that do more than to check: they run what the agent wrote, in its copy.
+
+use crate::stage::Stage;
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+/// Changes one file that is committed, and makes another.
+const AGENT: &str = "cat >/dev/null; echo work >>a.txt; echo new >new.txt";
+
+/// A project with a branch beside `main` on which one file differs, and which has another.
+fn with_another_branch() -> Stage {
+    let stage = Stage::new("works", ONE);
+    stage.repo.git(["checkout", "-q", "-b", "other"]);
+    stage.repo.write("src/lib.rs", "other\n");
+    stage.repo.write("theirs.txt", "theirs\n");
+    stage.repo.git(["add", "src", "theirs.txt"]);
+    stage.repo.git(["commit", "-q", "-m", "on another branch"]);
+    stage.repo.git(["checkout", "-q", "main"]);
+    stage
+}
+
+#[test]
+fn what_they_do_to_the_repository_of_the_copy_does_not_reach_the_commit() {
+    for check in [
+        "git checkout -q -b fresh",
+        "git checkout -q --detach",
+        "git reset -q --soft origin/other",
+        "git update-ref -d HEAD",
+        "git config user.name Other; git config core.hooksPath /nowhere",
+        "rm -rf .git .ralph",
+        "git rm -q --cached a.txt",
+        "git stash -q -u; git stash pop -q",
+    ] {
+        let stage = with_another_branch();
+        stage.run(&["--agent", AGENT, "--verify", check]).ended(0).says("US-001 done");
+        assert_eq!(stage.subjects(), ["feat(US-001): first", "first"], "{check}");
+        let files = stage.repo.git(["show", "--format=%an", "--name-only", "HEAD"]);
+        assert_eq!(files, "Test\n\na.txt\nnew.txt\n", "{check}");
+        assert_eq!(stage.read("src/lib.rs"), "pub fn answer() -> u32 { 42 }\n");
+        assert_eq!(stage.plan(), ONE.replace("[ ]", "[x]"));
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn work_that_they_remove_altogether_is_a_failed_attempt_and_is_kept() {
+    for check in ["git stash -q -u", "git reset -q --hard", "git checkout -qf origin/main"] {
+        let stage = with_another_branch();
+        let ran = stage.run(&["--agent", AGENT, "--verify", check, "--attempts", "1"]);
+        ran.ended(8).says("the checks removed all of the work");
+        assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1), "{check}");
+        let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:new.txt"]);
+        assert_eq!(kept, "new\n", "{check}");
+    }
+}
+
+#[test]
+fn what_they_change_is_checked_again_and_committed_so() {
+    let stage = Stage::new("works", ONE);
+    let format = "echo >report.xml; grep -q tidy new.txt || echo tidy >>new.txt; echo >>\"$AGENT_NOTES/checks\"";
+    let ran = stage.run(&["--agent", AGENT, "--verify", format]);
+    ran.ended(0).says("the checks changed new.txt; checking again");
+    assert_eq!(stage.repo.git(["show", "HEAD:new.txt"]), "new\ntidy\n");
+    assert_eq!(stage.note("checks").lines().count(), 2);
+    assert!(!stage.exists("report.xml"), "what they make is not the story's");
+    stage.is_clean();
+}
+
+#[test]
+fn files_that_they_change_each_time_are_told_and_committed_as_they_were_checked() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["--agent", AGENT, "--verify", "echo more >>new.txt"]);
+    ran.ended(0).says("the checks change files each time they run: new.txt");
+    assert_eq!(stage.repo.git(["show", "HEAD:new.txt"]), "new\nmore\nmore\n");
+    assert_eq!(stage.read("new.txt"), "new\nmore\nmore\n");
+    stage.is_clean();
+}
+
+#[test]
+fn files_that_they_make_are_not_the_storys() {
+    let stage = Stage::new("works", ONE);
+    stage.run(&["--agent", AGENT, "--verify", "date +%N >report.xml"]).ended(0);
+    let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(files, "a.txt\nnew.txt\n");
+    assert!(!stage.exists("report.xml"));
+}
+
+#[test]
+fn they_find_the_work_staged_in_a_clean_tree() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.repo.commit_all("the plan");
+    let check = "git diff --exit-code && git ls-files --error-unmatch $(cat \"$AGENT_NOTES/new\")";
+    let agent = "cat >/dev/null; cp $RALPH_ROOT/.ralph/current-story \"$AGENT_NOTES/new\"; \
+                 date +%N >$(cat \"$AGENT_NOTES/new\")";
+    stage.run(&["--agent", agent, "--verify", check]).ended(0).says("2 stories landed");
+}

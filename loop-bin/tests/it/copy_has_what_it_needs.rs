@@ -1,0 +1,217 @@
+//! What a fresh clone lacks and the copy has: the user's git settings, submodules, ignored files that
+//! are named, local settings of the client, and whatever the setup commands make.
+
+use crate::stage::{Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// Looks at its surroundings with this, and does its story.
+fn looks(with: &str) -> String {
+    format!(
+        "cat >/dev/null; {{ {with}; }} >>\"$AGENT_NOTES/seen\" 2>&1; \
+         echo done >$(cat \"$RALPH_ROOT/.ralph/current-story\").txt"
+    )
+}
+
+#[test]
+fn an_identity_that_is_included_for_the_projects_folder_alone_signs_the_commits() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.git(["config", "--unset", "user.name"]);
+    stage.repo.git(["config", "--unset", "user.email"]);
+    let root = stage.repo.root();
+    let include = format!("[includeIf \"gitdir:{root}/\"]\n\tpath = work.inc\n");
+    stage.repo.scratch().file("home/.gitconfig", &include);
+    stage.repo.scratch().file("home/work.inc", "[user]\n\tname = At Work\n\temail = me@work\n");
+    stage.run(&["--agent", &looks("git config user.email")]).ended(0);
+    assert_eq!(stage.repo.git(["log", "-1", "--format=%an <%ae>"]), "At Work <me@work>\n");
+    assert_eq!(stage.note("seen"), "me@work\n");
+}
+
+#[test]
+fn hooks_are_found_where_the_project_has_them() {
+    for (path, value) in [
+        ("repo/.husky/pre-commit", ".husky"),
+        ("home/hooks/pre-commit", "~/hooks"),
+        ("repo/.git/hooks/pre-commit", ""),
+    ] {
+        let stage = Stage::new("works", ONE);
+        stage.repo.scratch().script(path, "#!/bin/sh\ntouch \"$AGENT_NOTES/called\"\n");
+        if !value.is_empty() {
+            stage.repo.git(["config", "core.hooksPath", value]);
+        }
+        if value == ".husky" {
+            stage.repo.git(["add", ".husky"]);
+            stage.repo.git(["commit", "-q", "--no-verify", "-m", "hooks"]);
+        }
+        stage.run(&[]).ended(0);
+        assert!(stage.note_path("called").exists(), "{path}");
+    }
+}
+
+#[test]
+fn commits_are_signed_as_the_user_signs_them() {
+    let stage = Stage::new("works", ONE);
+    let gpg = "#!/bin/sh\ncat >/dev/null; printf '\\n[GNUPG:] SIG_CREATED x\\n' >&2\n\
+               printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nmine\\n-----END PGP SIGNATURE-----\\n'\n";
+    let gpg = stage.repo.scratch().script("gpg", gpg);
+    stage.repo.git(["config", "commit.gpgsign", "true"]);
+    stage.repo.git(["config", "gpg.program", gpg.as_str()]);
+    stage.run(&[]).ended(0);
+    let commit = stage.repo.git(["cat-file", "commit", "HEAD"]);
+    assert!(commit.contains("gpgsig -----BEGIN PGP SIGNATURE-----"), "{commit}");
+}
+
+#[test]
+fn submodules_are_filled_from_what_the_project_has() {
+    let stage = Stage::new("works", TWO);
+    let library = test_support::TestRepo::new();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    stage.repo.git([&add[..], &[library.root().as_str(), "libs/one"]].concat());
+    stage.repo.git(["commit", "-qm", "a submodule"]);
+    fs_err::remove_dir_all(library.root()).unwrap();
+    stage.run(&["--agent", &looks("cat libs/one/a.txt; git -C libs/one status --short")]).ended(0);
+    assert_eq!(stage.note("seen"), "a\na\n");
+    let files = stage.repo.git(["log", "-2", "--format=", "--name-only"]);
+    assert!(!files.contains("libs"), "{files}");
+    stage.is_clean();
+}
+
+#[test]
+fn work_in_a_submodule_that_no_commit_can_hold_is_refused_by_name() {
+    let stage = Stage::new("works", ONE);
+    let library = test_support::TestRepo::new();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    stage.repo.git([&add[..], &[library.root().as_str(), "lib"]].concat());
+    stage.repo.git(["commit", "-qm", "a submodule"]);
+    let ran = stage.run(&["--agent", &looks("echo x >lib/a.txt"), "--attempts", "1"]);
+    ran.ended(8).says("uncommitted work in submodules").says("lib");
+    assert_eq!(fs_err::read_to_string(stage.repo.root().join("lib/a.txt")).unwrap(), "a\n");
+}
+
+#[test]
+fn ignored_files_that_are_named_are_carried_and_never_committed() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".gitignore", "*.log\n/build/\n.env\n.env.*\n");
+    stage.repo.write(".worktreeinclude", ".env\nconf/*.key\n*.txt\n");
+    stage.repo.write("conf/.gitignore", "*.key\n");
+    stage.repo.commit_all("rules");
+    stage.repo.write(".env", "KEY=1\n");
+    stage.repo.write(".env.local", "not named\n");
+    stage.repo.write("conf/a.key", "key\n");
+    stage.repo.write("mine.txt", "named, but not ignored\n");
+    let agent = looks("cat .env conf/a.key; ls .env.local mine.txt; rm -f .gitignore");
+    stage.run(&["--agent", &agent, "--max-iterations", "1"]).ended(0).says("US-001 done");
+    let seen = stage.note("seen");
+    assert!(seen.starts_with("KEY=1\nkey\n"), "{seen}");
+    assert_eq!(seen.matches("No such file").count(), 2, "{seen}");
+    let files = stage.repo.git(["show", "--format=", "--name-status", "HEAD~1"]);
+    assert_eq!(files, "D\t.gitignore\nM\t.ralph/PRD-1/plan.md\nA\tUS-001.txt\n");
+    assert_eq!(stage.read(".env"), "KEY=1\n");
+}
+
+#[test]
+fn more_than_may_be_carried_is_refused_with_its_size() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".worktreeinclude", "*.log\n");
+    stage.repo.write(".ralph/config.toml", "[workspace]\ninclude_limit_mb = 1\n");
+    stage.repo.commit_all("rules");
+    stage.repo.write("one.log", vec![b'x'; 700_000]);
+    stage.repo.write("two.log", vec![b'x'; 700_000]);
+    let ran = stage.run(&[]);
+    ran.ended(1).says(".worktreeinclude names 1.4 MB in 2 files, more than the 1.0 MB");
+    assert_eq!(stage.note("seen"), "");
+}
+
+#[test]
+fn local_settings_of_the_client_are_carried_and_never_committed() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".claude/settings.local.json", "{\"model\":\"x\"}\n");
+    stage.repo.write("CLAUDE.local.md", "my notes\n");
+    let agent =
+        looks("cat .claude/settings.local.json CLAUDE.local.md; git add -A; git commit -qm x");
+    stage.run(&["--agent", &agent]).ended(0);
+    assert!(
+        stage.note("seen").starts_with("{\"model\":\"x\"}\nmy notes\n"),
+        "{}",
+        stage.note("seen")
+    );
+    assert_eq!(stage.repo.git(["show", "--format=", "--name-only", "HEAD"]), "US-001.txt\n");
+}
+
+/// A project whose copy is made ready by this command.
+fn with_setup(command: &str, more: &str) -> Stage {
+    let stage = Stage::new("works", TWO);
+    let config = format!("[workspace]\nsetup = ['''{command}''']\n{more}");
+    stage.repo.write(".ralph/config.toml", config);
+    stage.repo.write("package-lock.json", "{}\n");
+    stage.repo.write(".gitignore", "node_modules/\n");
+    stage.repo.commit_all("setup");
+    stage
+}
+
+#[test]
+fn setup_commands_run_when_the_copy_is_new_and_when_a_lock_file_changed() {
+    let command =
+        "echo ran >>\"$AGENT_NOTES/setup\"; mkdir -p node_modules; echo x >node_modules/x";
+    let stage = with_setup(command, "");
+    let ran = stage.run(&["--agent", &looks("cat node_modules/x")]);
+    ran.ended(0).says("setting up the copy: ").says("the copy is set up");
+    assert_eq!((stage.note("setup").as_str(), stage.note("seen").as_str()), ("ran\n", "x\nx\n"));
+    stage.repo.write(crate::stage::PLAN, "- [ ] US-003: Third\n");
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.note("setup"), "ran\n", "nothing changed");
+    stage.repo.write("package-lock.json", "{\"a\":1}\n");
+    stage.repo.commit_all("another lock file");
+    stage.repo.write(crate::stage::PLAN, "- [ ] US-004: Fourth\n");
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.note("setup"), "ran\nran\n");
+    stage.run(&["clean"]).ended(0);
+    stage.repo.write(crate::stage::PLAN, "- [ ] US-005: Fifth\n");
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.note("setup"), "ran\nran\nran\n");
+}
+
+#[test]
+fn a_setup_command_that_fails_or_hangs_ends_the_run_with_its_output() {
+    let stage = with_setup("echo no such registry; exit 3", "");
+    let ran = stage.run(&[]);
+    ran.ended(1).says("the setup command `echo no such registry; exit 3` failed with exit code 3");
+    ran.says("no such registry").says("[workspace] setup");
+    assert_eq!(stage.plan(), TWO);
+    let stage = with_setup(
+        "echo begun; echo $$ >\"$AGENT_NOTES/pid\"; exec sleep 600",
+        "setup_timeout = 1\n",
+    );
+    stage.run(&[]).ended(1).says("took too long").says("begun");
+    assert!(!crate::stage::is_alive(&stage.note("pid")));
+}
+
+#[test]
+fn a_signal_ends_the_setup() {
+    let stage = with_setup("echo $$ >\"$AGENT_NOTES/pid\"; exec sleep 600", "");
+    let mut child = stage.start(&[]);
+    crate::stage::until("the setup runs", || !stage.note("pid").is_empty());
+    crate::stage::signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(!crate::stage::is_alive(&stage.note("pid")));
+}
+
+#[test]
+fn uncommitted_specifications_are_there_for_the_agent() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("specs/one.md", "old\n");
+    stage.repo.commit_all("specs");
+    stage.repo.write("specs/one.md", "new\n");
+    stage.repo.write("specs/two.md", "two\n");
+    let ran: Ran = stage.run(&["--agent", &looks("cat specs/one.md specs/two.md")]);
+    ran.ended(0);
+    assert_eq!(stage.note("seen"), "new\ntwo\n");
+    assert_eq!(
+        (
+            stage.read("specs/one.md").as_str(),
+            stage.repo.git(["show", "HEAD:specs/one.md"]).as_str()
+        ),
+        ("new\n", "old\n")
+    );
+}

@@ -1,0 +1,98 @@
+//! `--in-place`: the agent works in the project's own tree, and leaves nothing of a failed attempt.
+
+use crate::stage::{PLAN, Stage};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+fn committed() -> Stage {
+    let stage = Stage::new("works", TWO);
+    stage.repo.commit_all("the plan");
+    stage
+}
+
+#[test]
+fn several_stories_are_done_without_a_copy() {
+    for agent in ["works", "commits"] {
+        let mut stage = committed();
+        stage.agent(agent);
+        stage.run(&["--in-place", "--verify", "ls *.txt"]).ended(0).says("2 stories landed");
+        assert!(stage.copy().is_none() && stage.exists("US-002.txt"), "{agent}");
+        let subjects = stage.subjects();
+        let landed = ["feat(US-002): second", "feat(US-001): first", "the plan", "first"];
+        assert_eq!(subjects[subjects.len() - 4..], landed, "{agent}");
+        assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]), "main\n");
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), "", "{agent}");
+    }
+}
+
+#[test]
+fn a_failed_attempt_is_saved_and_rolled_back() {
+    let stage = committed();
+    stage.repo.write("kept.log", "ignored\n");
+    let before = stage.repo.fingerprint().files;
+    let agent = "cat >/dev/null; echo tried >a.txt; echo new >new.txt; rm src/lib.rs; git add -A; \
+                 git commit -qm mine; git checkout -q -b topic; echo more >>new.txt; exit 1";
+    let args = ["--in-place", "--agent", agent, "--attempts", "1", "--max-iterations", "1"];
+    stage.run(&args).ended(0).says("the attempt is kept");
+    let mut after = stage.repo.fingerprint().files;
+    after.retain(|path, _| before.contains_key(path) && !path.starts_with(".ralph"));
+    let mut own = before;
+    own.retain(|path, _| !path.starts_with(".ralph"));
+    assert_eq!(after, own);
+    assert_eq!((stage.exists("new.txt"), stage.discarded()), (false, 1));
+    assert_eq!(stage.repo.git(["symbolic-ref", "--short", "HEAD"]), "main\n");
+    stage.is_clean();
+    stage.run(&["attempts", "US-001/1"]).ended(0).says("+more").says("+tried");
+}
+
+#[test]
+fn a_tree_that_is_not_clean_is_refused_by_name() {
+    let stage = committed();
+    stage.repo.write("mine.txt", "mine\n");
+    stage.run(&["--in-place"]).ended(1).says("there is uncommitted work: mine.txt");
+    stage.repo.remove("mine.txt");
+    for flag in ["--skip-worktree", "--assume-unchanged"] {
+        stage.repo.git(["update-index", flag, "a.txt"]);
+        stage.run(&["--in-place"]).ended(1).says("a.txt").says("--no-skip-worktree");
+        stage.repo.git(["update-index", &flag.replace("--", "--no-"), "a.txt"]);
+    }
+    stage.run(&["--in-place"]).ended(0);
+}
+
+#[test]
+fn files_that_steer_the_run_are_restored() {
+    let stage = committed();
+    stage.script("finished", "echo mine");
+    let settings = "[limits]\nattempts_per_story = 2\n";
+    stage.repo.write(".ralph/config.toml", settings);
+    stage.repo.write(".claude/settings.json", "{}\n");
+    stage.repo.commit_all("settings");
+    let agent = format!(
+        "cat >/dev/null; echo x >$(cat .ralph/current-story).txt; echo '[verify]' >.ralph/config.toml; \
+         echo 'echo theirs' >.ralph/hooks/finished; echo x >.ralph/hooks/started; \
+         rm .claude/settings.json; sed -i 's/\\[ \\]/[x]/' {PLAN}"
+    );
+    let ran = stage.run(&["--in-place", "--agent", &agent]);
+    ran.ended(0).says("[finished] mine").says("(changed by the agent)").says("2 stories landed");
+    assert_eq!(stage.read(".ralph/config.toml"), settings);
+    assert_eq!(stage.read(".claude/settings.json"), "{}\n");
+    assert!(!stage.exists(".ralph/hooks/started"));
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_an_interrupted_attempt_did_is_gone_on_with() {
+    let mut stage = committed();
+    stage.agent("hangs");
+    for signal in ["TERM", "KILL"] {
+        let mut child = stage.start(&["--in-place", "--grace", "1"]);
+        crate::stage::until("the agent works", || stage.exists("half.txt"));
+        crate::stage::signal(signal, child.id());
+        child.wait().unwrap();
+    }
+    stage.agent("works");
+    stage.run(&["--in-place"]).ended(0).says("going on with the work of");
+    assert_eq!(stage.read("half.txt"), "half\n");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}

@@ -1,0 +1,131 @@
+//! Failed attempts are kept: listed, shown, taken, tried again, and removed in the end.
+
+use crate::stage::{PLAN, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+/// A story of which one attempt failed, and which is blocked by now.
+fn blocked() -> Stage {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    let agent = "cat >/dev/null; echo tried >a.txt; echo new >new.txt; rm src/lib.rs; \
+                 git -c user.name=A -c user.email=a@localhost commit -qam half; echo oops >&2; exit 3";
+    stage.run(&["--agent", agent, "--attempts", "1"]).ended(8);
+    assert_eq!(stage.plan(), "- [!] US-001: First\n");
+    stage.is_clean();
+    stage
+}
+
+#[test]
+fn attempts_are_listed_and_shown_with_reason_and_difference() {
+    let stage = blocked();
+    let listed = stage.run(&["attempts"]);
+    listed.ended(0).says("US-001/1").says("failed").says("exit code 3");
+    listed
+        .says("ralph-loop attempts take US-001/1")
+        .says("ralph-loop retry US-001 --from US-001/1");
+    stage.run(&["attempts", "us-001"]).ended(0).says("US-001/1");
+    let shown = stage.run(&["attempts", "US-001/1"]);
+    shown.ended(0).says("oops").says("-a\n+tried").says("+new").says("src/lib.rs");
+    stage.run(&["attempts", "US-001/7"]).ended(1).says("`ralph-loop attempts` lists them");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_attempt_is_taken_into_a_tree_that_it_fits_into_and_nothing_is_overwritten() {
+    let stage = blocked();
+    stage.repo.write("mine.txt", "mine\n");
+    stage.run(&["attempts", "take", "US-001/1"]).ended(0).says("are in your tree, uncommitted");
+    let status = stage.repo.git(["status", "--porcelain"]);
+    assert_eq!(status, " M a.txt\n D src/lib.rs\n?? mine.txt\n?? new.txt\n");
+    for (file, text) in [("a.txt", "mine\n"), ("new.txt", "mine\n")] {
+        let stage = blocked();
+        stage.repo.write(file, text);
+        let before = stage.repo.fingerprint();
+        stage.run(&["attempts", "take", "US-001/1"]).ended(1).says(file);
+        assert_eq!(stage.repo.fingerprint(), before, "{file}");
+    }
+}
+
+#[test]
+fn an_attempt_is_taken_as_a_branch() {
+    let stage = blocked();
+    let before = stage.repo.fingerprint().files;
+    stage.run(&["attempts", "take", "US-001/1", "--branch", "look"]).ended(0).says("look is");
+    assert_eq!(stage.repo.git(["show", "look:new.txt"]), "new\n");
+    assert_eq!(stage.repo.fingerprint().files, before);
+    let again = stage.run(&["attempts", "take", "US-001/1", "--branch", "look"]);
+    again.ended(1).says("there is a branch look already");
+}
+
+#[test]
+fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
+    let stage = blocked();
+    stage.run(&["retry", "US-001", "--from", "US-001/1", "--hint", "mind the gap"]).ended(0);
+    let agent = "cat >\"$AGENT_NOTES/prompt\"; cat a.txt new.txt >\"$AGENT_NOTES/found\"; \
+                 ls src >>\"$AGENT_NOTES/found\"; echo done >done.txt";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(0).says("going on with the work of").says("US-001 done");
+    assert_eq!(stage.note("found"), "tried\nnew\n");
+    assert!(stage.note("prompt").contains("mind the gap"), "{}", stage.note("prompt"));
+    assert_eq!(stage.plan(), "- [x] US-001: First\n");
+    assert_eq!(
+        (stage.read("new.txt").as_str(), stage.read("done.txt").as_str()),
+        ("new\n", "done\n")
+    );
+    stage.is_clean();
+}
+
+#[test]
+fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
+    for (args, hint) in
+        [(&["retry", "US-001"][..], ""), (&["retry", "us-001", "--hint", "slow"], "slow")]
+    {
+        let stage = blocked();
+        stage.run(args).ended(0).says("US-001 is open");
+        assert_eq!(stage.plan(), ONE);
+        let agent =
+            "cat >\"$AGENT_NOTES/prompt\"; cat a.txt >\"$AGENT_NOTES/found\"; echo x >x.txt";
+        stage.run(&["--agent", agent]).ended(0).says("US-001 done");
+        assert_eq!(stage.note("found"), "a\n");
+        assert!(stage.note("prompt").contains(hint));
+    }
+    let stage = blocked();
+    stage.run(&["retry", "US-009"]).ended(1).says("has no story US-009");
+    stage.run(&["retry", "US-001", "--from", "US-001/9"]).ended(1);
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&["retry", "US-001"]).ended(1).says("US-001 is open already");
+}
+
+#[test]
+fn clean_removes_the_copy_and_no_attempt_that_may_be_needed() {
+    let stage = blocked();
+    let copy = stage.copy().unwrap();
+    stage.run(&["clean", "--dry-run"]).ended(0).says("would remove the copy");
+    assert!(copy.exists());
+    stage.run(&["clean"]).ended(0).says("removed the copy");
+    assert!(!copy.exists());
+    stage.run(&["clean"]).ended(0).says("There is no copy.");
+    stage.run(&["attempts", "take", "US-001/1"]).ended(0);
+    stage.repo.git(["checkout", "-q", "."]);
+    stage.repo.remove("new.txt");
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&[]).ended(0).says("the agent works in a copy").says("US-001 done");
+}
+
+#[test]
+fn what_is_kept_of_finished_stories_is_bounded() {
+    let stage = Stage::new("works", "- [ ] US-001: A\n- [ ] US-002: B\n- [!] US-003: C\n");
+    let fails = "cat >/dev/null; echo x >x; mkdir \"$AGENT_NOTES/$(cat $RALPH_ROOT/.ralph/current-story)\" && exit 1; true";
+    stage.run(&["--agent", fails]).ended(8);
+    stage.run(&["retry", "US-003"]).ended(0);
+    stage.run(&["--agent", "echo x >y; exit 1", "--attempts", "1"]).ended(8);
+    let kept =
+        || stage.repo.git(["for-each-ref", "--format=%(refname:lstrip=3)", "refs/ralph/attempts"]);
+    assert_eq!(kept(), "US-001/1\nUS-001/2\nUS-002/1\nUS-002/2\nUS-003/1\n");
+    stage.repo.write(".ralph/config.toml", "[workspace]\nkeep = 1\n");
+    stage.run(&["clean", "--dry-run"]).ended(0).says("would remove 3 attempts at finished stories");
+    stage.run(&["clean"]).ended(0).says("removed 3 attempts");
+    assert!(kept().ends_with("US-003/1\n") && kept().lines().count() == 2, "{}", kept());
+    assert_eq!(stage.read(PLAN).matches("[x]").count(), 2);
+}

@@ -1,0 +1,180 @@
+//! Whatever an agent does to its copy costs at most that attempt, and never the run.
+
+use crate::stage::{PLAN, Ran, Stage};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// Runs the loop with an agent that does its story in every attempt, and this in the first as well.
+fn run(stage: &Stage, act: &str) -> Ran {
+    let agent = format!(
+        "cat >/dev/null; echo done >$(cat \"$RALPH_ROOT/.ralph/current-story\").txt; \
+         [ -e \"$AGENT_NOTES/acted\" ] || {{ touch \"$AGENT_NOTES/acted\"; {act}; }}"
+    );
+    stage.run(&["--agent", &agent, "--attempts", "2", "--verify", "test ! -e bad"])
+}
+
+/// The run goes on to its end, and nothing of the project is touched but for what landed.
+#[track_caller]
+fn check(act: &str) -> (Stage, Ran) {
+    let stage = Stage::new("works", TWO);
+    stage.repo.git(["tag", "mine"]);
+    let config = stage.read(".git/config");
+    let ran = run(&stage, act);
+    ran.ended(0).says("2 stories landed");
+    let subjects = ["feat(US-002): second", "feat(US-001): first", "first"];
+    assert_eq!(stage.subjects(), subjects, "{act}\n{}", ran.out);
+    let files = stage.repo.git(["ls-files"]);
+    let expected = ".gitignore\nUS-001.txt\nUS-002.txt\na.txt\nsrc/lib.rs\n";
+    assert_eq!(files, expected, "{act}\n{}", ran.out);
+    assert_eq!(stage.read(".git/config"), config, "{act}");
+    let refs = stage.repo.git(["for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags"]);
+    assert_eq!(refs, "refs/heads/main\nrefs/tags/mine\n", "{act}");
+    assert_eq!(stage.repo.git(["stash", "list"]), "", "{act}");
+    assert_eq!(stage.repo.git(["branch", "--show-current"]), "main\n", "{act}");
+    stage.repo.git(["fsck", "--strict"]);
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{act}");
+    stage.is_clean();
+    (stage, ran)
+}
+
+#[test]
+fn what_is_done_to_the_repository_of_the_copy_ends_with_it() {
+    for act in [
+        "rm -rf .git",
+        "rm -rf .git; git init -q",
+        "rm -rf .git; echo 'gitdir: /nowhere' >.git",
+        "rm -rf .git; ln -s /nowhere .git",
+        "rm -rf .git/objects .git/refs",
+        "echo junk >.git/HEAD",
+        "echo junk >.git/config",
+        "echo junk >.git/index",
+        ": >.git/index.lock; : >.git/HEAD.lock; : >.git/config.lock",
+        "git gc -q --prune=now",
+        "git reflog expire --expire=now --all; git prune --expire=now",
+        "rm .git/objects/info/alternates",
+        "git replace -f HEAD $(git commit-tree HEAD^{tree} -m replaced)",
+        "git config core.worktree /nowhere",
+        "git config core.bare true",
+        "git config core.hooksPath /nowhere; git config user.name Other",
+        "echo '*.txt' >>.git/info/exclude",
+        "git update-index --skip-worktree a.txt; git update-index --assume-unchanged src/lib.rs",
+        "git stash -q -u; git stash apply -q",
+        "git branch other; git tag wild; git remote set-url origin /nowhere",
+    ] {
+        let (stage, ran) = check(act);
+        assert_eq!(stage.discarded(), 0, "the work itself was good: {act}\n{}", ran.out);
+    }
+}
+
+#[test]
+fn history_that_is_rewritten_or_left_under_way_is_no_part_of_the_commit() {
+    for act in [
+        "git commit -q --allow-empty -m one; git commit -q --amend -m two --allow-empty",
+        "git checkout -q --orphan zz; git branch -q -D main; git add -A; git commit -q -m all",
+        "git checkout -q -b topic; git branch -q -D main",
+        "git update-ref -d HEAD",
+        "git add -A; git commit -q -m mine; git branch -m renamed",
+        "git checkout -q --detach",
+        "git bisect start -q; git bisect bad",
+        "git add -A; git commit -qm x; git rebase -q --exec false HEAD~1",
+        "git checkout -q -b x; echo 1 >a.txt; git commit -qam 1; git checkout -q main; echo 2 >a.txt; \
+         git commit -qam 2; git merge -q x; git checkout -q origin/main -- a.txt",
+        "git worktree add -q ../side; rm -rf ../side",
+    ] {
+        check(act);
+    }
+}
+
+#[test]
+fn acts_that_spoil_the_work_cost_the_attempt() {
+    for act in [
+        "touch bad; rm -rf .git",
+        "cd /; rm -rf \"$RALPH_WORKSPACE\"",
+        "cd /; rm -rf \"$RALPH_WORKSPACE\"; echo file >\"${RALPH_WORKSPACE%/}\"",
+        "cd /; rm -rf \"$RALPH_WORKSPACE\"; ln -s /tmp \"${RALPH_WORKSPACE%/}\"",
+        "git init -q sub; echo x >sub/f; git add sub",
+        "git init -q sub; echo x >sub/f; git -C sub add f; git -C sub -c user.name=a -c user.email=a commit -qm x",
+        "exit 1",
+        "kill -9 $$",
+        "mkfifo pipe; exit 1",
+        "rm -rf ./* .gitignore .git",
+    ] {
+        check(act);
+    }
+}
+
+#[test]
+fn a_repository_made_inside_the_copy_is_refused_by_name_and_its_files_are_kept() {
+    let stage = Stage::new("works", TWO);
+    let ran = run(&stage, "git init -q sub; echo inside >sub/f; git add sub || true");
+    ran.ended(0).says("made a repository of its own inside the project").says("sub");
+    let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:sub/f"]);
+    assert_eq!(kept, "inside\n");
+}
+
+#[test]
+fn a_filter_that_an_agent_breaks_is_the_projects_own_again() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".gitattributes", "*.rot filter=rot\n");
+    stage.repo.git(["config", "filter.rot.clean", "tr a-z n-za-m"]);
+    stage.repo.git(["config", "filter.rot.smudge", "tr n-za-m a-z"]);
+    stage.repo.git(["config", "filter.rot.required", "true"]);
+    stage.repo.write("x.rot", "secret\n");
+    stage.repo.git(["add", ".gitattributes", "x.rot"]);
+    stage.repo.git(["commit", "-qm", "filtered"]);
+    run(&stage, "git config filter.rot.clean false; echo new >y.rot").ended(0);
+    assert_eq!(stage.repo.git(["cat-file", "blob", "HEAD~1:y.rot"]), "arj\n");
+    assert_eq!((stage.read("y.rot").as_str(), stage.read("x.rot").as_str()), ("new\n", "secret\n"));
+    stage.is_clean();
+}
+
+#[test]
+fn a_copy_that_is_removed_or_damaged_between_two_iterations_is_made_anew() {
+    for act in [
+        "rm -rf \"$copy\"",
+        "rm -rf \"$copy/.git\"",
+        "echo junk >\"$copy/.git/HEAD\"; echo junk >\"$copy/.git/index\"",
+        "rm -rf \"$copy/.git/objects\"",
+        "rm -rf \"$copy\"; echo file >\"$copy\"",
+        "rm \"$copy/a.txt\"; echo stray >\"$copy/stray.txt\"; mkdir \"$copy/src/lib.rs.d\"",
+        "rm -f \"$RALPH_PROJECT_DIR/.git/ralph/index-1\"",
+        "echo junk >\"$RALPH_PROJECT_DIR/.git/ralph/index-1\"",
+    ] {
+        let stage = Stage::new("works", TWO);
+        stage.script("post_iteration", &format!("copy=$(echo $HOME/.cache/ralph/repo-*/1); {act}"));
+        stage.run(&[]).ended(0).says("2 stories landed");
+        let files = stage.repo.git(["ls-files"]);
+        assert_eq!(files, ".gitignore\nUS-001.txt\nUS-002.txt\na.txt\nsrc/lib.rs\n", "{act}");
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn what_steers_the_run_is_not_the_agents_to_change() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".claude/settings.json", "{\"model\":\"x\"}\n");
+    stage.repo.write(".ralph/config.toml", "[limits]\nattempts_per_story = 2\n");
+    stage.repo.commit_all("settings");
+    let act = format!(
+        "echo '{{}}' >.claude/settings.json; echo '[verify]' >.ralph/config.toml; \
+         echo '{{\"disableAllHooks\":true}}' >.claude/settings.local.json; rm {PLAN}; \
+         mkdir -p .ralph/hooks; echo exit 2 >.ralph/hooks/next_iteration"
+    );
+    let ran = run(&stage, &act);
+    ran.ended(0).says("left out of the commit: ").says(".claude/settings.json");
+    assert_eq!(stage.read(".claude/settings.json"), "{\"model\":\"x\"}\n");
+    assert_eq!(stage.read(".ralph/config.toml"), "[limits]\nattempts_per_story = 2\n");
+    assert!(!stage.exists(".claude/settings.local.json") && !stage.exists(".ralph/hooks"));
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+}
+
+#[test]
+fn ignore_rules_of_a_failed_attempt_hide_nothing_later() {
+    for hides in [
+        "echo '*.txt' >>.git/info/exclude",
+        "echo '*.txt' >.gitignore",
+        "echo '*.txt' >../rules; git config core.excludesFile \"$PWD/../rules\"",
+    ] {
+        check(&format!("{hides}; exit 1"));
+    }
+}

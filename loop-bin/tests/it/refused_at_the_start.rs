@@ -1,0 +1,142 @@
+//! What cannot work is said before anything is spent, or as soon as it is known, with the way on.
+
+use crate::stage::{Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// The run is refused with these words, and neither an agent is started nor anything changed.
+#[track_caller]
+fn check(stage: &Stage, args: &[&str], vars: &[(&str, &str)], code: i32, words: &[&str]) {
+    let before = stage.repo.fingerprint();
+    let mut command = stage.command(&[args, &["--agent", "touch \"$AGENT_NOTES/begun\""]].concat());
+    for (name, value) in vars {
+        match value.is_empty() {
+            true => command.env_remove(name),
+            false => command.env(name, value),
+        };
+    }
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(code);
+    for words in words {
+        ran.says(words);
+    }
+    assert!(!stage.note_path("begun").exists());
+    let after = stage.repo.fingerprint();
+    assert_eq!((after.index, after.head, after.refs), (before.index, before.head, before.refs));
+    assert_eq!(stage.plan(), ONE);
+}
+
+#[test]
+fn a_cache_folder_that_cannot_be_used() {
+    let stage = Stage::new("works", ONE);
+    let file = stage.repo.scratch().file("file", "");
+    let words = ["the copy cannot be made in", "--workspace-folder", "--in-place"];
+    check(&stage, &[], &[("XDG_CACHE_HOME", file.as_str())], 1, &words);
+    let inside = stage.repo.root().join("cache");
+    let words = ["lies inside the project", "--workspace-folder"];
+    check(&stage, &[], &[("XDG_CACHE_HOME", inside.as_str())], 1, &words);
+    check(&stage, &["--workspace-folder", "copies"], &[], 1, &words);
+    let words = ["neither XDG_CACHE_HOME nor HOME is set", "--workspace-folder"];
+    check(&stage, &[], &[("HOME", "")], 1, &words);
+}
+
+#[test]
+fn a_folder_elsewhere_that_is_named_is_used() {
+    let stage = Stage::new("works", ONE);
+    let folder = stage.repo.scratch().path("elsewhere");
+    stage.run(&["--workspace-folder", folder.as_str()]).ended(0).says(folder.as_str());
+    assert!(folder.is_dir() && stage.copy().is_none());
+}
+
+#[test]
+fn a_partial_clone() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.git(["config", "remote.origin.promisor", "true"]);
+    let words = ["partial clone", "git fetch --refetch --no-filter", "--in-place"];
+    check(&stage, &[], &[], 1, &words);
+}
+
+#[test]
+fn no_branch_to_land_on() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.git(["checkout", "-q", "--detach"]);
+    check(&stage, &[], &[], 2, &["HEAD is detached", "--branch"]);
+    check(&stage, &["--branch", "a..b"], &[], 2, &["cannot be the name of a branch"]);
+    stage.run(&["--branch", "side"]).ended(0);
+    assert_eq!(stage.repo.git(["log", "-1", "--format=%s", "side"]), "feat(US-001): first\n");
+    assert!(!stage.exists("US-001.txt"), "what is checked out stays as it is");
+}
+
+#[test]
+fn a_target_that_another_work_tree_has_checked_out() {
+    let stage = Stage::new("works", ONE);
+    let other = stage.repo.scratch().path("other");
+    stage.repo.git(["worktree", "add", "-q", "-b", "side", other.as_str()]);
+    check(&stage, &["--branch", "side"], &[], 1, &["side is checked out in", other.as_str()]);
+    // From a linked work tree it is another project, with a copy of its own.
+    fs_err::create_dir_all(other.join(".ralph/PRD-1")).unwrap();
+    fs_err::write(other.join(crate::stage::PLAN), ONE).unwrap();
+    let ran: Ran = stage.command(&[]).current_dir(&other).output().unwrap().into();
+    ran.ended(0).says("landing on side");
+    assert!(other.join("US-001.txt").exists() && !stage.exists("US-001.txt"));
+}
+
+#[test]
+fn a_check_that_needs_an_uncommitted_file() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("test.sh", "exit 0\n");
+    let words = ["needs test.sh, which is not committed", "commit it, or start with --in-place"];
+    check(&stage, &["--verify", "sh test.sh"], &[], 1, &words);
+    check(&stage, &["--verify", "sh ./test.sh"], &[], 1, &["which is not committed"]);
+    stage.repo.git(["add", "test.sh"]);
+    stage.repo.git(["commit", "-qm", "the check"]);
+    stage.run(&["--verify", "sh test.sh"]).ended(0);
+}
+
+#[test]
+fn an_agent_of_the_project_need_not_be_committed() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("agent.sh", "#!/bin/sh\ncat >/dev/null; echo x >x.txt\n");
+    stage.repo.chmod("agent.sh", 0o755);
+    stage.run(&["--agent", "./agent.sh"]).ended(0).says("US-001 done");
+    assert_eq!(stage.read("x.txt"), "x\n");
+}
+
+#[test]
+fn a_git_hook_that_lets_no_branch_move_ends_the_run_and_keeps_the_work() {
+    let stage = Stage::new("works", TWO);
+    let hook = ".git/hooks/reference-transaction";
+    let refuses = "#!/bin/sh\n[ \"$1\" = prepared ] || exit 0\n\
+                   grep -q ' refs/heads/main$' && { echo 'main is frozen' >&2; exit 1; }; exit 0\n";
+    stage.repo.write(hook, refuses);
+    stage.repo.chmod(hook, 0o755);
+    stage.run(&[]).ended(1).says("git cannot write the commit").says("main is frozen");
+    assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1));
+    stage.repo.remove(hook);
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.subjects(), ["feat(US-002): second", "feat(US-001): first", "first"]);
+}
+
+#[test]
+fn a_target_that_is_deleted_during_a_run_ends_it_and_keeps_the_work() {
+    let stage = Stage::new("works", TWO);
+    let agent = "cat >/dev/null; echo x >x.txt; cd \"$RALPH_ROOT\"; git checkout -q -b other; \
+                 git branch -q -D main";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(1)
+        .says("main was deleted while the run went on")
+        .says("`git branch main ralph/main`");
+    let kept = stage.repo.git(["log", "--format=%s", "ralph/main"]);
+    assert_eq!(kept, "feat(US-001): first\nfirst\n");
+    let branches = stage.repo.git(["branch", "--format=%(refname:short)"]);
+    assert_eq!(branches, "other\nralph/main\n");
+}
+
+#[test]
+fn in_place_a_dirty_tree_is_refused_with_advice() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("a.txt", "mine\n");
+    check(&stage, &["--in-place"], &[], 1, &["a.txt", "commit"]);
+    assert_eq!(stage.read("a.txt"), "mine\n");
+}

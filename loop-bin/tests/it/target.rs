@@ -1,0 +1,199 @@
+//! The branch on which the work lands: named, made, moved by other people, in the way of nobody.
+
+use crate::stage::{PLAN, Stage};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+fn committed(plan: &str) -> Stage {
+    let stage = Stage::new("works", plan);
+    stage.repo.commit_all("the plan");
+    stage
+}
+
+fn subjects_of(stage: &Stage, branch: &str) -> String {
+    stage.repo.git(["log", "--format=%s", branch, "--not", "main", "--"])
+}
+
+#[test]
+fn a_branch_that_is_named_is_made_and_the_checkout_stays_untouched() {
+    let stage = committed(TWO);
+    let before = stage.repo.fingerprint();
+    stage.run(&["--branch", "ralph/{plan}"]).ended(0).says("landing on ralph/prd-1");
+    let after = stage.repo.fingerprint();
+    let own = |files: &std::collections::BTreeMap<std::path::PathBuf, _>| {
+        files.keys().filter(|path| !path.starts_with(".ralph")).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!((own(&after.files), &after.head), (own(&before.files), &before.head));
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+    let landed = subjects_of(&stage, "ralph/prd-1");
+    assert!(landed.ends_with("feat(US-002): second\nfeat(US-001): first\n"), "{landed}");
+    let plan = stage.repo.git(["show", &format!("ralph/prd-1:{PLAN}")]);
+    assert_eq!((plan, stage.plan()), (TWO.replace("[ ]", "[x]"), TWO.to_owned()));
+    stage.run(&["--branch", "ralph/{plan}"]).ended(0).says("finished (complete): 0 stories");
+}
+
+#[test]
+fn the_branch_that_a_plan_names_is_the_target() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.remove(".ralph");
+    let plan = r#"{"branchName":"feature/x","userStories":[{"id":"US-001","title":"First","priority":1}]}"#;
+    stage.repo.write("prd.json", plan);
+    stage.repo.commit_all("the plan");
+    stage.run(&[]).ended(0).says("landing on feature/x");
+    assert!(subjects_of(&stage, "feature/x").contains("feat(US-001): first"));
+    assert_eq!((stage.read("prd.json").as_str(), stage.exists("US-001.txt")), (plan, false));
+}
+
+#[test]
+fn branches_that_cannot_be_the_target_are_refused() {
+    let stage = committed(TWO);
+    stage.run(&["--branch", "a..b"]).ended(2).says("cannot be the name of a branch");
+    let other = stage.repo.scratch().path("other");
+    stage.repo.git(["worktree", "add", "-q", "-b", "side", other.as_str()]);
+    stage.run(&["--branch", "side"]).ended(1).says("is checked out in").says("/other");
+    stage.repo.git(["checkout", "-q", "--detach"]);
+    stage.run(&[]).ended(2).says("HEAD is detached");
+    stage.run(&["--branch", "main"]).ended(0).says("2 stories landed");
+}
+
+#[test]
+fn work_is_checked_again_on_a_target_that_moved() {
+    let stage = committed("- [ ] US-001: First\n");
+    let commit = "cd $RALPH_ROOT && echo theirs >theirs.txt && git add theirs.txt && \
+                  git commit -qm theirs";
+    let agent = format!("cat >/dev/null; echo x >x.txt; {commit}");
+    let check = "ls >>\"$AGENT_NOTES/checked\"; echo -- >>\"$AGENT_NOTES/checked\"";
+    let ran = stage.run(&["--agent", &agent, "--verify", check]);
+    ran.ended(0).says("US-001: the target moved; checking on its new state");
+    assert_eq!(stage.subjects()[1..], ["feat(US-001): first", "theirs", "the plan", "first"]);
+    assert!(
+        stage.note("checked").ends_with("theirs.txt\nx.txt\n--\n"),
+        "{}",
+        stage.note("checked")
+    );
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+    assert_eq!(
+        (stage.read("x.txt").as_str(), stage.read("theirs.txt").as_str()),
+        ("x\n", "theirs\n")
+    );
+}
+
+#[test]
+fn work_that_does_not_fit_on_a_target_that_moved_is_a_failure_that_the_next_attempt_knows() {
+    let stage = committed("- [ ] US-001: First\n");
+    let commit = "mkdir \"$AGENT_NOTES/once\" && cd $RALPH_ROOT && echo theirs >a.txt && \
+                  git commit -qam theirs";
+    let agent = format!("cat >>\"$AGENT_NOTES/prompts\"; echo mine >>a.txt; ({commit}); true");
+    stage.run(&["--agent", &agent]).ended(0).says("the work does not fit on what landed meanwhile");
+    assert_eq!(stage.read("a.txt"), "theirs\nmine\n");
+    assert!(stage.note("prompts").contains("the work does not fit on what landed meanwhile"));
+    assert_eq!(stage.discarded(), 1);
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_person_who_commits_all_the_time_loses_nothing_and_neither_does_the_loop() {
+    let stage = committed(TWO);
+    let stop = stage.note_path("stop");
+    let person = format!(
+        "n=0; until [ -e {stop} ]; do n=$((n+1)); echo $n >>person.txt; \
+         git add person.txt && git commit -qm \"person $n\"; sleep 0.4; done"
+    );
+    let mut person = test_support::program("sh", &stage.repo.scratch().path("home"))
+        .args(["-c", &person])
+        .envs(stage.repo.isolation())
+        .current_dir(stage.repo.root())
+        .spawn()
+        .unwrap();
+    let ran = stage.run(&[]);
+    fs_err::write(&stop, "").unwrap();
+    person.wait().unwrap();
+    ran.ended(0).says("2 stories landed");
+    let subjects = stage.subjects();
+    for story in ["feat(US-001): first", "feat(US-002): second"] {
+        assert_eq!(subjects.iter().filter(|subject| *subject == story).count(), 1, "{subjects:?}");
+    }
+    // Each of the person's commits that git accepted is there, one line each.
+    let lines = stage.repo.git(["show", "HEAD:person.txt"]).lines().count();
+    let commits = subjects.iter().filter(|subject| subject.starts_with("person ")).count();
+    assert!(commits > 0 && lines >= commits, "{lines} {commits}");
+    stage.repo.git(["fsck", "--strict", "--no-dangling"]);
+    assert!(stage.exists("US-001.txt") && stage.exists("US-002.txt"));
+}
+
+#[test]
+fn work_that_would_overwrite_a_persons_waits_on_a_branch_and_returns_once_it_can() {
+    let stage = committed("- [ ] US-001: A\n- [ ] US-002: B\n- [ ] US-003: C\n");
+    stage.repo.write("a.txt", "mine, uncommitted\n");
+    let agent = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story.txt; \
+                 [ $story != US-001 ] || echo theirs >a.txt";
+    let ran = stage.run(&["--agent", agent, "--max-iterations", "2"]);
+    ran.ended(0).says("uncommitted, so not in the copy that the agent works in: a.txt");
+    ran.says("your checkout stays as it is, because it would overwrite uncommitted work in a.txt");
+    ran.says("the work waits on ralph/main").says("git merge ralph/main");
+    assert_eq!(stage.read("a.txt"), "mine, uncommitted\n");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n");
+    let waits = stage.repo.git(["log", "--format=%s", "main..ralph/main"]);
+    assert!(waits.ends_with("feat(US-002): b\nfeat(US-001): a\n"), "{waits}");
+    // Their own change is gone, so everything can land.
+    stage.repo.git(["checkout", "-q", "--", "a.txt"]);
+    stage.run(&["--agent", agent]).ended(0).says("US-003 done");
+    assert_eq!(stage.read("a.txt"), "theirs\n");
+    assert_eq!(stage.plan().matches("[x]").count(), 3, "{}", stage.plan());
+    assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn uncommitted_work_elsewhere_stays_while_stories_land() {
+    let stage = committed("- [ ] US-001: First\n");
+    stage.repo.write("a.txt", "mine\n");
+    stage.repo.write("staged.txt", "staged\n");
+    stage.repo.write("new.txt", "new\n");
+    stage.repo.git(["add", "staged.txt"]);
+    stage.run(&[]).ended(0).says("US-001 done");
+    let status = stage.repo.git(["status", "--porcelain"]);
+    assert_eq!(status, " M a.txt\nA  staged.txt\n?? new.txt\n");
+    assert!(stage.exists("US-001.txt"));
+}
+
+#[test]
+fn the_message_says_what_was_asked_for() {
+    let stage = committed("- [ ] US-001: Say `hello` to everybody.\n");
+    stage.repo.write(
+        ".ralph/config.toml",
+        "[commit]\ntype = \"fix\"\nmessage = \"{type}: {title} [{id}]\"\n",
+    );
+    let done = "\"$RALPH_LOOP\" complete US-001 --status success --summary 'It greets.'";
+    let agent = format!("cat >/dev/null; echo x >x.txt; {done}");
+    stage.run(&["--agent", &agent, "--verify", "true"]).ended(0);
+    let message = stage.repo.git(["log", "-1", "--format=%B", "--grep=US-001"]);
+    for part in ["It greets.", "Ralph-Story: US-001", "Ralph-Checks: true", "Ralph-Attempt: 1"] {
+        assert!(message.contains(part), "no {part} in {message}");
+    }
+    let subject = message.lines().next().unwrap();
+    assert!(subject.starts_with("fix: ") && subject.ends_with("[US-001]"), "{subject}");
+}
+
+#[test]
+fn a_repository_without_a_commit_gets_its_first_ones() {
+    let stage = Stage::with(test_support::TestRepo::empty(), "works", TWO);
+    stage.run(&["--verify", "true"]).ended(0).says("2 stories landed");
+    let subjects = stage.subjects();
+    assert!(subjects.contains(&"feat(US-001): first".to_owned()), "{subjects:?}");
+    assert!(stage.exists("US-001.txt") && stage.exists("US-002.txt"));
+    stage.is_clean();
+}
+
+#[test]
+fn a_linked_work_tree_is_a_project_like_any_other() {
+    let stage = committed(TWO);
+    let side = stage.repo.scratch().path("side");
+    stage.repo.git(["worktree", "add", "-q", "-b", "side", side.as_str()]);
+    let mut command = stage.command(&[]);
+    let ran: crate::stage::Ran = command.current_dir(&side).output().unwrap().into();
+    ran.ended(0).says("landing on side").says("2 stories landed");
+    assert!(side.join("US-002.txt").exists() && !stage.exists("US-002.txt"));
+    assert_eq!(stage.repo.git_in(side.as_std_path(), ["status", "--porcelain"]), "");
+    assert_eq!(stage.repo.git(["log", "--format=%s", "main"]), "the plan\nfirst\n");
+}

@@ -1,0 +1,323 @@
+//! What a person does, and a record of every byte of it.
+
+use std::collections::BTreeMap;
+use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::PLAN;
+use crate::torture::dice::Dice;
+use crate::torture::stage::Stage;
+
+/// The person's files; the first three are committed from the beginning.
+pub(super) const NAMES: [&str; 5] =
+    ["mine/a.txt", "mine/b.txt", "mine/c.txt", "mine/new.txt", "mine/newer.txt"];
+
+/// The person's other branch.
+pub(super) const SIDE: &str = "side";
+pub(super) const MAIN: &str = "main";
+
+/// How long a lock of git's may be in the person's way: a killed loop's until the next start.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the loop may take to bring the files of a checkout along.
+const SETTLING: Duration = Duration::from_secs(5);
+const PULSE: Duration = Duration::from_millis(20);
+
+type Files = BTreeMap<&'static str, String>;
+
+/// A person at work.
+pub(super) struct Person<'a> {
+    stage: &'a Stage,
+    dice: Dice,
+    branch: &'static str,
+    committed: BTreeMap<&'static str, Files>,
+    disk: Files,
+    staged: Files,
+    /// Lines that they wrote into the plan.
+    pub(super) notes: Vec<String>,
+    /// Commits that they made.
+    pub(super) commits: Vec<(&'static str, String)>,
+    /// A file of theirs that is where a story's is to be.
+    pub(super) obstacle: Option<(&'static str, String)>,
+    serial: usize,
+    /// What was done last, and when.
+    acts: Vec<String>,
+    begun: Instant,
+    pub(super) found: Vec<String>,
+}
+
+impl<'a> Person<'a> {
+    pub(super) fn new(stage: &'a Stage, dice: Dice) -> Self {
+        let content = |name: &&'static str| (*name, format!("{name}, as it was at first\n"));
+        let files: Files = NAMES.iter().take(3).map(content).collect();
+        Self {
+            stage,
+            dice,
+            branch: MAIN,
+            committed: [(MAIN, files.clone()), (SIDE, files.clone())].into(),
+            disk: files.clone(),
+            staged: files,
+            notes: Vec::new(),
+            commits: Vec::new(),
+            obstacle: None,
+            serial: 0,
+            acts: Vec::new(),
+            begun: Instant::now(),
+            found: Vec::new(),
+        }
+    }
+
+    /// One act after the other, until told to stop.
+    pub(super) fn live(&mut self, is_over: &AtomicBool) {
+        while !is_over.load(Ordering::Relaxed) && self.found.is_empty() {
+            match self.dice.below(16) {
+                0..4 => self.edit(),
+                4..6 => self.stage(),
+                6..9 => self.commit(),
+                9..11 => self.stash(),
+                11..13 => self.switch(),
+                13..15 => self.edit_plan(),
+                _ => self.obstruct(),
+            }
+            self.check();
+            let pause = u64::try_from(self.dice.below(120)).unwrap_or_default();
+            std::thread::sleep(Duration::from_millis(pause));
+        }
+    }
+
+    /// Back to the branch on which the loop works, with nothing uncommitted.
+    pub(super) fn finish(&mut self) {
+        if !self.found.is_empty() {
+            return;
+        }
+        self.commit();
+        if self.branch != MAIN {
+            self.switch();
+        }
+        self.check();
+    }
+
+    /// What was done, for the violation.
+    pub(super) fn told(&self) -> String {
+        self.acts.join("\n")
+    }
+
+    fn note(&mut self, act: String) {
+        self.acts.push(format!("{:>6} ms {act}", self.begun.elapsed().as_millis()));
+    }
+
+    fn complain(&mut self, what: String) {
+        self.note(format!("FOUND {what}"));
+        self.found.push(what);
+    }
+
+    fn edit(&mut self) {
+        let Some(name) = self.dice.pick(&NAMES).copied() else { return };
+        self.serial += 1;
+        // All of one length: git must not tell a change by its size.
+        let text = format!("{name}, written for the {:03}. time\n", self.serial);
+        self.stage.repo.write(name, &text);
+        self.note(format!("wrote {name} ({})", self.serial));
+        self.disk.insert(name, text);
+    }
+
+    fn stage(&mut self) {
+        let Some(name) = self.dice.pick(&NAMES).copied() else { return };
+        let Some(text) = self.disk.get(name).cloned() else { return };
+        if self.git(&["add", "--", name]).is_some() {
+            self.note(format!("staged {name}"));
+            self.staged.insert(name, text);
+        }
+    }
+
+    /// Everything that is theirs, the plan included; nothing else may be in the commit.
+    fn commit(&mut self) {
+        if self.git(&["add", "--all", "--", "mine", PLAN]).is_none() {
+            return;
+        }
+        self.staged = self.disk.clone();
+        self.serial += 1;
+        let message = format!("by hand {}", self.serial);
+        if self.git(&["commit", "-q", "--allow-empty", "-a", "-m", &message]).is_none() {
+            return;
+        }
+        let shown = self.stage.repo.git(["log", "-1", "--format=%H %s", "--name-only"]);
+        let mut lines = shown.lines();
+        let (id, subject) = lines.next().and_then(|line| line.split_once(' ')).unwrap_or_default();
+        self.note(format!("committed {id} on {}", self.branch));
+        if subject != message {
+            // The loop landed something in between, which is fine: it is found by its message.
+            let found = self.stage.repo.git(["log", "-1", "--format=%H", "--grep", &message]);
+            self.commits.push((self.branch, found.trim().to_owned()));
+        } else {
+            self.commits.push((self.branch, id.to_owned()));
+            let others = lines.filter(|path| !path.is_empty() && !is_theirs(path));
+            let others: Vec<&str> = others.collect();
+            if !others.is_empty() {
+                self.complain(format!("their commit {id} holds {}", others.join(", ")));
+            }
+        }
+        self.committed.insert(self.branch, self.disk.clone());
+    }
+
+    fn stash(&mut self) {
+        let committed = self.committed.get(self.branch).cloned().unwrap_or_default();
+        let is_clean = self.disk == committed && self.staged == committed;
+        if is_clean || self.obstacle.is_some() {
+            return;
+        }
+        if self.git(&["stash", "push", "-q", "--include-untracked"]).is_none() {
+            return;
+        }
+        self.note("stashed".to_owned());
+        let before = (self.disk.clone(), self.staged.clone());
+        (self.disk, self.staged) = (committed.clone(), committed);
+        let notes = std::mem::take(&mut self.notes);
+        self.check();
+        std::thread::sleep(Duration::from_millis(50));
+        if self.git(&["stash", "pop", "-q", "--index"]).is_some() {
+            self.note("popped".to_owned());
+        }
+        (self.disk, self.staged) = before;
+        self.notes = notes;
+    }
+
+    fn switch(&mut self) {
+        if self.obstacle.is_some() {
+            return;
+        }
+        self.commit();
+        let other = if self.branch == MAIN { SIDE } else { MAIN };
+        if !self.found.is_empty() || self.git(&["switch", "-q", other]).is_none() {
+            return;
+        }
+        self.branch = other;
+        self.note(format!("switched to {other}"));
+        self.disk = self.committed.get(other).cloned().unwrap_or_default();
+        self.staged = self.disk.clone();
+        self.expect_clean();
+    }
+
+    /// A line at the end of the plan, as an editor saves it: by a new file in the place of the old.
+    fn edit_plan(&mut self) {
+        if self.branch != MAIN {
+            return;
+        }
+        self.serial += 1;
+        let line = format!("Note {} by hand.", self.serial);
+        let path = self.stage.path(PLAN);
+        let temporary = path.with_extension("edited");
+        let text = fs_err::read_to_string(&path).unwrap_or_default();
+        let saved = fs_err::write(&temporary, format!("{text}{line}\n"))
+            .and_then(|()| fs_err::rename(&temporary, &path));
+        if saved.is_ok() {
+            self.note(format!("wrote into the plan: {line}"));
+            self.notes.push(line);
+        }
+    }
+
+    /// A file of their own where the last story's is to be: then its work has to wait.
+    fn obstruct(&mut self) {
+        let name = "made/US-006.txt";
+        let path = self.stage.path(name);
+        if self.branch != MAIN || self.obstacle.is_some() || path.exists() || self.dice.below(3) > 0
+        {
+            return;
+        }
+        let text = "mine, and in the way\n".to_owned();
+        let _ = path.parent().map(fs_err::create_dir_all);
+        // Never over a file that landed just now.
+        let opened = fs_err::OpenOptions::new().write(true).create_new(true).open(&path);
+        let written =
+            opened.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+        if written.is_ok() {
+            self.note(format!("wrote {name}"));
+            self.obstacle = Some((name, text));
+        }
+    }
+
+    /// Everything is as they left it.
+    fn check(&mut self) {
+        let mut found = Vec::new();
+        for name in NAMES {
+            let now = fs_err::read_to_string(self.stage.path(name)).ok();
+            if now.as_ref() != self.disk.get(name) {
+                found.push(format!("{name} is {now:?} and was {:?}", self.disk.get(name)));
+            }
+            let staged = self.stage.repo.try_git(
+                self.stage.repo.root().as_std_path(),
+                ["cat-file", "blob", &format!(":{name}")],
+            );
+            let staged = String::from_utf8_lossy(&staged.stdout).into_owned();
+            let wanted = self.staged.get(name).cloned().unwrap_or_default();
+            if staged != wanted {
+                found.push(format!("{name} is staged as {staged:?} and was as {wanted:?}"));
+            }
+        }
+        let plan = self.stage.read(PLAN);
+        if self.branch == MAIN {
+            for line in self.notes.iter().filter(|line| !plan.contains(line.as_str())) {
+                found.push(format!("the plan lost {line:?}:\n{plan}"));
+            }
+        }
+        if let Some((name, text)) = &self.obstacle {
+            let now = self.stage.read(name);
+            if now != *text {
+                found.push(format!("{name} is {now:?} and was {text:?}"));
+            }
+        }
+        found.into_iter().for_each(|what| self.complain(what));
+    }
+
+    /// Git sees no change in a checkout in which they have none, once the loop is through with it.
+    fn expect_clean(&mut self) {
+        let begun = Instant::now();
+        loop {
+            let status = self.stage.repo.git([
+                "--no-optional-locks",
+                "status",
+                "--porcelain",
+                "--untracked-files=all",
+            ]);
+            if status.is_empty() {
+                return;
+            }
+            if begun.elapsed() > SETTLING {
+                self.complain(format!("git status on {} shows\n{status}", self.branch));
+                return;
+            }
+            std::thread::sleep(PULSE);
+        }
+    }
+
+    fn stashes(&self) -> usize {
+        self.stage.repo.git(["stash", "list"]).lines().count()
+    }
+
+    /// Git, tried again while somebody holds a lock; none if it did not work.
+    fn git(&mut self, args: &[&str]) -> Option<Output> {
+        let (begun, stashes) = (Instant::now(), self.stashes());
+        loop {
+            let output = self.stage.repo.try_git(self.stage.repo.root().as_std_path(), args);
+            if output.status.success() {
+                return Some(output);
+            }
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if args.first() == Some(&"stash") && self.stashes() != stashes {
+                self.complain(format!("git {} did half of it: {said}", args.join(" ")));
+                return None;
+            }
+            let locked = [".lock", "cannot lock ref", "could not write index"];
+            let is_locked = locked.iter().any(|words| said.contains(words));
+            if !is_locked || begun.elapsed() > PATIENCE {
+                self.complain(format!("git {} said {said}", args.join(" ")));
+                return None;
+            }
+            std::thread::sleep(PULSE);
+        }
+    }
+}
+
+fn is_theirs(path: &str) -> bool {
+    NAMES.contains(&path) || path == PLAN
+}
