@@ -152,7 +152,7 @@ impl Workspace {
 fn ignoring(path: &[u8]) -> Vec<u8> {
     let mut line = vec![b'/'];
     for byte in path {
-        if b"*?[\\ !#".contains(byte) {
+        if b"*?[\\".contains(byte) {
             line.push(b'\\');
         }
         line.push(*byte);
