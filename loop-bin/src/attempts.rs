@@ -96,7 +96,8 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
 }
 
 fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
-    let all = saved::all(git, story)?;
+    let mut all = saved::all(git, None)?;
+    all.retain(|attempt| story.is_none_or(|story| attempt.story.eq_ignore_ascii_case(story)));
     if all.is_empty() {
         say(match story {
             Some(story) => format!("No attempt at {story} is kept."),

@@ -49,7 +49,7 @@ pub(crate) struct Bench {
     /// Only the hooks and what they are compared with.
     #[arg(long)]
     quick: bool,
-    /// Only the loop's own time per iteration, next to bare git.
+    /// Only the loop's own time per iteration, and for making its copy.
     #[arg(long = "loop", conflicts_with_all = ["quick", "dense", "record"])]
     only_loop: bool,
     /// Also a transcript of 500 MB of real lines.

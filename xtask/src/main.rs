@@ -14,6 +14,7 @@ mod e2e;
 mod fuzz;
 mod guard;
 mod install;
+mod nightly;
 mod run;
 #[cfg(test)]
 mod tidy;
@@ -57,6 +58,12 @@ enum Task {
         #[arg(long, default_value_t = 20_260_101)]
         seed: u64,
     },
+    /// What takes too long for every change: fault campaigns at full length, fuzzing, benchmark.
+    Nightly {
+        /// Where the randomness begins; the same seed gives the same faults.
+        #[arg(long, default_value_t = 20_260_101)]
+        seed: u64,
+    },
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
     /// Breaks our own programs on purpose, and checks that nothing is lost.
@@ -77,6 +84,7 @@ fn main() -> anyhow::Result<()> {
         Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Nightly { seed } => nightly::run(seed),
         Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),
         Task::Torture(arguments) => torture::run(&arguments),

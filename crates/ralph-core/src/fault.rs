@@ -40,7 +40,7 @@ pub const POINTS: [&str; 31] = [
     "restore.files-removed",
     "restore.files-written",
     "restore.head-moved",
-    "restore.index-put",
+    "restore.index-written",
     "restore.note-left",
     "restore.note-removed",
     "restore.saved",

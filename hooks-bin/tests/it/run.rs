@@ -90,5 +90,5 @@ pub(crate) fn begin(project: &Utf8Path, work: &Utf8Path, run: &str) {
 /// Saves a tree as the checkpoint of a run.
 pub(crate) fn checkpoint(work: &Utf8Path, state: &StateDir, run: &str) {
     let repo = Repo::open(work).unwrap();
-    Checkpoint::create_for(&repo, state, "checkpoint", Some(run), None).unwrap();
+    Checkpoint::create_for(&repo, state, "checkpoint", Some(run)).unwrap();
 }

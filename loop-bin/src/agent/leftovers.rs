@@ -1,4 +1,4 @@
-//! An agent, check or script that outlived a loop that was killed: it would go on changing the tree
+//! An agent, check, script or git hook that outlived a loop that was killed: it would go on changing the tree
 //! under our hands. It is known by the run's name in its environment.
 
 use nix::sys::signal::{Signal, kill};
@@ -10,23 +10,19 @@ use std::time::{Duration, Instant};
 /// How long they have to end by themselves.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The agent of a run and what it started, as far as they live.
-pub(crate) fn agent_left_by(run: &str) -> Vec<u32> {
-    let found = belonging_to(&[agents_mark(run)]);
-    let mut pids: Vec<u32> = found.iter().filter_map(|pid| pid.as_raw().try_into().ok()).collect();
-    pids.sort_unstable();
-    pids
+/// How many processes of a run are still alive.
+pub(crate) fn left_by(run: &str) -> usize {
+    belonging_to(&marks(run)).len()
 }
 
-/// What the environment of an agent says.
-fn agents_mark(run: &str) -> String {
-    format!("RALPH_RUN={run}")
+/// What the environment says of the agent and what it started, and of checks, scripts and git hooks.
+fn marks(run: &str) -> [String; 2] {
+    [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")]
 }
 
 /// Ends the processes of a run that is no more; returns how many there were.
 pub(crate) fn end_leftovers(run: &str) -> usize {
-    // The agent and what it started, then checks and lifecycle scripts.
-    let wanted = [agents_mark(run), format!("{RUN_MARK}={run}")];
+    let wanted = marks(run);
     let found = belonging_to(&wanted);
     for pid in &found {
         let _ = kill(*pid, Signal::SIGTERM);

@@ -18,7 +18,7 @@ pub(crate) use client::Client;
 pub(crate) use command::{
     AgentCommand, INTERPRETERS, flaw_in, is_found, not_found, program_of, runs_nothing,
 };
-pub(crate) use leftovers::{agent_left_by, end_leftovers};
+pub(crate) use leftovers::{end_leftovers, left_by};
 pub(crate) use options::{ClientOptions, Installed};
 pub(crate) use processes::{Descendants, adopt_orphans};
 pub(crate) use stream::Seen;

@@ -54,10 +54,15 @@ struct Changed {
     mode: String,
     id: String,
     is_added: bool,
+    /// Whether it is or was a submodule, whose folder git leaves alone as well.
+    is_link: bool,
 }
 
 /// The mode of what is not there.
 const ABSENT: &str = "000000";
+
+/// The mode of a submodule.
+const LINK: &str = "160000";
 
 /// How long a `git switch` may take from its look at a branch to its move of HEAD.
 const SWITCHING: Duration = Duration::from_millis(30);
@@ -71,7 +76,7 @@ pub(super) fn follow(
     files: &[LoopFile],
 ) -> Result<Followed, Failure> {
     let place = Checkout::of(source);
-    let lock = IndexLock::take(&place.git_dir)?;
+    let lock = IndexLock::take(&place.git_dir, &place.top)?;
     let is_here = || checked_out(&place.git).as_deref() == Some(branch);
     if resolve(&place.git, branch)?.as_deref() != old {
         return Ok(Followed::Moved);
@@ -120,28 +125,27 @@ pub(super) fn follow(
     Ok(Followed::Yes)
 }
 
-/// Whether a crash left the project's files behind their branch.
+/// Whether a crash left the project's files behind their branch, or its index locked.
 pub(crate) fn is_interrupted(source: &Source) -> bool {
-    Checkout::of(source).note_path().is_file()
+    let place = Checkout::of(source);
+    place.note_path().is_file() || index_lock::is_left(&place.git_dir)
 }
 
-/// Frees the index, if a killed loop left it locked.
-pub(crate) fn free_index(source: &Source) -> Result<(), Failure> {
-    Ok(IndexLock::free_stale(&Checkout::of(source).git_dir)?)
-}
-
-/// Finishes what a crash interrupted.
+/// Finishes what a crash interrupted, under the lock that was held then: nobody comes in between.
 pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
     let place = Checkout::of(source);
+    let left = IndexLock::left(&place.git_dir);
     let Ok(text) = fs_err::read(place.note_path()) else { return Ok(()) };
     let Ok(note) = serde_json::from_slice::<Note>(&text) else { return Ok(place.forget()?) };
-    let git = source.git();
-    let is_moved = resolve(&git, &note.branch)?.as_deref() == Some(note.new.as_str());
-    if is_moved
-        && checked_out(&git).as_deref() == Some(note.branch.as_str())
-        && let Some(lock) = IndexLock::take(&place.git_dir)?
-    {
-        place.bring(lock, &note, &place.loop_files(&note))?;
+    let is_moved = resolve(&place.git, &note.branch)?.as_deref() == Some(note.new.as_str());
+    if is_moved && checked_out(&place.git).as_deref() == Some(note.branch.as_str()) {
+        let lock = match left {
+            Some(lock) => Some(lock),
+            None => IndexLock::take(&place.git_dir, &place.top)?,
+        };
+        if let Some(lock) = lock {
+            place.bring(lock, &note, &place.loop_files(&note))?;
+        }
     }
     Ok(place.forget()?)
 }
@@ -244,16 +248,29 @@ impl Checkout {
 
     /// Whether something that git does not know is where a new file is to be.
     fn is_taken(&self, path: &Path, changed: &[Changed]) -> bool {
-        if self.top.join(path).symlink_metadata().is_ok() {
+        let is_removed =
+            |path: &Path| changed.iter().any(|one| one.path == path && one.is_removed());
+        if self.holds_more(path, &is_removed) {
             return true;
         }
-        let is_removed =
-            |folder: &Path| changed.iter().any(|one| one.path == folder && one.is_removed());
         let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
         folders.any(|folder| {
             let metadata = self.top.join(folder).symlink_metadata();
             metadata.is_ok_and(|metadata| !metadata.is_dir()) && !is_removed(folder)
         })
+    }
+
+    /// Whether a file is there, or a folder with any, that does not go.
+    fn holds_more(&self, path: &Path, goes: &dyn Fn(&Path) -> bool) -> bool {
+        match self.top.join(path).symlink_metadata() {
+            Err(_) => false,
+            Ok(metadata) if !metadata.is_dir() => !goes(path),
+            Ok(_) => {
+                let entries = fs_err::read_dir(self.top.join(path)).into_iter().flatten().flatten();
+                let mut inside = entries.map(|entry| path.join(entry.file_name()));
+                inside.any(|path| self.holds_more(&path, goes))
+            }
+        }
     }
 
     /// Those of the paths whose files are what the new commit says.
@@ -287,7 +304,7 @@ impl Checkout {
     }
 
     fn bring_files(&self, note: &Note, changed: &[Changed]) -> Result<(), Failure> {
-        for gone in changed.iter().filter(|one| one.is_removed()) {
+        for gone in changed.iter().filter(|one| one.is_removed() && !one.is_link) {
             state::remove_if_there(self.top.join(&gone.path))?;
             self.remove_empty_folders(&gone.path);
         }
@@ -296,7 +313,9 @@ impl Checkout {
         let git = self.git.on_index(index.clone());
         git.run(&["read-tree", &note.new])?;
         let paths = |is_added: bool| -> Vec<u8> {
-            let wanted = changed.iter().filter(|one| one.is_added == is_added && !one.is_removed());
+            let is_wanted =
+                |one: &&Changed| one.is_added == is_added && !one.is_removed() && !one.is_link;
+            let wanted = changed.iter().filter(is_wanted);
             wanted.flat_map(|one| [one.path.as_os_str().as_bytes(), b"\0"].concat()).collect()
         };
         let checkout = ["checkout-index", "-q", "-z", "--stdin"];
@@ -410,7 +429,8 @@ fn parse(output: &[u8]) -> Vec<Changed> {
         let [old_mode, mode, _, id, ..] = words.as_slice() else { continue };
         let path = PathBuf::from(OsStr::from_bytes(path));
         let (mode, id) = ((*mode).to_owned(), (*id).to_owned());
-        found.push(Changed { path, mode, id, is_added: *old_mode == ABSENT });
+        let is_link = [*old_mode, mode.as_str()].contains(&LINK);
+        found.push(Changed { path, mode, id, is_added: *old_mode == ABSENT, is_link });
     }
     found
 }

@@ -1,7 +1,8 @@
 //! Git's own lock on the index of the project's checkout.
 //!
-//! It says whose it is: so the next start can free one that a killed loop left, and never touches one
-//! that another process holds.
+//! It says whose it is: so the next start can take over one that a killed loop left, and never touches
+//! one that another process holds. It is not taken while another git is at work in the project: some
+//! commands (`git stash`) take the lock several times, and would fail halfway.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,20 +24,27 @@ pub(super) struct IndexLock {
 
 impl IndexLock {
     /// Takes the lock on the index in a git folder; none if another process keeps it.
-    pub(super) fn take(git_dir: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn take(git_dir: &Path, top: &Path) -> io::Result<Option<Self>> {
         let path = path_in(git_dir);
         let begun = Instant::now();
         loop {
-            match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut file) => {
-                    let lock = Self { path };
-                    file.write_all(OURS)?;
-                    return Ok(Some(lock));
+            let is_late = begun.elapsed() >= PATIENCE;
+            // Right before the lock: whoever starts after this look fails at once and does nothing.
+            if is_late || !is_git_at_work(top) {
+                match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
+                    Ok(mut file) => {
+                        let lock = Self { path };
+                        file.write_all(OURS)?;
+                        return Ok(Some(lock));
+                    }
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(error);
+                    }
+                    Err(_) if is_late => return Ok(None),
+                    Err(_) => {}
                 }
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                Err(_) if begun.elapsed() >= PATIENCE => return Ok(None),
-                Err(_) => std::thread::sleep(PULSE),
             }
+            std::thread::sleep(PULSE);
         }
     }
 
@@ -46,13 +54,11 @@ impl IndexLock {
         fs_err::rename(next, index)
     }
 
-    /// Frees what a killed loop left; whoever calls this holds the lock that only one loop has.
-    pub(super) fn free_stale(git_dir: &Path) -> io::Result<()> {
+    /// The lock that a killed loop left, if it left one; whoever calls this holds the lock that only
+    /// one loop has.
+    pub(super) fn left(git_dir: &Path) -> Option<Self> {
         let path = path_in(git_dir);
-        match fs_err::read(&path) {
-            Ok(content) if content == OURS => state::remove_if_there(&path),
-            _ => Ok(()),
-        }
+        if is_left(git_dir) { Some(Self { path }) } else { None }
     }
 }
 
@@ -62,7 +68,21 @@ impl Drop for IndexLock {
     }
 }
 
+/// Whether the lock is one of a loop's.
+pub(super) fn is_left(git_dir: &Path) -> bool {
+    fs_err::read(path_in(git_dir)).is_ok_and(|content| content == OURS)
+}
+
 /// Where git looks for it.
 pub(super) fn path_in(git_dir: &Path) -> PathBuf {
     git_dir.join("index.lock")
+}
+
+/// Whether a git of another process is at work in a folder, as far as the system tells.
+fn is_git_at_work(top: &Path) -> bool {
+    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
+    processes.map(|entry| entry.path()).any(|process| {
+        fs_err::read(process.join("comm")).is_ok_and(|name| name.trim_ascii_end() == b"git")
+            && fs_err::read_link(process.join("cwd")).is_ok_and(|folder| folder.starts_with(top))
+    })
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::plan::{AgentsPlan, Options, Plan};
+use ralph_core::plan::{AgentsPlan, Options, Plan, State, Story};
 use ralph_core::state;
 
 /// What becomes of a story's box.
@@ -78,6 +78,23 @@ impl LoopFile {
         Self { path, before, after, change }
     }
 
+    /// The same file for a branch that has not seen what waited before this commit: all that is marked
+    /// by now is marked there too.
+    pub(crate) fn since(&self, before: Option<Vec<u8>>) -> Self {
+        let change = match &self.change {
+            Change::Plan { path, options, added, .. } => Change::Plan {
+                path: path.clone(),
+                options: options.clone(),
+                marks: Plan::parse(path, self.after.clone(), options)
+                    .map(|plan| marks_of(&plan))
+                    .unwrap_or_default(),
+                added: added.clone(),
+            },
+            other => other.clone(),
+        };
+        Self { before, change, ..self.clone() }
+    }
+
     /// Whether the commit changes it. The user's own text may change where the commit's does not: a
     /// story that is in nobody else's text, for instance.
     pub(crate) fn is_changed(&self) -> bool {
@@ -100,4 +117,13 @@ impl LoopFile {
         }
         self.change.apply(text)
     }
+}
+
+fn marks_of(plan: &Plan) -> Vec<Mark> {
+    let mark = |story: &Story| match story.state {
+        State::Done => Some(Mark::Done(story.id.clone())),
+        State::Blocked => Some(Mark::Blocked(story.id.clone())),
+        State::Open => None,
+    };
+    plan.stories().iter().filter_map(mark).collect()
 }

@@ -184,7 +184,12 @@ impl Target {
             let git = self.source.git();
             let branch = format!("refs/heads/{}", self.branch);
             let tip = resolve(&git, &branch)?;
-            let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, files)?;
+            let text = |file: &LoopFile| {
+                let object = format!("{}:{}", tip.as_deref()?, file.path.to_string_lossy());
+                git.run(&["cat-file", "blob", &object]).ok()
+            };
+            let files: Vec<LoopFile> = files.iter().map(|file| file.since(text(file))).collect();
+            let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, &files)?;
             if moved == Followed::Yes {
                 self.is_waiting = false;
                 git.run(&["update-ref", "-d", &self.waiting_name()])?;
@@ -272,7 +277,7 @@ pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
 }
 
 /// Whether one commit is part of the history of another.
-fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
+pub(crate) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
     match git.run(&["merge-base", "--is-ancestor", old, new]) {
         Ok(_) => Ok(true),
         Err(error) if error.exit_code() == Some(1) => Ok(false),

@@ -7,6 +7,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::attempt::LESSONS_TITLE;
@@ -23,6 +24,10 @@ use crate::workspace::Source;
 /// How a new progress file begins.
 const TITLE: &str = "# Progress Log\n";
 
+/// How often, and after which pause, a plan is read that another process is writing.
+const MOST_LOOKS: usize = 100;
+const PULSE: Duration = Duration::from_millis(10);
+
 /// Plan, progress and lessons of a run.
 #[derive(Debug)]
 pub(crate) struct Books {
@@ -34,6 +39,8 @@ pub(crate) struct Books {
     /// Entries that the next commit takes along, and lessons.
     pending: Utf8PathBuf,
     lessons: Utf8PathBuf,
+    /// Git's lock on the index of the user's checkout.
+    index_lock: Utf8PathBuf,
     /// Texts of commits, which never change.
     known: RefCell<HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>>,
     /// Whether git ignores the progress.
@@ -58,6 +65,7 @@ impl Books {
             source: source.clone(),
             pending: run_dir.root().join("progress-pending"),
             lessons: run_dir.lessons(),
+            index_lock: run_dir.root().with_file_name("index.lock"),
             known: RefCell::default(),
             is_progress_ignored: OnceCell::new(),
         }
@@ -95,13 +103,28 @@ impl Books {
         self.committed(tip, &self.plan).is_some()
     }
 
+    /// The user's own file, read while no git is at work on it and no editor has just emptied it: git
+    /// takes a file away before it writes it anew, and holds the index meanwhile.
+    fn settled_plan(&self) -> io::Result<Option<Vec<u8>>> {
+        for _ in 0..MOST_LOOKS {
+            let is_busy = self.index_lock.exists();
+            let text = plan::read_file(&self.plan)?;
+            let is_half = text.as_ref().is_some_and(Vec::is_empty);
+            if !is_busy && !is_half && !self.index_lock.exists() {
+                return Ok(text);
+            }
+            std::thread::sleep(PULSE);
+        }
+        plan::read_file(&self.plan)
+    }
+
     /// The plan that counts: the user's own file where the project is on the target, else that of the
     /// target, with the stories that the user has added since.
     pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
-        let on_disk = plan::read_file(&self.plan)?;
+        let on_disk = self.settled_plan()?;
         let (tip, is_followed) = target.look()?;
-        if is_followed && on_disk.is_some() {
-            return Ok(plan::load(&self.plan, &self.options)?);
+        if let (true, Some(text)) = (is_followed, &on_disk) {
+            return Ok(Plan::parse(&self.plan, text.clone(), &self.options)?);
         }
         let Some(committed) = self.committed(tip.as_deref(), &self.plan) else {
             return Ok(plan::load(&self.plan, &self.options)?);

@@ -104,6 +104,8 @@ impl Run {
         let prompt = self.planning_prompt()?;
         let watched = self.start_agent(NAME, 1, &prompt, time, sum.map(|(sum, _)| sum))?;
         let Watched { ended, shares, .. } = watched;
+        self.report.tokens = ended.as_ref().map(|run| run.seen.tokens);
+        self.report.cost_usd = ended.as_ref().and_then(|run| run.seen.cost_usd);
         let exit_code = ended.as_ref().and_then(crate::agent::Run::exit_code);
         let left = self.workspace.left(&self.books.plan);
         let end = judge(&Judged {

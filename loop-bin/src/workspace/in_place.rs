@@ -63,7 +63,7 @@ impl Workspace {
     pub(super) fn reset_in_place(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
         self.return_head(start)?;
         if !self.index.exists() {
-            fs_err::copy(self.source_index(), &self.index)?;
+            super::copy_index(&self.source_index(), &self.index)?;
         }
         self.match_files_to(start.tip)?;
         self.lend_index()

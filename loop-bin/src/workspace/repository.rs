@@ -76,7 +76,11 @@ pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), W
             let active = format!("submodule.{name}.active");
             git.run(&["config", &active, "true"])?;
             let path = format!("submodule.{name}.path");
-            wanted.push(git.line(&["config", "--file", ".gitmodules", "--get", &path])?);
+            let path = git.line(&["config", "--file", ".gitmodules", "--get", &path])?;
+            // One may be declared and not be there.
+            if git.run(&["ls-files", "--error-unmatch", "--", &path]).is_ok() {
+                wanted.push(path);
+            }
         }
     }
     if wanted.is_empty() {

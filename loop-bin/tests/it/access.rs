@@ -10,7 +10,7 @@ use crate::stage::{Ran, Stage};
 
 const ONE: &str = "- [ ] US-001: First\n";
 
-/// Somebody who is not root on any machine.
+/// A user who is not root on any machine.
 const NOBODY: u32 = 65534;
 
 /// A project whose owner is not root.
@@ -40,81 +40,56 @@ impl Owned {
     }
 }
 
-/// Fails once and then works.
-fn fails_with(what: &str) -> String {
-    format!("[ -e .git/second ] || {{ : >.git/second; {what}; exit 1; }}; echo done >done.txt")
+/// Does this in its first attempt, and its story in every one.
+fn agent(act: &str) -> String {
+    format!(
+        "cat >/dev/null; echo done >done.txt; \
+         [ -e \"$RALPH_ROOT/.git/acted\" ] || {{ : >\"$RALPH_ROOT/.git/acted\"; {act}; }}"
+    )
 }
 
 #[test]
-fn what_a_failed_attempt_closed_does_not_stop_its_rollback() {
-    for (what, gone) in [
-        ("mkdir -p mod/p/q; echo x >mod/p/f; echo y >mod/p/q/g; chmod 555 mod/p/q mod/p", "mod"),
-        ("echo x >closed; chmod 000 closed", "closed"),
-        ("mkdir d; echo x >d/f; chmod 000 d/f; chmod 555 d", "d"),
-        ("rm a.txt; mkdir -p a.txt/in; echo x >a.txt/in/f; chmod 555 a.txt/in", "a.txt/in"),
+fn files_that_an_agent_closes_in_its_copy_cost_at_most_that_attempt() {
+    for act in [
+        "chmod -R 000 .",
+        "chmod 555 .; exit 1",
+        "chmod -R 000 .git",
+        "mkdir -p mod/p/q; echo x >mod/p/f; echo y >mod/p/q/g; chmod 555 mod/p/q mod/p; exit 1",
+        "echo x >closed; chmod 000 closed; exit 1",
+        "mkdir d; echo x >d/f; chmod 000 d/f; chmod 555 d; exit 1",
+        "rm a.txt; mkdir -p a.txt/in; echo x >a.txt/in/f; chmod 555 a.txt/in; exit 1",
+        "echo x >src/lib.rs; chmod 555 src; exit 1",
+        "rm src/lib.rs; chmod 000 src; exit 1",
     ] {
         let owned = Owned::new();
-        let ran = owned.run(&["--agent", &fails_with(what)]);
-        ran.ended(0).says("rolled back");
-        assert!(!owned.0.exists(gone), "{what}");
-        assert_eq!(owned.0.read("a.txt"), "a\n");
-        owned.0.is_clean();
-        assert_eq!(owned.0.discarded(), 1);
-    }
-}
-
-#[test]
-fn committed_files_that_a_failed_attempt_closed_can_be_read_again() {
-    for what in [
-        "chmod 000 a.txt",
-        "echo x >a.txt; chmod 000 a.txt",
-        "echo x >src/lib.rs; chmod 555 src",
-        "rm src/lib.rs; chmod 555 src",
-    ] {
-        let owned = Owned::new();
-        owned.run(&["--agent", &fails_with(what)]).ended(0);
-        assert_eq!(owned.0.read("a.txt"), "a\n", "{what}");
-        assert_eq!(owned.0.read("src/lib.rs"), "pub fn answer() -> u32 { 42 }\n", "{what}");
-        assert_eq!((owned.mode("a.txt") & 0o400, owned.mode("src") & 0o500), (0o400, 0o500));
+        let ran = owned.run(&["--agent", &agent(act), "--attempts", "2"]);
+        ran.ended(0).says("US-001 done");
+        let files = owned.0.repo.git(["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert_eq!(files, ".gitignore\na.txt\ndone.txt\nsrc/lib.rs\n", "{act}");
+        assert_eq!(owned.0.read("a.txt"), "a\n", "{act}");
         owned.0.is_clean();
     }
 }
 
 #[test]
-fn closed_files_of_the_users_are_kept_aside_and_come_back_as_they_were() {
-    for (args, code) in [(["--agent", "echo done >done.txt"], 0), (["--agent", "true"], 4)] {
-        let owned = Owned::new();
-        owned.0.repo.write("secret.txt", "mine\n");
-        owned.0.repo.chmod("secret.txt", 0o000);
-        owned.0.repo.write("folder/f.txt", "mine too\n");
-        owned.0.repo.chmod("folder", 0o555);
-        let ran = owned.run(&[&["--allow-dirty"], &args[..]].concat());
-        ran.ended(code).says("uncommitted work is back: 2 files");
-        assert_eq!((owned.mode("secret.txt"), owned.mode("folder")), (0o000, 0o555));
-        owned.0.repo.chmod("secret.txt", 0o600);
-        assert_eq!(owned.0.read("secret.txt"), "mine\n");
-        assert_eq!(owned.0.read("folder/f.txt"), "mine too\n");
-        let files = owned.0.repo.git(["log", "--format=", "--name-only"]);
-        assert!(!files.contains("secret") && !files.contains("folder"), "{files}");
-    }
-}
-
-#[test]
-fn a_file_of_another_user_is_named_with_a_remedy() {
-    if !geteuid().is_root() {
-        println!("passed over: only root can give files away");
-        return;
-    }
+fn files_of_the_users_that_nobody_may_read_are_in_nobodys_way() {
     let owned = Owned::new();
-    owned.run(&["--dry-run"]).ended(0);
-    owned.0.repo.write("theirs.txt", "not ours\n");
-    owned.0.repo.chmod("theirs.txt", 0o600);
-    let mut command = owned.0.command(&["--allow-dirty"]);
-    let ran: Ran = command.uid(NOBODY).gid(NOBODY).output().expect("the loop runs").into();
-    ran.ended(1).says("theirs.txt").says("it belongs to another user");
-    assert!(!ran.err.contains("fast-import"), "{}", ran.err);
-    owned.0.repo.remove("theirs.txt");
-    let mut command = owned.0.command(&["--agent", "echo done >done.txt"]);
-    let ran: Ran = command.uid(NOBODY).gid(NOBODY).output().expect("the loop runs").into();
-    ran.ended(0);
+    owned.0.repo.write("secret.txt", "mine\n");
+    owned.0.repo.chmod("secret.txt", 0o000);
+    owned.0.repo.write("folder/f.txt", "mine too\n");
+    owned.0.repo.chmod("folder", 0o555);
+    owned.run(&["--agent", "echo done >done.txt"]).ended(0).says("US-001 done");
+    assert_eq!((owned.mode("secret.txt"), owned.mode("folder")), (0o000, 0o555));
+    let files = owned.0.repo.git(["log", "--format=", "--name-only"]);
+    assert!(!files.contains("secret") && !files.contains("folder"), "{files}");
+}
+
+#[test]
+fn a_cache_folder_that_may_not_be_written_is_named_with_a_remedy() {
+    let owned = Owned::new();
+    let cache = owned.0.repo.scratch().dir("home/.cache");
+    fs_err::set_permissions(&cache, std::fs::Permissions::from_mode(0o555)).unwrap();
+    let ran = owned.run(&[]);
+    ran.ended(1).says("the copy cannot be made in").says("--workspace-folder");
+    assert_eq!(owned.0.plan(), ONE);
 }

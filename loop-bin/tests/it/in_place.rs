@@ -83,16 +83,16 @@ fn files_that_steer_the_run_are_restored() {
 
 #[test]
 fn what_an_interrupted_attempt_did_is_gone_on_with() {
-    let mut stage = committed();
-    stage.agent("hangs");
+    let stage = committed();
+    let agent = "cat >/dev/null; echo half >>half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
     for signal in ["TERM", "KILL"] {
-        let mut child = stage.start(&["--in-place", "--grace", "1"]);
-        crate::stage::until("the agent works", || stage.exists("half.txt"));
+        let mut child = stage.start(&["--in-place", "--grace", "1", "--agent", agent]);
+        crate::stage::until("the agent works", || stage.note_path("begun").exists());
         crate::stage::signal(signal, child.id());
         child.wait().unwrap();
+        fs_err::remove_file(stage.note_path("begun")).unwrap();
     }
-    stage.agent("works");
     stage.run(&["--in-place"]).ended(0).says("going on with the work of");
-    assert_eq!(stage.read("half.txt"), "half\n");
+    assert_eq!(stage.read("half.txt"), "half\nhalf\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }

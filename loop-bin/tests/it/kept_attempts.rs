@@ -24,7 +24,7 @@ fn attempts_are_listed_and_shown_with_reason_and_difference() {
     listed
         .says("ralph-loop attempts take US-001/1")
         .says("ralph-loop retry US-001 --from US-001/1");
-    stage.run(&["attempts", "us-001"]).ended(0).says("US-001/1");
+    stage.run(&["attempts", "US-001"]).ended(0).says("US-001/1");
     let shown = stage.run(&["attempts", "US-001/1"]);
     shown.ended(0).says("oops").says("-a\n+tried").says("+new").says("src/lib.rs");
     stage.run(&["attempts", "US-001/7"]).ended(1).says("`ralph-loop attempts` lists them");
@@ -116,7 +116,7 @@ fn clean_removes_the_copy_and_no_attempt_that_may_be_needed() {
 #[test]
 fn what_is_kept_of_finished_stories_is_bounded() {
     let stage = Stage::new("works", "- [ ] US-001: A\n- [ ] US-002: B\n- [!] US-003: C\n");
-    let fails = "cat >/dev/null; echo x >x; mkdir \"$AGENT_NOTES/$(cat $RALPH_ROOT/.ralph/current-story)\" && exit 1; true";
+    let fails = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story; mkdir \"$AGENT_NOTES/$story\" && exit 1; true";
     stage.run(&["--agent", fails]).ended(8);
     stage.run(&["retry", "US-003"]).ended(0);
     stage.run(&["--agent", "echo x >y; exit 1", "--attempts", "1"]).ended(8);

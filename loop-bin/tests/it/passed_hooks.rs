@@ -188,7 +188,7 @@ fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
     over.is_clean();
     command.push_str(" --max-budget-usd 9");
     let ran = run(&over, &command, &["--story-max-cost", "0.5"], "2.1.325");
-    ran.ended(1).says("US-001 is blocked: the money for this story is used up");
+    ran.ended(8).says("US-001 is blocked: the money for this story is used up");
     assert!(over.note("arguments").contains("-p\n--max-budget-usd\n9\n"));
 
     let old = stage_with(&[]);

@@ -1,5 +1,5 @@
 //! Agents from hell: whatever they do, the loop ends on time, nothing lives on, and the user's work
-//! is there.
+//! is there. What they do to their own clone does not even keep a story from landing.
 //!
 //! Bombs are bounded by their own count. Clocks that jump are a campaign of their own.
 
@@ -30,21 +30,60 @@ const AGENTS: [&str; 11] = [
     "stops-itself",
 ];
 
+/// Harms that `wrecks.sh` does to its own clone.
+const ACTS: [&str; 22] = [
+    "alternates",
+    "amend",
+    "attributes",
+    "chmod",
+    "commits",
+    "config",
+    "config-rubbish",
+    "exclude",
+    "flags",
+    "gc",
+    "giant",
+    "head",
+    "index",
+    "lock",
+    "merge",
+    "no-git",
+    "orphan",
+    "rebase",
+    "reflog",
+    "refs",
+    "stash",
+    "worktree",
+];
+
 /// How long the agent may take, and how long the loop may take to be rid of it.
 const DEADLINE: &str = "3";
 const SLACK: Duration = Duration::from_secs(40);
 
-/// All agents in turn, the bounds permitting.
+/// All agents and all harms in turn, the bounds permitting.
 pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Result<()> {
-    let mut agents = AGENTS.to_vec();
-    dice.shuffle(&mut agents);
-    for agent in agents.iter().cycle() {
+    type Round = fn(&Utf8Path, &str) -> Result<Vec<String>>;
+    let agents = AGENTS.iter().map(|agent| (*agent, round as Round));
+    let mut rounds: Vec<(&str, Round)> =
+        agents.chain(ACTS.iter().map(|act| (*act, wrecked as Round))).collect();
+    dice.shuffle(&mut rounds);
+    for (name, round) in rounds.iter().cycle() {
         if !tally.goes_on() {
             break;
         }
-        tally.round(agent, 1, round(binaries, agent));
+        tally.round(name, 1, round(binaries, name));
     }
     Ok(())
+}
+
+/// An agent that does its stories and harms its clone each time: all of them land.
+fn wrecked(binaries: &Utf8Path, act: &str) -> Result<Vec<String>> {
+    let stage = Stage::new(binaries, PLANS[0]).with_agent("wrecks");
+    let mut command = stage.looped(&[])?;
+    command.env("ACT", act);
+    let begun = Instant::now();
+    let ran = stage.wait(command.spawn()?, begun)?;
+    Ok(oracle::after_the_end(&stage, &ran))
 }
 
 fn round(binaries: &Utf8Path, agent: &str) -> Result<Vec<String>> {

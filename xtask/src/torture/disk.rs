@@ -54,14 +54,30 @@ fn failing_write(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, n: u32
     tally.round(&fault, 1, found);
 }
 
-/// A file system of its own for the project: with little room, or read-only.
+/// Which folders are on a small disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Small {
+    Project,
+    Cache,
+    Both,
+}
+
+/// A file system of its own, with little room or read-only, for the project, for the folder in which
+/// the copy is made, or for both. One user in two lets git write in batches.
 fn small_disk(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, way: &[&str]) {
     let stage = Stage::new(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
     let room = dice.below(MOST_ROOM);
     let read_only = dice.below(8) == 0;
-    let name = if read_only { "read-only".to_owned() } else { format!("{room} KiB free") };
+    let small = [Small::Project, Small::Cache, Small::Both];
+    let small = dice.pick(&small).copied().unwrap_or(Small::Both);
+    let batch = dice.below(2) == 0;
+    if batch {
+        stage.repo.git(["config", "core.fsyncMethod", "batch"]);
+    }
+    let what = if read_only { "read-only".to_owned() } else { format!("{room} KiB free") };
+    let name = format!("{small:?} {what}{}", if batch { ", written in batches" } else { "" });
     let found = (|| {
-        let ran = on_a_small_disk(&stage, way, room, read_only)?;
+        let ran = on_a_small_disk(&stage, way, small, room, read_only)?;
         let mut found = sane(&stage, &ran);
         found.extend(oracle::after_a_kill(&stage));
         let ran = stage.run(None)?;
@@ -71,13 +87,35 @@ fn small_disk(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, way: &[&s
     tally.round(&name, 1, found);
 }
 
-/// Moves the project to a small disk, runs the loop there and moves it back.
-fn on_a_small_disk(stage: &Stage, way: &[&str], room: usize, read_only: bool) -> Result<Ran> {
-    let remount = if read_only { "mount -o remount,ro repo" } else { "true" };
+/// Runs the loop with the project, the cache or both on a small disk; the project is moved there and
+/// back.
+fn on_a_small_disk(
+    stage: &Stage,
+    way: &[&str],
+    small: Small,
+    room: usize,
+    read_only: bool,
+) -> Result<Ran> {
+    let remount =
+        |folder| if read_only { format!("mount -o remount,ro {folder};") } else { String::new() };
+    let cache = match small {
+        Small::Project => String::new(),
+        _ => format!(
+            "mkdir -p home/.cache; mount -t tmpfs -o size={}k tmpfs home/.cache; {}",
+            room + 4,
+            remount("home/.cache")
+        ),
+    };
+    let project = match small {
+        Small::Cache => String::new(),
+        _ => format!(
+            "used=$(du -sk saved | cut -f1); mount -t tmpfs -o size=$((used + {room}))k tmpfs repo; \
+             cp -a saved/. repo/ 2>/dev/null || exit 90; {}",
+            remount("repo")
+        ),
+    };
     let script = format!(
-        "set -e; cp -a repo saved; used=$(du -sk saved | cut -f1); \
-         mount -t tmpfs -o size=$((used + {room}))k tmpfs repo; \
-         cp -a saved/. repo/ 2>/dev/null || exit 90; {remount}; cd repo; \
+        "set -e; cp -a repo saved; {project} {cache} cd repo; \
          code=0; timeout {} \"$0\" >../out 2>&1 || code=$?; \
          cd ..; rm -rf saved; cp -a repo saved; exit $code",
         PATIENCE.as_secs()
@@ -88,7 +126,9 @@ fn on_a_small_disk(stage: &Stage, way: &[&str], room: usize, read_only: bool) ->
     command.args(args).args(["sh", "-c", &script]).arg(stage.binary("ralph-loop"));
     let begun = std::time::Instant::now();
     let status = command.current_dir(scratch).status().context("no shell")?;
-    if status.code() != Some(90) {
+    if status.code() == Some(90) {
+        fs_err::remove_dir_all(scratch.join("saved"))?;
+    } else {
         fs_err::remove_dir_all(scratch.join("repo"))?;
         fs_err::rename(scratch.join("saved"), scratch.join("repo"))?;
     }

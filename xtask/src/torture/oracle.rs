@@ -68,9 +68,11 @@ fn commits(stage: &Stage) -> Vec<String> {
     found
 }
 
+/// What of `.ralph/` is for git to see.
 fn is_visible(path: &str) -> bool {
     let below = path.trim_start_matches(".ralph/");
-    below.split('/').next().is_some_and(StateDir::is_users)
+    let files = [".gitignore", "config.toml", "guardrails.md"];
+    below.starts_with("PRD-") || below.starts_with("hooks/") || files.contains(&below)
 }
 
 /// How often, and after which pause, git is asked about a repository that it complains of.

@@ -44,6 +44,9 @@ grace = 1
 /// How a run ends in which a story is blocked.
 const BLOCKED_CODE: i32 = 8;
 
+/// A person does at least so much while a run goes on, however slow the machine is.
+const ACTS: u32 = 12;
+
 /// A round that is killed is killed so often at most.
 const MOST_KILLS: usize = 3;
 
@@ -59,7 +62,8 @@ pub(super) fn run_undisturbed(
     dice: &mut Dice,
     tally: &mut Tally,
 ) -> Result<()> {
-    rounds(binaries, dice, tally, Duration::ZERO, false)
+    let usual = usual(binaries)?;
+    rounds(binaries, dice, tally, usual, false)
 }
 
 fn rounds(
@@ -123,7 +127,7 @@ fn round(
 ) -> Result<(u64, Vec<String>)> {
     let stage = project(binaries);
     let mut dice = Dice::new(seed);
-    let mut person = Person::new(&stage, Dice::new(dice.roll()));
+    let mut person = Person::new(&stage, Dice::new(dice.roll()), usual / ACTS);
     let is_over = AtomicBool::new(false);
     let mut kills = 0;
     let ran = std::thread::scope(|scope| {

@@ -43,53 +43,43 @@ impl Brought {
         Ok(Self { base, changes })
     }
 
-    /// What stands on disk where its files are to be written.
+    /// What stands on disk where its files are to be written, but for what it removes.
     pub(super) fn in_the_way(&self, repo: &Repo) -> Result<BTreeSet<PathBuf>, SnapshotError> {
-        let written = self.changes.iter().filter(|change| change.to.object().is_some());
-        worktree::in_the_way(repo.top(), written.map(|change| &change.path))
+        let (written, others): (Vec<&Change>, Vec<&Change>) =
+            self.changes.iter().partition(|change| change.to.object().is_some());
+        let mut found =
+            worktree::in_the_way(repo.top(), written.iter().map(|change| &change.path))?;
+        for change in others {
+            found.remove(&change.path);
+        }
+        Ok(found)
     }
 
-    /// Those of the files that are neither as the attempt has them nor as what took its place: work
-    /// went on in them, or something else stands there. `saved` is the tree as it is, of which git
-    /// says `now`.
-    pub(super) fn conflicts(
+    /// The changes that are not made on disk, and the conflicts: those of the files that are not as
+    /// what took the attempt's place either, because work went on in them. `saved` is the tree as it
+    /// is, of which git says `now`.
+    pub(super) fn missing(
         &self,
         repo: &Repo,
         now: &Status,
         saved: &Snapshot,
-    ) -> Result<BTreeSet<PathBuf>, GitError> {
+    ) -> Result<(Vec<Change>, BTreeSet<PathBuf>), GitError> {
         // What git's filters make of a file on disk is not what a commit holds: where git calls it
         // unchanged, it is.
-        let mut others: BTreeSet<PathBuf> = now.changed.iter().cloned().collect();
+        let mut worked_in: BTreeSet<PathBuf> = now.changed.iter().cloned().collect();
         let head = repo.base(now.head.as_deref())?;
-        others.extend(paths_of(diff::between(repo.git(), &self.base, &head)?));
-        let on_disk = self.on_disk(repo, saved)?;
+        worked_in.extend(paths_of(diff::between(repo.git(), &self.base, &head)?));
+        let on_disk = diff::between(repo.git(), &self.base, &saved.commit)?;
+        let on_disk: BTreeMap<PathBuf, Content> =
+            on_disk.into_iter().map(|change| (change.path, change.to)).collect();
+        let mut missing = self.changes.clone();
+        missing.retain(|change| on_disk.get(&change.path) != Some(&change.to));
         let is_other = |change: &&Change| {
-            let now = on_disk.get(&change.path);
-            others.contains(&change.path) && now.is_some_and(|now| *now != change.to)
+            let is_changed = worked_in.contains(&change.path) && on_disk.contains_key(&change.path);
+            is_changed && change.to != Content::Submodule
         };
-        Ok(self.changes.iter().filter(is_other).map(|change| change.path.clone()).collect())
-    }
-
-    /// Leaves out what is on disk already as the attempt has it.
-    pub(super) fn missing(
-        mut self,
-        repo: &Repo,
-        saved: &Snapshot,
-    ) -> Result<Vec<Change>, GitError> {
-        let on_disk = self.on_disk(repo, saved)?;
-        self.changes.retain(|change| on_disk.get(&change.path) != Some(&change.to));
-        Ok(self.changes)
-    }
-
-    /// The files that are not as what took the attempt's place.
-    fn on_disk(
-        &self,
-        repo: &Repo,
-        saved: &Snapshot,
-    ) -> Result<BTreeMap<PathBuf, Content>, GitError> {
-        let changes = diff::between(repo.git(), &self.base, &saved.commit)?;
-        Ok(changes.into_iter().map(|change| (change.path, change.to)).collect())
+        let conflicts = missing.iter().filter(is_other).map(|change| change.path.clone()).collect();
+        Ok((missing, conflicts))
     }
 
     /// Those of some files that have nothing to do with it: it neither changes them nor anything

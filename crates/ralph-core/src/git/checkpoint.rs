@@ -21,7 +21,7 @@ const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 pub struct Checkpoint {
     /// The commit to return to; none in a repository without commits.
     pub commit: Option<String>,
-    /// The ref of the snapshot; missing if somebody else's loop wrote the file.
+    /// The ref of the snapshot; missing if another loop wrote the file.
     pub snapshot: Option<String>,
 }
 

@@ -45,14 +45,19 @@ const MISLEADING: [&str; 23] = [
 ];
 
 /// Settings of every call: no file system monitor, which would be a daemon of ours that outlives
-/// us; and larger files than this go through git in pieces, however many there are.
-const SETTINGS: [&str; 6] = [
+/// us; and large files go through git in pieces, and packs are looked at in pieces, however much
+/// memory there is.
+const SETTINGS: [&str; 10] = [
     "-c",
     "core.fsmonitor=false",
     "-c",
     "advice.addEmbeddedRepo=false",
     "-c",
     "core.bigFileThreshold=16m",
+    "-c",
+    "core.packedGitWindowSize=32m",
+    "-c",
+    "core.packedGitLimit=256m",
 ];
 
 /// How long git is waited for.

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::error::GitError;
+use super::objects;
 use super::repo::Repo;
 
 /// Larger files were made by a program.
@@ -17,30 +18,18 @@ pub(crate) fn contents_at<'a>(
     base: &str,
     paths: &'a [Vec<u8>],
 ) -> Result<HashMap<&'a [u8], Vec<u8>>, GitError> {
-    let mut input = Vec::new();
-    for path in paths {
-        input.extend_from_slice(base.as_bytes());
-        input.push(b':');
-        input.extend_from_slice(path);
-        input.push(b'\n');
-    }
-    let output = repo.git().feed(&["cat-file", "--batch"], &input)?;
-    let mut rest = output.as_slice();
+    let names: Vec<Vec<u8>> =
+        paths.iter().map(|path| [base.as_bytes(), b":", path].concat()).collect();
     let mut found = HashMap::new();
-    for path in paths {
-        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { break };
-        let (header, after) = rest.split_at(end);
-        rest = after.get(1..).unwrap_or_default();
-        // `<object> <type> <size>`, or the name and `missing`.
-        if header.ends_with(b" missing") {
-            continue;
+    let taken = objects::read(repo.git(), &names, |at, content| {
+        if let (Some(path), Some(content)) = (paths.get(at), content) {
+            let mut bytes = Vec::new();
+            content.read_to_end(&mut bytes)?;
+            found.insert(path.as_slice(), bytes);
         }
-        let header = String::from_utf8_lossy(header).into_owned();
-        let size = header.rsplit(' ').next().and_then(|size| size.parse::<usize>().ok());
-        let Some(content) = size.and_then(|size| rest.get(..size)) else { break };
-        rest = rest.get(content.len() + 1..).unwrap_or_default();
-        found.insert(path.as_slice(), content.to_vec());
-    }
+        Ok(())
+    })?;
+    taken.map_err(|source| repo.git().start_error(&["cat-file", "--batch"], source))?;
     Ok(found)
 }
 

@@ -53,3 +53,26 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    #[test]
+    fn only_locks_that_nobody_holds_are_removed() {
+        let test = TestRepo::new();
+        let repo = Repo::open(test.root()).unwrap();
+        test.write(".git/refs/heads/main.lock", "");
+        let before = locks(&repo);
+        test.write(".git/index.lock", "");
+        let index = test.root().join(".git/index.lock").into_std_path_buf();
+        assert_eq!(locks(&repo).len(), 2);
+        let held = fs_err::File::open(&index).unwrap();
+        assert_eq!(remove_dead_locks(&repo, &before, Duration::ZERO), Vec::<PathBuf>::new());
+        drop(held);
+        assert_eq!(remove_dead_locks(&repo, &before, Duration::ZERO), [index]);
+        assert_eq!(locks(&repo), before);
+    }
+}

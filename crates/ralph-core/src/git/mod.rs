@@ -34,7 +34,7 @@
 //! | `dead_locks` | locks that a killed git left behind |
 //! | `repo` | a work tree: where it is, and whether it may be touched |
 //! | `status`, `staged` | what differs from HEAD, on disk and in the index |
-//! | `contents` | whole files, as they were and as they are |
+//! | `objects`, `contents` | what git keeps, read in one go; whole files, as they were and as they are |
 //! | `refs` | the names of our refs |
 //! | `snapshot/` | the tree saved as a commit, written through, and read back |
 //! | `checkpoint` | where an attempt began |
@@ -49,6 +49,7 @@ mod commit;
 mod contents;
 mod dead_locks;
 mod error;
+mod objects;
 mod paths;
 mod processes;
 mod refs;

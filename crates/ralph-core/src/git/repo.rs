@@ -77,31 +77,17 @@ fn advice(source: &GitError) -> &'static str {
     }
 }
 
-/// What git leaves in its folder during an operation of several steps.
-struct Operation {
-    file: &'static str,
-    name: &'static str,
-    abort: &'static str,
-    /// How it is given up without a change to files, index or commits.
-    quit: &'static [&'static str],
-}
-
-const fn operation(
-    file: &'static str,
-    name: &'static str,
-    abort: &'static str,
-    quit: &'static [&'static str],
-) -> Operation {
-    Operation { file, name, abort, quit }
-}
+/// An operation of several steps: what git leaves in its folder during it, its name, how to abort it,
+/// and how to give it up without a change to files, index or commits.
+type Operation = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 const OPERATIONS: [Operation; 6] = [
-    operation("rebase-merge", "rebase", "rebase --abort", &["rebase", "--quit"]),
-    operation("rebase-apply", "rebase", "rebase --abort", &["am", "--quit"]),
-    operation("CHERRY_PICK_HEAD", "cherry-pick", "cherry-pick --abort", &["cherry-pick", "--quit"]),
-    operation("REVERT_HEAD", "revert", "revert --abort", &["revert", "--quit"]),
-    operation("MERGE_HEAD", "merge", "merge --abort", &["merge", "--quit"]),
-    operation("BISECT_LOG", "bisect", "bisect reset", &["bisect", "reset", "HEAD"]),
+    ("rebase-merge", "rebase", "rebase --abort", &["rebase", "--quit"]),
+    ("rebase-apply", "rebase", "rebase --abort", &["am", "--quit"]),
+    ("CHERRY_PICK_HEAD", "cherry-pick", "cherry-pick --abort", &["cherry-pick", "--quit"]),
+    ("REVERT_HEAD", "revert", "revert --abort", &["revert", "--quit"]),
+    ("MERGE_HEAD", "merge", "merge --abort", &["merge", "--quit"]),
+    ("BISECT_LOG", "bisect", "bisect reset", &["bisect", "reset", "HEAD"]),
 ];
 
 impl Repo {
@@ -168,14 +154,10 @@ impl Repo {
         &self.shared_git_dir
     }
 
-    /// The tree without files: what a repository without commits is compared with.
-    fn empty_tree(&self) -> Result<String, GitError> {
-        self.git.line(&["hash-object", "-t", "tree", "/dev/null"])
-    }
-
     /// What changes are counted against: a commit, or the tree without files where there is none.
     pub(super) fn base(&self, commit: Option<&str>) -> Result<String, GitError> {
-        commit.map_or_else(|| self.empty_tree(), |commit| Ok(commit.to_owned()))
+        let empty_tree = || self.git.line(&["hash-object", "-t", "tree", "/dev/null"]);
+        commit.map_or_else(empty_tree, |commit| Ok(commit.to_owned()))
     }
 
     /// The commit that is checked out; none in a repository without commits.
@@ -191,15 +173,15 @@ impl Repo {
     /// as they are, so that they can be saved.
     pub fn quit_operation(&self) -> Result<Option<&'static str>, GitError> {
         let mut left = None;
-        for operation in self.operations() {
-            self.git.run(operation.quit)?;
-            left = Some(operation.name);
+        for (_, name, _, quit) in self.operations() {
+            self.git.run(quit)?;
+            left = Some(*name);
         }
         Ok(left)
     }
 
     fn operations(&self) -> impl Iterator<Item = &'static Operation> {
-        OPERATIONS.iter().filter(|operation| self.git_dir.join(operation.file).exists())
+        OPERATIONS.iter().filter(|(file, ..)| self.git_dir.join(file).exists())
     }
 
     /// Whether a path, relative to the top, belongs to us or to the client's settings, here or in
@@ -229,7 +211,7 @@ impl Repo {
 
     /// Refuses while a rebase, merge or the like is under way.
     pub fn refuse_if_busy(&self) -> Result<(), RepoError> {
-        self.operations().next().map_or(Ok(()), |Operation { name, abort, .. }| {
+        self.operations().next().map_or(Ok(()), |(_, name, abort, _)| {
             let top = self.top.display().to_string();
             Err(RepoError::Busy { operation: name, abort, top })
         })

@@ -1,4 +1,4 @@
-//! What is staged: where the index is not that of HEAD. Kept with a snapshot and put back with it.
+//! What is staged: where the index is not that of HEAD. Kept with a snapshot and restored with it.
 //!
 //! Only the entries that differ, as git itself lists and reads them: the rest of the index, and what
 //! the user told git about other files, stays as it is.
@@ -68,7 +68,7 @@ impl Staged {
 
     /// Makes the index that of a commit, none for one without files, with these entries, where `now`
     /// is staged. The files are on disk as they are to be.
-    pub(in crate::git) fn put_back(
+    pub(in crate::git) fn restore(
         &self,
         repo: &Repo,
         head: Option<&str>,

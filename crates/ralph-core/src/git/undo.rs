@@ -31,29 +31,20 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Restored, Rollbac
     let attempt = Snapshot::load(repo, &found.name).map_err(RestoreError::from)?;
     let now = Status::read(repo)?;
     let brought = Brought::by(repo, &attempt)?;
-    let in_the_way = in_the_way(repo, &brought)?;
+    let in_the_way = brought.in_the_way(repo).map_err(RestoreError::from)?;
     let target = Target::Snapshot(Box::new(attempt.clone()));
     // The branch of the attempt may be another work tree's by now.
     let is_elsewhere =
         matches!(HeadMove::plan(repo, &target, &now), Err(SnapshotError::InAnotherTree { .. }));
     if is_elsewhere || attempt.record.left_at != Some(now.position()) {
-        let undo = FilesOnly { repo, found: &found, attempt: &attempt, brought, now, in_the_way };
-        return undo.carry_out();
+        let undo = FilesOnly { repo, found: &found, attempt: &attempt, brought, now };
+        return undo.carry_out(&in_the_way);
     }
     let spared = brought.unrelated(&now.changed);
     let restored = discard(&repo.sparing(spared), &target, None, &format!("undo of {}", found.id))?;
-    let mut overwritten = brought.conflicts(repo, &now, &restored.saved)?;
+    let (_, mut overwritten) = brought.missing(repo, &now, &restored.saved)?;
     overwritten.extend(in_the_way);
     Ok(Restored { overwritten: overwritten.into_iter().collect(), ..restored })
-}
-
-/// What stands where the attempt's files are to be written, but for what the attempt had removed.
-fn in_the_way(repo: &Repo, brought: &Brought) -> Result<BTreeSet<PathBuf>, RestoreError> {
-    let mut found = brought.in_the_way(repo)?;
-    for change in brought.changes.iter().filter(|change| change.to == Content::Absent) {
-        found.remove(&change.path);
-    }
-    Ok(found)
 }
 
 /// All of the attempt's files or, if one of them would overwrite something, none.
@@ -63,36 +54,38 @@ struct FilesOnly<'a> {
     attempt: &'a Snapshot,
     brought: Brought,
     now: Status,
-    in_the_way: BTreeSet<PathBuf>,
 }
 
 impl FilesOnly<'_> {
-    fn carry_out(self) -> Result<Restored, RollbackError> {
-        if !self.in_the_way.is_empty() {
-            return Err(self.refusal(&self.in_the_way));
+    fn carry_out(self, in_the_way: &BTreeSet<PathBuf>) -> Result<Restored, RollbackError> {
+        if !in_the_way.is_empty() {
+            return Err(self.refusal(in_the_way));
         }
         let saved = self.save()?;
-        let conflicts = self.brought.conflicts(self.repo, &self.now, &saved)?;
+        let (missing, conflicts) = self.brought.missing(self.repo, &self.now, &saved)?;
         if !conflicts.is_empty() {
             saved.forget(self.repo)?;
             return Err(self.refusal(&conflicts));
         }
-        let missing = self.brought.missing(self.repo, &saved)?;
         let (inner, missing): (Vec<Change>, Vec<Change>) =
             missing.into_iter().partition(|change| change.to == Content::Submodule);
         if missing.is_empty() {
             saved.forget(self.repo)?;
             return Err(RollbackError::NothingMissing { id: self.found.id.clone() });
         }
-        if let Err(source) = write(self.repo, self.attempt, &saved, &missing) {
-            let (source, saved_as) = (Box::new(source), saved.name);
-            return Err(RestoreError::Unfinished { source, saved_as }.into());
-        }
+        let not_saved = match write(self.repo, self.attempt, &saved, &missing) {
+            Ok(not_saved) => not_saved,
+            Err(error) => {
+                let (source, saved_as) = (Box::new(error), saved.name);
+                return Err(RestoreError::Unfinished { source, saved_as }.into());
+            }
+        };
+        let touched = missing.into_iter().map(|change| change.path);
         Ok(Restored {
             saved,
-            touched: missing.into_iter().map(|change| change.path).collect(),
+            touched: touched.filter(|path| !not_saved.contains(path)).collect(),
             left_alone: shown(inner.iter().map(|change| &change.path)),
-            not_saved: Vec::new(),
+            not_saved,
             as_files: true,
             overwritten: Vec::new(),
         })
@@ -144,19 +137,23 @@ impl FilesOnly<'_> {
     }
 }
 
-/// Exactly as they were on disk; the index is not touched.
+/// Exactly as they were on disk; the index is not touched. Names those that stay.
 fn write(
     repo: &Repo,
     attempt: &Snapshot,
     saved: &Snapshot,
     changes: &[Change],
-) -> Result<(), SnapshotError> {
-    let tree = Worktree { repo, saved: &saved.modes };
+) -> Result<Vec<PathBuf>, SnapshotError> {
+    let tree = Worktree { repo, saved: &saved.taken };
     let (removed, written): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| change.to == Content::Absent);
-    // Removals first: a folder may have to become a file, and a link a folder.
-    removed.iter().try_for_each(|change| tree.remove(&change.path))?;
     let mut modes = attempt.modes.clone();
     modes.retain(|path, _| written.iter().any(|change| change.path == *path));
-    tree.write(&written, &modes)
+    let mut stay = tree.write(&written, &modes)?;
+    for Change { path, .. } in removed {
+        if !tree.remove(path)? {
+            stay.push(path.clone());
+        }
+    }
+    Ok(stay)
 }

@@ -47,7 +47,7 @@ fn same_but_refs(now: &Fingerprint, before: &Fingerprint) {
 fn nothing(_: &TestRepo) {}
 
 #[test]
-fn edits_new_files_and_removals_are_taken_back() {
+fn edits_new_files_and_removals_are_rolled_back() {
     check(nothing, |test| {
         test.write("a.txt", "changed");
         test.write("new/deep/file.txt", "new");
@@ -78,7 +78,7 @@ fn the_users_dirty_staged_and_untracked_work_comes_back() {
 }
 
 #[test]
-fn commits_of_the_attempt_are_taken_back_and_kept() {
+fn commits_of_the_attempt_are_rolled_back_and_kept() {
     let restored = check(nothing, |test| {
         test.write("a.txt", "one");
         test.commit_all("agent 1");
@@ -371,4 +371,25 @@ fn an_operation_under_way_is_refused_with_a_way_out() {
     let error = Snapshot::take(&repo, "refs/ralph/x", "x").unwrap_err().to_string();
     assert!(error.contains("rebase is under way"), "{error}");
     assert_eq!(test.fingerprint(), before);
+}
+
+#[test]
+fn a_file_that_is_written_while_a_rollback_goes_on_stays_by_name() {
+    let test = TestRepo::new();
+    // Git runs it when the tree is saved, and before anything is removed.
+    test.git(["config", "filter.busy.smudge", "echo more >> log.txt; echo more >> a.txt; cat"]);
+    test.write(".gitattributes", "busy.txt filter=busy\n");
+    test.write("busy.txt", "committed\n");
+    test.commit_all("busy");
+    let (repo, state) = checkpoint(&test);
+    for name in ["busy.txt", "log.txt", "new.txt"] {
+        test.write(name, "attempt\n");
+    }
+    let restored = rollback(&repo, &state, None, "why").unwrap();
+    assert_eq!(restored.not_saved, [Path::new("log.txt")]);
+    let read = |name: &str| fs_err::read_to_string(test.root().join(name)).ok();
+    assert_eq!(read("log.txt").as_deref(), Some("attempt\nmore\n"));
+    assert_eq!((read("busy.txt").as_deref(), read("new.txt")), (Some("committed\n"), None));
+    // What had not been changed before is not touched either.
+    assert_eq!(read("a.txt").as_deref(), Some("a\nmore\n"));
 }

@@ -142,7 +142,7 @@ fn variables_that_point_elsewhere_do_not_mislead_us() {
 }
 
 #[test]
-fn a_lock_of_somebody_else_is_waited_for() {
+fn a_lock_of_another_process_is_waited_for() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
     test.write("a.txt", "agent");
@@ -282,4 +282,36 @@ fn the_difference_shows_what_an_attempt_had_committed() {
     let attempt = discarded(&repo).unwrap().remove(0);
     let shown = changes_of(&repo, &attempt).unwrap();
     assert!(shown.contains("+in a commit") && shown.contains("+not in a commit"), "{shown}");
+}
+
+#[test]
+fn objects_and_refs_of_the_newer_kinds_are_no_trouble() {
+    let test = TestRepo::new();
+    let version = test.git(["--version"]);
+    let place = test.scratch().dir("newer");
+    let git = |args: &[&str]| test.git_in(place.as_std_path(), args);
+    git(&["init", "-q", "--object-format=sha256"]);
+    if test
+        .try_git(place.as_std_path(), ["refs", "migrate", "--ref-format=reftable"])
+        .status
+        .success()
+    {
+        assert!(place.join(".git/reftable").exists(), "{version}");
+    }
+    fs_err::write(place.join("a.txt"), "a\n").unwrap();
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "first"]);
+    fs_err::write(place.join("staged.txt"), "user\n").unwrap();
+    git(&["add", "-A"]);
+    let repo = Repo::open(&place).unwrap();
+    let state = state_of(&test);
+    let before = git(&["status", "--porcelain=v2", "--branch"]);
+    Checkpoint::create(&repo, &state, "checkpoint").unwrap();
+    fs_err::write(place.join("a.txt"), "agent\n").unwrap();
+    git(&["commit", "-qam", "agent"]);
+    let attempt = git(&["status", "--porcelain=v2", "--branch"]);
+    let saved = rollback(&repo, &state, None, "why").unwrap().saved.name;
+    assert_eq!(git(&["status", "--porcelain=v2", "--branch"]), before);
+    undo(&repo, &state, &saved).unwrap();
+    assert_eq!(git(&["status", "--porcelain=v2", "--branch"]), attempt);
 }

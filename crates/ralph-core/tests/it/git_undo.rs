@@ -17,7 +17,7 @@ impl Project {
         Self { test, repo, state }
     }
 
-    /// An attempt that did `work` and was taken back; returns the ref that keeps it.
+    /// An attempt that did `work` and was rolled back; returns the ref that keeps it.
     fn attempt(&self, work: impl Fn(&TestRepo)) -> String {
         Checkpoint::create(&self.repo, &self.state, "checkpoint").unwrap();
         work(&self.test);

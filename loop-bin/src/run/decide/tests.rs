@@ -23,7 +23,7 @@ fn check(state: State, path: Vec<(Event, Action)>) -> State {
 const SPENT: Spent = Spent { cost_usd: 0.5, seconds: 10.0, tokens: 100 };
 
 fn chosen_story() -> Event {
-    Event::Chosen { choice: Choice::Story("US-001".into()), seconds: 1.0 }
+    Event::Chosen { choice: Choice::Story("US-001".into()), seconds: 1.0, shares: Shares::new() }
 }
 
 fn worked(end: WorkEnd) -> Event {
@@ -75,7 +75,7 @@ fn a_story_is_done_and_the_plan_complete_whatever_limit_was_reached_with_it() {
     path.extend(one_iteration(WorkEnd::Well, Action::Land));
     path.push((Event::Landed(Landing::Done), Action::RunPostIteration(Outcome::Success)));
     path.push(again());
-    let complete = Event::Chosen { choice: Choice::Complete, seconds: 9e9 };
+    let complete = Event::Chosen { choice: Choice::Complete, seconds: 9e9, shares: Shares::new() };
     path.push((complete, Action::RunFinished(Finish::Complete)));
     path.push(finished(Finish::Complete));
     let limited = state(|config| {
@@ -151,7 +151,11 @@ fn work_that_does_not_fit_on_a_target_that_moved_begins_anew() {
 
 #[test]
 fn work_that_a_crash_kept_from_landing_is_landed_first() {
-    let unlanded = Event::Chosen { choice: Choice::Unlanded("US-001".into()), seconds: 0.0 };
+    let unlanded = Event::Chosen {
+        choice: Choice::Unlanded("US-001".into()),
+        seconds: 0.0,
+        shares: Shares::new(),
+    };
     let path = vec![
         (unlanded, Action::Land),
         (Event::Landed(Landing::Done), Action::RunPostIteration(Outcome::Success)),
@@ -211,7 +215,7 @@ fn idle_story(now: State, story: &str, changed: bool, then: Action) -> State {
     let choice = Choice::Story(story.into());
     let given_up = format!("gave up after 1 failed attempt; last failure: {}", why());
     let path = vec![
-        (Event::Chosen { choice, seconds: 0.0 }, Action::RunNextIteration),
+        (Event::Chosen { choice, seconds: 0.0, shares: Shares::new() }, Action::RunNextIteration),
         (Event::Announced(Wish::GoOn), Action::Begin(story.into())),
         (Event::Begun, Action::RunAgent),
         (worked(WorkEnd::Well), Action::Land),
@@ -267,7 +271,7 @@ fn limits_of_the_run_end_it_before_the_next_story() {
         let mut now = state(|_| ());
         change(&mut now);
         let choice = Choice::Story("US-001".into());
-        let (_, action) = step(now, Event::Chosen { choice, seconds });
+        let (_, action) = step(now, Event::Chosen { choice, seconds, shares: Shares::new() });
         assert_eq!(action, Action::RunFinished(finish));
     }
     let endless = state(|config| config.run.max_iterations = 0);
@@ -332,7 +336,11 @@ fn signals_end_the_run_in_every_phase() {
 fn what_no_attempt_can_fix_ends_the_run() {
     let error = |why: &str| Action::RunFinished(Finish::Error(why.into()));
     check(state(|_| ()), vec![(Event::Broke("disk".into()), error("disk"))]);
-    let stuck = Event::Chosen { choice: Choice::Stuck("all blocked".into()), seconds: 0.0 };
+    let stuck = Event::Chosen {
+        choice: Choice::Stuck("all blocked".into()),
+        seconds: 0.0,
+        shares: Shares::new(),
+    };
     let blocked = Action::RunFinished(Finish::Blocked("all blocked".into()));
     check(state(|_| ()), vec![(stuck, blocked)]);
     let mut path = one_iteration(

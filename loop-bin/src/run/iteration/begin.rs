@@ -33,11 +33,6 @@ impl Run {
         let attempts = saved::all(&self.workspace.source().git(), Some(story))?;
         let number = saved::number_after(&attempts);
         let kept = self.to_resume(attempts);
-        if let Some(kept) = &kept {
-            self.resume(kept, start)?;
-        }
-        // After the work of an earlier attempt, which knows only the plan of its own time.
-        self.give_books(tip.as_deref(), plan.bytes())?;
         let attempt = Attempt::begin(Beginning {
             run: self.context.run.clone(),
             story: story.to_owned(),
@@ -50,6 +45,14 @@ impl Run {
             target: branch.clone(),
             base: tip.clone(),
         });
+        self.remember_books(tip.as_deref(), plan.bytes())?;
+        // In place, what is in the tree from here on is the attempt's.
+        attempt.save(&self.context.run_dir)?;
+        if let Some(kept) = &kept {
+            self.resume(kept, start)?;
+        }
+        // After the work of an earlier attempt, which knows only the plan of its own time.
+        self.give_books(tip.as_deref(), plan.bytes())?;
         self.report = Report::default();
         self.agents = None;
         if self.workspace.is_in_place() {
@@ -59,7 +62,6 @@ impl Run {
         self.hint = kept.filter(|kept| kept.outcome.as_deref() == Some(crate::run::RETRY));
         self.take_checkpoint(story)?;
         state::remove_if_there(self.context.state().claim())?;
-        attempt.save(&self.context.run_dir)?;
         fault::point("attempt.begun");
         let under_way = format!("{story}\n");
         state::replace_unsynced(&self.context.state().current_story(), under_way.as_bytes())?;
@@ -115,12 +117,17 @@ impl Run {
         Ok(())
     }
 
-    /// Plan and progress as the agent finds them; remembered, so that what it does to them is known.
-    fn give_books(&mut self, tip: Option<&str>, plan: &[u8]) -> Result<(), Failure> {
-        let progress = self.books.progress_text(tip);
+    /// Plan and progress as the agent is given them, so that what it does to them is known.
+    fn remember_books(&self, tip: Option<&str>, plan: &[u8]) -> Result<(), Failure> {
         let run_dir = &self.context.run_dir;
         state::replace_unsynced(&run_dir.plan_given(), plan)?;
-        state::replace_unsynced(&run_dir.progress_given(), &progress)?;
+        let progress = self.books.progress_text(tip);
+        Ok(state::replace_unsynced(&run_dir.progress_given(), &progress)?)
+    }
+
+    /// Plan and progress as the agent finds them.
+    fn give_books(&mut self, tip: Option<&str>, plan: &[u8]) -> Result<(), Failure> {
+        let progress = self.books.progress_text(tip);
         self.workspace.give(&self.books.plan, plan)?;
         if !progress.is_empty() {
             self.workspace.give(&self.books.progress, &progress)?;

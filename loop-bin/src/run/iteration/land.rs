@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ralph_core::attempt::clear_failure;
-use ralph_core::checks::Check;
+use ralph_core::checks::{Check, RUN_MARK};
 use ralph_core::config::Config;
 use ralph_core::fault;
 use ralph_core::plan::AgentsPlan;
@@ -43,6 +43,9 @@ impl Run {
             None => self.read_agents_plan(&attempt)?,
         };
         let staged = self.stage_work(&attempt)?;
+        if let Some(why) = self.left_history(&attempt) {
+            return Ok(Event::Landed(Landing::Failed(why)));
+        }
         if staged.files.is_empty() && staged.embedded.is_empty() {
             let is_checked = !self.context.config.verify.commands.is_empty();
             if !self.report.claimed || !is_checked {
@@ -66,6 +69,19 @@ impl Run {
             self.context.view.warn(format!("{}: left out of the commit: {files}", attempt.story));
         }
         Ok(staged)
+    }
+
+    /// An agent that went back in history would land a commit that removes the work of others.
+    fn left_history(&self, attempt: &Attempt) -> Option<String> {
+        let (base, head) = (attempt.base.as_deref()?, self.imported.head.as_deref()?);
+        let git = self.workspace.source().git();
+        let continues = landing::is_ancestor(&git, base, head).unwrap_or(false);
+        if continues {
+            return None;
+        }
+        Some(format!(
+            "the agent left or rewrote the history after {base:.8}; stay on the branch, and add to it"
+        ))
     }
 
     /// The boxes that change with this commit: its own story, and those given up before.
@@ -181,7 +197,8 @@ impl Run {
             let message = self.message(attempt, &passed);
             let limit = self.commit_limit();
             let stop = || self.context.is_interrupted();
-            match landing::commit(&self.workspace.git(), &message, limit, &stop)? {
+            let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
+            match landing::commit(&git, &message, limit, &stop)? {
                 Ok(made) => {
                     self.workspace.stands_at(&made.commit, &attempt.target);
                     if made.tree == wanted {

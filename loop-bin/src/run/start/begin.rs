@@ -16,7 +16,6 @@ use super::preflight::{Preflight, progress_path};
 use super::recover::find;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
-use crate::landing;
 use crate::run::Run;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
@@ -24,8 +23,8 @@ use crate::run::decide::{Counters, Shares};
 use crate::run::iteration::Report;
 use crate::signals::Interrupts;
 use crate::terminal::View;
+use crate::workspace::Imported;
 use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{Imported, Source};
 use crate::{here, trust};
 
 /// Sorts by time, and is different for every run of a machine.
@@ -54,9 +53,7 @@ fn free_what_was_left(
     run_dir: &state::RunDir,
     state_dir: &state::StateDir,
     plan: &Utf8Path,
-    source: &Source,
 ) -> Result<(), Failure> {
-    landing::free_index(source)?;
     for entry in run_dir.root().read_dir_utf8().into_iter().flatten().flatten() {
         // Git's locks on our own index files.
         if entry.file_name().ends_with(".lock") {
@@ -104,7 +101,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
     agent::adopt_orphans();
-    free_what_was_left(&run_dir, project.own_state(), &path, workspace.source())?;
+    free_what_was_left(&run_dir, project.own_state(), &path)?;
     let found = find(&run_dir, workspace.source())?;
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);

@@ -9,6 +9,7 @@ use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
 use ralph_core::project_plan;
 use ralph_core::state::{self, RunDir, StateDir};
+use ralph_core::under_way::Attempt;
 
 use super::not_ready::NotReady;
 use crate::exit::Failure;
@@ -233,10 +234,13 @@ impl Preflight {
             return Ok(());
         }
         self.repo.refuse_if_busy()?;
-        let refused = in_place::refuse(&self.repo, &|path| ours.iter().any(|own| own == path))?;
-        if let Some(refused @ (NotInPlace::Dirty { .. } | NotInPlace::Overlooked { .. })) = refused
-        {
-            self.problems.push(refused.into());
+        // What an interrupted attempt left in the tree is kept by the start, which then goes on with it.
+        let is_interrupted = Attempt::load(&self.run_dir)?
+            .is_some_and(|attempt| attempt.work == *self.workspace.root());
+        match in_place::refuse(&self.repo, &|path| ours.iter().any(|own| own == path))? {
+            Some(NotInPlace::Dirty { .. }) if is_interrupted => {}
+            Some(refused) => self.problems.push(refused.into()),
+            None => {}
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> 
         _ => false,
     };
     let unfinished = record.as_ref().filter(|record| record.finish.is_none());
-    let processes = unfinished.map_or(0, |record| agent::agent_left_by(&record.run).len());
+    let processes = unfinished.map_or(0, |record| agent::left_by(&record.run));
     let is_behind = landing::is_interrupted(source);
     Ok(Found { record, attempt, is_landed, is_behind, processes })
 }

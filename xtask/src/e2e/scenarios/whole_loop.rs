@@ -1,6 +1,7 @@
 //! The whole loop, with the real client as its agent.
 
 use anyhow::Result;
+use camino::Utf8PathBuf;
 use ralph_core::install::plan_uninstall;
 use scripted_model::{Answer, Script};
 use serde_json::Value;
@@ -15,6 +16,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("loop-does-not-believe-a-failed-test", &["ralph-post-tool"], failed_test)
         .needing((2, 1, 0), "a failing command fires no event"),
     Scenario::new("loop-over-three-stories-in-one-session", &["ralph-on-stop"], one_session),
+    Scenario::new("loop-agent-works-in-its-copy", &["ralph-pre-tool"], in_the_copy)
+        .needing((2, 1, 208), "the client itself refuses to edit what its Read tool has not read"),
     Scenario::new("loop-brings-its-own-hooks", &[], own_hooks),
     Scenario::new("loop-waits-for-a-usage-limit", &[], usage_limit)
         .needing((2, 1, 63), "a refusal is tried again for minutes, whatever the service says"),
@@ -66,13 +69,12 @@ fn outcomes(stage: &Stage<'_>) -> Vec<String> {
 fn all_done(stage: &Stage<'_>, run: &Run) -> Result<()> {
     expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
     let titles =
-        ["feat(US-001): Write one", "feat(US-002): Write two", "feat(US-003): Write three"];
+        ["feat(US-001): write one", "feat(US-002): write two", "feat(US-003): write three"];
     expect::same("the commits", &commits(stage), &titles.map(str::to_owned).to_vec())?;
     let plan = fs_err::read_to_string(stage.state.plan(1))?;
     expect::same("the plan", &plan, &STORIES.replace("[ ]", "[x]"))?;
-    // The last entry names its commit, so it is written after it.
     let uncommitted = stage.repo.git(["status", "--porcelain"]);
-    expect::same("what is uncommitted", &uncommitted, &" M .ralph/PRD-1/progress.md\n".to_owned())?;
+    expect::same("what is uncommitted", &uncommitted, &String::new())?;
     expect::same("processes left behind", &run.left_behind, &0)
 }
 
@@ -130,6 +132,39 @@ fn one_session(stage: &mut Stage<'_>) -> Result<()> {
     expect::same("sessions of the client", &sessions, &1)
 }
 
+/// The guard's project is the copy: reads count there, edits elsewhere and pushes are denied.
+fn in_the_copy(stage: &mut Stage<'_>) -> Result<()> {
+    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
+    let copy = copy_of(stage);
+    let inside = copy.join("src/lib.rs");
+    let edit = || Answer::edit(&inside, "42", "43");
+    let script = Script::of([
+        edit(),
+        Answer::read(&inside),
+        edit(),
+        Answer::write(stage.path("outside.txt"), "outside\n"),
+        Answer::bash("git push origin main"),
+        write("one", "right"),
+        Answer::text("It is done."),
+    ]);
+    let run = stage.run_loop(script)?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    expect::contains(&run.told(1)?, "rule read-before-edit")?;
+    expect::lacks(&run.told(3)?, "rule read-before-edit")?;
+    expect::contains(&run.told(4)?, copy.as_str())?;
+    expect::contains(&run.told(5)?, "rule git-push")?;
+    expect::that(!stage.root().join("outside.txt").exists(), "nothing was written outside")?;
+    expect::contains(&stage.read("src/lib.rs"), "43")
+}
+
+/// Where the agent works: `<cache>/ralph/<name>-<FNV-1a of the path>/1`.
+fn copy_of(stage: &Stage<'_>) -> Utf8PathBuf {
+    let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    let hash = stage.root().as_str().bytes().fold(0x811c_9dc5, hash);
+    let name = stage.root().file_name().unwrap_or_default();
+    stage.repo.scratch().path("home/.cache/ralph").join(format!("{name}-{hash:08x}/1"))
+}
+
 /// Nothing is installed: the loop hands the hooks beside it to the client.
 fn own_hooks(stage: &mut Stage<'_>) -> Result<()> {
     plan_uninstall(&stage.place())?.apply()?;
@@ -141,7 +176,7 @@ fn own_hooks(stage: &mut Stage<'_>) -> Result<()> {
     ]);
     let run = stage.run_loop(script)?;
     expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
-    expect::that(!stage.root().join("ran.story").exists(), "the guard held the command back")?;
+    expect::lacks(&stage.repo.git(["ls-files"]), "ran.story")?;
     for event in ["prompt", "denied", "stop_allowed"] {
         expect::same(event, &stage.journal(event).len(), &1)?;
     }
@@ -157,7 +192,7 @@ fn usage_limit(stage: &mut Stage<'_>) -> Result<()> {
     let script = Script::of([limit, write("one", "right"), Answer::text("It is done.")]);
     let run = stage.run_loop(script)?;
     expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
-    expect::same("the commits", &commits(stage), &vec!["feat(US-001): Write one".to_owned()])?;
+    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])?;
     let expected = ["US-001 quota", "US-001 success"].map(str::to_owned).to_vec();
     expect::same("the iterations", &outcomes(stage), &expected)
 }
@@ -169,9 +204,12 @@ fn signal(stage: &mut Stage<'_>) -> Result<()> {
     let run = stage.run_loop_until(script, "begun")?;
     expect::same("the loop's exit code", &run.exit_code, &Some(143))?;
     expect::same("processes left behind", &run.left_behind, &0)?;
-    expect::that(!stage.root().join("one.story").exists(), "the attempt is taken back")?;
+    expect::that(
+        !stage.root().join("one.story").exists(),
+        "the project has nothing of the attempt",
+    )?;
     let script = Script::of([write("one", "right"), Answer::text("It is done.")]);
     let run = stage.run_loop(script)?;
     expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
-    expect::same("the commits", &commits(stage), &vec!["feat(US-001): Write one".to_owned()])
+    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])
 }

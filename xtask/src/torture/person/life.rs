@@ -29,6 +29,8 @@ type Files = BTreeMap<&'static str, String>;
 pub(super) struct Person<'a> {
     stage: &'a Stage,
     dice: Dice,
+    /// The longest pause between two acts.
+    pause: Duration,
     branch: &'static str,
     committed: BTreeMap<&'static str, Files>,
     disk: Files,
@@ -47,12 +49,13 @@ pub(super) struct Person<'a> {
 }
 
 impl<'a> Person<'a> {
-    pub(super) fn new(stage: &'a Stage, dice: Dice) -> Self {
+    pub(super) fn new(stage: &'a Stage, dice: Dice, pause: Duration) -> Self {
         let content = |name: &&'static str| (*name, format!("{name}, as it was at first\n"));
         let files: Files = NAMES.iter().take(3).map(content).collect();
         Self {
             stage,
             dice,
+            pause,
             branch: MAIN,
             committed: [(MAIN, files.clone()), (SIDE, files.clone())].into(),
             disk: files.clone(),
@@ -80,8 +83,7 @@ impl<'a> Person<'a> {
                 _ => self.obstruct(),
             }
             self.check();
-            let pause = u64::try_from(self.dice.below(120)).unwrap_or_default();
-            std::thread::sleep(Duration::from_millis(pause));
+            std::thread::sleep(self.pause.mul_f64(self.dice.below(1000) as f64 / 1000.0));
         }
     }
 

@@ -1,10 +1,13 @@
 //! What must change on disk to get from one tree to another.
 
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use crate::git::command::Git;
 use crate::git::error::GitError;
+use crate::git::objects;
 use crate::git::paths::as_path;
+use crate::git::snapshot::error::SnapshotError;
 
 /// One path that differs between two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +44,21 @@ impl Content {
 pub(in crate::git) fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Change>, GitError> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", from, to, "--"];
     Ok(parse(&git.run(&args)?))
+}
+
+/// Hands the content of each change, as git stores it, to `take`, in order.
+pub(in crate::git) fn read_each(
+    git: &Git,
+    changes: &[&Change],
+    mut take: impl FnMut(&Change, &mut dyn Read) -> io::Result<()> + Send,
+) -> Result<(), SnapshotError> {
+    let object = |change: &&Change| change.to.object().unwrap_or_default().as_bytes().to_vec();
+    let objects: Vec<Vec<u8>> = changes.iter().map(object).collect();
+    objects::read(git, &objects, |at, content| match (changes.get(at), content) {
+        (Some(change), Some(content)) => take(change, content),
+        (change, _) => Err(io::Error::other(format!("git does not have {change:?}"))),
+    })??;
+    Ok(())
 }
 
 /// `:<mode> <mode> <object> <object> <letter>` and `<path>`, each ended by NUL.

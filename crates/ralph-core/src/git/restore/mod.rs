@@ -1,7 +1,6 @@
 //! How a saved state comes back: the order of steps that keeps work safe is `procedure.rs`, the rest
 //! are the steps.
 
-pub(super) mod blobs;
 pub(super) mod changed;
 pub(super) mod diff;
 pub(super) mod head;

@@ -34,7 +34,8 @@ pub struct Restored {
     pub touched: Vec<PathBuf>,
     /// Submodules and repositories inside this one, which were left alone.
     pub left_alone: Vec<String>,
-    /// New files that stay: only ignore rules that were rolled back hid them, so they were not saved.
+    /// Files that stay as they are, because they were not saved: new ones that only the attempt's own
+    /// ignore rules hid, and those that another process wrote meanwhile.
     pub not_saved: Vec<PathBuf>,
     /// Whether only files were laid over what is checked out; HEAD and index were not touched.
     pub as_files: bool,
@@ -70,7 +71,18 @@ pub(in crate::git) fn restore(
     for _ in 1..MOST_TRIES {
         let prepared = Restore::prepare(repo, target, save_as)?;
         match prepared.act() {
-            Ok(done) => return Ok(prepared.told(done)),
+            Ok((touched, not_saved)) => {
+                let Restore { saved, left_alone, .. } = prepared;
+                let (as_files, overwritten) = (false, Vec::new());
+                return Ok(Restored {
+                    saved,
+                    touched,
+                    left_alone,
+                    not_saved,
+                    as_files,
+                    overwritten,
+                });
+            }
             // HEAD is the first to move, so nothing was touched yet.
             Err(SnapshotError::Git(error)) if error.is_overtaken() => {
                 prepared.saved.forget(repo).map_err(SnapshotError::from)?;
@@ -83,12 +95,6 @@ pub(in crate::git) fn restore(
     }
     let message = "another process commits all the time";
     Err(SnapshotError::Io(std::io::Error::other(message)).into())
-}
-
-/// What was done to files.
-struct Done {
-    touched: Vec<PathBuf>,
-    not_saved: Vec<PathBuf>,
 }
 
 /// A restore for which everything is saved.
@@ -130,18 +136,8 @@ impl<'a> Restore<'a> {
         Ok(Self { repo, target, status, head, saved, left_alone: shown(&left_alone) })
     }
 
-    fn told(self, done: Done) -> Restored {
-        Restored {
-            saved: self.saved,
-            touched: done.touched,
-            left_alone: self.left_alone,
-            not_saved: done.not_saved,
-            as_files: false,
-            overwritten: Vec::new(),
-        }
-    }
-
-    fn act(&self) -> Result<Done, SnapshotError> {
+    /// Names the files that were written or removed, and those that were not saved and stay.
+    fn act(&self) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SnapshotError> {
         let Self { repo, target, saved, .. } = self;
         note::leave(repo, target, &self.status)?;
         fault::point("restore.note-left");
@@ -152,24 +148,29 @@ impl<'a> Restore<'a> {
         for inner in changes.iter().filter(|change| change.to == Content::Submodule) {
             make_folder(repo, inner)?;
         }
-        let tree = Worktree { repo, saved: &saved.modes };
+        let tree = Worktree { repo, saved: &saved.taken };
         let written = changes.iter().filter(|change| change.to.object().is_some());
         let (exact, committed): (Vec<&Change>, Vec<&Change>) =
             written.partition(|change| target.modes().contains_key(&change.path));
-        tree.write(&exact, target.modes())?;
+        let mut stay = tree.write(&exact, target.modes())?;
         fault::point("restore.files-written");
-        target.staged().put_back(repo, target.head(), &self.status.staged)?;
-        fault::point("restore.index-put");
-        tree.check_out(&committed)?;
+        target.staged().restore(repo, target.head(), &self.status.staged)?;
+        fault::point("restore.index-written");
+        stay.extend(tree.check_out(&committed)?);
         fault::point("restore.checked-out");
-        let (removed, not_saved) = self.removals(&changes, self.untracked()?);
-        removed.iter().try_for_each(|path| tree.remove(path))?;
+        let (removed, new) = self.removals(&changes, self.untracked()?);
+        for path in &removed {
+            if !tree.remove(path)? {
+                stay.push(path.clone());
+            }
+        }
         fault::point("restore.files-removed");
         refresh_index(repo)?;
         note::remove(repo)?;
         fault::point("restore.note-removed");
         let written = exact.iter().chain(&committed).map(|change| change.path.clone());
-        Ok(Done { touched: written.chain(removed).collect(), not_saved })
+        let touched = written.chain(removed).filter(|path| !stay.contains(path)).collect();
+        Ok((touched, stay.into_iter().chain(new).collect()))
     }
 
     /// Files that git does not know, by the rules and the index that are in place now.
@@ -191,7 +192,7 @@ impl<'a> Restore<'a> {
     ) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let is_known = |path: &PathBuf| self.target.modes().contains_key(path);
         let is_kept = |path: &PathBuf| {
-            // Somebody else's loop does not tell which of them are the user's.
+            // Another loop does not tell which of them are the user's.
             matches!(self.target, Target::Commit(_)) && self.status.untracked.contains(path)
         };
         let gone = changes.iter().filter(|change| change.to == Content::Absent);
@@ -277,7 +278,7 @@ fn refresh_index(repo: &Repo) -> Result<(), GitError> {
     }
 }
 
-/// A bare commit of somebody else's loop is only meant for the line of history it is in.
+/// A bare commit of another loop is only meant for the line of history it is in.
 fn refuse_elsewhere(repo: &Repo, target: &Target, status: &Status) -> Result<(), SnapshotError> {
     let (Target::Commit(commit), Some(head)) = (target, &status.head) else { return Ok(()) };
     match repo.git().run(&["merge-base", "--is-ancestor", commit, head]) {

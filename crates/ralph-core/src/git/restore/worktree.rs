@@ -13,31 +13,35 @@ use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 
-use super::blobs;
-use super::diff::{Change, Content};
+use super::diff::{self, Change, Content};
 use crate::git::paths::{folders, joined};
 use crate::git::repo::Repo;
 use crate::git::snapshot::error::SnapshotError;
-use crate::git::snapshot::inventory::{Modes, is_absence};
+use crate::git::snapshot::inventory::{Inventory, Modes, look};
 
-/// The work tree, of which only what was saved may be removed.
+/// The work tree, of which only what was saved may be removed or overwritten.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::git) struct Worktree<'a> {
     pub(in crate::git) repo: &'a Repo,
-    pub(in crate::git) saved: &'a Modes,
+    /// What was on disk when it was saved.
+    pub(in crate::git) saved: &'a Inventory,
 }
 
 impl Worktree<'_> {
     /// Writes files as the bytes they were, and gives all that are in `modes` their exact mode again,
-    /// also those whose content did not change.
+    /// also those whose content did not change. Names those that were written meanwhile and stay.
     pub(in crate::git) fn write(
         &self,
         changes: &[&Change],
         modes: &Modes,
-    ) -> Result<(), SnapshotError> {
-        blobs::read(self.repo, changes, |change, content| {
-            let full = self.clear_the_way(&change.path)?;
-            write(&full, &change.to, content)
+    ) -> Result<Vec<PathBuf>, SnapshotError> {
+        let mut stay = Vec::new();
+        diff::read_each(self.repo.git(), changes, |change, content| {
+            if !self.is_saved(&change.path)? {
+                stay.push(change.path.clone());
+                return Ok(());
+            }
+            write(&self.clear_the_way(&change.path)?, &change.to, content)
         })?;
         for (path, mode) in modes.iter().filter_map(|(path, mode)| Some((path, (*mode)?))) {
             let full = self.repo.top().join(path);
@@ -47,64 +51,71 @@ impl Worktree<'_> {
                 fs_err::set_permissions(&full, std::fs::Permissions::from_mode(mode))?;
             }
         }
-        Ok(())
+        Ok(stay)
     }
 
     /// Lets git write files that were committed, by way of the index, which holds them by now: git
     /// notes there how large they became, so that a file whose line endings it converts is not
-    /// taken for a changed one.
-    pub(in crate::git) fn check_out(&self, changes: &[&Change]) -> Result<(), SnapshotError> {
-        for change in changes {
-            self.clear_the_way(&change.path)?;
+    /// taken for a changed one. Names those that were written meanwhile and stay.
+    pub(in crate::git) fn check_out(
+        &self,
+        changes: &[&Change],
+    ) -> Result<Vec<PathBuf>, SnapshotError> {
+        let (mut names, mut stay) = (Vec::new(), Vec::new());
+        for Change { path, .. } in changes {
+            if self.is_saved(path)? {
+                self.clear_the_way(path)?;
+                names.extend(joined([path]));
+            } else {
+                stay.push(path.clone());
+            }
         }
-        let names = joined(changes.iter().map(|change| &change.path));
         if !names.is_empty() {
             let args = ["checkout-index", "--force", "-u", "-z", "--stdin"];
             self.repo.git().feed(&args, &names)?;
         }
-        Ok(())
+        Ok(stay)
     }
 
-    /// Removes a file that was saved, and the folders that become empty by it.
-    pub(in crate::git) fn remove(&self, path: &Path) -> io::Result<()> {
+    /// Removes a file, unless it was written meanwhile, and the folders that become empty by that;
+    /// tells whether it is gone.
+    pub(in crate::git) fn remove(&self, path: &Path) -> io::Result<bool> {
         let top = self.repo.top();
-        // A path behind a symlink is not in the tree; removing it would remove a file elsewhere.
-        if folders(path).any(|folder| top.join(folder).is_symlink()) {
-            return Ok(());
+        if !self.is_saved(path)? {
+            return Ok(false);
         }
-        if !self.saved.get(path).is_some_and(Option::is_some) {
-            let path = top.join(path);
-            let message = format!("{} was not saved, so it is not removed", path.display());
-            return Err(io::Error::other(message));
-        }
-        match fs_err::remove_file(top.join(path)) {
-            Err(error) if !is_absence(&error) && error.kind() != io::ErrorKind::IsADirectory => {
-                return Err(error);
-            }
-            _ => {}
+        if look(top, path)?.is_some() {
+            fs_err::remove_file(top.join(path))?;
         }
         for folder in folders(path) {
-            if fs_err::remove_dir(top.join(folder)).is_err() {
+            if top.join(folder).is_symlink() || fs_err::remove_dir(top.join(folder)).is_err() {
                 break;
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Whether nothing is there but what was saved.
+    fn is_saved(&self, path: &Path) -> io::Result<bool> {
+        let now = look(self.repo.top(), path)?;
+        Ok(now.is_none() || self.saved.get(path) == Some(&now))
     }
 
     /// Makes the folders around a path real folders, and the path itself anything but a folder. All
     /// that is removed for that was saved, because it was [`in_the_way`].
     fn clear_the_way(&self, path: &Path) -> io::Result<PathBuf> {
         let top = self.repo.top();
-        for parent in folders(path).collect::<Vec<_>>().into_iter().rev() {
-            if fs_err::symlink_metadata(top.join(parent)).is_ok_and(|found| !found.is_dir()) {
-                self.remove(parent)?;
+        let mut files = BTreeSet::new();
+        collect_in_the_way(top, path, &mut files)?;
+        for file in files {
+            if !self.remove(&file)? {
+                let file = top.join(file);
+                let message = format!("{} stands in the way and is not saved", file.display());
+                return Err(io::Error::other(message));
             }
         }
         let full = top.join(path);
         if fs_err::symlink_metadata(&full).is_ok_and(|found| found.is_dir()) {
-            let mut files = BTreeSet::new();
-            collect_files(top, path, &mut files)?;
-            files.iter().try_for_each(|file| self.remove(file))?;
             remove_empty(&full)?;
         }
         full.parent().map_or(Ok(()), fs_err::create_dir_all)?;
@@ -118,26 +129,28 @@ pub(in crate::git) fn in_the_way<'a>(
     top: &Path,
     paths: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<BTreeSet<PathBuf>, SnapshotError> {
-    let is_folder =
-        |path: &Path| fs_err::symlink_metadata(top.join(path)).map(|found| found.is_dir());
     let mut found = BTreeSet::new();
     for path in paths {
-        found.extend(
-            folders(path)
-                .filter(|folder| is_folder(folder).is_ok_and(|is_folder| !is_folder))
-                .map(Path::to_owned),
-        );
-        if is_folder(path).unwrap_or(false) {
-            collect_files(top, path, &mut found)?;
-        }
+        collect_in_the_way(top, path, &mut found)?;
     }
-    match found.iter().find(|path| path.file_name().is_some_and(|name| name == ".git")) {
+    match found.iter().find(|path| path.ends_with(".git")) {
         Some(inner) => {
             let path = inner.parent().unwrap_or(inner).display().to_string();
             Err(SnapshotError::InTheWay { path })
         }
         None => Ok(found),
     }
+}
+
+fn collect_in_the_way(top: &Path, path: &Path, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    let is_folder =
+        |path: &Path| fs_err::symlink_metadata(top.join(path)).map(|found| found.is_dir());
+    let is_other = |folder: &&Path| is_folder(folder).is_ok_and(|is_folder| !is_folder);
+    found.extend(folders(path).filter(is_other).map(Path::to_owned));
+    if is_folder(path).unwrap_or(false) {
+        collect_files(top, path, found)?;
+    }
+    Ok(())
 }
 
 /// The files in a folder; of a repository nothing but its git folder, as if that were a file.
@@ -160,14 +173,10 @@ fn collect_files(top: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) -> io
 
 /// Removes a folder with nothing but folders in it; the first file in it is an error.
 fn remove_empty(folder: &Path) -> io::Result<()> {
-    for entry in fs_err::read_dir(folder).into_iter().flatten() {
+    for entry in fs_err::read_dir(folder)? {
         remove_empty(&entry?.path())?;
     }
-    match fs_err::remove_dir(folder) {
-        // With the last file in it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
+    fs_err::remove_dir(folder)
 }
 
 /// Writes beside and renames, so that a crash leaves the old file or the new one.

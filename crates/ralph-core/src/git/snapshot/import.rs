@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::inventory::{Inventory, Kind};
+use super::inventory::Inventory;
 use super::record::SaveAs;
 use crate::git::paths::quoted;
 
@@ -71,23 +71,19 @@ impl Import<'_> {
         }
         writeln!(out, "merge :{RECORD}")?;
         // Deletions first: a file may have become a folder, or a folder a file.
-        for (path, _) in self.files.iter().filter(|(_, entry)| entry.kind == Kind::Gone) {
+        for (path, _) in self.files.iter().filter(|(_, entry)| entry.is_none()) {
             write_path(out, "D ", path)?;
         }
-        for (path, entry) in self.files.iter() {
-            match entry.kind {
-                Kind::Gone => {}
-                Kind::File { length } => {
-                    let executable = entry.mode & 0o100 != 0;
-                    let mode = if executable { "M 100755 inline " } else { "M 100644 inline " };
-                    write_path(out, mode, path)?;
-                    self.content(out, path, length)?;
-                }
-                Kind::Link => {
-                    write_path(out, "M 120000 inline ", path)?;
-                    let target = fs_err::read_link(self.top.join(path))?;
-                    data(out, target.as_os_str().as_bytes())?;
-                }
+        for (path, entry) in self.files.iter().filter_map(|(path, entry)| Some((path, (*entry)?))) {
+            if entry.is_link {
+                write_path(out, "M 120000 inline ", path)?;
+                let target = fs_err::read_link(self.top.join(path))?;
+                data(out, target.as_os_str().as_bytes())?;
+            } else {
+                let executable = entry.mode & 0o100 != 0;
+                let mode = if executable { "M 100755 inline " } else { "M 100644 inline " };
+                write_path(out, mode, path)?;
+                self.content(out, path, entry.length)?;
             }
         }
         Ok(())

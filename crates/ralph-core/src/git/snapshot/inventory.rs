@@ -6,103 +6,72 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::git::paths::folders;
+use crate::git::paths::{as_path, folders};
 
 /// The exact mode of each path that a snapshot took from disk; none for a path that was looked at
 /// and was not there.
 pub(in crate::git) type Modes = BTreeMap<PathBuf, Option<u32>>;
 
-/// One path as it is on disk.
+/// What paths, relative to the top of the work tree, are on disk; none for nothing, or for something
+/// that no tree can hold.
+pub(in crate::git) type Inventory = BTreeMap<PathBuf, Option<Entry>>;
+
+/// A file or a symlink as it is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git) struct Entry {
-    pub(in crate::git) kind: Kind,
-    /// The permission bits; zero for what is gone.
+    pub(in crate::git) is_link: bool,
+    /// The permission bits.
     pub(in crate::git) mode: u32,
+    pub(in crate::git) length: u64,
+    inode: u64,
+    written: (i64, i64),
 }
 
-/// What a path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::git) enum Kind {
-    /// A regular file.
-    File {
-        /// Its size.
-        length: u64,
-    },
-    /// A symlink.
-    Link,
-    /// Nothing, or something that no tree can hold.
-    Gone,
-}
-
-/// Paths relative to the top of the work tree, in order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::git) struct Inventory {
-    entries: BTreeMap<PathBuf, Entry>,
-}
-
-impl Inventory {
-    /// Looks at each path.
-    pub(in crate::git) fn take<'a>(
-        top: &Path,
-        paths: impl Iterator<Item = &'a PathBuf>,
-    ) -> io::Result<Self> {
-        let entries = paths.map(|path| Ok((path.clone(), look(top, path)?)));
-        Ok(Self { entries: entries.collect::<io::Result<_>>()? })
-    }
-
-    pub(in crate::git) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &Entry)> {
-        self.entries.iter()
-    }
-
-    /// The exact mode of each path; none for what is known to be absent.
-    pub(in crate::git) fn modes(&self) -> Modes {
-        let mode = |entry: &Entry| (entry.kind != Kind::Gone).then_some(entry.mode);
-        self.entries.iter().map(|(path, entry)| (path.clone(), mode(entry))).collect()
-    }
+/// Looks at each path.
+pub(in crate::git) fn look_at<'a>(
+    top: &Path,
+    paths: impl Iterator<Item = &'a PathBuf>,
+) -> io::Result<Inventory> {
+    paths.map(|path| Ok((path.clone(), look(top, path)?))).collect()
 }
 
 /// A path behind a symlink is gone for git: following it would save a file of another place.
-fn look(top: &Path, path: &Path) -> io::Result<Entry> {
-    let gone = Entry { kind: Kind::Gone, mode: 0 };
+pub(in crate::git) fn look(top: &Path, path: &Path) -> io::Result<Option<Entry>> {
     if folders(path).any(|folder| top.join(folder).is_symlink()) {
-        return Ok(gone);
+        return Ok(None);
     }
-    let metadata = match fs_err::symlink_metadata(top.join(path)) {
-        Ok(metadata) => metadata,
-        Err(error) if is_absence(&error) => return Ok(gone),
-        Err(error) => return Err(error),
+    let found = match fs_err::symlink_metadata(top.join(path)) {
+        Ok(found) if found.is_file() || found.is_symlink() => found,
+        Err(error) if !is_absence(&error) => return Err(error),
+        _ => return Ok(None),
     };
-    let mode = metadata.mode() & 0o7777;
-    Ok(if metadata.is_file() {
-        Entry { kind: Kind::File { length: metadata.len() }, mode }
-    } else if metadata.is_symlink() {
-        Entry { kind: Kind::Link, mode }
-    } else {
-        gone
-    })
+    Ok(Some(Entry {
+        is_link: found.is_symlink(),
+        mode: found.mode() & 0o7777,
+        length: found.len(),
+        inode: found.ino(),
+        written: (found.mtime(), found.mtime_nsec()),
+    }))
 }
 
 /// A parent that is a file means that the path is not there, just as a missing one does.
-pub(in crate::git) fn is_absence(error: &io::Error) -> bool {
+fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// `<octal mode> <path>`, or `- <path>` for what is absent, each ended by NUL, because names may
 /// hold anything else.
-pub(in crate::git) fn render_modes(modes: &Modes) -> Vec<u8> {
+pub(super) fn render_modes(modes: &Modes) -> Vec<u8> {
     let mut text = Vec::new();
     for (path, mode) in modes {
         let mode = mode.map_or("-".to_owned(), |mode| format!("{mode:o}"));
-        text.extend_from_slice(mode.as_bytes());
-        text.push(b' ');
-        text.extend_from_slice(path.as_os_str().as_bytes());
-        text.push(0);
+        text.extend([mode.as_bytes(), b" ", path.as_os_str().as_bytes(), b"\0"].concat());
     }
     text
 }
 
 /// The reverse of [`render_modes`]; none if the text is not of that form.
-pub(in crate::git) fn parse_modes(text: &[u8]) -> Option<Modes> {
+pub(super) fn parse_modes(text: &[u8]) -> Option<Modes> {
     let lines = text.split(|byte| *byte == 0).filter(|line| !line.is_empty());
     let parse = |line: &[u8]| {
         let space = line.iter().position(|byte| *byte == b' ')?;
@@ -111,7 +80,7 @@ pub(in crate::git) fn parse_modes(text: &[u8]) -> Option<Modes> {
             b"-" => None,
             octal => Some(u32::from_str_radix(std::str::from_utf8(octal).ok()?, 8).ok()?),
         };
-        Some((PathBuf::from(std::ffi::OsStr::from_bytes(path.get(1..)?)), mode))
+        Some((as_path(path.get(1..)?), mode))
     };
     lines.map(parse).collect()
 }
@@ -122,7 +91,7 @@ mod tests {
 
     #[test]
     fn modes_survive_any_name() {
-        let odd = PathBuf::from(std::ffi::OsStr::from_bytes(b"a \xff\n\"b"));
+        let odd = as_path(b"a \xff\n\"b");
         let modes = Modes::from([(odd, Some(0o600)), ("gone".into(), None), ("x".into(), Some(0))]);
         assert_eq!(parse_modes(&render_modes(&modes)), Some(modes));
         assert_eq!(parse_modes(b"64x a\0"), None);

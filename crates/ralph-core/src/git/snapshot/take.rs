@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use super::error::SnapshotError;
 use super::garbage;
 use super::import::Import;
-use super::inventory::{Inventory, Modes, parse_modes, render_modes};
+use super::inventory::{Entry, Inventory, Modes, look_at, parse_modes, render_modes};
 use super::record::{SaveAs, SnapshotRecord, VERSION};
 use crate::git::contents::contents_at;
 use crate::git::error::GitError;
@@ -57,6 +57,8 @@ pub struct Snapshot {
     pub(in crate::git) modes: Modes,
     /// What was staged.
     pub(in crate::git) staged: Staged,
+    /// What was on disk when it was taken; empty for one that was read back.
+    pub(in crate::git) taken: Inventory,
 }
 
 /// What a snapshot takes besides what git calls changed.
@@ -86,8 +88,11 @@ impl Snapshot {
     ) -> Result<Self, SnapshotError> {
         repo.refuse_if_busy()?;
         let changed = status.changed.iter().filter(|path| !repo.is_untouched(path));
-        let files = Inventory::take(repo.top(), changed.chain(&extra.files))?;
-        let modes = files.modes();
+        let taken = look_at(repo.top(), changed.chain(&extra.files))?;
+        let mode = |(path, entry): (&PathBuf, &Option<Entry>)| {
+            (path.clone(), entry.map(|entry| entry.mode))
+        };
+        let modes: Modes = taken.iter().map(mode).collect();
         let (staged, intended) = status.staged.save();
         let text = serde_json::to_vec_pretty(&record).map_err(io::Error::from)?;
         let keep: Vec<&String> =
@@ -97,7 +102,7 @@ impl Snapshot {
             top: repo.top(),
             head: status.head.as_deref(),
             keep: &keep,
-            files: &files,
+            files: &taken,
             record: RECORD_FILES
                 .into_iter()
                 .zip([text, render_modes(&modes), staged, intended])
@@ -106,7 +111,8 @@ impl Snapshot {
         };
         let commit = write(repo, &import)?;
         let name = save_as.name.to_owned();
-        let snapshot = Self { name, commit, record, modes, staged: status.staged.clone() };
+        let staged = status.staged.clone();
+        let snapshot = Self { name, commit, record, modes, staged, taken };
         if let Err(error) = snapshot.check(repo) {
             // What cannot be read back is no snapshot.
             snapshot.forget(repo)?;
@@ -163,7 +169,8 @@ impl Snapshot {
         }
         let modes = parse_modes(&modes).ok_or_else(|| foreign("its list of modes is broken"))?;
         let staged = Staged::load(staged, &intended);
-        Ok(Self { name: name.to_owned(), commit, record, modes, staged })
+        let taken = Inventory::new();
+        Ok(Self { name: name.to_owned(), commit, record, modes, staged, taken })
     }
 }
 

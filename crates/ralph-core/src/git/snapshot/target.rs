@@ -13,7 +13,7 @@ use crate::git::staged::Staged;
 pub enum Target {
     /// A snapshot: files, modes, what was staged and branch, exactly.
     Snapshot(Box<Snapshot>),
-    /// A commit, written down by somebody else's loop: tracked files and HEAD go back to it.
+    /// A commit, written down by another loop: tracked files and HEAD go back to it.
     /// Which new files are the user's cannot be known, so files that git does not track stay.
     Commit(String),
 }

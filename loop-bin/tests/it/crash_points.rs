@@ -1,0 +1,90 @@
+//! `kill -9` at every change of state: the next start completes the plan, each story landed once,
+//! and the user's tree was not part of it.
+
+use ralph_core::fault::POINTS;
+
+use crate::stage::{PLAN, Ran, Stage};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// Fails its first story once, and works otherwise.
+const AGENT: &str = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); \
+                     echo done >$story.txt; mkdir \"$AGENT_NOTES/failed\" 2>/dev/null && exit 1; true";
+
+/// Points of which a run of the loop comes to some, here or in place; the others are the hooks'.
+fn points() -> impl Iterator<Item = &'static str> {
+    POINTS.into_iter().filter(|point| !point.starts_with("restore."))
+}
+
+fn killed_at(stage: &Stage, fault: &str, args: &[&str]) -> bool {
+    let mut command = stage.command(&[&["--agent", AGENT], args].concat());
+    let ran: Ran = command.env("RALPH_INTERNAL__FAULT", fault).output().unwrap().into();
+    ran.code.is_none()
+}
+
+#[track_caller]
+fn is_whole(stage: &Stage, fault: &str) {
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{fault}");
+    for story in ["feat(US-001): first", "feat(US-002): second"] {
+        let times = stage.subjects().iter().filter(|subject| *subject == story).count();
+        assert_eq!(times, 1, "{fault}: {:?}", stage.subjects());
+    }
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2, "{fault}");
+    stage.repo.git(["fsck", "--strict", "--no-dangling"]);
+    assert!(!stage.exists(".git/index.lock"), "{fault}");
+    assert!(stage.exists("US-001.txt") && stage.exists("US-002.txt"), "{fault}");
+}
+
+fn try_points(share: usize) {
+    for point in points().skip(share).step_by(4) {
+        let start = |fault: &str| {
+            let stage = Stage::new("works", TWO);
+            stage.repo.commit_all("the plan");
+            stage.repo.write("mine.txt", "mine\n");
+            stage.repo.write("a.txt", "mine\n");
+            let is_killed = killed_at(&stage, fault, &[]);
+            is_killed.then_some(stage)
+        };
+        // The second time is in the middle of a run; some points come but once.
+        let fault = format!("{point}:2");
+        let stage = start(&fault).or_else(|| start(point)).expect("a run comes to each point");
+        stage.run(&["--agent", AGENT]).ended(0);
+        is_whole(&stage, point);
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n?? mine.txt\n", "{point}");
+        assert_eq!((stage.read("a.txt").as_str(), stage.read(PLAN).len()), ("mine\n", TWO.len()));
+    }
+}
+
+#[test]
+fn a_kill_at_the_first_share_of_the_points_loses_nothing() {
+    try_points(0);
+}
+
+#[test]
+fn a_kill_at_the_second_share_of_the_points_loses_nothing() {
+    try_points(1);
+}
+
+#[test]
+fn a_kill_at_the_third_share_of_the_points_loses_nothing() {
+    try_points(2);
+}
+
+#[test]
+fn a_kill_at_the_last_share_of_the_points_loses_nothing() {
+    try_points(3);
+}
+
+#[test]
+fn a_kill_while_the_agent_works_in_place_loses_nothing() {
+    for point in
+        ["attempt.begun", "loop.agent-ended", "discard.kept", "land.committed", "land.advanced"]
+    {
+        let stage = Stage::new("works", TWO);
+        stage.repo.commit_all("the plan");
+        assert!(killed_at(&stage, point, &["--in-place"]), "{point}");
+        stage.run(&["--in-place", "--agent", AGENT]).ended(0);
+        is_whole(&stage, point);
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), "", "{point}");
+    }
+}

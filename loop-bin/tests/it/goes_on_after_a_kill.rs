@@ -1,0 +1,314 @@
+//! `kill -9` at any point: the next start finishes what was begun and goes on, each story is landed
+//! once, and the user's tree was no part of it.
+
+use crate::stage::{PLAN, Stage, is_alive, signal, until};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+const RECORD: &str = ".git/ralph/run.json";
+const KILL: &str =
+    "kill -9 $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' \"$RALPH_ROOT/.git/ralph/run.json\")";
+const COUNTED: &str = "failed: the loop was killed while the agent was at work";
+
+/// The stories' own commits: the last one of a run may only hold progress.
+fn stories(stage: &Stage) -> Vec<String> {
+    stage.subjects().into_iter().filter(|subject| !subject.starts_with("chore(ralph)")).collect()
+}
+
+#[track_caller]
+fn complete(stage: &mut Stage) {
+    stage.agent("works");
+    let ran = stage.run(&[]);
+    ran.ended(0);
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+    assert_eq!(stories(stage)[..2], ["feat(US-002): second", "feat(US-001): first"]);
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 2, "{}", stage.progress());
+    for left in [".ralph/.checkpoint", ".ralph/current-story", ".git/ralph/attempt.json"] {
+        assert!(!stage.exists(left), "{left}");
+    }
+    stage.is_clean();
+}
+
+/// Starts the loop with a fault on purpose, which kills it.
+#[track_caller]
+fn killed_at(stage: &Stage, fault: &str, args: &[&str]) {
+    let ran = stage.command(args).env("RALPH_INTERNAL__FAULT", fault).output().unwrap();
+    assert_eq!(ran.status.code(), None, "{fault}: {}", String::from_utf8_lossy(&ran.stdout));
+}
+
+#[test]
+fn while_the_agent_works_which_is_ended_by_the_next_start() {
+    let mut stage = Stage::new("ignores-term", TWO);
+    stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
+    assert!(is_alive(&stage.note("child")), "the agent outlives a loop that is killed");
+    stage.run(&["status"]).ended(0).says("outlived the last run; the next start ends them");
+    complete(&mut stage);
+    assert!(!stage.run(&["status"]).out.contains("outlived"));
+    assert!(!is_alive(&stage.note("child")));
+    let files = stage.repo.git(["ls-files"]);
+    assert!(files.contains("half.txt"), "the next attempt goes on with the work: {files}");
+}
+
+#[test]
+fn while_the_checks_run() {
+    let mut stage = Stage::new("works", TWO);
+    let check = "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600";
+    stage.killed_when(&["--verify", check], "it runs", || !stage.note("begun").is_empty());
+    assert!(is_alive(&stage.note("begun")), "the check outlives a loop that is killed");
+    stage.run(&["status"]).ended(0).says("US-001 was being checked when its run ended");
+    complete(&mut stage);
+    assert!(!is_alive(&stage.note("begun")));
+}
+
+#[test]
+fn while_a_lifecycle_script_runs() {
+    for script in ["started", "next_iteration", "post_iteration", "finished"] {
+        let mut stage = Stage::new("works", TWO);
+        stage.script(script, "echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600");
+        stage.killed_when(&[], "the script runs", || !stage.note("begun").is_empty());
+        stage.repo.remove(format!(".ralph/hooks/{script}"));
+        complete(&mut stage);
+        assert!(!is_alive(&stage.note("begun")), "{script}");
+    }
+}
+
+#[test]
+fn while_git_makes_the_commit() {
+    for (hook, then) in [("pre-commit", "exit 1"), ("pre-commit", "exit 0"), ("post-commit", "")] {
+        let mut stage = Stage::new("works", TWO);
+        let path = format!(".git/hooks/{hook}");
+        let kill = KILL.replace("$RALPH_ROOT", stage.repo.root().as_str());
+        stage.repo.write(&path, format!("#!/bin/sh\n{kill}\n{then}\n"));
+        stage.repo.chmod(&path, 0o755);
+        assert_eq!(stage.run(&[]).code, None, "the loop was killed");
+        stage.repo.remove(&path);
+        complete(&mut stage);
+        assert_eq!(stage.discarded(), 0, "the work was good and has landed");
+    }
+}
+
+#[test]
+fn at_every_step_of_an_iteration() {
+    for fault in [
+        "loop.taken-over",
+        "lock.taken",
+        "workspace.cloned",
+        "workspace.renewed",
+        "workspace.renewed:2",
+        "workspace.reset",
+        "checkpoint.saved",
+        "attempt.begun",
+        "loop.agent-ended",
+        "discard.saved",
+        "land.committed",
+        "follow.noted",
+        "follow.moved",
+        "follow.files",
+        "land.advanced",
+        "land.journaled",
+        "land.logged",
+        "attempt.forgotten",
+        "loop.finishing",
+    ] {
+        for is_tracked in [false, true] {
+            let mut stage = Stage::new("works", TWO);
+            if is_tracked {
+                stage.repo.commit_all("the plan");
+            }
+            stage.repo.write("mine.log", "mine\n");
+            killed_at(&stage, fault, &[]);
+            complete(&mut stage);
+            assert_eq!(stage.read("mine.log"), "mine\n", "{fault}");
+        }
+    }
+}
+
+#[test]
+fn at_many_moments_of_one_plan() {
+    let plan: String = (1..=4).map(|n| format!("- [ ] US-{n:03}: story {n}\n")).collect();
+    let stage = Stage::new("works", &plan);
+    let patient = ["--verify", "true", "--attempts", "9"];
+    for moment in 1..=8 {
+        let before = stage.events().len();
+        let mut child = stage.start(&patient);
+        until("the run goes on", || {
+            stage.events().len() >= before + moment || !is_alive(&child.id().to_string())
+        });
+        signal("KILL", child.id());
+        child.wait().unwrap();
+    }
+    stage.run(&patient).ended(0);
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]"));
+    let all = stories(&stage);
+    let mut once = all.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!((once.len(), all.len()), (5, 5), "each story once: {all:?}");
+    assert_eq!(stage.progress().matches("- Status: SUCCESS").count(), 4);
+    stage.is_clean();
+}
+
+#[test]
+fn attempts_that_take_the_loop_down_with_them_come_to_an_end() {
+    let stage = Stage::new("works", TWO);
+    let agent = format!(
+        "cat >/dev/null; echo x >>\"$AGENT_NOTES/starts\"; echo w >>w.txt; {KILL}; exec sleep 100"
+    );
+    let args = ["--attempts", "2", "--max-iterations", "3", "--agent", &agent];
+    for start in 1..=4 {
+        let mut child = stage.start(&args);
+        assert_eq!(child.wait().unwrap().code(), None, "start {start} was killed");
+    }
+    stage.run(&args).ended(8).says("blocked: US-001, US-002");
+    assert_eq!(stage.note("starts").lines().count(), 4);
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[!]"));
+    let progress = stage.progress();
+    assert!(progress.contains("gave up after 2"), "{progress}");
+    assert_eq!(progress.matches("- Status: INTERRUPTED").count(), 2, "{progress}");
+    assert_eq!((stage.subjects().len(), stage.exists("w.txt")), (1, false));
+}
+
+#[test]
+fn one_that_was_killed_once_is_made_again_and_its_iteration_counts_once() {
+    let mut stage = Stage::new("hangs", TWO);
+    stage.killed_when(&["--max-iterations", "1"], "the agent works", || stage.in_copy("half.txt"));
+    stage.agent("works");
+    let ran = stage.run(&["--max-iterations", "1"]);
+    ran.ended(0).says(&format!("US-001: attempt 1 of 3 {COUNTED}")).says("US-001 done");
+    assert!(!ran.out.contains("1 of 1 iterations already used"), "{}", ran.out);
+    let progress = stage.progress();
+    assert!(progress.contains("## Iteration 1 - US-001\n- Status: INTERRUPTED"), "{progress}");
+    assert!(progress.contains("## Iteration 1 - US-001\n- Status: SUCCESS"), "{progress}");
+}
+
+/// The run goes on, and counts neither attempt nor iteration.
+#[track_caller]
+fn is_not_counted(stage: &mut Stage) {
+    stage.agent("works");
+    let ran = stage.run(&["--max-iterations", "1"]);
+    ran.ended(0).says("US-001 done");
+    assert!(!ran.out.contains(COUNTED), "{}", ran.out);
+}
+
+#[test]
+fn a_kill_before_the_agent_is_at_work_is_nobodys_fault() {
+    let mut stage = Stage::new("works", TWO);
+    killed_at(&stage, "attempt.begun", &["--max-iterations", "1"]);
+    is_not_counted(&mut stage);
+}
+
+#[test]
+fn an_attempt_whose_agent_had_ended_is_not_counted_twice() {
+    for fault in ["discard.saved", "discard.kept"] {
+        let mut stage = Stage::new("fails", TWO);
+        killed_at(&stage, fault, &["--attempts", "2"]);
+        assert!(stage.read(RECORD).contains("\"US-001\": 1"), "{}", stage.read(RECORD));
+        stage.agent("works");
+        let ran = stage.run(&["--attempts", "2"]);
+        ran.ended(0);
+        assert!(!ran.out.contains(COUNTED), "{}", ran.out);
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{fault}");
+    }
+}
+
+#[test]
+fn what_a_person_does_by_hand_before_the_next_start_stays() {
+    let moves: [(&[&[&str]], &str); 4] = [
+        (&[&["commit", "-q", "--allow-empty", "-m", "mine"]], "main"),
+        (
+            &[&["checkout", "-q", "-b", "other"], &["commit", "-q", "--allow-empty", "-m", "x"]],
+            "other",
+        ),
+        (&[&["checkout", "-q", "-b", "other"]], "other"),
+        (&[&["commit", "-q", "--amend", "-m", "amended"]], "main"),
+    ];
+    for (commands, branch) in moves {
+        let mut stage = Stage::new("hangs", ONE);
+        stage.repo.commit_all("the plan");
+        stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
+        commands.iter().for_each(|command| drop(stage.repo.git(*command)));
+        stage.repo.write("mine.txt", "mine\n");
+        let head = stage.repo.head();
+        stage.agent("works");
+        stage.run(&[]).ended(0).says("US-001 done");
+        assert_eq!(stage.repo.git(["branch", "--show-current"]).trim(), branch, "{commands:?}");
+        assert!(stage.repo.git(["log", "--format=%H"]).contains(&head), "{commands:?}");
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? mine.txt\n", "{commands:?}");
+        assert_eq!(stage.plan(), "- [x] US-001: First\n", "{commands:?}");
+    }
+}
+
+#[test]
+fn what_an_agent_committed_before_the_kill_is_part_of_the_kept_attempt() {
+    let mut stage = Stage::new("commits-and-hangs", ONE);
+    stage.killed_when(&[], "the agent has committed", || stage.in_copy("half.txt"));
+    stage.agent("works");
+    stage.run(&[]).ended(0).says("US-001: going on with the work of US-001/1");
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(files, "US-001.txt\ndone.txt\nhalf.txt\n");
+}
+
+#[test]
+fn a_copy_that_was_removed_after_the_kill_costs_the_work_in_it_and_nothing_else() {
+    let mut stage = Stage::new("hangs", TWO);
+    stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
+    fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
+    complete(&mut stage);
+    let mut stage = Stage::new("works", TWO);
+    killed_at(&stage, "land.committed", &[]);
+    fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
+    complete(&mut stage);
+}
+
+#[test]
+fn a_record_of_a_newer_version_is_left_alone_and_a_damaged_one_is_named() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(RECORD, "{\"version\":99}");
+    stage.run(&[]).ended(1).says("newer version");
+    assert_eq!(stage.read(RECORD), "{\"version\":99}");
+    for rubbish in ["{", "[]", "rubbish"] {
+        stage.repo.write(RECORD, rubbish);
+        stage.run(&[]).ended(1).says("run.json is damaged").says("remove it");
+    }
+    stage.repo.write(RECORD, "");
+    stage.repo.write(".git/ralph/attempt.json", "{\"version\":");
+    stage.run(&[]).ended(1).says("attempt.json");
+    assert_eq!((stage.plan().as_str(), stage.subjects().len()), (TWO, 1));
+}
+
+#[test]
+fn a_half_written_plan_is_never_seen() {
+    let patient = ["--attempts", "9"];
+    let stage = Stage::new("works", TWO);
+    stage.repo.remove(PLAN);
+    stage.repo.write("IMPLEMENTATION_PLAN.md", TWO);
+    for n in 3..=8 {
+        let fault = format!("replace.written:{n}");
+        stage.command(&patient).env("RALPH_INTERNAL__FAULT", fault).output().unwrap();
+        let plan = stage.read("IMPLEMENTATION_PLAN.md");
+        assert_eq!(plan.replace("[x]", "[ ]"), TWO);
+    }
+    stage.run(&patient).ended(0);
+    let files = stage.repo.git(["log", "--format=", "--name-only"]);
+    assert!(!files.contains(".tmp"), "{files}");
+    let left = stage.repo.git(["status", "--porcelain", "--", ":!.ralph", ":!*.md"]);
+    assert_eq!(left, "");
+}
+
+#[test]
+fn a_disk_that_fills_up_in_the_middle_leaves_a_run_that_goes_on() {
+    for n in [4, 6, 8, 10, 12] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.write("mine.txt", "mine\n");
+        let fault = format!("writes:{n}");
+        stage.command(&[]).env("RALPH_INTERNAL__FAULT", &fault).output().unwrap();
+        stage.run(&[]).ended(0);
+        assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{fault}");
+        assert_eq!(
+            (stage.read("mine.txt").as_str(), stories(&stage).len()),
+            ("mine\n", 3),
+            "{fault}"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Repositories, folders and files that are not the usual ones.
+
+use camino::Utf8Path;
+use test_support::TestRepo;
+
+use crate::stage::{PLAN, Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// Does this, and its story.
+fn agent(act: &str) -> String {
+    format!("cat >/dev/null; {act}; echo done >$(cat \"$RALPH_ROOT/.ralph/current-story\").txt")
+}
+
+#[test]
+fn folders_with_any_characters_can_hold_the_copy() {
+    let stage = Stage::new("works", TWO);
+    for name in ["a b", "a:b", "a\"b", "a'b", "größer", "a\\b"] {
+        stage.repo.write(PLAN, ONE);
+        let cache = stage.repo.scratch().path(name);
+        let act = agent("git status --short >/dev/null && git log >/dev/null && date +%N >x.txt");
+        let mut command = stage.command(&["--agent", &act, "--verify", "git diff --exit-code"]);
+        Ran::from(command.env("XDG_CACHE_HOME", &cache).output().unwrap()).ended(0);
+        assert!(cache.join("ralph").is_dir(), "{name}");
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn files_of_every_kind_and_name_land() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write("folder/file", "committed\n");
+    stage.repo.write("file", "committed\n");
+    stage.repo.git(["add", "folder", "file"]);
+    stage.repo.git(["commit", "-qm", "both"]);
+    let act = "rm -r folder; echo file >folder; rm file; mkdir file; echo in >file/in; \
+               printf x >\"$(printf 'new\\nline')\"; printf x >\"$(printf 'b\\377d')\"; \
+               printf x >':(top)x'; printf x >'*'; printf x >' '; ln -sf /no/such link; \
+               printf x >run; chmod +x run a.txt; mkdir -p deep/er; printf x >deep/er/x; rm src/lib.rs";
+    let act = format!("[ -f folder ] || {{ {act}; }}");
+    stage.run(&["--agent", &agent(&act)]).ended(0).says("2 stories landed");
+    stage.is_clean();
+    assert_eq!((stage.read("folder").as_str(), stage.read("file/in").as_str()), ("file\n", "in\n"));
+    assert!(!stage.exists("src"), "a folder that became empty is gone");
+    let modes = stage.repo.git(["ls-files", "-s", "run", "a.txt", "link"]);
+    assert_eq!(modes.matches("100755").count() + modes.matches("120000").count(), 3, "{modes}");
+}
+
+#[test]
+fn a_shallow_clone_is_worked_on_as_it_is() {
+    let origin = TestRepo::new();
+    origin.commit_all("second");
+    let repo = origin.cloned();
+    let (root, home) = (repo.root().to_owned(), repo.scratch().root().to_owned());
+    fs_err::remove_dir_all(&root).unwrap();
+    let url = format!("file://{}", origin.root());
+    repo.git_in(home.as_std_path(), ["clone", "-q", "--depth", "1", &url, root.as_str()]);
+    let stage = Stage::with(repo, "works", TWO);
+    stage.run(&[]).ended(0).says("2 stories landed");
+    assert_eq!(stage.subjects(), ["feat(US-002): second", "feat(US-001): first", "second"]);
+}
+
+#[test]
+fn other_formats_of_repositories_work() {
+    for option in ["--object-format=sha256", "--ref-format=reftable"] {
+        let repo = TestRepo::empty();
+        fs_err::remove_dir_all(repo.root().join(".git")).unwrap();
+        let made = repo.try_git(repo.root().as_std_path(), ["init", "-q", "-b", "main", option]);
+        if !made.status.success() {
+            println!("passed over: this git does not know {option}");
+            continue;
+        }
+        repo.write("a.txt", "a\n");
+        repo.commit_all("first");
+        let stage = Stage::with(repo, "works", TWO);
+        stage.run(&[]).ended(0).says("2 stories landed");
+        assert_eq!(stage.subjects().len(), 3, "{option}");
+        stage.is_clean();
+    }
+}
+
+#[test]
+fn files_that_git_converts_are_as_git_would_check_them_out() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.git(["config", "core.autocrlf", "true"]);
+    stage.repo.write(".gitattributes", "*.bat text eol=crlf\n*.id ident\n");
+    stage.repo.write("w.bat", "one\r\n");
+    stage.repo.git(["add", ".gitattributes", "w.bat"]);
+    stage.repo.git(["commit", "-qm", "converted"]);
+    let act = "printf 'two\\r\\n' >>w.bat; printf '$Id$\\n' >x.id";
+    stage.run(&["--agent", &agent(act)]).ended(0);
+    stage.is_clean();
+    assert_eq!(stage.read("w.bat"), "one\r\ntwo\r\ntwo\r\n");
+    assert_eq!(stage.repo.git(["cat-file", "blob", "HEAD:w.bat"]), "one\ntwo\ntwo\n");
+}
+
+#[test]
+fn a_plan_that_git_has_on_a_branch_that_a_person_left_is_ticked_there() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.commit_all("the plan");
+    let leave = "[ -e \"$AGENT_NOTES/left\" ] || { touch \"$AGENT_NOTES/left\"; \
+                 git -C \"$RALPH_ROOT\" checkout -q -b other; }";
+    stage.run(&["--agent", &agent(leave)]).ended(0).says("2 stories landed");
+    assert_eq!(stage.plan(), TWO, "the file of another branch");
+    let ticked = stage.repo.git(["show", &format!("main:{PLAN}")]);
+    assert_eq!(ticked, TWO.replace("[ ]", "[x]"));
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_project_in_a_folder_of_its_repository_leaves_the_others_alone() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("app/.ralph/PRD-1/plan.md", ONE);
+    stage.repo.write("app/main.py", "x\n");
+    stage.repo.commit_all("a project in a folder");
+    stage.repo.write("other/mine.txt", "mine\n");
+    let folder: &Utf8Path = &stage.repo.root().join("app");
+    let act = agent("test -f main.py && test -f ../a.txt && echo y >main.py");
+    let mut command = stage.command(&["--agent", &act, "--verify", "test -f main.py"]);
+    Ran::from(command.current_dir(folder).output().unwrap()).ended(0);
+    assert_eq!(stage.read("app/main.py"), "y\n");
+    assert_eq!(stage.read("app/.ralph/PRD-1/plan.md"), "- [x] US-001: First\n");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? other/\n");
+}
