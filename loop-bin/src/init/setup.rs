@@ -93,11 +93,14 @@ pub(super) fn python(root: &Utf8Path) -> Option<Python> {
 
 /// The optional dependencies that the tests need, by their usual names.
 fn extra(project: &str) -> Option<&'static str> {
-    let section = project.split("[project.optional-dependencies]").nth(1)?;
-    let section = section.split("\n[").next()?;
-    let keys: Vec<&str> =
-        section.lines().filter_map(|line| Some(line.split_once('=')?.0.trim())).collect();
-    EXTRAS.into_iter().find(|extra| keys.contains(extra))
+    const TABLE: &str = "optional-dependencies";
+    let section = project.split(&format!("[project.{TABLE}]")).nth(1).unwrap_or_default();
+    let section = section.split("\n[").next().unwrap_or_default();
+    let key = |line: &'_ str| Some(line.split_once('=')?.0.trim().to_owned());
+    let mut keys: Vec<String> = section.lines().filter_map(key).collect();
+    let dotted = format!("{TABLE}.");
+    keys.extend(project.lines().filter_map(|line| key(line.strip_prefix(&dotted)?)));
+    EXTRAS.into_iter().find(|extra| keys.iter().any(|key| key == extra))
 }
 
 #[cfg(test)]
@@ -149,6 +152,8 @@ mod tests {
         let project = "[project]\nname = 'x'\n[project.optional-dependencies]\nlint = []\n\
                        test = ['pytest']\n[tool.x]\ndev = 1\n";
         check(&[("pyproject.toml", project)], &[&venv("-e '.[test]'")]);
+        let dotted = "[project]\noptional-dependencies.tests = ['pytest']\n";
+        check(&[("pyproject.toml", dotted)], &[&venv("-e '.[tests]'")]);
         check(&[("pyproject.toml", "[tool.ruff]\n")], &[]);
     }
 }

@@ -109,8 +109,8 @@ impl Run {
             );
         }
         let wish = context.run_started_script()?;
-        // Work that is to be landed first is in the workspace already.
-        if wish == Wish::GoOn && plan.counts().open > 0 && self.land_again.is_none() {
+        // Work of an earlier run that waits to be landed is in the copy already.
+        if wish == Wish::GoOn && plan.counts().open > 0 && self.attempt.is_none() {
             self.prepare_first()?;
         }
         Ok(Event::Started(wish))

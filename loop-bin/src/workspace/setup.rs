@@ -96,6 +96,7 @@ impl Workspace {
     /// holds it.
     fn exclude_leftovers(&self) -> Result<(), WorkspaceError> {
         let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
+        let list = [&list[..], &["--no-empty-directory"]].concat();
         let mut lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
         for path in carry::paths(&self.git().run(&list)?) {
             if !self.is_only_carried(&path) {
@@ -151,7 +152,7 @@ impl Workspace {
 fn ignoring(path: &[u8]) -> Vec<u8> {
     let mut line = vec![b'/'];
     for byte in path {
-        if b"*?[\\ !#".contains(byte) {
+        if b"*?[\\".contains(byte) {
             line.push(b'\\');
         }
         line.push(*byte);

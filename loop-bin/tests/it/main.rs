@@ -10,6 +10,7 @@
 mod access;
 mod agents;
 mod checks_do_more;
+mod client_files;
 mod commands;
 mod copy_has_what_it_needs;
 mod costs;
@@ -35,6 +36,7 @@ mod plan_edits;
 mod planning;
 mod pre_push;
 mod progress_words;
+mod real_projects;
 mod refused_at_the_start;
 mod says_done_only_when_checked;
 mod scripts;

@@ -3,6 +3,7 @@
 mod client_facts;
 mod guard;
 mod installation;
+mod kept_by_client;
 mod prompt;
 mod rollback;
 mod stop;
@@ -22,6 +23,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         prompt::SCENARIOS,
         installation::SCENARIOS,
         whole_loop::SCENARIOS,
+        kept_by_client::SCENARIOS,
     ]
     .into_iter()
     .flatten()

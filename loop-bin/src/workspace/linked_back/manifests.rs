@@ -66,9 +66,10 @@ pub(super) fn look(sides: Sides<'_>) -> Vec<LinkedBack> {
     back.chain(out).map(LinkedBack::doubt).collect()
 }
 
-/// The manifests and the links of the copy, from its top.
+/// The manifests and the links, from the top. Git is asked in the project, because an agent may have
+/// been at work on the repository of the copy.
 fn listed(sides: Sides<'_>) -> Vec<Utf8PathBuf> {
-    let git = Git::at(sides.copy.as_std_path());
+    let git = Git::at(sides.project.as_std_path());
     let Ok(output) = git.run(&["ls-files", "-z", "--stage"]) else { return Vec::new() };
     let text = String::from_utf8_lossy(&output);
     let lines = text.split('\0').filter_map(|line| line.split_once('\t'));
@@ -120,29 +121,32 @@ mod tests {
 
     #[test]
     fn paths_that_leave_the_copy_are_named() {
-        let repo = TestRepo::new();
-        let around = Scratch::new();
-        let project = around.dir("work/app");
-        for folder in ["work/sibling", "work/lib", "work/shared"] {
-            around.dir(folder);
+        let (repo, around) = (TestRepo::new(), Scratch::new());
+        let project = repo.root();
+        for folder in ["sibling", "lib", "shared"] {
+            repo.scratch().dir(folder);
         }
-        repo.write("Cargo.toml", "x = { path = \"../sibling\" }\ny = { path = \"crates/y\" }\n");
-        repo.write(
-            "crates/y/Cargo.toml",
-            "z = { path = \"../z\" }\nw = { path = \"../../../no\" }",
-        );
-        repo.write("go/go.mod", "replace example.com/lib => ../../lib\n");
-        repo.write("go.work", format!("use {project}/go\n"));
-        repo.write("notes.txt", "../sibling\n");
-        symlink("../shared", repo.root().join("linked")).unwrap();
+        for (file, text) in [
+            ("Cargo.toml", "x = { path = \"../sibling\" }\ny = { path = \"crates/y\" }\n"),
+            ("crates/y/Cargo.toml", "z = { path = \"../z\" }\nw = { path = \"../../../no\" }"),
+            ("go/go.mod", "replace example.com/lib => ../../lib\n"),
+            ("go.work", &format!("use {project}/go\n")),
+            ("notes.txt", "../sibling\n"),
+        ] {
+            repo.write(file, text);
+            around.file(&format!("cache/1/{file}"), text);
+        }
+        let copy = around.path("cache/1");
+        symlink("../shared", project.join("linked")).unwrap();
+        symlink("../shared", copy.join("linked")).unwrap();
         repo.commit_all("manifests");
-        let sides = Sides { project: &project, copy: repo.root() };
-        let found: Vec<String> = look(sides).into_iter().map(|found| found.message).collect();
+        let found = look(Sides { project, copy: &copy });
+        let found: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
         assert_eq!(found.len(), 4, "{found:#?}");
         assert!(found[0].starts_with(&format!("go.work names {project}/go")), "{found:#?}");
         assert!(found[1].starts_with("Cargo.toml needs ") && found[1].contains("/sibling"));
         assert!(found[2].starts_with("go/go.mod needs ") && found[3].starts_with("linked needs "));
-        let beside = repo.root().parent().unwrap().join("sibling");
-        assert!(found[1].contains(&format!("work/sibling {beside}`")), "{found:#?}");
+        let beside = around.path("cache/sibling");
+        assert!(found[1].contains(&format!("/sibling {beside}`")), "{found:#?}");
     }
 }

@@ -1,0 +1,118 @@
+//! What real projects need in a copy is there, or is said before the first story.
+
+use std::os::unix::fs::symlink;
+
+use crate::stage::{PLAN, Ran, Stage};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// A project with these settings.
+fn stage(config: &str) -> Stage {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".ralph/config.toml", config);
+    stage.repo.write("src/app.py", "");
+    stage.repo.commit_all("settings");
+    stage
+}
+
+/// An environment beside the project that imports the project's own files.
+fn with_environment(stage: &Stage, args: &[&str]) -> Ran {
+    let scratch = stage.repo.scratch();
+    let env = scratch.path("env");
+    let packages = "env/lib/python3.11/site-packages/app.pth";
+    scratch.file(packages, &format!("{}/src\n", stage.repo.root()));
+    scratch.script("env/bin/pytest", "#!/bin/sh\nexit 0\n");
+    let path = format!("{env}/bin:/usr/bin:/bin");
+    let mut command = stage.command(args);
+    command.env("VIRTUAL_ENV", env).env("PATH", path).output().unwrap().into()
+}
+
+#[test]
+fn an_environment_that_tests_the_project_is_refused() {
+    let stage = stage("[verify]\ncommands = [\"pytest -q\"]\n");
+    with_environment(&stage, &[])
+        .ended(1)
+        .says("`pytest -q` would use the project")
+        .says("[workspace] setup");
+    assert!(stage.copy().is_none());
+    with_environment(&stage, &["doctor"]).ended(1).says("PROBLEM  `pytest -q` would use");
+    with_environment(&stage, &["--dry-run"]).ended(0).says("the run would be refused");
+    with_environment(&stage, &["--in-place"]).ended(0);
+}
+
+#[test]
+fn an_environment_that_no_check_uses_is_named() {
+    let stage = stage("[verify]\ncommands = [\"true\"]\n");
+    with_environment(&stage, &[]).ended(0).says("so not what is in the copy");
+}
+
+#[test]
+fn an_environment_that_was_copied_along_is_refused_before_the_first_story() {
+    let stage = stage("[verify]\ncommands = [\".venv/bin/pytest\"]\n");
+    stage.repo.write(".gitignore", "/.venv/\n");
+    stage.repo.write(".worktreeinclude", ".venv/\n");
+    stage.repo.commit_all("an environment");
+    let interpreter = stage.repo.root().join(".venv/bin/python");
+    stage.repo.write(".venv/bin/pytest", format!("#!{interpreter}\n"));
+    stage.repo.chmod(".venv/bin/pytest", 0o755);
+    stage.run(&[]).ended(1).says("`.venv/bin/pytest` would use the project");
+    assert!(!stage.events().contains(&"iteration_started".to_owned()));
+    stage.run(&["doctor"]).ended(1).says("PROBLEM  `.venv/bin/pytest` would use the project");
+}
+
+#[test]
+fn what_lies_outside_of_the_repository_is_named_with_the_way_on() {
+    let stage = stage("[verify]\ncommands = [\"true\"]\n");
+    let sibling = stage.repo.scratch().dir("sibling");
+    stage.repo.write("Cargo.toml", "[dependencies]\nsibling = { path = \"../sibling\" }\n");
+    symlink("../sibling", stage.repo.root().join("linked")).unwrap();
+    stage.repo.commit_all("a sibling");
+    let ran = stage.run(&["--max-iterations", "1"]);
+    let beside = stage.copy().unwrap().parent().unwrap().join("sibling");
+    let link = format!("ln -sfn {sibling} {beside}");
+    ran.ended(0).says("Cargo.toml needs").says(&link);
+    let config = format!("[workspace]\nsetup = [\"{link}\"]\n");
+    stage.repo.write(".ralph/config.toml", config);
+    let ran = stage.run(&[]);
+    assert!(!ran.ended(0).err.contains("needs") && !ran.out.contains("needs"), "{ran:?}");
+}
+
+#[test]
+fn what_the_setup_leaves_is_kept_and_in_no_commit() {
+    let stage = stage(
+        "[workspace]\nsetup = [\"mkdir -p 'my deps' && echo x > 'my deps/x'\"]\n\
+         [verify]\ncommands = [\"test -f 'my deps/x'\"]\n",
+    );
+    stage.run(&[]).ended(0).says("left by the setup, so in no commit: my deps/");
+    assert_eq!(stage.repo.git(["log", "--format=", "--name-only", "--", "my deps"]), "");
+    assert!(stage.in_copy("my deps/x") && !stage.exists("my deps"));
+    assert!(stage.plan().contains("[x] US-002"), "{}", stage.read(PLAN));
+}
+
+#[test]
+fn a_setup_that_changes_tracked_files_is_named() {
+    let stage = stage("[workspace]\nsetup = [\"echo 1 >> src/app.py\"]\n");
+    stage.run(&[]).ended(0).says("the setup changes files that git tracks").says("src/app.py");
+}
+
+#[test]
+fn packages_that_are_links_into_the_project_are_named() {
+    let stage = stage("");
+    stage.repo.write(".gitignore", "/node_modules\n");
+    stage.repo.write(".worktreeinclude", "/node_modules\n");
+    stage.repo.commit_all("packages");
+    fs_err::create_dir(stage.repo.root().join("node_modules")).unwrap();
+    symlink(stage.repo.root().join("src"), stage.repo.root().join("node_modules/app")).unwrap();
+    stage.run(&[]).ended(0).says("node_modules/app in the copy leads to");
+}
+
+#[test]
+fn init_writes_what_makes_a_copy_ready() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write("package.json", r#"{"scripts":{"test":"true"}}"#);
+    stage.repo.write("package-lock.json", "{}");
+    stage.run(&["init"]).ended(0);
+    let config = stage.read(".ralph/config.toml");
+    assert!(config.contains("setup = [\"npm ci\"]"), "{config}");
+    stage.run(&["doctor"]).ended(0);
+}
