@@ -17,7 +17,7 @@ fn stage(known: Value) -> Stage {
     let client = fixtures().join("agents/client.sh");
     scratch.script("bin/claude", &format!("#!/bin/sh\nexec sh '{client}' \"$@\"\n"));
     let root = stage.repo.root().as_str();
-    scratch.file("home/.claude.json", &json!({"projects": {root: known}}).to_string());
+    scratch.file("home/.claude.json", json!({"projects": {root: known}}).to_string());
     stage.repo.commit_all("all");
     stage
 }

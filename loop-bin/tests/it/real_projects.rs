@@ -20,7 +20,7 @@ fn with_environment(stage: &Stage, args: &[&str]) -> Ran {
     let scratch = stage.repo.scratch();
     let env = scratch.path("env");
     let packages = "env/lib/python3.11/site-packages/app.pth";
-    scratch.file(packages, &format!("{}/src\n", stage.repo.root()));
+    scratch.file(packages, format!("{}/src\n", stage.repo.root()));
     scratch.script("env/bin/pytest", "#!/bin/sh\nexit 0\n");
     let path = format!("{env}/bin:/usr/bin:/bin");
     let mut command = stage.command(args);

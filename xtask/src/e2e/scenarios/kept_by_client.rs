@@ -38,7 +38,7 @@ fn server_answers(stage: &mut Stage<'_>) -> Result<()> {
     let server = scratch.file("server.js", SERVER);
     let known = json!({"mcpServers": {"places": {"command": "node", "args": [server]}}});
     let projects = json!({"projects": {stage.root().as_str(): known}});
-    scratch.file("home/.claude.json", &projects.to_string());
+    scratch.file("home/.claude.json", projects.to_string());
     fs_err::create_dir_all(stage.state.prd(1))?;
     fs_err::write(stage.state.plan(1), "# Plan\n\n- [ ] US-001: Write one\n")?;
     stage.repo.commit_all("the plan");
