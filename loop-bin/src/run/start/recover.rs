@@ -78,7 +78,6 @@ impl Run {
                 }
                 Recovery::LandAgain { story } => {
                     self.attempt.clone_from(&found.attempt);
-                    self.bring_back_work(&story)?;
                     self.land_again = Some(story);
                 }
                 Recovery::FinishDiscard { story } => {
@@ -132,7 +131,7 @@ impl Run {
     }
 
     /// The saved work of an attempt, back in the workspace: the copy may be gone by now.
-    fn bring_back_work(&mut self, story: &str) -> Result<(), Failure> {
+    pub(in crate::run) fn bring_back_work(&mut self, story: &str) -> Result<(), Failure> {
         let Some(attempt) = self.attempt.clone() else { return Ok(()) };
         let git = self.workspace.source().git();
         let name = crate::saved::name_of(story, attempt.number);
