@@ -18,6 +18,8 @@ impl Run {
         }
         let seconds = self.context.elapsed().as_secs_f64();
         if let Some(story) = self.land_again.take() {
+            // Right before it lands: whatever was done since the start may have reset the copy.
+            self.bring_back_work(&story)?;
             return Ok(Event::Chosen {
                 choice: Choice::Unlanded(story),
                 seconds,

@@ -78,7 +78,7 @@ impl Run {
                 }
                 Recovery::LandAgain { story } => {
                     self.attempt.clone_from(&found.attempt);
-                    self.bring_back_work(&story)?;
+                    self.save_unlanded(&story)?;
                     self.land_again = Some(story);
                 }
                 Recovery::FinishDiscard { story } => {
@@ -132,17 +132,30 @@ impl Run {
         self.end_attempt()
     }
 
+    /// A crash right after the agent's end leaves its work in the copy alone; it is saved before
+    /// anything touches the copy.
+    fn save_unlanded(&mut self, story: &str) -> Result<(), Failure> {
+        let Some(attempt) = self.attempt.clone() else { return Ok(()) };
+        let name = crate::saved::name_of(story, attempt.number);
+        let is_saved = landing::resolve(&self.workspace.source().git(), &name)?.is_some();
+        if !is_saved && !self.workspace.is_in_place() && self.workspace.exists() {
+            let word = Outcome::Interrupted.word();
+            self.keep_attempt(&attempt, word, "the checks were interrupted")?;
+        }
+        Ok(())
+    }
+
     /// The saved work of an attempt, back in the workspace: the copy may be gone by now.
-    fn bring_back_work(&mut self, story: &str) -> Result<(), Failure> {
+    pub(in crate::run) fn bring_back_work(&mut self, story: &str) -> Result<(), Failure> {
         let Some(attempt) = self.attempt.clone() else { return Ok(()) };
         let git = self.workspace.source().git();
         let name = crate::saved::name_of(story, attempt.number);
         let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
-        if let Some(saved) = landing::resolve(&git, &name)?
-            && !self.workspace.is_in_place()
-        {
+        let saved = landing::resolve(&git, &name)?;
+        let is_in_place = self.workspace.is_in_place();
+        if let (Some(saved), false) = (&saved, is_in_place) {
             self.prepare_workspace(start)?;
-            self.workspace.overlay(&saved, start)?;
+            self.workspace.overlay(saved, start)?;
         }
         // What the agent did to its plan is lost with the copy, but for its claim that it is done.
         if let Ok(given) = fs_err::read(self.context.run_dir.plan_given())
@@ -150,7 +163,9 @@ impl Run {
         {
             self.workspace.give(&self.books.plan, &given)?;
         }
-        self.report = Report { claimed: true, ..Report::default() };
+        // Without its work a story is not done, whatever was claimed.
+        let claimed = saved.is_some() || is_in_place;
+        self.report = Report { claimed, ..Report::default() };
         Ok(())
     }
 

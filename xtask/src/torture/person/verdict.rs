@@ -70,6 +70,11 @@ fn stories(stage: &Stage, target: &str) -> Vec<String> {
             stage.program("sh").args(sum).current_dir(&clone).stderr(Stdio::null()).output();
         let Ok(output) = output else { continue };
         let sum = String::from_utf8_lossy(&output.stdout).into_owned();
+        let story = subject.split(['(', ')']).nth(1).unwrap_or_default();
+        let made = fs_err::read_to_string(clone.join(format!("made/{story}.txt")));
+        if made.unwrap_or_default() != format!("all of {story}\n") {
+            found.push(format!("{commit} ({subject}) does not hold its work"));
+        }
         if !output.status.success() {
             found.push(format!("{commit} ({subject}) does not pass its check"));
         }
