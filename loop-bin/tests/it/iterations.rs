@@ -268,3 +268,15 @@ fn a_user_whom_git_does_not_know_is_told_once_under_which_name_stories_are_commi
     let by = stage.repo.git(["log", "-2", "--format=%an <%ae>"]);
     assert_eq!(by, "Ralph <ralph@localhost>\n".repeat(2));
 }
+
+#[test]
+fn an_agent_that_goes_back_in_history_does_not_land_the_loss_of_others_work() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("b.txt", "b\n");
+    stage.repo.commit_all("second");
+    let agent = "cat >/dev/null; git reset -q --hard HEAD~1; echo x >x.txt";
+    let run = stage.run(&["--agent", agent, "--attempts", "1"]);
+    run.ended(8).says("the agent went back to");
+    assert_eq!(stage.read("b.txt"), "b\n");
+    assert_eq!(stage.repo.git(["log", "-1", "--format=%s", "main~1"]).trim(), "second");
+}

@@ -68,7 +68,8 @@ fn the_agent_is_rolled_back_in_its_copy_and_the_record_is_the_projects() {
     assert_eq!((after.files, after.refs), (project.files, project.refs));
     assert_eq!(discarded(&Repo::open(run.copy.root()).unwrap()).unwrap().len(), 1);
     assert_eq!(discarded(&Repo::open(run.project.root()).unwrap()).unwrap().len(), 0);
-    assert!(run.state().guardrails().exists() && run.state().strikes().exists() && log.exists());
+    let lessons = RunDir::of_project(run.project.root()).unwrap().lessons();
+    assert!(lessons.exists() && run.state().strikes().exists() && log.exists());
     assert!(!run.copy.root().join(".ralph/events.jsonl").exists());
     assert_eq!(agent.events("rolled_back")[0]["story"], "US-001");
 }

@@ -83,12 +83,12 @@ impl Run {
     fn left_history(&self, attempt: &Attempt) -> Option<String> {
         let (base, head) = (attempt.base.as_deref()?, self.imported.head.as_deref()?);
         let git = self.workspace.source().git();
-        let continues = landing::is_ancestor(&git, base, head).unwrap_or(false);
-        if continues {
+        if !landing::is_ancestor(&git, head, base).unwrap_or(false) {
             return None;
         }
         Some(format!(
-            "the agent left or rewrote the history after {base:.8}; stay on the branch, and add to it"
+            "the agent went back to {head:.8}, before the commit {base:.8} that it was given; stay \
+             on the branch, and add to it"
         ))
     }
 
