@@ -7,6 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::env::Env;
+use ralph_core::git::Git;
 use ralph_core::install::{
     ClientVersion, HOOK_NAMES, Place, Registrations, hooks_are_off, merge, registered,
 };
@@ -47,8 +48,8 @@ pub(crate) struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Looks for what the agent of this project has and what it lacks.
-    pub(crate) fn find(env: &Env, project: &Project, line: &str) -> Self {
+    /// Looks for what the agent of this project has and what it lacks, in a copy or in place.
+    pub(crate) fn find(env: &Env, project: &Project, line: &str, in_copy: bool) -> Self {
         let Some(client) = Client::find(line) else { return Self::default() };
         let asked = installer::version_text(client.program(), project.root());
         let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
@@ -58,7 +59,7 @@ impl ClientOptions {
         if client.has("--bare") {
             return warned("the agent's command has --bare, so no hook guards it");
         }
-        let installed = Installed::look(env, project, &client);
+        let installed = Installed::look(env, project, &client, in_copy);
         if installed.are_off {
             return warned(
                 "the client's settings have `disableAllHooks`, so no hook guards the agent",
@@ -171,7 +172,7 @@ pub(crate) struct Installed {
 
 impl Installed {
     /// Reads the settings that this client reads. A file that it cannot read either does not count.
-    fn look(env: &Env, project: &Project, client: &Client<'_>) -> Self {
+    fn look(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool) -> Self {
         let sources = client.value_of("--setting-sources").unwrap_or("project,local,user");
         let sources: Vec<&str> = sources.split(',').map(str::trim).collect();
         let root = project.root();
@@ -181,17 +182,22 @@ impl Installed {
             ("user", Place::user(env)),
         ];
         let read = places.into_iter().filter(|(name, _)| sources.contains(name));
-        Self::of(read.filter_map(|(_, place)| Some(place?.settings)))
+        let files = read.filter_map(|(_, place)| Some(place?.settings));
+        Self::of(files.filter_map(|path| match path.strip_prefix(root) {
+            Ok(below) if in_copy => text_in_copy(root, below),
+            _ => fs_err::read_to_string(path).ok(),
+        }))
     }
 
     /// All settings of a project, whatever the agent's command line says.
     pub(crate) fn anywhere(env: &Env, project: &Project) -> Self {
-        Self::of(Place::all(project.root(), env).into_iter().map(|place| place.settings))
+        let files = Place::all(project.root(), env).into_iter().map(|place| place.settings);
+        Self::of(files.filter_map(|path| fs_err::read_to_string(path).ok()))
     }
 
-    fn of(files: impl Iterator<Item = Utf8PathBuf>) -> Self {
+    fn of(texts: impl Iterator<Item = String>) -> Self {
         let mut all = Self::default();
-        for text in files.filter_map(|path| fs_err::read_to_string(path).ok()) {
+        for text in texts {
             all.are_off |= hooks_are_off(&text);
             all.pairs.extend(registered(&text).unwrap_or_default());
         }
@@ -205,6 +211,16 @@ impl Installed {
     /// Whether a hook is registered for anything.
     pub(crate) fn has_any(&self, hook: &str) -> bool {
         self.pairs.iter().any(|(_, of)| *of == hook)
+    }
+}
+
+/// A file of the project as the copy has it: as it is committed or, where git does not have it, as it
+/// is on disk.
+fn text_in_copy(root: &Utf8Path, below: &Utf8Path) -> Option<String> {
+    let committed = Git::at(root.as_std_path()).run(&["show", &format!("HEAD:./{below}")]);
+    match committed {
+        Ok(text) => String::from_utf8(text).ok(),
+        Err(_) => fs_err::read_to_string(root.join(below)).ok(),
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn try_hooks(env: &Env, project: &Project, config: &Config) -> Result
     state.prepare()?;
     let log = ralph_core::state::open_log(&state.logs().join("doctor.log"))?;
     let run_dir = run_dir(&Repo::open(project.root())?)?;
-    let options = ClientOptions::find(env, project, &config.agent.command);
+    let options = ClientOptions::find(env, project, &config.agent.command, false);
     let command = AgentCommand {
         line: options.applied_to(&config.agent.command, None, &run_dir)?,
         root: project.root().to_owned(),

@@ -36,8 +36,9 @@ fn run_name() -> String {
 /// What the agent gets besides its own command line.
 pub(crate) fn client_options(env: &Env, project: &Project, config: &Config) -> ClientOptions {
     let line = &config.agent.command;
-    let options = ClientOptions::find(env, project, line);
-    if config.workspace.in_place { options } else { options.for_copy(env, project, line) }
+    let in_copy = !config.workspace.in_place;
+    let options = ClientOptions::find(env, project, line, in_copy);
+    if in_copy { options.for_copy(env, project, line) } else { options }
 }
 
 /// Takes the lock, or says who has it.
