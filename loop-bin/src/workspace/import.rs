@@ -18,6 +18,8 @@ pub(crate) struct Imported {
     pub(crate) head: Option<String>,
     /// What hooks rolled back during the attempt.
     pub(crate) discarded: Vec<String>,
+    /// Whether it made its checkout sparse: then files are missing that it did not mean to remove.
+    pub(crate) is_sparse: bool,
 }
 
 impl Workspace {
@@ -27,6 +29,7 @@ impl Workspace {
         if !self.top.join(".git").is_dir() {
             return Imported::default();
         }
+        let is_sparse = !self.is_in_place && self.top.join(".git/info/sparse-checkout").exists();
         let listed = theirs.line(&["show-ref", "--head"]).unwrap_or_default();
         let refs: Vec<(&str, &str)> =
             listed.lines().filter_map(|line| line.split_once(' ')).collect();
@@ -35,7 +38,7 @@ impl Workspace {
         let discarded = refs.iter().filter(|(_, name)| name.starts_with(DISCARDED));
         let discarded: Vec<String> = discarded.map(|(_, name)| (*name).to_owned()).collect();
         if self.is_in_place {
-            return Imported { head, discarded: Vec::new() };
+            return Imported { head, ..Imported::default() };
         }
         let mut wanted = Vec::new();
         if head.is_some() {
@@ -43,7 +46,7 @@ impl Workspace {
         }
         wanted.extend(discarded.iter().map(|name| format!("+{name}:{name}")));
         if wanted.is_empty() {
-            return Imported::default();
+            return Imported { is_sparse, ..Imported::default() };
         }
         let ours = self.source.git();
         let fetch =
@@ -53,10 +56,10 @@ impl Workspace {
         args.extend(wanted.iter().map(String::as_str));
         if let Err(error) = ours.run(&args) {
             log::warn!("what the agent committed could not be fetched: {error}");
-            return Imported::default();
+            return Imported { is_sparse, ..Imported::default() };
         }
         // Only on its way; whoever keeps the attempt holds it from here on.
         let _ = ours.run(&["update-ref", "-d", INCOMING]);
-        Imported { head, discarded }
+        Imported { head, discarded, is_sparse }
     }
 }

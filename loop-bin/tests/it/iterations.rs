@@ -274,9 +274,14 @@ fn an_agent_that_goes_back_in_history_does_not_land_the_loss_of_others_work() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("b.txt", "b\n");
     stage.repo.commit_all("second");
-    let agent = "cat >/dev/null; git reset -q --hard HEAD~1; echo x >x.txt";
-    let run = stage.run(&["--agent", agent, "--attempts", "1"]);
-    run.ended(8).says("the agent went back to");
-    assert_eq!(stage.read("b.txt"), "b\n");
-    assert_eq!(stage.repo.git(["log", "-1", "--format=%s", "main~1"]).trim(), "second");
+    for (act, said) in [
+        ("git reset -q --hard HEAD~1", "the agent went back to"),
+        ("git sparse-checkout set --no-cone /x.txt", "made its checkout sparse"),
+    ] {
+        stage.repo.write(".ralph/PRD-1/plan.md", ONE);
+        let agent = format!("cat >/dev/null; {act}; echo x >x.txt");
+        stage.run(&["--agent", &agent, "--attempts", "1"]).ended(8).says(said);
+        assert_eq!(stage.read("b.txt"), "b\n", "{act}");
+    }
+    assert!(stage.repo.git(["log", "--format=%s"]).contains("second"));
 }

@@ -79,8 +79,16 @@ impl Run {
         Ok(staged)
     }
 
-    /// An agent that went back in history would land a commit that removes the work of others.
+    /// An agent that went back in history, or made its checkout sparse, would land a commit that
+    /// removes the work of others.
     fn left_history(&self, attempt: &Attempt) -> Option<String> {
+        if self.imported.is_sparse {
+            return Some(
+                "the agent made its checkout sparse, so files are missing that it did not remove; \
+                 leave the checkout whole"
+                    .to_owned(),
+            );
+        }
         let (base, head) = (attempt.base.as_deref()?, self.imported.head.as_deref()?);
         let git = self.workspace.source().git();
         if !landing::is_ancestor(&git, head, base).unwrap_or(false) {
