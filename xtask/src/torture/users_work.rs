@@ -30,6 +30,8 @@ const NAMES: [&str; 10] = [
 pub(super) struct UsersWork {
     files: BTreeMap<PathBuf, Option<(u32, Vec<u8>)>>,
     staged: String,
+    /// The same against the commit before a landing that was interrupted.
+    staged_before: Option<String>,
     stash: String,
 }
 
@@ -67,10 +69,18 @@ impl UsersWork {
             let found = read(&repo.root().as_std_path().join(&name));
             (name, found)
         };
-        let staged = ["diff", "--cached", "--raw", "--no-renames", "--abbrev=40", "--"];
+        // A kill may come after a branch was moved and before its index: then that is still the index
+        // of the commit before, until the next start.
+        let note = fs_err::read(repo.root().join(".git/ralph/following.json")).unwrap_or_default();
+        let note: serde_json::Value = serde_json::from_slice(&note).unwrap_or_default();
+        let staged = |base: &str| {
+            let diff = ["diff", "--cached", "--raw", "--no-renames", "--abbrev=40", base, "--"];
+            repo.git(diff.into_iter().chain([":!.ralph"]))
+        };
         Self {
             files: names.map(content).collect(),
-            staged: repo.git(staged.into_iter().chain([":!.ralph"])),
+            staged: staged("HEAD"),
+            staged_before: note.get("old").and_then(|old| old.as_str()).map(staged),
             stash: repo.git(["stash", "list", "--format=%H %gs"]),
         }
     }
@@ -84,7 +94,8 @@ impl UsersWork {
                 found.push(format!("the user's {name:?} was {before:?} and is {now:?}"));
             }
         }
-        if now.staged != self.staged {
+        let is_behind = now.staged_before.as_ref() == Some(&self.staged);
+        if now.staged != self.staged && !is_behind {
             let (before, now) = (&self.staged, &now.staged);
             found.push(format!("the user had staged\n{before}and now it is\n{now}"));
         }
