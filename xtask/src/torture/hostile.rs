@@ -99,6 +99,7 @@ fn hostile_id(stage: &Stage, id: &str) -> Result<Vec<String>> {
         known
             || below.starts_with(".ralph")
             || below.starts_with(".git")
+            || path.starts_with(scratch.join("home/.cache/ralph"))
             || path == &scratch.join("out")
     };
     for path in listed(scratch) {
