@@ -6,6 +6,7 @@ use ralph_core::env::Env;
 use ralph_core::git::{Git, GitError, Repo};
 
 use crate::exit::{Failure, Success};
+use crate::git_output::empty_tree;
 use crate::here;
 use crate::landing::resolve;
 use crate::saved::{self, SavedAttempt};
@@ -143,7 +144,7 @@ fn show(git: &Git, id: &str) -> Result<(), Failure> {
 fn changes(git: &Git, attempt: &SavedAttempt) -> Result<String, GitError> {
     let base = match &attempt.base {
         Some(base) => base.clone(),
-        None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])?,
+        None => empty_tree(git)?,
     };
     let args = ["diff", "--no-ext-diff", "--no-color", "--stat", "--patch", &base, &attempt.commit];
     Ok(String::from_utf8_lossy(&git.run(&args)?).into_owned())
@@ -165,7 +166,7 @@ fn take(git: &Git, id: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
     let base = match &attempt.base {
         Some(base) => base.clone(),
-        None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])?,
+        None => empty_tree(git)?,
     };
     let diff =
         ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", &base, &attempt.commit];

@@ -10,6 +10,7 @@ mod doctor;
 mod dry_run;
 mod exit;
 mod explain;
+mod git_output;
 mod here;
 mod housekeeping;
 mod init;

@@ -7,6 +7,7 @@ use ralph_core::plan::State;
 use ralph_core::state::{self, Lock};
 
 use crate::exit::{Failure, Success};
+use crate::git_output::empty_tree;
 use crate::here;
 use crate::landing::{commit_tree, resolve};
 use crate::run::RETRY;
@@ -95,7 +96,7 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
             None => {
                 let head = resolve(git, "HEAD")?;
                 let tree = head.as_ref().map(|head| format!("{head}^{{tree}}"));
-                let empty = || git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
+                let empty = || empty_tree(git);
                 (tree.map_or_else(empty, Ok)?, head)
             }
         };

@@ -22,6 +22,7 @@ use super::index_lock::{self, IndexLock};
 use super::loop_files::{Change, LoopFile};
 use super::target::{checked_out, resolve};
 use crate::exit::Failure;
+use crate::git_output::{empty_tree, paths};
 use crate::workspace::{Source, copy_index};
 
 /// What became of it.
@@ -240,7 +241,7 @@ impl Checkout {
     fn base(&self, note: &Note) -> Result<String, GitError> {
         match &note.old {
             Some(old) => Ok(old.clone()),
-            None => self.git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"]),
+            None => empty_tree(&self.git),
         }
     }
 
@@ -440,8 +441,7 @@ impl Changed {
 }
 
 fn names(listed: &[u8]) -> BTreeSet<PathBuf> {
-    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+    paths(listed).into_iter().collect()
 }
 
 /// `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`, again and again.

@@ -15,6 +15,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::cache::spoken;
 use super::error::WorkspaceError;
 use super::{Source, Workspace};
+use crate::git_output::paths;
 
 /// Gitignore patterns of ignored files that a copy gets: a convention of the clients.
 const INCLUDE: &str = ".worktreeinclude";
@@ -160,10 +161,10 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
 
 /// Files for the client that git does not know: the agent has them as it has those that it does.
 fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let paths = CLIENT_FILES.map(|path| source.inside.join(path).into_string());
+    let wanted = CLIENT_FILES.map(|path| source.inside.join(path).into_string());
     let list = ["--literal-pathspecs", "ls-files", "-z", "--others", "--"].map(str::to_owned);
-    let args: Vec<&str> = list.iter().chain(&paths).map(String::as_str).collect();
-    Ok(self::paths(&source.git().run(&args)?))
+    let args: Vec<&str> = list.iter().chain(&wanted).map(String::as_str).collect();
+    Ok(paths(&source.git().run(&args)?))
 }
 
 /// Files below a folder that are not as they are committed.
@@ -174,13 +175,6 @@ fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>,
     let list = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--"];
     let listed = source.git().run(&[&list[..], &[folder.as_str()]].concat())?;
     Ok(paths(&listed))
-}
-
-/// The paths of a list that ends each with a NUL.
-pub(super) fn paths(listed: &[u8]) -> Vec<PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
-    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    names.map(|name| PathBuf::from(std::ffi::OsStr::from_bytes(name))).collect()
 }
 
 /// Copies a file or a link, unless it is there already; the time goes with it, so that a later look

@@ -9,8 +9,9 @@ use camino::Utf8Path;
 use ralph_core::checks::{CheckContext, CheckEnd, run_checks};
 use ralph_core::state;
 
+use super::Workspace;
 use super::error::WorkspaceError;
-use super::{Workspace, carry};
+use crate::git_output::paths;
 
 /// Files that say which packages a project uses.
 const LOCK_FILES: [&str; 26] = [
@@ -98,7 +99,7 @@ impl Workspace {
         let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
         let list = [&list[..], &["--no-empty-directory"]].concat();
         let mut lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
-        for path in carry::paths(&self.git().run(&list)?) {
+        for path in paths(&self.git().run(&list)?) {
             if !self.is_only_carried(&path) {
                 lines.extend(ignoring(path.as_os_str().as_bytes()));
             }
@@ -127,7 +128,7 @@ impl Workspace {
 
     /// Files that git tracks and that are not as they were committed.
     pub(crate) fn changed_by_setup(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let changed = carry::paths(&self.git().run(&["diff-files", "-z", "--name-only"])?);
+        let changed = paths(&self.git().run(&["diff-files", "-z", "--name-only"])?);
         Ok(changed.into_iter().filter(|path| !self.is_only_carried(path)).collect())
     }
 

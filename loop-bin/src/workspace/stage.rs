@@ -9,10 +9,10 @@ use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 use ralph_core::state::{CLIENT_FOLDER, PROJECT_MARKER};
 
-use super::carry::paths;
 use super::error::WorkspaceError;
 use super::remove::remove_all;
 use super::{Start, Workspace};
+use crate::git_output::{empty_tree, paths};
 
 /// The mode of a repository inside another one.
 const LINK: &str = "160000";
@@ -166,9 +166,7 @@ impl Workspace {
         ours: &[PathBuf],
     ) -> Result<Vec<PathBuf>, WorkspaceError> {
         let listed = self.git().run(&["diff-files", "-z", "--name-only", "--ignore-submodules"])?;
-        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        let mut paths: Vec<PathBuf> =
-            names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        let mut paths = paths(&listed);
         paths.retain(|path| {
             let is_steering = is_protected(&self.source.inside, path);
             !is_steering && !ours.contains(path) && !self.is_only_carried(path)
@@ -202,7 +200,7 @@ impl Workspace {
 pub(super) fn base_of(git: &Git, tip: Option<&str>) -> Result<String, WorkspaceError> {
     match tip {
         Some(tip) => Ok(tip.to_owned()),
-        None => Ok(git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])?),
+        None => Ok(empty_tree(git)?),
     }
 }
 

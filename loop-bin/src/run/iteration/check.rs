@@ -1,6 +1,5 @@
 //! The user's checks on the work of an attempt, and what they change themselves.
 
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -16,6 +15,7 @@ use ralph_core::under_way::Attempt;
 use ralph_core::weakening::weakened_since;
 
 use crate::exit::Failure;
+use crate::git_output::paths;
 use crate::run::Run;
 use crate::run::decide::Landing;
 use crate::workspace::Staged;
@@ -159,8 +159,7 @@ impl Run {
     fn added_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
         let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
         let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
-        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+        Ok(paths(&listed))
     }
 
     /// In what respect the attempt weakened the tests, if the user wants to know.
