@@ -67,22 +67,22 @@ pub(super) fn follow(
         new: new.to_owned(),
         loop_files: files.iter().map(|file| file.path.clone()).collect(),
     };
-    let next = match (is_here, lock) {
+    let next = match (is_here, &lock) {
         (false, _) => None,
         (true, None) => {
             let path = index_lock::path_in(&place.git_dir);
             let why = format!("{} is held by another process", path.display());
             return Ok(Followed::InTheWay(why));
         }
-        (true, Some(lock)) => {
-            let changed = place.changed(&note)?;
-            let in_the_way = place.in_the_way(&note, &changed)?;
+        (true, Some(_)) => {
+            let step = Step::of(&place, &note, files)?;
+            let in_the_way = step.in_the_way()?;
             if !in_the_way.is_empty() {
                 let files = named_files(&in_the_way);
                 let why = format!("it would overwrite uncommitted work in {files}");
                 return Ok(Followed::InTheWay(why));
             }
-            Some(place.prepare(lock, &note, changed, files)?)
+            Some((step.index()?, step))
         }
     };
     place.save(&note)?;
@@ -91,8 +91,8 @@ pub(super) fn follow(
         place.forget()?;
         return Ok(refused);
     }
-    if let Some(next) = next {
-        place.bring(&next, files)?;
+    if let Some((index, step)) = next {
+        step.bring(&index)?;
     }
     place.forget()?;
     Ok(Followed::Yes)
@@ -116,12 +116,12 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
             Some(lock) => Some(lock),
             None => IndexLock::take(&place.git_dir, &place.top)?,
         };
-        if let Some(lock) = lock {
-            let mut changed = place.changed(&note)?;
-            let in_the_way = place.in_the_way(&note, &changed)?;
-            changed.retain(|one| !in_the_way.contains(&one.path));
+        if lock.is_some() {
             let files = place.loop_files(&note);
-            place.bring(&place.prepare(lock, &note, changed, &files)?, &files)?;
+            let mut step = Step::of(&place, &note, &files)?;
+            let in_the_way = step.in_the_way()?;
+            step.changed.retain(|one| !in_the_way.contains(&one.path));
+            step.bring(&step.index()?)?;
         }
     }
     Ok(place.forget()?)
@@ -132,13 +132,6 @@ struct Checkout {
     git: Git,
     top: PathBuf,
     git_dir: PathBuf,
-}
-
-/// What the checkout is to become, with the lock under which it was found out.
-struct Next {
-    _lock: IndexLock,
-    index: PathBuf,
-    changed: Vec<Difference>,
 }
 
 impl Checkout {
@@ -179,13 +172,6 @@ impl Checkout {
         }
     }
 
-    /// The paths that differ between the two commits.
-    fn changed(&self, note: &Note) -> Result<Vec<Difference>, Failure> {
-        let base = self.base(note)?;
-        let args = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
-        Ok(differences(&self.git.run(&args)?))
-    }
-
     /// What the new commit is compared with.
     fn base(&self, note: &Note) -> Result<String, GitError> {
         match &note.old {
@@ -194,69 +180,11 @@ impl Checkout {
         }
     }
 
-    /// Paths that are to change and hold something of the user's: where the file or what is staged
-    /// is neither as it was nor as it is to be.
-    fn in_the_way(&self, note: &Note, changed: &[Difference]) -> Result<Vec<PathBuf>, Failure> {
+    /// What is staged, as far as it is not as in the old commit.
+    fn staged(&self, note: &Note) -> Result<Vec<Difference>, Failure> {
         let base = self.base(note)?;
-        let differing = differences(&self.git.run(&[&["diff-index"], &RAW[..], &[&base]].concat())?);
-        let differing: BTreeSet<PathBuf> = differing.into_iter().map(|one| one.path).collect();
-        let is_suspect = |one: &&Difference| {
-            let is_new = one.old.is_absent() && self.is_taken(&one.path, changed);
-            (is_new || differing.contains(&one.path)) && !note.loop_files.contains(&one.path)
-        };
-        let suspects: Vec<&Difference> = changed.iter().filter(is_suspect).collect();
-        if suspects.is_empty() {
-            return Ok(Vec::new());
-        }
-        let cached = [&["diff-index", "--cached"], &RAW[..], &[&base]].concat();
-        let mut staged = differences(&self.git.run(&cached)?);
-        staged.retain(|one| !suspects.iter().any(|s| s.path == one.path && s.new == one.new));
-        let not_old = self.differing(&suspects, |one| &one.old, changed)?;
-        let not_new = self.differing(&suspects, |one| &one.new, changed)?;
-        let is_held = |path: &PathBuf| {
-            staged.iter().any(|one| one.path == *path)
-                || not_old.contains(path) && not_new.contains(path)
-        };
-        Ok(suspects.iter().map(|one| one.path.clone()).filter(is_held).collect())
-    }
-
-    /// Those of the paths whose files are not what one side says.
-    fn differing(
-        &self,
-        suspects: &[&Difference],
-        side: impl Fn(&Difference) -> &FileEntry,
-        changed: &[Difference],
-    ) -> Result<BTreeSet<PathBuf>, Failure> {
-        let index = self.scratch("index-look");
-        state::remove_if_there(&index)?;
-        let git = self.git.on_index(index.clone());
-        let (absent, there): (Vec<&Difference>, Vec<&Difference>) =
-            suspects.iter().partition(|one| side(one).is_absent());
-        let entries: Vec<u8> = there.iter().flat_map(|one| side(one).line(&one.path)).collect();
-        git.feed(&["update-index", "-z", "--index-info"], &entries)?;
-        // Which entries are stale is the question; that some are is no failure.
-        let _ = git.run(&["update-index", "-q", "--refresh"]);
-        let mut found: BTreeSet<PathBuf> =
-            paths(&git.run(&["diff-files", "-z", "--name-only"])?).into_iter().collect();
-        state::remove_if_there(&index)?;
-        let taken = absent.iter().filter(|one| self.is_taken(&one.path, changed));
-        found.extend(taken.map(|one| one.path.clone()));
-        Ok(found)
-    }
-
-    /// Whether something is where no file is to be, apart from what goes.
-    fn is_taken(&self, path: &Path, changed: &[Difference]) -> bool {
-        let goes = |other: &Path| {
-            other != path && changed.iter().any(|one| one.path == other && one.new.is_absent())
-        };
-        if self.holds_more(path, &goes) {
-            return true;
-        }
-        let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-        folders.any(|folder| {
-            let metadata = self.top.join(folder).symlink_metadata();
-            metadata.is_ok_and(|metadata| !metadata.is_dir()) && !goes(folder)
-        })
+        let args = [&["diff-index", "--cached"], &RAW[..], &[&base]].concat();
+        Ok(differences(&self.git.run(&args)?))
     }
 
     /// Whether a file is there, or a folder with any, that does not go.
@@ -272,40 +200,15 @@ impl Checkout {
         }
     }
 
-    /// The index as it is to be, ready to take the place of the user's.
-    fn prepare(
-        &self,
-        lock: IndexLock,
-        note: &Note,
-        changed: Vec<Difference>,
-        files: &[LoopFile],
-    ) -> Result<Next, Failure> {
-        let index = self.copy_of_index("index-next")?;
-        let git = self.git.on_index(index.clone());
-        let (loops, changed): (Vec<Difference>, Vec<Difference>) =
-            changed.into_iter().partition(|one| note.loop_files.contains(&one.path));
-        let mut entries: Vec<u8> = changed.iter().flat_map(|one| one.new.line(&one.path)).collect();
-        if !loops.is_empty() {
-            let staged = self.staged(&git, note)?;
-            for one in &loops {
-                let file = files.iter().find(|file| file.path == one.path);
-                let staged = staged.iter().find(|staged| staged.path == one.path);
-                let Some(entry) = loop_entry(&git, one, staged, file)? else { continue };
-                entries.extend(entry.line(&one.path));
-            }
+    /// What the user has staged of a file of the loop's, with the loop's change. One that the user
+    /// took out of the index stays out.
+    fn with_change(&self, file: &LoopFile, staged: &FileEntry) -> Result<FileEntry, Failure> {
+        if staged.is_absent() {
+            return Ok(staged.clone());
         }
-        git.feed(&["update-index", "-z", "--index-info"], &entries)?;
-        Ok(Next { _lock: lock, index, changed })
-    }
-
-    /// What the index says about the loop's own files.
-    fn staged(&self, git: &Git, note: &Note) -> Result<Vec<Difference>, Failure> {
-        let mut args = [&["diff-index", "--cached"], &RAW[..]].concat();
-        let base = self.base(note)?;
-        args.extend([base.as_str(), "--"]);
-        let names: Vec<_> = note.loop_files.iter().map(|path| path.to_string_lossy()).collect();
-        args.extend(names.iter().map(AsRef::as_ref));
-        Ok(differences(&git.run(&args)?))
+        let text = file.change.apply(&self.git.run(&["cat-file", "blob", &staged.id])?);
+        let id = self.git.feed(&["hash-object", "-w", "--stdin"], &text)?;
+        Ok(FileEntry::file(String::from_utf8_lossy(&id).trim().to_owned()))
     }
 
     fn copy_of_index(&self, name: &str) -> io::Result<PathBuf> {
@@ -315,40 +218,6 @@ impl Checkout {
             copy_index(&index, &copy)?;
         }
         Ok(copy)
-    }
-
-    /// Brings index and files along. The index first: a git that reads the branch and the index
-    /// between the two would take our change for one that the user has taken back.
-    fn bring(&self, next: &Next, files: &[LoopFile]) -> Result<(), Failure> {
-        let index = self.git_dir.join("index");
-        index_lock::make_index(&next.index, &index)?;
-        fault::point("follow.moved");
-        let copy = self.copy_of_index("index-files")?;
-        self.bring_files(&self.git.on_index(copy.clone()), &next.changed)?;
-        self.bring_loop_files(files)?;
-        fault::point("follow.files");
-        Ok(index_lock::make_index(&copy, &index)?)
-    }
-
-    fn bring_files(&self, git: &Git, changed: &[Difference]) -> Result<(), Failure> {
-        let gone = changed.iter().filter(|one| one.new.is_absent() && !one.old.is_link());
-        for gone in gone {
-            state::remove_if_there(self.top.join(&gone.path))?;
-            self.remove_empty_folders(&gone.path);
-        }
-        let written = changed.iter().filter(|one| !one.new.is_absent() && !one.new.is_link());
-        let (added, modified): (Vec<&Difference>, Vec<&Difference>) =
-            written.partition(|one| one.old.is_absent());
-        let checkout = ["checkout-index", "-q", "-u", "-z", "--stdin"];
-        if !modified.is_empty() {
-            let names = list_of(modified.iter().map(|one| &one.path));
-            git.feed(&[&checkout[..], &["-f"]].concat(), &names)?;
-        }
-        if !added.is_empty() {
-            // Never over a file that the user has made just now.
-            let _ = git.feed(&checkout, &list_of(added.iter().map(|one| &one.path)));
-        }
-        Ok(())
     }
 
     fn remove_empty_folders(&self, path: &Path) {
@@ -374,32 +243,156 @@ impl Checkout {
         };
         note.loop_files.iter().filter_map(file).collect()
     }
+}
+
+/// One move of the checkout along its branch.
+struct Step<'a> {
+    place: &'a Checkout,
+    note: &'a Note,
+    files: &'a [LoopFile],
+    /// The paths that differ between the two commits.
+    changed: Vec<Difference>,
+    /// The paths at which files or index may not be as in the old commit.
+    users: BTreeSet<PathBuf>,
+}
+
+impl<'a> Step<'a> {
+    fn of(place: &'a Checkout, note: &'a Note, files: &'a [LoopFile]) -> Result<Self, Failure> {
+        let base = place.base(note)?;
+        let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
+        let changed = differences(&place.git.run(&between)?);
+        let users = place.git.run(&["diff-index", "-z", "--name-only", &base])?;
+        Ok(Self { place, note, files, changed, users: paths(&users).into_iter().collect() })
+    }
+
+    fn is_loop_file(&self, one: &Difference) -> bool {
+        self.note.loop_files.contains(&one.path)
+    }
+
+    /// Paths that are to change and hold something of the user's: where the file or what is staged
+    /// is neither as it was nor as it is to be.
+    fn in_the_way(&self) -> Result<Vec<PathBuf>, Failure> {
+        let is_suspect = |one: &&Difference| {
+            let is_new = one.old.is_absent() && self.is_taken(&one.path);
+            (is_new || self.users.contains(&one.path)) && !self.is_loop_file(one)
+        };
+        let suspects: Vec<&Difference> = self.changed.iter().filter(is_suspect).collect();
+        if suspects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut staged = self.place.staged(self.note)?;
+        staged.retain(|one| !suspects.iter().any(|s| s.path == one.path && s.new == one.new));
+        let not_old = self.differing(&suspects, |one| &one.old)?;
+        let not_new = self.differing(&suspects, |one| &one.new)?;
+        let is_held = |path: &PathBuf| {
+            staged.iter().any(|one| one.path == *path)
+                || not_old.contains(path) && not_new.contains(path)
+        };
+        Ok(suspects.iter().map(|one| one.path.clone()).filter(is_held).collect())
+    }
+
+    /// Those of the paths whose files are not what one side says.
+    fn differing(
+        &self,
+        suspects: &[&Difference],
+        side: impl Fn(&Difference) -> &FileEntry,
+    ) -> Result<BTreeSet<PathBuf>, Failure> {
+        let index = self.place.scratch("index-look");
+        state::remove_if_there(&index)?;
+        let git = self.place.git.on_index(index.clone());
+        let (absent, there): (Vec<&Difference>, Vec<&Difference>) =
+            suspects.iter().partition(|one| side(one).is_absent());
+        let entries: Vec<u8> = there.iter().flat_map(|one| side(one).line(&one.path)).collect();
+        git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        // Which entries are stale is the question; that some are is no failure.
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        let mut found: BTreeSet<PathBuf> =
+            paths(&git.run(&["diff-files", "-z", "--name-only"])?).into_iter().collect();
+        state::remove_if_there(&index)?;
+        let taken = absent.iter().filter(|one| self.is_taken(&one.path));
+        found.extend(taken.map(|one| one.path.clone()));
+        Ok(found)
+    }
+
+    /// Whether something is where no file is to be, apart from what goes.
+    fn is_taken(&self, path: &Path) -> bool {
+        let goes = |other: &Path| {
+            other != path && self.changed.iter().any(|one| one.path == other && one.new.is_absent())
+        };
+        if self.place.holds_more(path, &goes) {
+            return true;
+        }
+        let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        folders.any(|folder| {
+            let metadata = self.place.top.join(folder).symlink_metadata();
+            metadata.is_ok_and(|metadata| !metadata.is_dir()) && !goes(folder)
+        })
+    }
+
+    /// The index as it is to be, ready to take the place of the user's.
+    fn index(&self) -> Result<PathBuf, Failure> {
+        let is_users = self.files.iter().any(|file| self.users.contains(&file.path));
+        let staged = if is_users { self.place.staged(self.note)? } else { Vec::new() };
+        let mut entries = Vec::new();
+        for one in &self.changed {
+            let file = self.files.iter().find(|file| file.path == one.path);
+            let staged = staged.iter().find(|staged| staged.path == one.path);
+            let entry = match (file, staged) {
+                (Some(file), Some(staged)) if staged.new != one.new => {
+                    self.place.with_change(file, &staged.new)?
+                }
+                _ => one.new.clone(),
+            };
+            entries.extend(entry.line(&one.path));
+        }
+        let index = self.place.copy_of_index("index-next")?;
+        let git = self.place.git.on_index(index.clone());
+        git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        Ok(index)
+    }
+
+    /// Brings index and files along. The index first: a git that reads the branch and the index
+    /// between the two would take our change for one that the user has taken back.
+    fn bring(&self, next: &Path) -> Result<(), Failure> {
+        let index = self.place.git_dir.join("index");
+        index_lock::make_index(next, &index)?;
+        fault::point("follow.moved");
+        let copy = self.place.copy_of_index("index-files")?;
+        self.bring_files(&self.place.git.on_index(copy.clone()))?;
+        self.bring_loop_files()?;
+        fault::point("follow.files");
+        Ok(index_lock::make_index(&copy, &index)?)
+    }
+
+    fn bring_files(&self, git: &Git) -> Result<(), Failure> {
+        let changed = || self.changed.iter().filter(|one| !self.is_loop_file(one));
+        let gone = changed().filter(|one| one.new.is_absent() && !one.old.is_link());
+        for gone in gone {
+            state::remove_if_there(self.place.top.join(&gone.path))?;
+            self.place.remove_empty_folders(&gone.path);
+        }
+        let written = changed().filter(|one| !one.new.is_absent() && !one.new.is_link());
+        let (added, modified): (Vec<&Difference>, Vec<&Difference>) =
+            written.partition(|one| one.old.is_absent());
+        let checkout = ["checkout-index", "-q", "-u", "-z", "--stdin"];
+        if !modified.is_empty() {
+            let names = list_of(modified.iter().map(|one| &one.path));
+            git.feed(&[&checkout[..], &["-f"]].concat(), &names)?;
+        }
+        if !added.is_empty() {
+            // Never over a file that the user has made just now.
+            let _ = git.feed(&checkout, &list_of(added.iter().map(|one| &one.path)));
+        }
+        Ok(())
+    }
 
     /// The user's own text of plan and progress gets the same change.
-    fn bring_loop_files(&self, files: &[LoopFile]) -> io::Result<()> {
-        for file in files {
-            let path = self.top.join(&file.path);
+    fn bring_loop_files(&self) -> io::Result<()> {
+        for file in self.files {
+            let path = self.place.top.join(&file.path);
             let Ok(path) = camino::Utf8PathBuf::from_path_buf(path) else { continue };
             file.bring_to(&path)?;
         }
         Ok(())
     }
-}
-
-/// What is staged of a file of the loop's: that of the commit, or the user's own with the change.
-/// One that the user took out of the index stays out.
-fn loop_entry(
-    git: &Git,
-    one: &Difference,
-    staged: Option<&Difference>,
-    file: Option<&LoopFile>,
-) -> Result<Option<FileEntry>, Failure> {
-    let staged = staged.filter(|staged| staged.new != one.new);
-    let (Some(staged), Some(file)) = (staged, file) else { return Ok(Some(one.new.clone())) };
-    if staged.new.is_absent() {
-        return Ok(None);
-    }
-    let text = file.change.apply(&git.run(&["cat-file", "blob", &staged.new.id])?);
-    let id = git.feed(&["hash-object", "-w", "--stdin"], &text)?;
-    Ok(Some(FileEntry::file(String::from_utf8_lossy(&id).trim().to_owned())))
 }

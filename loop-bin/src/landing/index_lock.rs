@@ -64,7 +64,6 @@ impl Drop for IndexLock {
 
 /// Makes a file the index; whoever does so holds the lock.
 pub(super) fn make_index(file: &Path, index: &Path) -> io::Result<()> {
-    fs_err::File::open(file)?.sync_all()?;
     fs_err::rename(file, index)
 }
 

@@ -73,6 +73,8 @@ pub(crate) struct Workspace {
     /// The commit and the branch at which that stands, if nothing moved it since.
     stands_at: Option<(Option<String>, String)>,
     carried: Vec<Carried>,
+    /// The project's git settings, as the copy has them; looked up once.
+    settings: Option<String>,
 }
 
 /// The project, as the copy sees it.
@@ -139,6 +141,7 @@ impl Workspace {
             is_fresh: false,
             stands_at: None,
             carried: Vec::new(),
+            settings: None,
         })
     }
 
@@ -276,7 +279,7 @@ impl Workspace {
             return self.return_head(start);
         }
         if !self.is_fresh || !self.exists() {
-            repository::renew(&self.source, &self.top)?;
+            repository::renew(&self.source, &self.top, &mut self.settings)?;
             self.ignore_leftovers()?;
             (self.is_fresh, self.stands_at) = (true, None);
         }

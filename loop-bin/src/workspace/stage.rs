@@ -71,6 +71,7 @@ impl Workspace {
             self.add_all(&git, &mut staged)?;
             found = differences(&git.run(&differing)?);
         }
+        let is_removal = found.iter().any(|one| one.new.is_absent());
         let mut restored = Vec::new();
         for found in found {
             let is_steering = is_protected(&self.source.inside, &found.path) && !with_state;
@@ -87,7 +88,7 @@ impl Workspace {
         if !restored.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &restored)?;
         }
-        if !staged.files.is_empty() {
+        if is_removal {
             let left = paths(&git.run(&["ls-files", "-z"])?);
             let is_ours =
                 |path: &PathBuf| ours.contains(path) || is_protected(&self.source.inside, path);
@@ -138,9 +139,7 @@ impl Workspace {
 
     /// Whether a new entry is a repository that nothing declares as a submodule.
     fn is_embedded(&self, found: &Difference) -> bool {
-        found.new.is_link()
-            && !found.old.is_link()
-            && !declares_submodule(&self.top, &found.path)
+        found.new.is_link() && !found.old.is_link() && !declares_submodule(&self.top, &found.path)
     }
 
     /// Files that were staged and are different by now; new ones do not count.
