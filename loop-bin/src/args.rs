@@ -22,7 +22,7 @@ pub(crate) enum Request {
     /// Register the hooks with the client, or take them out.
     Install(install::Request),
     /// Look for what could go wrong.
-    Doctor { live: bool },
+    Doctor,
     /// Tell where the run stands.
     Status { json: bool },
     /// Tell how a command or an edit is read.
@@ -74,7 +74,7 @@ pub(crate) fn parse(
         Some((name @ ("install" | "uninstall"), matches)) => {
             Request::Install(install::Request::from_matches(name, matches)?)
         }
-        Some(("doctor", matches)) => Request::Doctor { live: matches.get_flag("live") },
+        Some(("doctor", _)) => Request::Doctor,
         Some(("status", matches)) => Request::Status { json: matches.get_flag("json") },
         Some(("explain", matches)) => Request::Explain(explain::Request::from_matches(matches)),
         Some(("attempts", matches)) => Request::Attempts(attempts::Request::from_matches(matches)),

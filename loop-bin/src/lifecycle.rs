@@ -3,8 +3,6 @@
 //! What their exit codes mean is here; what the loop does about it is `step.rs`. Programs in the
 //! folder `custom` beside them are the user's own: a script calls them by name, the loop never does.
 
-mod flaw;
-
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -17,10 +15,12 @@ use ralph_core::checks::RUN_MARK;
 use ralph_core::config::{FailBehavior, Hooks};
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
-pub(crate) use self::flaw::in_scripts;
 use crate::agent::Descendants;
 use crate::run::Wish;
 use crate::signals::Interrupts;
+
+/// The scripts that the loop runs.
+const NAMES: [&str; 4] = ["started", "next_iteration", "post_iteration", "finished"];
 
 /// How often timeout and signals are looked at.
 const PULSE: Duration = Duration::from_millis(20);
@@ -69,15 +69,17 @@ impl Scripts<'_> {
             return Ok(Ran::No);
         }
         let path = self.folder().join(name);
-        if fs_err::metadata(&path)?.permissions().mode() & 0o111 == 0 {
+        if !is_executable(&path) {
             return Ok(Ran::NotExecutable(path));
         }
         let descendants = Descendants::from_now_on();
         let mut child = match self.command(&path, vars).spawn() {
             Ok(child) => child,
             Err(error) => {
-                let why = flaw::of_script(&path).unwrap_or_else(|| error.to_string());
-                return Ok(Ran::NotStarted(format!("{path} cannot be started: {why}")));
+                return Ok(Ran::NotStarted(format!(
+                    "{path} cannot be started ({error}); see whether the program in its first line \
+                     is there, and whether that line ends with a carriage return"
+                )));
             }
         };
         let descendants = descendants.led_by(child.id());
@@ -175,6 +177,18 @@ impl Scripts<'_> {
             Ran::TimedOut => (broken, Some(format!("{name} took too long and was ended"))),
         }
     }
+}
+
+/// The scripts of a project that are there and cannot be run.
+pub(crate) fn not_executable(state: &StateDir, root: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let mut paths: Vec<Utf8PathBuf> =
+        NAMES.iter().map(|name| folder(state, root).join(name)).collect();
+    paths.retain(|path| path.is_file() && !is_executable(path));
+    paths
+}
+
+fn is_executable(path: &Utf8Path) -> bool {
+    fs_err::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
 /// Where the scripts are.

@@ -7,9 +7,9 @@ mod clean;
 mod complete;
 mod demo;
 mod doctor;
-mod dry_run;
 mod exit;
 mod explain;
+mod finding;
 mod git_output;
 mod here;
 mod housekeeping;
@@ -24,7 +24,6 @@ mod saved;
 mod signals;
 mod status;
 mod terminal;
-mod trust;
 mod undo;
 mod workspace;
 
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
         Request::Run(what) => run::run(&env, &what),
         Request::Init { pre_push } => init::run(&env, pre_push),
         Request::Install(what) => install::run(&env, &what),
-        Request::Doctor { live } => doctor::run(&env, live),
+        Request::Doctor => doctor::run(&env),
         Request::Status { json } => status::run(&env, json),
         Request::Explain(what) => explain::run(&env, &what),
         Request::Attempts(what) => attempts::run(&env, &what),

@@ -41,8 +41,6 @@ pub(crate) struct Supervision<'a> {
     /// How long it has to end after TERM.
     pub(crate) grace: Duration,
     pub(crate) interrupts: &'a Interrupts,
-    /// Where its output goes.
-    pub(crate) log: File,
     /// Called all the time while it works.
     pub(crate) beat: &'a dyn Fn(),
 }
@@ -134,21 +132,6 @@ pub(crate) enum Turn {
     Ended(Run),
     /// It wants to stop, and its hook waits for our word.
     Asks(Question),
-}
-
-/// Runs the agent to its end; `look` is shown what was seen, whenever something was.
-pub(crate) fn supervise(
-    command: &AgentCommand,
-    prompt: &str,
-    watch: &Supervision<'_>,
-    look: &mut dyn FnMut(&Seen),
-) -> io::Result<Run> {
-    let mut session = Session::start(command, prompt, &watch.log)?;
-    loop {
-        if let Turn::Ended(run) = session.watch(watch, None, look)? {
-            return Ok(run);
-        }
-    }
 }
 
 impl Session {

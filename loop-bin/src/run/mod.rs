@@ -27,7 +27,7 @@ use ralph_core::plan::AgentsPlan;
 use ralph_core::state::Lock;
 use ralph_core::under_way::Attempt;
 
-use crate::dry_run;
+use crate::doctor;
 use crate::exit::{Failure, Success};
 use crate::landing::Target;
 use crate::saved::SavedAttempt;
@@ -37,7 +37,6 @@ use books::Books;
 use context::Context;
 use decide::{Action, Event, Outcome, Shares, State, step};
 pub(crate) use decide::{Finish, RETRY, Signal, Wish};
-pub(crate) use iteration::template;
 use iteration::{LiveAgent, Report};
 pub(crate) use record::RunRecord;
 
@@ -52,7 +51,7 @@ pub(crate) struct Request {
 pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     let preflight = start::preflight(env, request)?;
     if preflight.config.run.dry_run {
-        return dry_run::show(env, &preflight);
+        return doctor::dry_run(&preflight);
     }
     let is_planning = preflight.config.run.mode == Mode::Planning;
     let (mut run, counters) = start::start(env, preflight)?;

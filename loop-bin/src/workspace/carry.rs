@@ -129,12 +129,6 @@ impl Workspace {
     }
 }
 
-/// How much `.worktreeinclude` names, in bytes and files.
-pub(crate) fn include_size(source: &Source) -> Result<(u64, usize), WorkspaceError> {
-    let files = included(source)?;
-    Ok((size_of(source, &files), files.len()))
-}
-
 fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
     let size = |file: &PathBuf| fs_err::symlink_metadata(source.top.as_std_path().join(file));
     files.iter().filter_map(|file| size(file).ok()).map(|metadata| metadata.len()).sum()

@@ -42,10 +42,9 @@ use ralph_core::git::{Git, Repo};
 use ralph_core::project::Project;
 use ralph_core::state::RunDir;
 
-pub(crate) use carry::{Carried, include_size};
+pub(crate) use carry::Carried;
 pub(crate) use error::WorkspaceError;
 pub(crate) use import::Imported;
-pub(crate) use linked_back::LinkedBack;
 pub(crate) use overlay::Overlay;
 pub(crate) use setup::SetupRan;
 pub(crate) use stage::Staged;
