@@ -15,14 +15,6 @@ use crate::exit::{Failure, Success};
 use crate::here;
 use crate::terminal::say;
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    story: String,
-    status: ClaimStatus,
-    summary: String,
-}
-
 /// Why the agent's word is not taken.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
@@ -73,26 +65,19 @@ pub(crate) fn command() -> Command {
         )
 }
 
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let text = |name| matches.get_one::<String>(name).cloned().unwrap_or_default();
-        let status = matches.get_one("status").copied().unwrap_or(ClaimStatus::Success);
-        Self { story: text("story"), status, summary: text("summary") }
-    }
-}
-
 /// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
+    let text = |name| matches.get_one::<String>(name).map_or("", String::as_str);
+    let status = matches.get_one("status").copied().unwrap_or(ClaimStatus::Success);
     let project = here::project(env)?;
     let config = here::config(&project, env, &[])?;
     let plan = here::plan(&project, env, &config)?;
-    let story = plan.story(&request.story).ok_or_else(|| Refusal::UnknownStory {
+    let story = plan.story(text("story")).ok_or_else(|| Refusal::UnknownStory {
         plan: plan.path().to_string(),
-        story: request.story.clone(),
+        story: text("story").to_owned(),
     })?;
     refuse_if_not_under_way(&project, &story.id)?;
-    if request.status == ClaimStatus::Success {
+    if status == ClaimStatus::Success {
         let verify = &config.verify;
         let limit = verify.timeout.limit();
         // The agent works in its copy, and that is what is checked.
@@ -103,8 +88,8 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         refuse_if_failed(&story.id, &checks)?;
     }
     project.own_state().prepare()?;
-    Claim::new(&story.id, request.status, &request.summary).save(project.own_state())?;
-    say(match request.status {
+    Claim::new(&story.id, status, text("summary")).save(project.own_state())?;
+    say(match status {
         ClaimStatus::Success if config.verify.commands.is_empty() => format!(
             "{}: noted. End now; the loop commits what you changed and ticks. There are no checks, \
              so without a change the story stays open.",

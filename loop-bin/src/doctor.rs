@@ -8,7 +8,6 @@ use ralph_core::state::{Lock, LockError};
 
 use crate::exit::{Failure, Success};
 use crate::finding::Finding;
-use crate::run;
 use crate::run::start::{Preflight, look_for_recovery, preflight};
 use crate::terminal::{counted, say};
 
@@ -28,7 +27,7 @@ pub(crate) fn command() -> Command {
 
 /// Examines.
 pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
-    let mut findings = match preflight(env, &run::Request { flags: Vec::new() }) {
+    let mut findings = match preflight(env, &[]) {
         Ok(preflight) => [all(&preflight)?, vec![disk(&preflight)?]].concat(),
         Err(failure) => vec![Finding::Problem(failure.to_string())],
     };

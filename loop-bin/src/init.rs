@@ -1,13 +1,12 @@
 //! `ralph-loop init`: a config with the right checks, an example plan and lifecycle templates.
 //! Nothing that exists is overwritten.
 
-mod pre_push;
 mod setup;
 
 use std::os::unix::fs::PermissionsExt;
 
 use camino::Utf8Path;
-use clap::{Arg, ArgAction, Command};
+use clap::Command;
 use ralph_core::env::Env;
 use ralph_core::state::{self, StateDir};
 
@@ -81,20 +80,13 @@ echo \"$*\"
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
-    Command::new("init")
-        .about(
-            "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
-        )
-        .arg(
-            Arg::new("pre-push")
-                .long("pre-push")
-                .action(ArgAction::SetTrue)
-                .help("Also write a git hook that refuses to push while a loop holds the project"),
-        )
+    Command::new("init").about(
+        "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
+    )
 }
 
 /// Does it.
-pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
     let project = here::project(env)?;
     let root = project.root();
     let state = project.own_state();
@@ -127,16 +119,10 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
     }
     let custom = StateDir::custom_programs(&state.lifecycle());
     write_new(&custom.join("notify"), NOTIFY, true)?;
-    if with_pre_push {
-        pre_push::write(&project)?;
-    }
     say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
     say("  ralph-loop                   # go");
-    if !with_pre_push {
-        say("  ralph-loop init --pre-push   # if git itself shall refuse pushes while a loop runs");
-    }
     Ok(Success::Done)
 }
 

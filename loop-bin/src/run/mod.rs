@@ -40,16 +40,9 @@ pub(crate) use decide::{Finish, RETRY, Signal, Wish};
 use iteration::{LiveAgent, Report};
 pub(crate) use record::RunRecord;
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    /// Settings given on the command line.
-    pub(crate) flags: Vec<Flag>,
-}
-
-/// Runs the loop.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let preflight = start::preflight(env, request)?;
+/// Runs the loop, with the settings that were given on the command line.
+pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<Success, Failure> {
+    let preflight = start::preflight(env, flags)?;
     if preflight.config.run.dry_run {
         return doctor::dry_run(&preflight);
     }

@@ -18,8 +18,8 @@ use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::landing::{Target, resolve};
+use crate::run::RunRecord;
 use crate::run::iteration::template;
-use crate::run::{Request, RunRecord};
 use crate::workspace::in_place::{self, NotInPlace};
 use crate::workspace::{Source, Workspace, WorkspaceError};
 use crate::{here, lifecycle};
@@ -45,9 +45,9 @@ pub(crate) struct Preflight {
 }
 
 /// Finds everything and checks what can be checked without writing.
-pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failure> {
+pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
-    let mut config = here::config(&project, env, &request.flags)?;
+    let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = agent::flaw_in(&config.agent.command) {
         return Err(refusal(format!(
             "the agent's command `{}` {flaw}; fix it where it was given: --agent, RALPH_AGENT, or \
@@ -56,9 +56,9 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
         )));
     }
     if config.run.mode == Mode::Planning {
-        refuse_missing_specs(&project, env, request, &config)?;
+        refuse_missing_specs(&project, env, given, &config)?;
     }
-    let mut flags = request.flags.clone();
+    let mut flags = given.to_vec();
     let plan = find_plan(&project, env, &config)?;
     if let Some(plan) = &plan
         && let Some(flag) = iterations_of(plan, &project, env, &flags)?
@@ -143,12 +143,12 @@ pub(crate) fn progress_path(
 fn refuse_missing_specs(
     project: &Project,
     env: &Env,
-    request: &Request,
+    flags: &[Flag],
     config: &Config,
 ) -> Result<(), Failure> {
     let path = project.root().join(&config.run.specs);
     let config = project.own_state().config();
-    if path.exists() || !Config::is_given(&config, env, &request.flags, "loop.specs") {
+    if path.exists() || !Config::is_given(&config, env, flags, "loop.specs") {
         return Ok(());
     }
     Err(refusal(format!(
