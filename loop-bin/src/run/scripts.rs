@@ -1,5 +1,6 @@
 //! The lifecycle scripts of a run: their variables, their output and the journal's word of them.
 
+use ralph_core::checks::CheckEnd;
 use ralph_core::state;
 
 use super::Run;
@@ -37,18 +38,14 @@ impl Context {
             ("PLAN_FILE", self.plan.to_string()),
         ];
         vars.extend(more);
-        let ran =
-            scripts.run(name, &vars, &mut |line| self.view.line(format!("[{name}] {line}")))?;
-        match &ran {
-            Ran::Exited(exit_code) => {
-                let (name, exit_code) = (name.to_owned(), *exit_code);
-                self.note(None, &state::Event::Lifecycle { name, exit_code });
-            }
-            Ran::TimedOut | Ran::Interrupted | Ran::NotStarted(_) => {
-                let name = name.to_owned();
-                self.note(None, &state::Event::Lifecycle { name, exit_code: None });
-            }
-            Ran::No | Ran::NotExecutable(_) => {}
+        let (ran, output) = scripts.run(name, &vars);
+        output.lines().for_each(|line| self.view.line(format!("[{name}] {line}")));
+        if ran != Ran::No {
+            let exit_code = match ran {
+                Ran::Ended(CheckEnd::Exited(code)) => code,
+                _ => None,
+            };
+            self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
         }
         let (wish, advice) = scripts.wish(name, &ran);
         if let Some(advice) = advice {
