@@ -180,7 +180,7 @@ impl Session {
                 return Ok(Turn::Asks(question));
             }
             let heard = self.seen.lock().unwrap_or_else(PoisonError::into_inner).heard;
-            match watch.reason_to_end(begun, heard.max(hook_seen)) {
+            match watch.reason_to_end(begun, heard.unwrap_or(begun).max(hook_seen)) {
                 // The client prints nothing while a hook is at work, for as long as that takes.
                 Some(RunEnd::Silent(_)) if self.descendants.include_ours() => {
                     hook_seen = Instant::now();
