@@ -13,7 +13,7 @@ use ralph_core::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
 use super::command::AgentCommand;
-use super::output::{self, Source};
+use super::output;
 use super::processes::Descendants;
 use super::stream::Seen;
 use super::usage_limit;
@@ -224,10 +224,10 @@ fn give_prompt(child: &mut Child, prompt: String) -> io::Result<()> {
 fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<Receiver<()>> {
     let (tick, ticks) = mpsc::sync_channel(1);
     if let Some(out) = child.stdout.take() {
-        output::follow(out, Source::Out, Some(log.try_clone()?), Arc::clone(seen), tick.clone())?;
+        output::follow(out, Seen::line, log.try_clone()?, Arc::clone(seen), tick.clone())?;
     }
     if let Some(err) = child.stderr.take() {
-        output::follow(err, Source::Err, Some(log.try_clone()?), Arc::clone(seen), tick)?;
+        output::follow(err, Seen::complaint, log.try_clone()?, Arc::clone(seen), tick)?;
     }
     Ok(ticks)
 }

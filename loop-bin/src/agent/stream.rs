@@ -68,11 +68,6 @@ fn tokens_of(value: &Value) -> u64 {
 }
 
 impl Seen {
-    /// It printed something.
-    pub(super) fn heard(&mut self) {
-        self.heard = Some(Instant::now());
-    }
-
     /// A line of standard error.
     pub(super) fn complaint(&mut self, line: &[u8]) {
         keep_end(&mut self.complaints, &String::from_utf8_lossy(line));

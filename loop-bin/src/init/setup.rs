@@ -93,14 +93,14 @@ pub(super) fn python(root: &Utf8Path) -> Option<Python> {
 
 /// The optional dependencies that the tests need, by their usual names.
 fn extra(project: &str) -> Option<&'static str> {
-    const TABLE: &str = "optional-dependencies";
-    let section = project.split(&format!("[project.{TABLE}]")).nth(1).unwrap_or_default();
-    let section = section.split("\n[").next().unwrap_or_default();
-    let key = |line: &'_ str| Some(line.split_once('=')?.0.trim().to_owned());
-    let mut keys: Vec<String> = section.lines().filter_map(key).collect();
-    let dotted = format!("{TABLE}.");
-    keys.extend(project.lines().filter_map(|line| key(line.strip_prefix(&dotted)?)));
-    EXTRAS.into_iter().find(|extra| keys.iter().any(|key| key == extra))
+    let (_, rest) = project.split_once("optional-dependencies")?;
+    let section = rest.split("\n[").next()?;
+    let keys: Vec<&str> = section
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(key, _)| key.trim_matches(['.', ' ']))
+        .collect();
+    EXTRAS.into_iter().find(|extra| keys.contains(extra))
 }
 
 #[cfg(test)]

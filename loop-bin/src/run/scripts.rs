@@ -11,7 +11,7 @@ use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::lifecycle::{Ran, Scripts};
-use crate::terminal::{Position, counted};
+use crate::terminal::counted;
 use crate::workspace::Start;
 
 impl Context {
@@ -71,7 +71,7 @@ impl Run {
         let (mode, plan) = ("building".to_owned(), context.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
         let plan = self.books.load(&self.target)?;
-        context.view.position(Position::of(&plan));
+        context.view.position(&plan);
         let shown = context.plan.strip_prefix(context.project.root()).unwrap_or(&context.plan);
         let open = counted(plan.counts().open, "open story", "open stories");
         let branch = self.target.branch();
