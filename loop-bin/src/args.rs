@@ -61,7 +61,6 @@ pub(crate) fn command() -> Command {
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .args(flags_of_keys())
-        .arg(gone("allow-dirty"))
         .arg(
             Arg::new("verbose")
                 .short('v')
@@ -84,17 +83,6 @@ pub(crate) fn command() -> Command {
         .subcommand(complete::command())
         .subcommand(request_merge::command())
         .subcommand(demo::command())
-}
-
-/// A flag of earlier versions that answers with what to do instead.
-fn gone(name: &'static str) -> Arg {
-    Arg::new(name).long(name).hide(true).num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(
-        |_: &str| -> Result<String, String> {
-            Err("the agent works in a copy now, so uncommitted work is in nobody's way; leave the flag \
-                 out (with --in-place, commit or stash first)"
-                .to_owned())
-        },
-    )
 }
 
 /// The flags that stand for configuration keys.

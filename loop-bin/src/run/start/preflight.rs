@@ -55,9 +55,6 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
             config.agent.command
         )));
     }
-    if config.run.mode == Mode::Planning {
-        refuse_missing_specs(&project, env, given, &config)?;
-    }
     let mut flags = given.to_vec();
     let plan = find_plan(&project, env, &config)?;
     if let Some(plan) = &plan
@@ -137,24 +134,6 @@ pub(crate) fn progress_path(
         "" => StateDir::progress_beside(plan),
         path => root.join(path),
     }
-}
-
-/// Who names the specifications wants them read. Without the usual folder the code is planned from.
-fn refuse_missing_specs(
-    project: &Project,
-    env: &Env,
-    flags: &[Flag],
-    config: &Config,
-) -> Result<(), Failure> {
-    let path = project.root().join(&config.run.specs);
-    let config = project.own_state().config();
-    if path.exists() || !Config::is_given(&config, env, flags, "loop.specs") {
-        return Ok(());
-    }
-    Err(refusal(format!(
-        "there is no folder {path} for planning to read; name one below the project with --specs, \
-         or leave it out"
-    )))
 }
 
 /// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
