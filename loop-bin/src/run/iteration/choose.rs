@@ -9,7 +9,6 @@ use super::LiveAgent;
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::{Choice, Event, Shares, State};
-use crate::terminal::Position;
 
 impl Run {
     pub(in crate::run) fn choose(&mut self, state: &State) -> Result<Event, Failure> {
@@ -27,7 +26,7 @@ impl Run {
             });
         }
         let plan = self.books.load(&self.target)?;
-        self.context.view.position(Position::of(&plan));
+        self.context.view.position(&plan);
         let choice = match plan.next_story(&state.counters.set_aside) {
             Next::Story(story) => Choice::Story(story.id.clone()),
             Next::Complete => Choice::Complete,

@@ -19,7 +19,6 @@ const FAREWELL: Duration = Duration::from_secs(60);
 pub(in crate::run) struct LiveAgent {
     session: Session,
     question: Question,
-    log: std::fs::File,
     /// What its stories took so far; what they cost is known when the session ends.
     account: Account,
     /// How many stories it was given.
@@ -91,7 +90,7 @@ impl Run {
             attempt.phase = Phase::Working;
             attempt.save(&self.context.run_dir)?;
         }
-        self.watch(session, log, Account::default(), Watching { stories: 1, ..what })
+        self.watch(session, Account::default(), Watching { stories: 1, ..what })
     }
 
     /// Gives our word to the agent that waits, and watches it until it ends or asks again.
@@ -101,7 +100,7 @@ impl Run {
         text: String,
         what: Watching<'_>,
     ) -> Result<Watched, Failure> {
-        let LiveAgent { session, question, log, account, stories } = live;
+        let LiveAgent { session, question, account, stories } = live;
         let is_next = account.stories.last().is_none_or(|(last, _)| last != what.story);
         self.workspace.distrust();
         if let Some(attempt) = self.attempt.as_mut() {
@@ -110,13 +109,12 @@ impl Run {
         }
         Mailbox::at(self.context.run_dir.mailbox()).reply(&question, Answer::GoOn(text))?;
         let stories = stories + u64::from(is_next);
-        self.watch(session, log, account, Watching { stories, ..what })
+        self.watch(session, account, Watching { stories, ..what })
     }
 
     fn watch(
         &mut self,
         mut session: Session,
-        log: std::fs::File,
         mut account: Account,
         what: Watching<'_>,
     ) -> Result<Watched, Failure> {
@@ -129,7 +127,6 @@ impl Run {
             silence: context.config.agent.silence.limit(),
             grace: Duration::from_secs(context.config.agent.grace.0),
             interrupts: &context.interrupts,
-            log: log.try_clone()?,
             beat: &|| (),
         };
         let turn = session.watch(&watch, Some(&mailbox), &mut |seen| {
@@ -154,7 +151,7 @@ impl Run {
             Turn::Asks(question) => {
                 let said = question.said.clone().unwrap_or(said);
                 let name = Some(question.session.clone());
-                self.waiting = Some(LiveAgent { session, question, log, account, stories });
+                self.waiting = Some(LiveAgent { session, question, account, stories });
                 Ok(Watched { session: name, said, ended: None, shares })
             }
         }
@@ -163,7 +160,7 @@ impl Run {
     /// Lets the agent go that waits for our word, and sees to it that it ends.
     pub(in crate::run) fn end_session(&mut self, why: &str) -> Result<(), Failure> {
         let Some(live) = self.waiting.take() else { return Ok(()) };
-        let LiveAgent { mut session, mut question, log, account, .. } = live;
+        let LiveAgent { mut session, mut question, account, .. } = live;
         let mailbox = Mailbox::at(self.context.run_dir.mailbox());
         let until = Instant::now() + FAREWELL;
         let run = loop {
@@ -174,7 +171,6 @@ impl Run {
                 silence: None,
                 grace: Duration::from_secs(context.config.agent.grace.0),
                 interrupts: &context.interrupts,
-                log: log.try_clone()?,
                 beat: &|| (),
             };
             match session.watch(&watch, Some(&mailbox), &mut |_| ())? {
