@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use ralph_core::state::{self, RunDir};
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Counters, Outcome};
+use super::decide::{Counters, Discarding};
 
 /// The version of the file's format.
 const VERSION: u32 = 2;
@@ -32,9 +32,8 @@ pub(crate) struct RunRecord {
     pub(crate) story: Option<String>,
     /// Why it ended; none while it runs, or if it never got to its end.
     pub(crate) finish: Option<String>,
-    /// How the attempt under way ended and why it failed, while it is being kept: it is counted
-    /// already.
-    pub(crate) discarding: Option<(Outcome, String)>,
+    /// The attempt under way, while it is being kept: it is counted already.
+    pub(crate) discarding: Option<Discarding>,
     /// Whether it was asked to end.
     pub(crate) interrupted: bool,
     /// Whether it writes the plan instead of working through it.

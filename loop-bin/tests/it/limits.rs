@@ -267,3 +267,14 @@ fn stories_that_wait_for_a_blocked_one_end_the_run() {
         Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second (depends: US-001)\n");
     stage.run(&[]).ended(8).says("blocked: US-001; waiting for them: US-002");
 }
+
+#[test]
+fn a_story_whose_landed_work_is_taken_out_again_and_again_is_given_up() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.commit_all("the plan");
+    stage.script("post_iteration", "git reset -q --hard HEAD~1");
+    let ran = stage.run(&["--attempts", "2", "--max-iterations", "9"]);
+    ran.ended(8).says("US-001 is blocked: it is open again after 2 attempts");
+    assert_eq!(ran.out.matches("US-001 done").count(), 2, "{}", ran.out);
+    assert_eq!(stage.plan(), "- [!] US-001: First\n");
+}

@@ -169,14 +169,35 @@ fn a_run_under_nohup_outlives_its_terminal() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "the first one that counts is the second");
 }
 
-#[test]
-fn a_second_interrupt_kills_at_once() {
-    let stage = Stage::new("ignores-term", ONE);
-    let mut child = stage.start(&["--grace", "600"]);
+/// A run whose agent was asked to end, and takes its time.
+fn interrupted_and_waiting(stage: &Stage) -> Child {
+    let child = stage.start(&["--grace", "600"]);
     until("the agent works", || !stage.note("child").is_empty());
     signal("INT", child.id());
     until("the agent is asked to end", || stage.note_path("asked").exists());
+    child
+}
+
+#[test]
+fn a_second_interrupt_kills_at_once_and_the_first_one_is_answered_at_once() {
+    let stage = Stage::new("ignores-term", ONE);
+    let child = interrupted_and_waiting(&stage);
     signal("INT", child.id());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
     assert!(!is_alive(&stage.note("child")));
+    let said = String::from_utf8_lossy(&ended.stdout);
+    let stopping = "stopping: the agent has 600 seconds to end; Ctrl-C again ends it at once";
+    assert!(said.contains(stopping), "{said}");
+}
+
+#[test]
+fn a_kill_after_an_interrupt_is_part_of_it_and_no_failed_attempt() {
+    let mut stage = Stage::new("ignores-term", ONE);
+    let mut child = interrupted_and_waiting(&stage);
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    stage.agent("works");
+    let ran = stage.run(&["--attempts", "1"]);
+    ran.ended(0).says("US-001: interrupted").says("US-001 done");
 }

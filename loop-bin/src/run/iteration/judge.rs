@@ -5,12 +5,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ralph_core::claim::{Claim, ClaimStatus};
 use ralph_core::config::Limits;
+use ralph_core::plan::{AgentsPlan, State as StoryState};
 use ralph_core::state::LastVerdict;
 
 use super::wait::LONGEST_PAUSE;
 use crate::agent::{Run, RunEnd};
 use crate::run::allowance::{Allowance, Owner};
-use crate::run::decide::{Signal, WorkEnd};
+use crate::run::decide::{Outcome, Signal, WorkEnd};
 use crate::terminal::seconds;
 
 /// How often in a row a usage limit is waited for that names no reset, or one that comes and goes
@@ -26,10 +27,8 @@ pub(in crate::run) struct Judged<'a> {
     /// The agent's run; none if it only wants to stop.
     pub(in crate::run) run: Option<&'a Run>,
     pub(in crate::run) claim: Option<&'a Claim>,
-    /// Whether the agent marked its story as blocked.
-    pub(in crate::run) is_marked_blocked: bool,
-    /// Tasks that it added to its story and left open.
-    pub(in crate::run) open_tasks: &'a [String],
+    /// What it did to its file of the plan.
+    pub(in crate::run) agents: Option<&'a AgentsPlan>,
     /// The last test run of its session.
     pub(in crate::run) last_verdict: Option<&'a LastVerdict>,
     /// Whether it changed anything.
@@ -47,31 +46,31 @@ pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
         return end;
     }
     match judged.claim.and_then(|claim| Some((claim.status, claim.denial()?))) {
-        Some((ClaimStatus::Partial, why)) => return WorkEnd::Partial(why),
+        Some((ClaimStatus::Partial, why)) => return WorkEnd::Failed(Outcome::Partial, why),
         Some((_, why)) => return WorkEnd::Blocked(why),
-        None if judged.is_marked_blocked => {
-            return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
-        }
         None => {}
+    }
+    if judged.agents.is_some_and(|agents| agents.claimed == Some(StoryState::Blocked)) {
+        return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
     }
     if let Some(end) = judged.run.and_then(|run| reported_badly(judged, run)) {
         return end;
     }
     if let Some(failed) = judged.last_verdict.filter(|last| last.verdict == "failed") {
-        return WorkEnd::Failed(format!(
-            "the last test run failed: `{}` {}",
-            failed.command,
-            failed.tests.join(", ")
-        ));
+        let (command, tests) = (&failed.command, failed.tests.join(", "));
+        return plain_failure(format!("the last test run failed: `{command}` {tests}"));
     }
-    if judged.open_tasks.is_empty() {
-        return WorkEnd::Well;
+    match judged.agents.map(|agents| agents.open_tasks.join(", ")).unwrap_or_default() {
+        tasks if tasks.is_empty() => WorkEnd::Well,
+        tasks => plain_failure(format!(
+            "the agent added tasks to its story and left them open: {tasks}; do them too, or add a \
+             story of its own at the end of the plan"
+        )),
     }
-    WorkEnd::Failed(format!(
-        "the agent added tasks to its story and left them open: {}; do them too, or add a story of \
-         its own at the end of the plan",
-        judged.open_tasks.join(", ")
-    ))
+}
+
+fn plain_failure(why: String) -> WorkEnd {
+    WorkEnd::Failed(Outcome::Failed, why)
 }
 
 /// An end that is not the agent's own.
@@ -81,13 +80,13 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
         RunEnd::Overdue(limit) => {
             let why = format!("the agent did not end within {}", seconds(*limit));
             return Some(match judged.allowance.time {
-                None | Some((_, Owner::Iteration)) => WorkEnd::TimedOut(why),
+                None | Some((_, Owner::Iteration)) => WorkEnd::Failed(Outcome::Timeout, why),
                 Some((_, owner)) => used_up(owner, "time"),
             });
         }
         RunEnd::Silent(limit) => {
             let why = format!("the agent printed nothing for {}", seconds(*limit));
-            return Some(WorkEnd::TimedOut(why));
+            return Some(WorkEnd::Failed(Outcome::Timeout, why));
         }
         RunEnd::Exited(_) => {}
     }
@@ -103,7 +102,7 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
     Some(match too_late(judged, reset, Timestamp::now()) {
         Some(why) => WorkEnd::Spent(why),
         None if is_hopeless(reset, Timestamp::now(), judged.quota_streak) => {
-            WorkEnd::Failed(format!(
+            plain_failure(format!(
                 "the agent's service refused, and {MOST_BLIND_WAITS} waits did not change that"
             ))
         }
@@ -114,16 +113,16 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
 /// An end of which the agent itself says that it is none.
 fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
     if let Some(why) = unusable(run).filter(|_| !(judged.has_changed)()) {
-        return Some(WorkEnd::Unusable(why));
+        return Some(WorkEnd::Impossible(why));
     }
     match &run.seen.verdict {
         Some(verdict) if verdict.is_error => {
             let why = verdict.reason.as_deref().unwrap_or("an error");
             let text = verdict.text.trim();
             let said = if text.is_empty() { String::new() } else { format!(": {text}") };
-            Some(WorkEnd::Failed(format!("the agent reports {why}{said}")))
+            Some(plain_failure(format!("the agent reports {why}{said}")))
         }
-        _ if run.exit_code() != Some(0) => Some(WorkEnd::Failed(bad_exit(run))),
+        _ if run.exit_code() != Some(0) => Some(plain_failure(bad_exit(run))),
         _ => None,
     }
 }
@@ -157,7 +156,7 @@ fn is_hopeless(reset: Option<i64>, now: Timestamp, waits: u32) -> bool {
 /// What may be spent on a story, or on the whole run, is spent.
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
-        Owner::Story => WorkEnd::StorySpent(format!("the {what} for this story is used up")),
+        Owner::Story => WorkEnd::Blocked(format!("the {what} for this story is used up")),
         Owner::Run | Owner::Iteration => {
             WorkEnd::Spent(format!("the {what} for this run is used up"))
         }
@@ -216,8 +215,7 @@ mod tests {
         Judged {
             run: None,
             claim: None,
-            is_marked_blocked: false,
-            open_tasks: &[],
+            agents: None,
             last_verdict: None,
             has_changed: &|| true,
             allowance: Allowance::default(),
@@ -237,15 +235,18 @@ mod tests {
         assert_eq!(judge(&judged(&limits)), WorkEnd::Well);
         let last_verdict = Some(&failed);
         let found = judge(&Judged { last_verdict, ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Failed(_)), "{found:?}");
+        assert!(matches!(found, WorkEnd::Failed(Outcome::Failed, _)), "{found:?}");
         let found = judge(&Judged { last_verdict, claim: Some(&partial), ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Partial(_)), "{found:?}");
+        assert!(matches!(found, WorkEnd::Failed(Outcome::Partial, _)), "{found:?}");
         let found = judge(&Judged { last_verdict, claim: Some(&blocked), ..judged(&limits) });
         assert_eq!(found, WorkEnd::Blocked("the agent says: no key".into()));
-        let found = judge(&Judged { is_marked_blocked: true, ..judged(&limits) });
+        let mut marked = AgentsPlan::default();
+        marked.claimed = Some(StoryState::Blocked);
+        let found = judge(&Judged { agents: Some(&marked), ..judged(&limits) });
         assert!(matches!(found, WorkEnd::Blocked(_)), "{found:?}");
-        let tasks = ["one more".to_owned()];
-        let found = judge(&Judged { open_tasks: &tasks, ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Failed(why) if why.contains("one more")));
+        let mut more = AgentsPlan::default();
+        more.open_tasks = vec!["one more".to_owned()];
+        let found = judge(&Judged { agents: Some(&more), ..judged(&limits) });
+        assert!(matches!(found, WorkEnd::Failed(_, why) if why.contains("one more")));
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::judge::LONGEST_WAIT;
 use crate::run::Run;
-use crate::run::decide::Event;
+use crate::run::decide::Finish;
 use crate::terminal::clock;
 
 /// How often a wait looks for signals.
@@ -22,7 +22,7 @@ const BELIEVED: u32 = 2;
 impl Run {
     /// Waits until the usage limit is reset. The time is counted by a clock that nobody sets; the
     /// wall clock can only make it shorter, as after a night in which the machine slept.
-    pub(in crate::run) fn wait(&mut self, reset: Option<i64>) -> Event {
+    pub(in crate::run) fn wait(&mut self, reset: Option<i64>) -> Option<Finish> {
         let now = || Timestamp::now().as_second();
         let pause = pause(reset, now(), self.quota_streak);
         let why = match reset {
@@ -32,16 +32,14 @@ impl Run {
         let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
         // No longer than the run may take; then the choice of the next story ends it.
-        let left = self.context.config.limits.max_duration.limit();
-        let left = left.map(|limit| limit.saturating_sub(self.context.elapsed()));
-        let until = Instant::now() + left.map_or(pause, |left| pause.min(left));
+        let until = Instant::now() + self.context.time_left().map_or(pause, |left| pause.min(left));
         self.context.view.line(format!("{why}; waiting for {}", clock(pause)));
         // To the last instant: with a moment left the choice would start the agent once more.
         while let Some(left) =
             until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
         {
             if let Some(signal) = self.context.interrupts.signal() {
-                return Event::Signalled(signal);
+                return Some(Finish::Manual(signal));
             }
             if reset.is_some_and(|reset| now() >= reset) {
                 break;
@@ -49,7 +47,7 @@ impl Run {
             self.context.view.waiting(&format!("usage limit; going on in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
-        Event::Waited
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
-use ralph_core::config::{Config, Flag};
+use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::listing::named_files;
@@ -17,11 +17,10 @@ use super::preflight::Preflight;
 use super::recover::find;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
-use crate::run::Run;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
-use crate::run::decide::{Counters, Shares};
 use crate::run::iteration::Report;
+use crate::run::{Run, RunRecord};
 use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::Imported;
@@ -75,8 +74,19 @@ fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Resu
     Ok(project_plan::to_write(project, config, &from))
 }
 
+fn new_record(context: &Context, target: &str) -> RunRecord {
+    RunRecord {
+        run: context.run.clone(),
+        started_at: context.started_at.clone(),
+        plan: context.plan.clone(),
+        target: target.to_owned(),
+        planning: context.config.run.mode == Mode::Planning,
+        ..RunRecord::new()
+    }
+}
+
 /// Makes a run of what was found.
-pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), Failure> {
+pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let Preflight {
         project,
         config,
@@ -132,6 +142,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     }
     target.make()?;
     let mut run = Run {
+        record: new_record(&context, target.branch()),
         context,
         books,
         workspace,
@@ -142,18 +153,15 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         agents: None,
         imported: Imported::default(),
         protected: ProtectedFiles::default(),
-        hint: None,
+        hint: String::new(),
         target_trouble: None,
-        unbooked: Shares::new(),
-        land_again: None,
-        outcome: None,
+        is_unlanded: false,
         quota_streak: 0,
         is_author_known: false,
         is_costless: false,
-        saved: None,
         _lock: lock,
     };
-    let counters = run.recover(&found)?;
+    run.recover(&found)?;
     fault::point("loop.taken-over");
-    Ok((run, counters))
+    Ok(run)
 }
