@@ -53,7 +53,8 @@ impl Run {
         if let Some(before) = &before {
             self.workspace.give(&self.books.plan, before)?;
         }
-        let number = saved::next_number(&self.workspace.source().git(), NAME)?;
+        let git = self.workspace.source().git();
+        let number = saved::number_after(&saved::all(&git, Some(NAME))?);
         let attempt = self.new_attempt(NAME, NAME, number, start);
         attempt.save(&self.context.run_dir)?;
         self.attempt = Some(attempt);

@@ -8,7 +8,7 @@ use ralph_core::under_way::Attempt;
 
 use super::begin::start_of;
 use crate::exit::Failure;
-use crate::landing::{self, Mark};
+use crate::landing::Mark;
 use crate::run::Run;
 use crate::run::decide::{Discarding, Outcome};
 use crate::saved::{self, Account};
@@ -121,14 +121,8 @@ impl Run {
         let base = attempt.base.as_deref();
         let mut parents: Vec<&str> = base.into_iter().collect();
         parents.extend(self.imported.head.as_deref().filter(|head| Some(*head) != base));
-        let git = self.workspace.git();
-        let commit = landing::commit_tree(&git, &staged.tree, &parents, &account.message())?;
         let top = &self.workspace.source().top;
-        landing::verify(top, &commit, base)?;
-        fault::point("discard.saved");
-        let name = saved::name_of(&attempt.story, attempt.number);
-        self.workspace.source().git().run(&["update-ref", &name, &commit])?;
-        Ok(name)
+        Ok(saved::keep(&self.workspace.git(), top, &staged.tree, &parents, &account)?)
     }
 
     /// Gives a story up for this run.
