@@ -66,27 +66,9 @@ impl Attempt {
         Self { version: VERSION, began: state::now(), ..Self::default() }
     }
 
-    /// The attempt under way; none if there is none. A power cut may leave an empty file, and then
-    /// the agent had done nothing.
+    /// The attempt under way; none if there is none, or the agent had done nothing.
     pub fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
-        let path = run_dir.attempt();
-        let text = match state::read(&path) {
-            Ok(text) if text.is_empty() => return Ok(None),
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let attempt: Self = serde_json::from_slice(&text).map_err(|error| {
-            io::Error::other(format!(
-                "{path} cannot be read ({error}); remove it, and the story begins anew"
-            ))
-        })?;
-        if attempt.version > VERSION {
-            return Err(io::Error::other(format!(
-                "{path} was written by a newer version; use that version, or remove the file"
-            )));
-        }
-        Ok(Some(attempt))
+        state::read_record(&run_dir.attempt(), VERSION)
     }
 
     /// Writes it down.

@@ -86,7 +86,7 @@ impl Run {
             has_changed: &|| left != before,
             allowance,
             limits: &self.context.config.limits,
-            elapsed: self.context.elapsed(),
+            time_left: self.context.time_left(),
             quota_streak: 0,
             signal: self.context.interrupts.signal(),
         });

@@ -121,7 +121,7 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
     other.run(&["--wait-for-quota=false"]).ended(6);
     let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
     let ran = other.run(&["--max-duration", "60", "--agent", agent]);
-    ran.ended(6).says("when the time for this run is used up").says("finished (budget)");
+    ran.ended(6).says("too late for this run").says("finished (budget)");
 }
 
 /// The service does not say when, so the wait is longer than the run may take.
@@ -183,7 +183,7 @@ fn a_reset_in_the_far_future_ends_the_run() {
              {{\"status\":\"rejected\",\"resetsAt\":{reset}}}}}'; exit 1"
         );
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
-        ran.ended(6).says("in more than 8 days; start again then").says("finished (budget)");
+        ran.ended(6).says("too late for this run").says("finished (budget)");
         assert_eq!(stage.plan(), TWO, "no attempt is counted");
     }
 }

@@ -54,7 +54,6 @@ pub(crate) enum Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Interrupt,
-    Quit,
     Terminate,
 }
 

@@ -8,16 +8,14 @@ use ralph_core::config::Limits;
 use ralph_core::plan::{AgentsPlan, State as StoryState};
 use ralph_core::state::LastVerdict;
 
-use super::wait::LONGEST_PAUSE;
 use crate::agent::{Run, RunEnd};
 use crate::run::allowance::{Allowance, Owner};
 use crate::run::decide::{Outcome, Signal, WorkEnd};
 use crate::terminal::seconds;
 
-/// How often in a row a usage limit is waited for that names no reset, or one that comes and goes
-/// without effect: with pauses that grow to half an hour, this is longer than the five hours of the
-/// usual limit.
-const MOST_BLIND_WAITS: u32 = 16;
+/// How often in a row a usage limit is waited for: with pauses that grow to half an hour, this is
+/// longer than the five hours of the usual limit.
+const MOST_WAITS: u32 = 16;
 
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
@@ -35,7 +33,7 @@ pub(in crate::run) struct Judged<'a> {
     pub(in crate::run) has_changed: &'a dyn Fn() -> bool,
     pub(in crate::run) allowance: Allowance,
     pub(in crate::run) limits: &'a Limits,
-    pub(in crate::run) elapsed: Duration,
+    pub(in crate::run) time_left: Option<Duration>,
     pub(in crate::run) quota_streak: u32,
     pub(in crate::run) signal: Option<Signal>,
 }
@@ -99,14 +97,17 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
         return Some(used_up(owner, "money"));
     }
     let reset = run.usage_limit()?;
-    Some(match too_late(judged, reset, Timestamp::now()) {
-        Some(why) => WorkEnd::Spent(why),
-        None if is_hopeless(reset, Timestamp::now(), judged.quota_streak) => {
-            plain_failure(format!(
-                "the agent's service refused, and {MOST_BLIND_WAITS} waits did not change that"
-            ))
-        }
-        None => WorkEnd::Quota(reset),
+    let left = reset.map(|reset| reset.saturating_sub(Timestamp::now().as_second()));
+    let wait = Duration::from_secs(u64::try_from(left.unwrap_or(0)).unwrap_or(0));
+    let most = judged.time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
+    Some(if judged.limits.wait_for_quota && wait > most {
+        let wait = seconds(wait);
+        WorkEnd::Spent(format!("the usage limit is reset in {wait}, too late for this run"))
+    } else if judged.quota_streak >= MOST_WAITS {
+        let waits = "waits did not change that";
+        plain_failure(format!("the agent's service refused, and {MOST_WAITS} {waits}"))
+    } else {
+        WorkEnd::Quota(reset)
     })
 }
 
@@ -125,32 +126,6 @@ fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
         _ if run.exit_code() != Some(0) => Some(plain_failure(bad_exit(run))),
         _ => None,
     }
-}
-
-/// Why there is no point in waiting for the reset of a usage limit.
-fn too_late(judged: &Judged<'_>, reset: Option<i64>, now: Timestamp) -> Option<String> {
-    let reset = reset.filter(|_| judged.limits.wait_for_quota)?;
-    let left = u64::try_from(reset.saturating_sub(now.as_second())).ok()?;
-    let left = Duration::from_secs(left);
-    let when = match Timestamp::from_second(reset) {
-        Ok(time) => format!("the usage limit is reset at {time}"),
-        Err(_) => "the usage limit is reset in the far future".to_owned(),
-    };
-    let run = judged.limits.max_duration.limit().map(|limit| limit.saturating_sub(judged.elapsed));
-    if run.is_some_and(|run| left > run) {
-        return Some(format!("{when}, when the time for this run is used up"));
-    }
-    let days = LONGEST_WAIT.as_secs() / (24 * 3600);
-    if left > LONGEST_WAIT {
-        return Some(format!("{when}, in more than {days} days; start again then"));
-    }
-    None
-}
-
-/// Whether one more wait would be as blind as all those before it, and they were enough.
-fn is_hopeless(reset: Option<i64>, now: Timestamp, waits: u32) -> bool {
-    let is_near = |reset: i64| reset.saturating_sub(now.as_second()) <= LONGEST_PAUSE;
-    waits >= MOST_BLIND_WAITS && reset.is_none_or(is_near)
 }
 
 /// What may be spent on a story, or on the whole run, is spent.
@@ -195,22 +170,6 @@ fn bad_exit(run: &Run) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_limit_without_a_reset_is_not_waited_for_without_end() {
-        let now = Timestamp::from_second(1_000).unwrap();
-        for (reset, waits, expected) in [
-            (None, 0, false),
-            (None, MOST_BLIND_WAITS - 1, false),
-            (None, MOST_BLIND_WAITS, true),
-            (Some(900), MOST_BLIND_WAITS, true),
-            (Some(1_001), MOST_BLIND_WAITS - 1, false),
-            (Some(1_001), MOST_BLIND_WAITS, true),
-            (Some(9_000), MOST_BLIND_WAITS + 9, false),
-        ] {
-            assert_eq!(is_hopeless(reset, now, waits), expected, "{reset:?} {waits}");
-        }
-    }
-
     fn judged<'a>(limits: &'a Limits) -> Judged<'a> {
         Judged {
             run: None,
@@ -220,7 +179,7 @@ mod tests {
             has_changed: &|| true,
             allowance: Allowance::default(),
             limits,
-            elapsed: Duration::ZERO,
+            time_left: None,
             quota_streak: 0,
             signal: None,
         }

@@ -118,7 +118,7 @@ impl Run {
             },
             allowance,
             limits: &self.context.config.limits,
-            elapsed: self.context.elapsed(),
+            time_left: self.context.time_left(),
             quota_streak: self.quota_streak,
             signal: self.context.interrupts.signal(),
         });
@@ -137,7 +137,8 @@ impl Run {
             // From here on a crash does not cost the work.
             self.set_phase(Phase::Checking)?;
         }
-        self.count_quota(ended.as_ref(), &end);
+        let is_refused = matches!(end, WorkEnd::Quota(_));
+        self.quota_streak = if is_refused { self.quota_streak + 1 } else { 0 };
         let summary = summary(claim.as_ref(), &said);
         let report = std::mem::take(&mut self.report);
         self.report = Report { session, summary, claimed, is_handed_over, ..report };
@@ -214,16 +215,6 @@ impl Run {
         stop.is_some_and(|stop| stop.status == StopStatus::Handoff)
     }
 
-    /// How often in a row the usage limit was met.
-    fn count_quota(&mut self, run: Option<&AgentRun>, end: &WorkEnd) {
-        let Some(run) = run else { return };
-        if run.usage_limit().is_none() {
-            self.quota_streak = 0;
-        } else if let WorkEnd::Quota(_) = end {
-            self.quota_streak += 1;
-        }
-    }
-
     pub(in crate::run) fn allowance(&self) -> Allowance {
         let (config, counters) = (&self.context.config, &self.record.counters);
         let story = self.record.story.as_ref().and_then(|id| counters.story_spent.get(id));
@@ -238,11 +229,6 @@ impl Run {
         let state = self.context.state();
         let window =
             ContextWindow { model: run.seen.model.clone(), tokens, ..ContextWindow::default() };
-        let known = ContextWindow::load(state);
-        if known.is_some_and(|known| (known.model, known.tokens) == (window.model.clone(), tokens))
-        {
-            return;
-        }
         if let Err(error) = window.save(state) {
             self.context.view.warn(format!("the context window was not written down: {error}"));
         }
