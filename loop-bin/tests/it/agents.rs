@@ -2,7 +2,7 @@
 
 use test_support::TestRepo;
 
-use crate::stage::{LOOP, PLAN, Ran, Stage, is_alive};
+use crate::stage::{PLAN, Ran, Stage, is_alive};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";

@@ -187,7 +187,7 @@ impl Run {
     pub(in crate::run) fn end_attempt(&mut self) -> Result<(), Failure> {
         let state = self.context.state();
         if let Some(attempt) = &self.attempt {
-            self.books.publish_lessons(attempt.base.as_deref())?;
+            self.books.publish(attempt.base.as_deref())?;
         }
         Checkpoint::clear(state)?;
         state::remove_if_there(state.current_story())?;
