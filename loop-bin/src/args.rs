@@ -24,7 +24,6 @@ Exit codes:
   7    stories remain, and --fail-if-incomplete was given
   8    what remains is blocked and needs a person
   130  interrupted (Ctrl-C)
-  131  quit (Ctrl-\\)
   143  terminated
 
 Examples:

@@ -8,7 +8,6 @@ use ralph_core::git::{Git, GitError, Repo};
 use crate::exit::{Failure, Success};
 use crate::git_output::empty_tree;
 use crate::here;
-use crate::landing::resolve;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{say, say_as_it_is};
 
@@ -23,16 +22,15 @@ pub(crate) enum Request {
     Take { id: String, branch: Option<String> },
 }
 
-/// Why an attempt was not brought back.
+/// An attempt was not brought back.
 #[derive(Debug, thiserror::Error)]
-enum NotTaken {
-    #[error(
-        "the changes of {id} do not fit into your tree: {said}; nothing was changed; `ralph-loop \
-         attempts take {id} --branch NAME` puts them on a branch of their own"
-    )]
-    Conflict { id: String, said: String },
-    #[error("there is a branch {branch} already; name another one")]
-    BranchExists { branch: String },
+#[error(
+    "the changes of {id} do not fit into your tree: {said}; nothing was changed; `ralph-loop \
+     attempts take {id} --branch NAME` puts them on a branch of their own"
+)]
+struct NotTaken {
+    id: String,
+    said: String,
 }
 
 /// The subcommand.
@@ -97,8 +95,7 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
 }
 
 fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
-    let mut all = saved::all(git, None)?;
-    all.retain(|attempt| story.is_none_or(|story| attempt.story.eq_ignore_ascii_case(story)));
+    let all = saved::all(git, story)?;
     if all.is_empty() {
         say(match story {
             Some(story) => format!("No attempt at {story} is kept."),
@@ -110,7 +107,7 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
     for attempt in &all {
         let outcome = attempt.outcome.as_deref().unwrap_or("landed");
         let cost = attempt.cost_usd.map(|cost| format!("  ${cost:.2}")).unwrap_or_default();
-        let (id, at) = (&attempt.id, local(&attempt.at));
+        let SavedAttempt { id, at, .. } = attempt;
         say(format!("{id:width$}  {at}  {outcome:<11}{cost}  {}", attempt.why));
     }
     let failed = all.iter().find(|attempt| attempt.outcome.is_some());
@@ -124,38 +121,27 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A time as people here read it.
-fn local(at: &str) -> String {
-    let time =
-        at.parse::<jiff::Timestamp>().map(|time| time.to_zoned(jiff::tz::TimeZone::system()));
-    time.map_or_else(|_| at.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
-}
-
 fn show(git: &Git, id: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
     let outcome = attempt.outcome.as_deref().unwrap_or("landed");
-    say(format!("{}  {outcome}  {}", attempt.id, local(&attempt.at)));
+    say(format!("{}  {outcome}  {}", attempt.id, attempt.at));
     say(format!("{}\n{}", attempt.why, attempt.details));
-    say_as_it_is(&changes(git, &attempt)?);
+    let args = ["diff", "--no-ext-diff", "--no-color", "--stat", "--patch"];
+    say_as_it_is(&String::from_utf8_lossy(&changes(git, &args, &attempt)?));
     Ok(())
 }
 
-/// The changes of an attempt, as a patch.
-fn changes(git: &Git, attempt: &SavedAttempt) -> Result<String, GitError> {
+/// The changes of an attempt, as git prints them.
+fn changes(git: &Git, args: &[&str], attempt: &SavedAttempt) -> Result<Vec<u8>, GitError> {
     let base = match &attempt.base {
         Some(base) => base.clone(),
         None => empty_tree(git)?,
     };
-    let args = ["diff", "--no-ext-diff", "--no-color", "--stat", "--patch", &base, &attempt.commit];
-    Ok(String::from_utf8_lossy(&git.run(&args)?).into_owned())
+    git.run(&[args, &[&base, &attempt.commit]].concat())
 }
 
 fn take_branch(git: &Git, id: &str, branch: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
-    let name = format!("refs/heads/{branch}");
-    if resolve(git, &name)?.is_some() {
-        return Err(NotTaken::BranchExists { branch: branch.to_owned() }.into());
-    }
     git.run(&["branch", "--no-track", "--", branch, &attempt.commit])?;
     say(format!("{branch} is {}; look at it with `git switch {branch}`", attempt.id));
     Ok(())
@@ -164,18 +150,13 @@ fn take_branch(git: &Git, id: &str, branch: &str) -> Result<(), Failure> {
 /// As a patch that git applies wholly or not at all.
 fn take(git: &Git, id: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
-    let base = match &attempt.base {
-        Some(base) => base.clone(),
-        None => empty_tree(git)?,
-    };
-    let diff =
-        ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", &base, &attempt.commit];
-    let patch = git.run(&diff)?;
+    let args = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames"];
+    let patch = changes(git, &args, &attempt)?;
+    let id = attempt.id;
     if patch.is_empty() {
-        say(format!("{} changed nothing.", attempt.id));
+        say(format!("{id} changed nothing."));
         return Ok(());
     }
-    let id = attempt.id.clone();
     match git.feed(&["apply", "--whitespace=nowarn"], &patch) {
         Ok(_) => {
             say(format!("The changes of {id} are in your tree, uncommitted; see `git status`."));
@@ -183,7 +164,7 @@ fn take(git: &Git, id: &str) -> Result<(), Failure> {
         }
         Err(GitError::Failed { stderr, .. }) => {
             let said = stderr.lines().next().unwrap_or_default().to_owned();
-            Err(NotTaken::Conflict { id, said }.into())
+            Err(NotTaken { id, said }.into())
         }
         Err(error) => Err(error.into()),
     }

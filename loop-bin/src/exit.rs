@@ -72,7 +72,6 @@ fn of_finish(finish: &Finish, incomplete: bool) -> u8 {
         Finish::Budget(_) => 6,
         Finish::Blocked(_) => 8,
         Finish::Manual(Signal::Interrupt) => 130,
-        Finish::Manual(Signal::Quit) => 131,
         Finish::Manual(Signal::Terminate) => 143,
     }
 }

@@ -57,7 +57,8 @@ pub(crate) fn surplus(git: &Git, state: &StateDir, keep: u64) -> Result<Surplus,
         .map(|attempt| attempt.story.as_str())
         .collect();
     let of_done = all.iter().filter(|attempt| done.contains(attempt.story.as_str()));
-    let attempts = of_done.skip(keep).map(|attempt| attempt.name.clone()).collect();
+    let attempts =
+        of_done.skip(keep).map(|attempt| saved::name_of(&attempt.story, attempt.number)).collect();
     let mut files = oldest(&state.logs(), keep);
     files.extend(oldest(&state.sessions(), keep).into_iter().filter(|path| path.is_dir()));
     Ok(Surplus { attempts, files })

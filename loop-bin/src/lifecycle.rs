@@ -1,6 +1,6 @@
 //! Lifecycle scripts: `started`, `next_iteration`, `post_iteration`, `finished`.
 //!
-//! What their exit codes mean is here; what the loop does about it is `step.rs`. Programs in the
+//! What their exit codes mean is here; what the loop does about it is `run/mod.rs`. Programs in the
 //! folder `custom` beside them are the user's own: a script calls them by name, the loop never does.
 
 use std::os::unix::fs::PermissionsExt;

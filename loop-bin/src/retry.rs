@@ -1,18 +1,19 @@
 //! `ralph-loop retry`: reopens a story, and says what its next attempt begins with.
 
+use camino::Utf8Path;
 use clap::{Arg, ArgMatches, Command};
 use ralph_core::env::Env;
-use ralph_core::git::Repo;
+use ralph_core::git::{Git, Repo};
 use ralph_core::plan::State;
 use ralph_core::state::{self, Lock};
 
 use crate::exit::{Failure, Success};
 use crate::git_output::empty_tree;
 use crate::here;
-use crate::landing::{commit_tree, resolve};
+use crate::landing::resolve;
 use crate::run::RETRY;
 use crate::run::start::{run_dir, take_lock};
-use crate::saved::{self, Account};
+use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
 
 /// What was asked for.
@@ -30,8 +31,6 @@ enum NotReopened {
     Unknown { plan: String, story: String },
     #[error("{story} is open already; the next run works on it (use --hint or --from to say how)")]
     Open { story: String },
-    #[error("{id} is an attempt at {other}, not at {story}")]
-    OfAnother { id: String, other: String, story: String },
 }
 
 /// The subcommand.
@@ -85,29 +84,8 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         return Err(NotReopened::Open { story }.into());
     }
     let from = request.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
-    if let Some(other) = from.as_ref().filter(|from| !from.story.eq_ignore_ascii_case(&story)) {
-        let (id, other) = (other.id.clone(), other.story.clone());
-        return Err(NotReopened::OfAnother { id, other, story }.into());
-    }
     if from.is_some() || !request.hint.trim().is_empty() {
-        let git = repo.git();
-        let (tree, base) = match &from {
-            Some(from) => (format!("{}^{{tree}}", from.commit), from.base.clone()),
-            None => {
-                let head = resolve(git, "HEAD")?;
-                let tree = head.as_ref().map(|head| format!("{head}^{{tree}}"));
-                let empty = || empty_tree(git);
-                (tree.map_or_else(empty, Ok)?, head)
-            }
-        };
-        let number = saved::next_number(git, &story)?;
-        let why = format!("asked for by a person\n{}", request.hint);
-        let account =
-            Account { story: &story, number, outcome: RETRY, why: &why, ..Account::default() };
-        let tree = git.line(&["rev-parse", "--verify", &tree])?;
-        let parents: Vec<&str> = base.as_deref().into_iter().collect();
-        let commit = commit_tree(git, &tree, &parents, &account.message())?;
-        git.run(&["update-ref", &saved::name_of(&story, number), &commit])?;
+        begin_with(repo.git(), project.root(), &story, from.as_ref(), &request.hint)?;
     }
     if !is_open {
         state::replace_users(plan.path(), &plan.reopen(&story)?)?;
@@ -115,4 +93,28 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     let begins = from.map(|from| format!(", with the work of {}", from.id)).unwrap_or_default();
     say(format!("{story} is open; the next `ralph-loop` works on it{begins}."));
     Ok(Success::Done)
+}
+
+/// An attempt that the next one goes on with: the work to begin with, and what a person says.
+fn begin_with(
+    git: &Git,
+    root: &Utf8Path,
+    story: &str,
+    from: Option<&SavedAttempt>,
+    hint: &str,
+) -> Result<(), Failure> {
+    let base = match from {
+        Some(from) => from.base.clone(),
+        None => resolve(git, "HEAD")?,
+    };
+    let tree = match from.map(|from| &from.commit).or(base.as_ref()) {
+        Some(commit) => git.line(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?,
+        None => empty_tree(git)?,
+    };
+    let number = saved::number_after(&saved::all(git, Some(story))?);
+    let why = format!("asked for by a person\n{hint}");
+    let account = Account { story, number, outcome: RETRY, why: &why, ..Account::default() };
+    let parents: Vec<&str> = base.as_deref().into_iter().collect();
+    saved::keep(git, root, &tree, &parents, &account)?;
+    Ok(())
 }

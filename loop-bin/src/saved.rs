@@ -4,14 +4,17 @@
 //! difference between the two; its message says why it was not landed, and trailers say the rest. A
 //! landed attempt is the landed commit itself.
 
-use std::fmt::Write;
-
+use camino::Utf8Path;
+use ralph_core::fault;
 use ralph_core::git::{Git, GitError};
 use ralph_core::secrets::mask;
 use ralph_core::state::Id;
 
+use crate::exit::Failure;
+use crate::landing;
+
 /// Where attempts are kept.
-const REFS: &str = "refs/ralph/attempts";
+const REFS: &str = "refs/ralph/attempts/";
 
 /// The longest first line.
 const LONGEST_SUBJECT: usize = 200;
@@ -24,12 +27,10 @@ const LONGEST_BODY: usize = 16 * 1024;
 pub(crate) struct SavedAttempt {
     /// What the user types: `US-001/2`.
     pub(crate) id: String,
-    /// The ref.
-    pub(crate) name: String,
     pub(crate) commit: String,
     /// What it began from; none in a repository that had no commit.
     pub(crate) base: Option<String>,
-    /// When it was kept, as RFC 3339.
+    /// When it was kept, as people here read it.
     pub(crate) at: String,
     pub(crate) story: String,
     pub(crate) number: u64,
@@ -40,18 +41,13 @@ pub(crate) struct SavedAttempt {
     /// The failing lines.
     pub(crate) details: String,
     pub(crate) cost_usd: Option<f64>,
-    pub(crate) seconds: Option<f64>,
-    pub(crate) run: Option<String>,
-    pub(crate) session: Option<String>,
 }
 
-/// Why no attempt was found.
+/// There is no such attempt.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotFound {
-    #[error("no attempt is called `{id}`; `ralph-loop attempts` lists them")]
-    Unknown { id: String },
-    #[error("`{id}` could be several attempts: {names}; give the whole id")]
-    Ambiguous { id: String, names: String },
+#[error("no attempt is called `{id}`; `ralph-loop attempts` lists them")]
+pub(crate) struct NotFound {
+    id: String,
 }
 
 /// What is written down of an attempt.
@@ -83,88 +79,87 @@ impl Account<'_> {
             let lines = rest.lines().map(|line| format!("    {line}"));
             text.push_str(&format!("\n\n{}", lines.collect::<Vec<_>>().join("\n")));
         }
+        let trailers = [
+            ("Story", Some(self.story.to_owned())),
+            ("Attempt", Some(self.number.to_string())),
+            ("Outcome", Some(self.outcome.to_owned())),
+            ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
+            ("Seconds", self.seconds.map(|seconds| format!("{seconds:.0}"))),
+            ("Run", Some(self.run.to_owned())),
+            ("Session", self.session.map(str::to_owned)),
+        ];
         text.push_str("\n\n");
-        // Writing into a string cannot fail.
-        let _ = writeln!(text, "Ralph-Story: {}", self.story);
-        let _ = writeln!(text, "Ralph-Attempt: {}", self.number);
-        let _ = writeln!(text, "Ralph-Outcome: {}", self.outcome);
-        if let Some(cost) = self.cost_usd {
-            let _ = writeln!(text, "Ralph-Cost: ${cost:.4}");
-        }
-        if let Some(seconds) = self.seconds {
-            let _ = writeln!(text, "Ralph-Seconds: {seconds:.0}");
-        }
-        let _ = writeln!(text, "Ralph-Run: {}", self.run);
-        if let Some(session) = self.session {
-            let _ = writeln!(text, "Ralph-Session: {session}");
+        for (key, value) in trailers.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+            text.push_str(&format!("Ralph-{key}: {value}\n"));
         }
         text
     }
 }
 
-/// The ref of an attempt.
-pub(crate) fn name_of(story: &str, number: u64) -> String {
-    format!("{}/{number}", folder_of(story))
+/// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the
+/// project at `top` or in a copy that shares its objects.
+pub(crate) fn keep(
+    git: &Git,
+    top: &Utf8Path,
+    tree: &str,
+    parents: &[&str],
+    account: &Account<'_>,
+) -> Result<String, GitError> {
+    let commit = landing::commit_tree(git, tree, parents, &account.message())?;
+    landing::verify(top, &commit, parents.first().copied())?;
+    fault::point("discard.saved");
+    let name = name_of(account.story, account.number);
+    Git::at(top.as_std_path()).run(&["update-ref", &name, &commit])?;
+    Ok(name)
 }
 
-/// Where the attempts at a story are. Ids are plain enough for a ref but for dots in some places.
-fn folder_of(story: &str) -> String {
+/// The ref of an attempt. Ids are plain enough for a ref but for dots in some places.
+pub(crate) fn name_of(story: &str, number: u64) -> String {
     let story = match Id::parse(story) {
         Ok(id) => id.as_str().replace('.', "_"),
         Err(_) => story.replace(|c: char| !c.is_ascii_alphanumeric(), "_"),
     };
-    format!("{REFS}/{story}")
+    format!("{REFS}{story}/{number}")
 }
 
 /// All attempts that are kept, newest first; those at one story, if it is named.
 pub(crate) fn all(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, GitError> {
-    let fields = ["refname", "objectname", "parent", "creatordate:iso-strict", "contents"];
-    let format: String = fields.map(|field| format!("%({field})%00")).concat();
-    let format = format!("--format={format}");
-    let folder = story.map_or(REFS.to_owned(), folder_of);
-    let listed = git.run(&["for-each-ref", "--sort=-creatordate", &format, &folder])?;
+    let at = "creatordate:format-local:%Y-%m-%d %H:%M";
+    let format = ["refname", "objectname", "parent", at, "contents"].map(|f| format!("%({f})%00"));
+    let format = format!("--format={}", format.concat());
+    // Several may be kept within a second.
+    let (by_name, by_date) = ("--sort=-version:refname", "--sort=-creatordate");
+    let listed = git.run(&["for-each-ref", by_name, by_date, &format, REFS])?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let parts: Vec<&str> = listed.split('\0').collect();
     let mut found: Vec<SavedAttempt> = parts.chunks_exact(5).filter_map(parse).collect();
-    // Several may be kept within a second.
-    found.sort_by(|one, other| (&other.at, other.number).cmp(&(&one.at, one.number)));
+    found.retain(|attempt| story.is_none_or(|story| attempt.story.eq_ignore_ascii_case(story)));
     Ok(found)
 }
 
 fn parse(fields: &[&str]) -> Option<SavedAttempt> {
     let [name, commit, parents, at, contents] = fields else { return None };
-    let name = name.trim();
-    let id = name.strip_prefix(REFS)?.trim_start_matches('/').to_owned();
-    let number = id.rsplit('/').next()?.parse().ok()?;
+    let id = name.trim().strip_prefix(REFS)?;
+    let (folder, number) = id.rsplit_once('/')?;
     let trailer = |key: &str| {
-        let lines = contents.lines().rev();
-        let mut found = lines.filter_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
-        found.next().map(|value| value.trim().to_owned())
+        let mut lines = contents.lines().rev();
+        let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+        value.map(|value| value.trim().to_owned())
     };
     let (subject, body) = contents.split_once('\n').unwrap_or((contents, ""));
     let details = body.lines().filter_map(|line| line.strip_prefix("    "));
     Some(SavedAttempt {
-        name: name.to_owned(),
+        id: id.to_owned(),
         commit: (*commit).to_owned(),
         base: parents.split_whitespace().next().map(str::to_owned),
         at: (*at).to_owned(),
-        story: trailer("Ralph-Story")
-            .unwrap_or_else(|| id.split('/').next().unwrap_or_default().to_owned()),
-        number,
+        story: trailer("Ralph-Story").unwrap_or_else(|| folder.to_owned()),
+        number: number.parse().ok()?,
         outcome: trailer("Ralph-Outcome"),
         why: subject.to_owned(),
         details: details.collect::<Vec<_>>().join("\n"),
         cost_usd: trailer("Ralph-Cost").and_then(|cost| cost.trim_start_matches('$').parse().ok()),
-        seconds: trailer("Ralph-Seconds").and_then(|seconds| seconds.parse().ok()),
-        run: trailer("Ralph-Run"),
-        session: trailer("Ralph-Session"),
-        id,
     })
-}
-
-/// The number of the next attempt at a story.
-pub(crate) fn next_number(git: &Git, story: &str) -> Result<u64, GitError> {
-    Ok(number_after(&all(git, Some(story))?))
 }
 
 /// The number of the next attempt after these.
@@ -173,28 +168,12 @@ pub(crate) fn number_after(attempts: &[SavedAttempt]) -> u64 {
 }
 
 /// An attempt by its id; a story's id alone means its newest attempt.
-pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, crate::exit::Failure> {
-    let all = all(git, None)?;
-    let id = id.trim_start_matches(REFS).trim_start_matches('/');
-    if let Some(exact) = all.iter().find(|attempt| attempt.id.eq_ignore_ascii_case(id)) {
-        return Ok(exact.clone());
-    }
-    let close: Vec<&SavedAttempt> = all
-        .iter()
-        .filter(|attempt| attempt.story.eq_ignore_ascii_case(id) || attempt.commit.starts_with(id))
-        .collect();
-    let same_story = close.windows(2).all(|pair| match pair {
-        [one, other] => one.story == other.story,
-        _ => true,
-    });
-    match close.first() {
-        Some(newest) if same_story && !id.is_empty() => Ok((*newest).clone()),
-        None => Err(NotFound::Unknown { id: id.to_owned() }.into()),
-        Some(_) => {
-            let names = close.iter().map(|attempt| attempt.id.clone()).collect::<Vec<_>>();
-            Err(NotFound::Ambiguous { id: id.to_owned(), names: names.join(", ") }.into())
-        }
-    }
+pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
+    let is_meant = |attempt: &SavedAttempt| {
+        attempt.id.eq_ignore_ascii_case(id) || attempt.story.eq_ignore_ascii_case(id)
+    };
+    let found = all(git, None)?.into_iter().find(is_meant);
+    Ok(found.ok_or_else(|| NotFound { id: id.to_owned() })?)
 }
 
 #[cfg(test)]
@@ -220,8 +199,7 @@ mod tests {
         assert_eq!(found.outcome.as_deref(), Some("failed"));
         assert_eq!((found.why.as_str(), found.base.as_deref()), ("`sh t.sh` failed", Some("bb")));
         assert_eq!(found.details, "Ralph-Outcome: landed\nnot ok");
-        assert_eq!((found.cost_usd, found.seconds), (Some(0.5), Some(12.0)));
-        assert_eq!(found.session.as_deref(), Some("s1"));
+        assert_eq!(found.cost_usd, Some(0.5));
     }
 
     #[test]

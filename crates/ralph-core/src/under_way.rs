@@ -12,10 +12,11 @@ use crate::state::{self, RunDir};
 const VERSION: u32 = 2;
 
 /// How far an attempt has come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// All is ready for the agent.
+    #[default]
     Begun,
     /// The agent works.
     Working,
@@ -29,9 +30,10 @@ pub enum Phase {
 }
 
 /// An attempt at a story.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    version: u32,
+    /// The version of the file's format.
+    pub version: u32,
     /// The loop's run.
     pub run: String,
     /// The story's id.
@@ -58,65 +60,15 @@ pub struct Attempt {
     pub phase: Phase,
 }
 
-/// What an attempt begins with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are those of Attempt")]
-pub struct Beginning {
-    pub run: String,
-    pub story: String,
-    pub title: String,
-    pub iteration: u64,
-    pub number: u64,
-    pub plan: Utf8PathBuf,
-    pub progress: Utf8PathBuf,
-    pub work: Utf8PathBuf,
-    pub target: String,
-    pub base: Option<String>,
-}
-
 impl Attempt {
-    /// One that begins now.
-    pub fn begin(with: Beginning) -> Self {
-        let Beginning { run, story, title, iteration, number, plan, progress, work, target, base } =
-            with;
-        Self {
-            version: VERSION,
-            run,
-            story,
-            title,
-            iteration,
-            number,
-            plan,
-            progress,
-            work,
-            target,
-            base,
-            began: state::now(),
-            phase: Phase::Begun,
-        }
+    /// One that begins now; whoever begins it says the rest.
+    pub fn now() -> Self {
+        Self { version: VERSION, began: state::now(), ..Self::default() }
     }
 
-    /// The attempt under way; none if there is none. A power cut may leave an empty file, and then
-    /// the agent had done nothing.
+    /// The attempt under way; none if there is none, or the agent had done nothing.
     pub fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
-        let path = run_dir.attempt();
-        let text = match state::read(&path) {
-            Ok(text) if text.is_empty() => return Ok(None),
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let attempt: Self = serde_json::from_slice(&text).map_err(|error| {
-            io::Error::other(format!(
-                "{path} cannot be read ({error}); remove it, and the story begins anew"
-            ))
-        })?;
-        if attempt.version > VERSION {
-            return Err(io::Error::other(format!(
-                "{path} was written by a newer version; use that version, or remove the file"
-            )));
-        }
-        Ok(Some(attempt))
+        state::read_record(&run_dir.attempt(), VERSION)
     }
 
     /// Writes it down.

@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::state::{Lock, RunDir, StateDir};
-use ralph_core::under_way::{Attempt, Beginning};
+use ralph_core::under_way::Attempt;
 use test_support::TestRepo;
 
 use crate::client::Client;
@@ -72,7 +72,7 @@ pub(crate) fn hold_lock(project: &Utf8Path) -> Lock {
 
 /// Writes down that a run works on US-001.
 pub(crate) fn begin(project: &Utf8Path, work: &Utf8Path, run: &str) {
-    let attempt = Attempt::begin(Beginning {
+    let attempt = Attempt {
         run: run.to_owned(),
         story: "US-001".to_owned(),
         title: "Log in".to_owned(),
@@ -83,7 +83,8 @@ pub(crate) fn begin(project: &Utf8Path, work: &Utf8Path, run: &str) {
         work: work.to_owned(),
         target: "main".to_owned(),
         base: None,
-    });
+        ..Attempt::now()
+    };
     attempt.save(&RunDir::of_project(project).unwrap()).unwrap();
 }
 

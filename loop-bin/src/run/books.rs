@@ -3,7 +3,7 @@
 //! One rule: **a file that git tracks changes by commits, any other one on disk.** So the user's
 //! checkout never shows a change of ours, and a person may switch branches or stash at any time.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -35,23 +35,36 @@ const PULSE: Duration = Duration::from_millis(10);
 /// What a file says in a commit; none if it is not there.
 type KnownTexts = HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>;
 
+/// A file to whose end the loop writes. What it writes waits in the git folder until a commit takes it
+/// along, or is put into the file where none will.
+#[derive(Debug)]
+struct Appended {
+    path: Utf8PathBuf,
+    pending: Utf8PathBuf,
+    title: &'static str,
+}
+
+impl Appended {
+    /// What waits, as a change of the file.
+    fn waiting(&self) -> Option<Change> {
+        let text = fs_err::read(&self.pending).ok().filter(|text| !text.is_empty())?;
+        Some(Change::Append { title: self.title, text })
+    }
+}
+
 /// Plan, progress and lessons of a run.
 #[derive(Debug)]
 pub(crate) struct Books {
     pub(crate) plan: Utf8PathBuf,
     pub(crate) progress: Utf8PathBuf,
-    guardrails: Utf8PathBuf,
+    /// Progress and lessons.
+    appended: [Appended; 2],
     pub(crate) options: Options,
     source: Source,
-    /// Entries that the next commit takes along, and lessons.
-    pending: Utf8PathBuf,
-    lessons: Utf8PathBuf,
     /// Git's lock on the index of the user's checkout.
     index_lock: Utf8PathBuf,
     /// Texts of commits, which never change.
     known: RefCell<KnownTexts>,
-    /// Whether git ignores the progress.
-    is_progress_ignored: OnceCell<bool>,
 }
 
 impl Books {
@@ -63,17 +76,19 @@ impl Books {
         source: &Source,
         run_dir: &RunDir,
     ) -> Self {
+        let path = progress_path(&config.run, project.root(), plan);
+        let pending = run_dir.root().join("progress-pending");
+        let progress = Appended { path: path.clone(), pending, title: TITLE };
+        let (guardrails, pending) = (project.own_state().guardrails(), run_dir.lessons());
+        let lessons = Appended { path: guardrails, pending, title: LESSONS_TITLE };
         Self {
             plan: plan.to_owned(),
-            progress: progress_path(&config.run, project.root(), plan),
-            guardrails: project.own_state().guardrails(),
+            progress: path,
+            appended: [progress, lessons],
             options: project_plan::options(config),
             source: source.clone(),
-            pending: run_dir.root().join("progress-pending"),
-            lessons: run_dir.lessons(),
             index_lock: run_dir.root().with_file_name("index.lock"),
             known: RefCell::default(),
-            is_progress_ignored: OnceCell::new(),
         }
     }
 
@@ -88,8 +103,9 @@ impl Books {
     /// The files that only the loop writes, from the top.
     pub(crate) fn ours(&self) -> Vec<PathBuf> {
         let beside = StateDir::loop_progress_beside(&self.plan);
-        let paths = [&self.plan, &self.progress, &self.guardrails, &beside];
-        paths.into_iter().filter_map(|path| self.below_top(path)).collect()
+        let paths = [&self.plan, &beside].into_iter();
+        let paths = paths.chain(self.appended.iter().map(|file| &file.path));
+        paths.filter_map(|path| self.below_top(path)).collect()
     }
 
     /// The text of a file in a commit.
@@ -143,55 +159,47 @@ impl Books {
 
     /// What the progress says, entries that wait for a commit included.
     pub(crate) fn progress_text(&self, tip: Option<&str>) -> Vec<u8> {
-        let mut text = fs_err::read(&self.progress)
-            .ok()
-            .or_else(|| self.committed(tip, &self.progress))
-            .unwrap_or_default();
-        let pending = fs_err::read(&self.pending).unwrap_or_default();
-        if !pending.is_empty() {
-            text = Change::Append { title: TITLE, text: pending }.apply(&text);
-        }
-        text
+        let text = fs_err::read(&self.progress).ok();
+        let text = text.or_else(|| self.committed(tip, &self.progress)).unwrap_or_default();
+        let [progress, _] = &self.appended;
+        progress.waiting().map_or(text.clone(), |change| change.apply(&text))
     }
 
-    /// Appends an entry to the progress, without the keys in its texts: the file may be committed.
+    /// Appends an entry to the progress.
     pub(crate) fn log(&self, tip: Option<&str>, entry: &Entry) -> Result<(), Failure> {
-        let entry = Entry {
-            reason: entry.reason.as_deref().map(mask),
-            summary: entry.summary.as_deref().map(mask),
-            verify: entry.verify.iter().map(|(check, passed)| (mask(check), *passed)).collect(),
-            ..entry.clone()
-        };
-        let never = Cap { above: u64::MAX, keep_lines: 0 };
-        if self.is_progress_tracked(tip)? {
-            // Always as a section behind others; a new file gets its title when it is made.
-            return Ok(state::append_capped(&self.pending, &entry.appended_to(b"\n"), never)?);
-        }
-        let existing = match fs_err::read(&self.progress) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            other => other?,
-        };
-        Ok(state::append_capped(&self.progress, &entry.appended_to(&existing), never)?)
+        // Always as a section behind others; a new file gets its title when it is made.
+        self.append_progress(tip, &entry.appended_to(b"\n"))
     }
 
-    /// Whether the progress goes by commits: if git has it, or has the plan and does not ignore it.
-    fn is_progress_tracked(&self, tip: Option<&str>) -> Result<bool, Failure> {
-        if self.committed(tip, &self.progress).is_some() {
-            return Ok(true);
-        }
-        if !self.is_tracked(tip) {
-            return Ok(false);
-        }
-        if self.is_progress_ignored.get().is_none() {
-            let _ = self.is_progress_ignored.set(self.is_ignored(&self.progress)?);
-        }
-        Ok(self.is_progress_ignored.get() == Some(&false))
+    /// Without the keys in it: the file may be committed.
+    fn append_progress(&self, tip: Option<&str>, text: &[u8]) -> Result<(), Failure> {
+        let (never, [progress, _]) = (Cap { above: u64::MAX, keep_lines: 0 }, &self.appended);
+        let text = mask(&String::from_utf8_lossy(text));
+        state::append_capped(&progress.pending, text.as_bytes(), never)?;
+        self.publish(tip)
     }
 
-    fn is_ignored(&self, path: &Utf8Path) -> Result<bool, Failure> {
+    /// Puts into the user's own files what no commit will take along.
+    pub(crate) fn publish(&self, tip: Option<&str>) -> Result<(), Failure> {
+        for file in &self.appended {
+            let Some(change) = file.waiting() else { continue };
+            if self.goes_by_commits(tip, &file.path)? {
+                continue;
+            }
+            state::edit_users(&file.path, |text| Some(change.apply(text.unwrap_or_default())))?;
+            state::remove_if_there(&file.pending)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a file goes by commits: if git has it, or has the plan and does not ignore it.
+    fn goes_by_commits(&self, tip: Option<&str>, path: &Utf8Path) -> Result<bool, Failure> {
+        if self.committed(tip, path).is_some() || !self.is_tracked(tip) {
+            return Ok(self.committed(tip, path).is_some());
+        }
         match self.source.git().run(&["check-ignore", "--quiet", "--", path.as_str()]) {
-            Ok(_) => Ok(true),
-            Err(GitError::Failed { code: Some(1 | 128), .. }) => Ok(false),
+            Ok(_) => Ok(false),
+            Err(GitError::Failed { code: Some(1 | 128), .. }) => Ok(true),
             Err(error) => Err(error.into()),
         }
     }
@@ -217,48 +225,19 @@ impl Books {
             added.extend(agents);
             files.push(LoopFile::new(path, Some(committed), self.plan_change(marks, added)));
         }
-        files.extend(self.appended(tip, &self.progress, &self.pending, TITLE));
-        if self.lessons.is_file() && self.keeps_lessons(tip)? {
-            files.extend(self.appended(tip, &self.guardrails, &self.lessons, LESSONS_TITLE));
+        for file in &self.appended {
+            let Some(change) = file.waiting() else { continue };
+            let (before, path) = (self.committed(tip, &file.path), self.below_top(&file.path));
+            // What a commit holds already does not wait any more, though a crash may have left it.
+            let is_there = matches!((&before, &change), (Some(before), Change::Append { text, .. })
+                if before.ends_with(text));
+            if let (Some(path), false, true) =
+                (path, is_there, self.goes_by_commits(tip, &file.path)?)
+            {
+                files.push(LoopFile::new(path, before, change));
+            }
         }
         Ok(files)
-    }
-
-    /// A file to whose end goes what waits for it. What a commit holds already does not wait any
-    /// more, though a crash may have left it there.
-    fn appended(
-        &self,
-        tip: Option<&str>,
-        path: &Utf8Path,
-        pending: &Utf8Path,
-        title: &'static str,
-    ) -> Option<LoopFile> {
-        let text = fs_err::read(pending).unwrap_or_default();
-        let before = self.committed(tip, path);
-        let is_there = before.as_ref().is_some_and(|before| before.ends_with(&text));
-        if text.is_empty() || is_there {
-            return None;
-        }
-        Some(LoopFile::new(self.below_top(path)?, before, Change::Append { title, text }))
-    }
-
-    /// Whether git is to have the lessons.
-    fn keeps_lessons(&self, tip: Option<&str>) -> Result<bool, Failure> {
-        if self.committed(tip, &self.guardrails).is_some() {
-            return Ok(true);
-        }
-        Ok(self.is_tracked(tip) && !self.is_ignored(&self.guardrails)?)
-    }
-
-    /// Lessons that no commit will hold go to the user's own file.
-    pub(crate) fn publish_lessons(&self, tip: Option<&str>) -> Result<(), Failure> {
-        let Ok(text) = fs_err::read(&self.lessons) else { return Ok(()) };
-        if self.keeps_lessons(tip)? {
-            return Ok(());
-        }
-        let change = Change::Append { title: LESSONS_TITLE, text };
-        state::edit_users(&self.guardrails, |known| Some(change.apply(known.unwrap_or_default())))?;
-        Ok(state::remove_if_there(&self.lessons)?)
     }
 
     fn plan_change(&self, marks: Vec<Mark>, added: Vec<AgentsPlan>) -> Change {
@@ -266,13 +245,12 @@ impl Books {
         Change::Plan { path, options, marks, added }
     }
 
-    /// The entries are committed.
+    /// What waited is committed, or goes into the user's own files now.
     pub(crate) fn clear_pending(&self, tip: Option<&str>) -> Result<(), Failure> {
-        state::remove_if_there(&self.pending)?;
-        if self.lessons.is_file() && self.keeps_lessons(tip)? {
-            state::remove_if_there(&self.lessons)?;
+        self.publish(tip)?;
+        for file in &self.appended {
+            state::remove_if_there(&file.pending)?;
         }
-        self.known.borrow_mut().clear();
         Ok(())
     }
 
@@ -331,9 +309,6 @@ impl Books {
         if new.is_empty() {
             return Ok(());
         }
-        let new = [b"\n".as_slice(), &new].concat();
-        let never = Cap { above: u64::MAX, keep_lines: 0 };
-        let path = if self.is_progress_tracked(tip)? { &self.pending } else { &self.progress };
-        Ok(state::append_capped(path, &new, never)?)
+        self.append_progress(tip, &[b"\n".as_slice(), &new].concat())
     }
 }

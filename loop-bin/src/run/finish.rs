@@ -7,7 +7,7 @@ use ralph_core::fault;
 use ralph_core::state;
 
 use super::Run;
-use super::decide::{Event, Finish, State};
+use super::decide::Finish;
 use super::iteration::receipt;
 use crate::agent::Descendants;
 use crate::exit::{Failure, Success};
@@ -21,55 +21,60 @@ const RECORDS: &str = "chore(ralph): record progress";
 
 impl Run {
     /// The end: whatever fails here is told and does not keep the rest from being done.
-    pub(super) fn run_finished(&mut self, state: &State, finish: &Finish) -> Event {
-        let ended = self.end_session(match finish {
-            Finish::Complete => "COMPLETE: every story is done",
-            Finish::MaxIterations => "REACHED_LIMIT: no iteration is left",
-            _ => "the run ends",
-        });
+    pub(super) fn finish(mut self, finish: Finish) -> Success {
+        let (status, goodbye) = match finish {
+            Finish::Complete => ("COMPLETE", "COMPLETE: every story is done"),
+            Finish::MaxIterations => ("REACHED_LIMIT", "REACHED_LIMIT: no iteration is left"),
+            _ => ("STOPPED", "the run ends"),
+        };
+        let ended = self.end_session(goodbye);
         self.tell(ended);
-        // A run that is ended in the middle has no `post_iteration` to tell of its iteration.
-        if let Some((outcome, _)) = self.outcome.clone() {
-            let ended = self.end_iteration(state, outcome);
-            self.tell(ended);
-        }
-        let recorded = self.record_progress(state);
+        let recorded = self.record_progress();
         self.tell(recorded);
-        let counters = &state.counters;
-        let blocked: Vec<String> = counters.set_aside.iter().cloned().collect();
+        let script = self.run_finished(&finish);
+        self.tell(script);
+        let interrupts = &self.context.interrupts;
+        Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
+        fault::point("loop.finishing");
+        if !self.record.planning {
+            let plan = self.books.load(&self.target);
+            self.tell(plan.and_then(|plan| self.update_loop_progress(&plan, status)));
+        }
+        self.tell(housekeeping::prune(&self.context, &self.workspace));
+        let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
+        self.context.note(None, &state::Event::LoopFinished { finish_type, reason });
+        self.record.finish = Some(finish.word().to_owned());
+        self.save();
+        self.close(finish)
+    }
+
+    fn run_finished(&self, finish: &Finish) -> Result<(), Failure> {
+        let counters = &self.record.counters;
+        let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
             ("FINISH_TYPE", finish.word().to_owned()),
             ("TOTAL_ITERATIONS", counters.iteration.to_string()),
             ("TOTAL_COMMITS", counters.commits.to_string()),
             ("DURATION", self.context.elapsed().as_secs().to_string()),
-            ("REASON", finish.reason().unwrap_or_default()),
+            ("REASON", finish.reason().unwrap_or_default().to_owned()),
             ("COST", format!("{:.4}", counters.spent.cost_usd)),
             ("BLOCKED", blocked.join(" ")),
         ];
-        let script = self.context.script("finished", vars).map(drop);
-        self.tell(script);
-        let interrupts = &self.context.interrupts;
-        Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
-        fault::point("loop.finishing");
-        let counted = self.finish_loop_progress(counters.iteration, finish);
-        self.tell(counted);
-        let pruned = housekeeping::prune(&self.context, &self.workspace);
-        self.tell(pruned);
-        self.context.note(None, &finish.told());
-        Event::Finished { shares: std::mem::take(&mut self.unbooked) }
+        self.context.script("finished", vars).map(drop)
     }
 
     /// The last entries of the progress, the lessons and the boxes of blocked stories, as one commit
     /// where git has the plan: so that nothing of ours is left uncommitted.
-    fn record_progress(&mut self, state: &State) -> Result<(), Failure> {
+    fn record_progress(&mut self) -> Result<(), Failure> {
         if self.attempt.is_some() {
             return Ok(());
         }
         for _ in 0..5 {
             let (tip, is_followed) = self.target.look()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
-            let blocked = state.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
+            let blocked =
+                self.record.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
             let files = self.books.files_for(is_followed, tip.as_deref(), blocked, None)?;
             if !files.iter().any(LoopFile::is_changed) {
                 if is_followed {
@@ -98,18 +103,6 @@ impl Run {
         Ok(())
     }
 
-    fn finish_loop_progress(&self, iteration: u64, finish: &Finish) -> Result<(), Failure> {
-        let status = match finish {
-            Finish::Complete => "COMPLETE",
-            Finish::MaxIterations => "REACHED_LIMIT",
-            _ => "STOPPED",
-        };
-        if self.context.config.run.mode == Mode::Planning {
-            return Ok(());
-        }
-        self.update_loop_progress(&self.books.load(&self.target)?, iteration, status)
-    }
-
     fn tell(&self, result: Result<(), Failure>) {
         if let Err(failure) = result {
             self.context.view.warn(failure.to_string());
@@ -117,8 +110,8 @@ impl Run {
     }
 
     /// The account of the run, and what remains.
-    pub(super) fn close(&self, state: &State, finish: Finish) -> Success {
-        let (context, counters) = (&self.context, &state.counters);
+    fn close(&self, finish: Finish) -> Success {
+        let (context, counters) = (&self.context, &self.record.counters);
         for (story, spent) in &counters.story_spent {
             context.view.line(format!("{story}: {}", receipt(*spent)));
         }
@@ -162,15 +155,5 @@ impl Run {
                 .load(&self.target)
                 .is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0);
         Success::Loop { finish, incomplete }
-    }
-}
-
-impl Finish {
-    /// Why, where there is more to say than the type.
-    pub(super) fn reason(&self) -> Option<String> {
-        match self.told() {
-            state::Event::LoopFinished { reason, .. } => reason,
-            _ => None,
-        }
     }
 }

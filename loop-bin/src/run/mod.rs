@@ -1,8 +1,8 @@
-//! A run of the loop: performs what `decide/step.rs` decides, and feeds back what happened.
+//! A run of the loop: before the first story, one iteration after the other, and the end.
 //!
 //! | what | where |
 //! | --- | --- |
-//! | what happens next, and what a start does after a crash | `decide/` |
+//! | what follows from what happened, and what a start does after a crash | `decide/` |
 //! | what never changes; what is on disk | `context.rs`, `record.rs`, `books.rs` |
 //! | before the first story | `start/` |
 //! | one iteration, in the order of its files | `iteration/` |
@@ -30,14 +30,13 @@ use ralph_core::under_way::Attempt;
 use crate::doctor;
 use crate::exit::{Failure, Success};
 use crate::landing::Target;
-use crate::saved::SavedAttempt;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
 use books::Books;
 use context::Context;
-use decide::{Action, Event, Outcome, Shares, State, step};
 pub(crate) use decide::{Finish, RETRY, Signal, Wish};
-use iteration::{LiveAgent, Report};
+use decide::{Next, Outcome, Then, WorkEnd};
+use iteration::{Choice, LiveAgent, Report};
 pub(crate) use record::RunRecord;
 
 /// Runs the loop, with the settings that were given on the command line.
@@ -46,31 +45,22 @@ pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<Success, Failure> {
     if preflight.config.run.dry_run {
         return doctor::dry_run(&preflight);
     }
-    let is_planning = preflight.config.run.mode == Mode::Planning;
-    let (mut run, counters) = start::start(env, preflight)?;
-    if is_planning {
-        return run.write_plan();
-    }
-    let mut state = State::new(&run.context.config, counters);
-    let mut action = Action::RunStarted;
+    let mut run = start::start(env, preflight)?;
     // The run's name is on disk before anything is started that could outlive us.
-    run.save(&state, &action);
-    loop {
-        let event = run
-            .perform(&state, &action)
-            .unwrap_or_else(|failure| Event::Broke(failure.to_string()));
-        (state, action) = step(state, event);
-        log::debug!("next: {action:?}");
-        run.save(&state, &action);
-        if let Action::End(finish) = action {
-            return Ok(run.close(&state, finish));
-        }
-    }
+    run.save();
+    let ended = match run.context.config.run.mode {
+        Mode::Planning => run.write_plan(),
+        Mode::Building => run.work_through_plan(),
+    };
+    let finish = ended.unwrap_or_else(|failure| Finish::Error(failure.to_string()));
+    Ok(run.finish(finish))
 }
 
 /// A run under way.
 pub(crate) struct Run {
     context: Context,
+    /// Where it stands.
+    record: RunRecord,
     books: Books,
     workspace: Workspace,
     target: Target,
@@ -87,83 +77,86 @@ pub(crate) struct Run {
     /// Files that steer the run, while an agent works in place.
     protected: ProtectedFiles,
     /// What a person said when they asked for another try.
-    hint: Option<SavedAttempt>,
+    hint: String,
     /// Why the run cannot go on with its target.
     target_trouble: Option<String>,
-    /// What sessions took that have ended since the last account.
-    unbooked: Shares,
-    /// The story whose work is to be landed before anything else.
-    land_again: Option<String>,
-    /// What the last discarded attempt was called, for the end of its iteration.
-    outcome: Option<(Outcome, String)>,
+    /// Whether the work of the attempt is to be landed before anything else: a crash came before.
+    is_unlanded: bool,
     /// Stories in a row that met the usage limit.
     quota_streak: u32,
     is_author_known: bool,
     is_costless: bool,
-    /// What was written down last about the run, its time aside.
-    saved: Option<RunRecord>,
     /// Held for as long as we live.
     _lock: Lock,
 }
 
 impl Run {
-    fn perform(&mut self, state: &State, action: &Action) -> Result<Event, Failure> {
-        let between = matches!(
-            action,
-            Action::RunStarted | Action::Choose | Action::RunNextIteration | Action::Begin(_)
-        );
-        if let Some(signal) = self.context.interrupts.signal().filter(|_| between) {
-            return Ok(Event::Signalled(signal));
+    fn work_through_plan(&mut self) -> Result<Finish, Failure> {
+        if self.run_started()? == Wish::Stop {
+            return Ok(Finish::HookAbort);
         }
-        match action {
-            Action::RunStarted => self.run_started(),
-            Action::Choose => self.choose(state),
-            Action::RunNextIteration => self.run_next_iteration(state),
-            Action::Begin(story) => self.begin(state, story),
-            Action::RunAgent => self.run_agent(state),
-            Action::SendBack(why) => self.send_back(state, why),
-            Action::Land => self.land(state),
-            Action::Discard(outcome, why) => self.discard(*outcome, why),
-            Action::SetAside(why) => self.set_aside(why),
-            Action::RunPostIteration(outcome) => self.run_post_iteration(state, *outcome),
-            Action::Wait(reset) => Ok(self.wait(*reset)),
-            Action::RunFinished(finish) => Ok(self.run_finished(state, finish)),
-            Action::End(_) => Ok(Event::Finished { shares: Shares::new() }),
+        loop {
+            let interrupts = self.context.interrupts.clone();
+            if let Some(signal) = interrupts.signal() {
+                return Ok(Finish::Manual(signal));
+            }
+            let end = match self.choose()? {
+                Choice::Finish(finish) => return Ok(finish),
+                Choice::Unlanded => WorkEnd::Well,
+                Choice::Story(story) => {
+                    let wish = self.run_next_iteration()?;
+                    if let Some(signal) = interrupts.signal() {
+                        return Ok(Finish::Manual(signal));
+                    }
+                    let counters = &mut self.record.counters;
+                    counters.skipped = if wish == Wish::Skip { counters.skipped + 1 } else { 0 };
+                    match wish {
+                        Wish::Stop => return Ok(Finish::HookAbort),
+                        Wish::Skip if counters.is_stalled(&self.context.config.limits) => {
+                            return Ok(Finish::NoChanges);
+                        }
+                        Wish::Skip => continue,
+                        Wish::GoOn => self.begin(&story)?,
+                    }
+                    self.run_agent()?
+                }
+            };
+            if let Some(finish) = self.settle(end)? {
+                return Ok(finish);
+            }
+        }
+    }
+
+    /// What becomes of an attempt whose agent has ended, or wants to; and why the run ends with it,
+    /// if it does.
+    fn settle(&mut self, end: WorkEnd) -> Result<Option<Finish>, Failure> {
+        let mut end = end;
+        loop {
+            let story = self.current()?.story;
+            let (session, limits) = (self.session_end(), &self.context.config.limits);
+            let next = self.record.counters.after(end, &story, session, limits);
+            log::debug!("next: {next:?}");
+            match next {
+                Next::Land => end = self.land()?,
+                Next::SendBack(why) => end = self.send_back(&why)?,
+                Next::Report => {
+                    self.end_iteration(Outcome::Success)?;
+                    return self.run_post_iteration(&story, Outcome::Success, Then::GoOn);
+                }
+                Next::Discard(kept, then) => {
+                    let outcome = self.discard(kept)?;
+                    return self.run_post_iteration(&story, outcome, then);
+                }
+            }
         }
     }
 
     /// Writes down where the run stands. A disk that is full does not end it.
-    fn save(&mut self, state: &State, action: &Action) {
-        let finish = match action {
-            Action::End(finish) => Some(finish.word().to_owned()),
-            _ => None,
-        };
-        let context = &self.context;
-        let record = RunRecord {
-            run: context.run.clone(),
-            started_at: context.started_at.clone(),
-            elapsed_s: context.elapsed().as_secs_f64(),
-            plan: context.plan.clone(),
-            target: self.target.branch().to_owned(),
-            counters: state.counters.clone(),
-            story: state.story.clone(),
-            finish,
-            discarding: match action {
-                Action::Discard(outcome, why) => Some((*outcome, why.clone())),
-                _ => None,
-            },
-            interrupted: context.is_interrupted(),
-            planning: context.config.run.mode == Mode::Planning,
-            ..RunRecord::new()
-        };
-        // How long it took is only worth a write along with something else.
-        let seen = RunRecord { elapsed_s: 0.0, ..record.clone() };
-        if self.saved.as_ref() == Some(&seen) {
-            return;
-        }
-        match record.save(&context.run_dir) {
-            Ok(()) => self.saved = Some(seen),
-            Err(error) => context.view.warn(format!("the run's record was not written: {error}")),
+    fn save(&mut self) {
+        self.record.elapsed_s = self.context.elapsed().as_secs_f64();
+        self.record.interrupted = self.context.is_interrupted();
+        if let Err(error) = self.record.save(&self.context.run_dir) {
+            self.context.view.warn(format!("the run's record was not written: {error}"));
         }
         fault::point("loop.step-saved");
     }

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use ralph_core::plan::{self, Plan, Planned, progress};
 use ralph_core::prompt::{self, Template, Values};
 use ralph_core::state;
-use ralph_core::under_way::{Attempt, Beginning};
 
 use super::Run;
-use super::decide::{Action, Counters, Event, Finish, State, Wish, WorkEnd, step};
-use super::iteration::{Judged, Watched, Watching, judge};
-use crate::exit::{Failure, Success};
+use super::decide::{Finish, Outcome, Then, Wish, WorkEnd};
+use super::iteration::{Judged, Watched, judge};
+use crate::agent::Run as AgentRun;
+use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
 use crate::workspace::Start;
@@ -23,21 +23,10 @@ const NAME: &str = "planning";
 const LONGEST_PROGRESS: usize = 16 * 1024;
 
 impl Run {
-    /// One session of the agent that writes the plan, and the end of the run.
-    pub(super) fn write_plan(mut self) -> Result<Success, Failure> {
-        let mut state = State::new(&self.context.config, Counters::default());
-        state.story = Some(NAME.to_owned());
-        state.counters.iteration = 1;
-        self.save(&state, &Action::RunStarted);
-        let finish =
-            self.planned(&mut state).unwrap_or_else(|failure| Finish::Error(failure.to_string()));
-        let finished = self.run_finished(&state, &finish);
-        let (state, _) = step(state, finished);
-        self.save(&state, &Action::End(finish.clone()));
-        Ok(self.close(&state, finish))
-    }
-
-    fn planned(&mut self, state: &mut State) -> Result<Finish, Failure> {
+    /// One session of the agent that writes the plan.
+    pub(super) fn write_plan(&mut self) -> Result<Finish, Failure> {
+        self.record.story = Some(NAME.to_owned());
+        self.record.counters.iteration = 1;
         let context = &self.context;
         let (mode, plan) = (NAME.to_owned(), context.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
@@ -52,10 +41,10 @@ impl Run {
         if context.run_started_script()? == Wish::Stop {
             return Ok(Finish::HookAbort);
         }
-        match self.run_next_iteration(state)? {
-            Event::Announced(Wish::GoOn) => {}
-            Event::Announced(Wish::Skip) => return Ok(Finish::NoChanges),
-            _ => return Ok(Finish::HookAbort),
+        match self.run_next_iteration()? {
+            Wish::GoOn => {}
+            Wish::Skip => return Ok(Finish::NoChanges),
+            Wish::Stop => return Ok(Finish::HookAbort),
         }
         let (tip, branch) = (self.target.tip()?, self.target.current_branch());
         let start = Start { tip: tip.as_deref(), branch: &branch };
@@ -64,78 +53,53 @@ impl Run {
         if let Some(before) = &before {
             self.workspace.give(&self.books.plan, before)?;
         }
-        self.begin_planning(start)?;
-        let finish = self.let_plan(state, before)?;
-        self.keep_rest(start, &finish)?;
-        let outcome = match finish {
-            Finish::Complete => super::Outcome::Success,
-            _ => super::Outcome::Failed,
-        };
-        match self.run_post_iteration(state, outcome)? {
-            Event::Reported(Wish::Stop) => Ok(Finish::HookAbort),
-            _ => Ok(finish),
-        }
-    }
-
-    fn begin_planning(&mut self, start: Start<'_>) -> Result<(), Failure> {
         let git = self.workspace.source().git();
-        let attempt = Attempt::begin(Beginning {
-            run: self.context.run.clone(),
-            story: NAME.to_owned(),
-            title: NAME.to_owned(),
-            iteration: 1,
-            number: saved::next_number(&git, NAME)?,
-            plan: self.books.plan.clone(),
-            progress: self.books.progress.clone(),
-            work: self.workspace.root().to_owned(),
-            target: start.branch.to_owned(),
-            base: start.tip.map(str::to_owned),
-        });
+        let number = saved::number_after(&saved::all(&git, Some(NAME))?);
+        let attempt = self.new_attempt(NAME, NAME, number, start);
         attempt.save(&self.context.run_dir)?;
         self.attempt = Some(attempt);
         self.journal_note(&state::Event::IterationStarted { iteration: 1 });
-        Ok(())
+        let finish = self.let_plan(before)?;
+        self.keep_rest(start, &finish)?;
+        let outcome = match finish {
+            Finish::Complete => Outcome::Success,
+            _ => Outcome::Failed,
+        };
+        self.end_iteration(outcome)?;
+        let ended = self.run_post_iteration(NAME, outcome, Then::GoOn)?;
+        Ok(ended.unwrap_or(finish))
     }
 
     /// The agent at work, and what becomes of its plan.
-    fn let_plan(&mut self, state: &mut State, before: Option<Vec<u8>>) -> Result<Finish, Failure> {
-        let allowance = self.allowance(state);
+    fn let_plan(&mut self, before: Option<Vec<u8>>) -> Result<Finish, Failure> {
+        let allowance = self.allowance();
         let (time, sum) = (allowance.time.map(|(time, _)| time), allowance.cost_usd);
         let prompt = self.planning_prompt()?;
-        let what = Watching { story: NAME, iteration: 1, deadline: time, stories: 1 };
-        let watched = self.start_agent(what, &prompt, sum.map(|(sum, _)| sum))?;
-        let Watched { ended, shares, .. } = watched;
-        self.report.tokens = ended.as_ref().map(|run| run.seen.tokens);
-        self.report.cost_usd = ended.as_ref().and_then(|run| run.seen.cost_usd);
-        let exit_code = ended.as_ref().and_then(crate::agent::Run::exit_code);
+        let Watched { ended, .. } = self.start_agent(&prompt, time, sum.map(|(sum, _)| sum))?;
+        self.record.counters.last_exit_code = ended.as_ref().and_then(AgentRun::exit_code);
         let left = self.workspace.left(&self.books.plan);
         let end = judge(&Judged {
             run: ended.as_ref(),
             claim: None,
-            is_marked_blocked: false,
-            open_tasks: &[],
+            agents: None,
             last_verdict: None,
             has_changed: &|| left != before,
             allowance,
             limits: &self.context.config.limits,
-            elapsed: self.context.elapsed(),
+            time_left: self.context.time_left(),
             quota_streak: 0,
             signal: self.context.interrupts.signal(),
         });
-        state.account(shares, exit_code);
         match end {
-            WorkEnd::Well => self.take_plan(before.as_deref(), left),
+            WorkEnd::Well | WorkEnd::Landed => self.take_plan(before.as_deref(), left),
             WorkEnd::Signalled(signal) => Ok(Finish::Manual(signal)),
-            WorkEnd::Spent(why) | WorkEnd::StorySpent(why) => Ok(Finish::Budget(why)),
+            WorkEnd::Spent(why) => Ok(Finish::Budget(why)),
             WorkEnd::Quota(_) => {
                 Ok(Finish::Budget("the agent's service refused; start again later".into()))
             }
-            WorkEnd::Failed(why)
-            | WorkEnd::TimedOut(why)
-            | WorkEnd::Blocked(why)
-            | WorkEnd::Partial(why)
-            | WorkEnd::Unusable(why) => Ok(Finish::Error(why)),
-            WorkEnd::HandedOver(_) => Ok(Finish::Error("the agent's context was full".into())),
+            WorkEnd::Failed(_, why) | WorkEnd::Blocked(why) | WorkEnd::Impossible(why) => {
+                Ok(Finish::Error(why))
+            }
         }
     }
 

@@ -6,10 +6,10 @@ use camino::Utf8PathBuf;
 use ralph_core::state::{self, RunDir};
 use serde::{Deserialize, Serialize};
 
-use super::decide::{Counters, Outcome};
+use super::decide::{Counters, Discarding};
 
 /// The version of the file's format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,9 +32,8 @@ pub(crate) struct RunRecord {
     pub(crate) story: Option<String>,
     /// Why it ended; none while it runs, or if it never got to its end.
     pub(crate) finish: Option<String>,
-    /// How the attempt under way ended and why it failed, while it is being kept: it is counted
-    /// already.
-    pub(crate) discarding: Option<(Outcome, String)>,
+    /// The attempt under way, while it is being kept: it is counted already.
+    pub(crate) discarding: Option<Discarding>,
     /// Whether it was asked to end.
     pub(crate) interrupted: bool,
     /// Whether it writes the plan instead of working through it.
@@ -47,33 +46,9 @@ impl RunRecord {
         Self { version: VERSION, pid: std::process::id(), ..Self::default() }
     }
 
-    /// The last run's; none if there was none yet. One that is damaged is an error of the kind
-    /// [`io::ErrorKind::InvalidData`].
+    /// The last run's; none if there was none yet.
     pub(crate) fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
-        let path = run_dir.record();
-        let text = match fs_err::read(&path) {
-            // A power cut may leave it empty; then there is nothing to go on with.
-            Ok(text) if text.is_empty() => return Ok(None),
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let damaged = |why: String| {
-            let advice = "remove it; the next start counts anew";
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{path} is damaged ({why}); {advice}"),
-            )
-        };
-        let record: Self =
-            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-        match record.version {
-            0 => Err(damaged("it has no version".to_owned())),
-            1..=VERSION => Ok(Some(record)),
-            _ => Err(io::Error::other(format!(
-                "{path} was written by a newer version; use that version, or remove the file"
-            ))),
-        }
+        state::read_record(&run_dir.record(), VERSION)
     }
 
     /// Writes it down. How long the run took is the only thing that a power cut may take.

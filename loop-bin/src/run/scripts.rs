@@ -5,7 +5,7 @@ use ralph_core::state;
 
 use super::Run;
 use super::context::Context;
-use super::decide::{Event, Outcome, State, Wish};
+use super::decide::{Finish, Outcome, Then, Wish};
 use super::start::NotReady;
 use crate::agent::Client;
 use crate::exit::Failure;
@@ -66,7 +66,7 @@ impl Context {
 }
 
 impl Run {
-    pub(super) fn run_started(&mut self) -> Result<Event, Failure> {
+    pub(super) fn run_started(&mut self) -> Result<Wish, Failure> {
         let context = &self.context;
         let (mode, plan) = ("building".to_owned(), context.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
@@ -87,7 +87,7 @@ impl Run {
         if wish == Wish::GoOn && plan.counts().open > 0 && self.attempt.is_none() {
             self.prepare_first()?;
         }
-        Ok(Event::Started(wish))
+        Ok(wish)
     }
 
     /// The copy before the first story, and what in it leads elsewhere.
@@ -103,32 +103,46 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn run_next_iteration(&mut self, state: &State) -> Result<Event, Failure> {
-        let counters = &state.counters;
+    pub(super) fn run_next_iteration(&self) -> Result<Wish, Failure> {
+        let counters = &self.record.counters;
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
-            ("STORY", state.story.clone().unwrap_or_default()),
+            ("STORY", self.record.story.clone().unwrap_or_default()),
             ("LAST_EXIT_CODE", counters.last_exit_code.unwrap_or(0).to_string()),
             ("LAST_DURATION", format!("{:.0}", counters.last_duration_s)),
             ("COMMITS_MADE", counters.commits.to_string()),
         ];
-        Ok(Event::Announced(self.context.script("next_iteration", vars)?))
+        self.context.script("next_iteration", vars)
     }
 
+    /// The end of an iteration; and why the run ends with it, if it does.
     pub(super) fn run_post_iteration(
         &mut self,
-        state: &State,
+        story: &str,
         outcome: Outcome,
-    ) -> Result<Event, Failure> {
-        self.end_iteration(state, outcome)?;
-        let counters = &state.counters;
+        then: Then,
+    ) -> Result<Option<Finish>, Failure> {
+        let counters = &self.record.counters;
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
-            ("STORY", state.story.clone().unwrap_or_default()),
+            ("STORY", story.to_owned()),
             ("EXIT_CODE", counters.last_exit_code.unwrap_or(-1).to_string()),
             ("DURATION", format!("{:.0}", counters.last_duration_s)),
             ("OUTCOME", outcome.word().to_owned()),
         ];
-        Ok(Event::Reported(self.context.script("post_iteration", vars)?))
+        // Who interrupts does not want to wait for it.
+        let mut wish = Wish::GoOn;
+        if !self.context.is_interrupted() {
+            wish = self.context.script("post_iteration", vars)?;
+        }
+        Ok(match (then, wish) {
+            (Then::End(finish), _) => Some(finish),
+            (_, Wish::Stop) => Some(Finish::HookAbort),
+            (Then::Wait(reset), _) => self.wait(reset),
+            _ if self.record.counters.is_stalled(&self.context.config.limits) => {
+                Some(Finish::NoChanges)
+            }
+            _ => None,
+        })
     }
 }

@@ -55,7 +55,7 @@ fn an_attempt_is_taken_as_a_branch() {
     assert_eq!(stage.repo.git(["show", "look:new.txt"]), "new\n");
     assert_eq!(stage.repo.fingerprint().files, before);
     let again = stage.run(&["attempts", "take", "US-001/1", "--branch", "look"]);
-    again.ended(1).says("there is a branch look already");
+    again.ended(1).says("already exists");
 }
 
 #[test]

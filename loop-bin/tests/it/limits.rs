@@ -121,7 +121,7 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
     other.run(&["--wait-for-quota=false"]).ended(6);
     let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
     let ran = other.run(&["--max-duration", "60", "--agent", agent]);
-    ran.ended(6).says("when the time for this run is used up").says("finished (budget)");
+    ran.ended(6).says("too late for this run").says("finished (budget)");
 }
 
 /// The service does not say when, so the wait is longer than the run may take.
@@ -183,7 +183,7 @@ fn a_reset_in_the_far_future_ends_the_run() {
              {{\"status\":\"rejected\",\"resetsAt\":{reset}}}}}'; exit 1"
         );
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
-        ran.ended(6).says("in more than 8 days; start again then").says("finished (budget)");
+        ran.ended(6).says("too late for this run").says("finished (budget)");
         assert_eq!(stage.plan(), TWO, "no attempt is counted");
     }
 }
@@ -265,4 +265,15 @@ fn stories_that_wait_for_a_blocked_one_end_the_run() {
     let stage =
         Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second (depends: US-001)\n");
     stage.run(&[]).ended(8).says("blocked: US-001; waiting for them: US-002");
+}
+
+#[test]
+fn a_story_whose_landed_work_is_taken_out_again_and_again_is_given_up() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.commit_all("the plan");
+    stage.script("post_iteration", "git reset -q --hard HEAD~1");
+    let ran = stage.run(&["--attempts", "2", "--max-iterations", "9"]);
+    ran.ended(8).says("US-001 is blocked: it is open again after 2 attempts");
+    assert_eq!(ran.out.matches("US-001 done").count(), 2, "{}", ran.out);
+    assert_eq!(stage.plan(), "- [!] US-001: First\n");
 }

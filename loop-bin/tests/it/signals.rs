@@ -7,7 +7,7 @@ use crate::stage::{LOOP, Stage, is_alive, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const BOTH: [(&str, i32); 2] = [("INT", 130), ("TERM", 143)];
-const ALL: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("QUIT", 131)];
+const ALL: [(&str, i32); 3] = [("INT", 130), ("TERM", 143), ("QUIT", 143)];
 
 /// Starts the loop, waits until `reached`, sends the signal and returns the exit code.
 fn interrupt(stage: &Stage, args: &[&str], name: &str, reached: impl Fn() -> bool) -> Option<i32> {
@@ -40,20 +40,6 @@ fn while_the_agent_works() {
         goes_on(&mut stage);
         assert_eq!(stage.read("half.txt"), "half\n", "nothing is paid for twice");
     }
-}
-
-#[test]
-fn signals_that_mean_nothing_do_not_end_the_run() {
-    let stage = Stage::new("works", ONE);
-    let agent = "touch \"$AGENT_NOTES/begun\"; until [ -e \"$AGENT_NOTES/go\" ]; do sleep 0.02; done; echo x >x";
-    let child = stage.start(&["--agent", agent]);
-    until("the agent works", || stage.note_path("begun").exists());
-    for name in ["USR1", "USR2", "ALRM", "PROF", "VTALRM", "IO"] {
-        signal(name, child.id());
-    }
-    fs_err::write(stage.note_path("go"), "").unwrap();
-    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
-    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
 }
 
 #[test]
@@ -169,14 +155,35 @@ fn a_run_under_nohup_outlives_its_terminal() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "the first one that counts is the second");
 }
 
-#[test]
-fn a_second_interrupt_kills_at_once() {
-    let stage = Stage::new("ignores-term", ONE);
-    let mut child = stage.start(&["--grace", "600"]);
+/// A run whose agent was asked to end, and takes its time.
+fn interrupted_and_waiting(stage: &Stage) -> Child {
+    let child = stage.start(&["--grace", "600"]);
     until("the agent works", || !stage.note("child").is_empty());
     signal("INT", child.id());
     until("the agent is asked to end", || stage.note_path("asked").exists());
+    child
+}
+
+#[test]
+fn a_second_interrupt_kills_at_once_and_the_first_one_is_answered_at_once() {
+    let stage = Stage::new("ignores-term", ONE);
+    let child = interrupted_and_waiting(&stage);
     signal("INT", child.id());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
     assert!(!is_alive(&stage.note("child")));
+    let said = String::from_utf8_lossy(&ended.stdout);
+    let stopping = "stopping: the agent has 600 seconds to end; Ctrl-C again ends it at once";
+    assert!(said.contains(stopping), "{said}");
+}
+
+#[test]
+fn a_kill_after_an_interrupt_is_part_of_it_and_no_failed_attempt() {
+    let mut stage = Stage::new("ignores-term", ONE);
+    let mut child = interrupted_and_waiting(&stage);
+    signal("KILL", child.id());
+    child.wait().unwrap();
+    stage.agent("works");
+    let ran = stage.run(&["--attempts", "1"]);
+    ran.ended(0).says("US-001: interrupted").says("US-001 done");
 }

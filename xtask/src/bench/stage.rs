@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::state::{Id, RunDir, SessionDir, StateDir};
-use ralph_core::under_way::{Attempt, Beginning};
+use ralph_core::under_way::Attempt;
 use serde_json::{Value, json};
 use test_support::TestRepo;
 
@@ -74,7 +74,7 @@ impl Stage {
     /// An attempt of our loop at the last story of a plan of so many.
     pub(crate) fn set_attempt(&self, stories: usize) -> Result<()> {
         let id = format!("US-{stories:03}");
-        let attempt = Attempt::begin(Beginning {
+        let attempt = Attempt {
             run: "run-1".into(),
             story: id.clone(),
             title: "The last story".into(),
@@ -85,7 +85,8 @@ impl Stage {
             work: self.repo.root().to_owned(),
             target: "main".into(),
             base: None,
-        });
+            ..Attempt::now()
+        };
         attempt.save(&RunDir::in_git_folder(&self.repo.root().join(".git")))?;
         write(&self.state().current_story(), format!("{id}\n").as_bytes())
     }

@@ -45,7 +45,7 @@ pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
-pub use read::{open_regular, read, read_at_most, read_text};
+pub use read::{open_regular, read, read_at_most, read_record, read_text};
 pub use run_dir::RunDir;
 pub use session_dir::{LoopDir, SessionDir};
 pub use tail::last_lines;

@@ -7,6 +7,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use camino::Utf8Path;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
 /// No file of ours is larger; what is larger is not read.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
@@ -45,6 +49,30 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{} is no text", path.display()))
     })
+}
+
+/// What a file of ours says that carries its version; none if it is missing or empty, as a power cut
+/// may leave it.
+pub fn read_record<T: DeserializeOwned>(path: &Utf8Path, newest: u32) -> io::Result<Option<T>> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let text = match read(path) {
+        Ok(text) if text.is_empty() => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let damaged = |error| {
+        let text = format!("{path} is damaged ({error}); remove it, and the next run begins anew");
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    };
+    let Versioned { version } = serde_json::from_slice(&text).map_err(damaged)?;
+    if version > newest {
+        let advice = "use that version, or remove the file";
+        return Err(io::Error::other(format!("{path} was written by a newer version; {advice}")));
+    }
+    serde_json::from_slice(&text).map(Some).map_err(damaged)
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ mod step;
 mod words;
 
 pub(crate) use recovery::{Found, Recovery, recovery};
-pub(crate) use step::{State, step};
 pub(crate) use words::{
-    Action, Choice, Counters, Event, Finish, Handoff, Landing, Outcome, RETRY, Shares, Signal,
-    Spent, Wish, WorkEnd,
+    Counters, Discarding, Finish, Landing, Next, Outcome, RETRY, SessionEnd, Signal, Spent, Then,
+    Wish, WorkEnd,
 };

@@ -3,6 +3,7 @@
 
 use ralph_core::under_way::{Attempt, Phase};
 
+use super::words::Discarding;
 use crate::run::record::RunRecord;
 use crate::terminal::counted;
 
@@ -31,7 +32,7 @@ pub(crate) enum Recovery {
     /// The agent had ended well: check and land its work.
     LandAgain { story: String },
     /// The attempt had failed and was counted: keep it.
-    FinishDiscard { story: String },
+    FinishDiscard { story: String, kept: Discarding },
     /// Keep what the agent did, and go on with it. It counts as an attempt if the loop was killed.
     KeepAttempt { story: String, counts: bool },
     /// Count on from where the run was.
@@ -52,15 +53,17 @@ pub(crate) fn recovery(found: &Found) -> Vec<Recovery> {
         let story = attempt.story.clone();
         let own = unfinished.filter(|record| record.run == attempt.run);
         let was_killed = own.is_some_and(|record| !record.interrupted);
-        let is_counted = own.is_some_and(|record| record.discarding.is_some());
-        steps.push(match &attempt.phase {
-            Phase::Working | Phase::Checking if is_counted => Recovery::FinishDiscard { story },
-            Phase::Begun => Recovery::KeepAttempt { story, counts: false },
-            Phase::Landing { commit } if found.is_landed => {
+        let kept = own.and_then(|record| record.discarding.clone());
+        steps.push(match (&attempt.phase, kept) {
+            (Phase::Working | Phase::Checking, Some(kept)) => {
+                Recovery::FinishDiscard { story, kept }
+            }
+            (Phase::Begun, _) => Recovery::KeepAttempt { story, counts: false },
+            (Phase::Landing { commit }, _) if found.is_landed => {
                 Recovery::FinishLanding { story, commit: commit.clone() }
             }
-            Phase::Landing { .. } | Phase::Checking => Recovery::LandAgain { story },
-            Phase::Working => Recovery::KeepAttempt { story, counts: was_killed },
+            (Phase::Landing { .. } | Phase::Checking, _) => Recovery::LandAgain { story },
+            (Phase::Working, None) => Recovery::KeepAttempt { story, counts: was_killed },
         });
     }
     if let Some(record) = unfinished.filter(|record| !record.planning) {
@@ -89,7 +92,7 @@ impl Recovery {
             Self::LandAgain { story } => format!(
                 "{story} was being checked when its run ended; the next start checks and lands it"
             ),
-            Self::FinishDiscard { story } => {
+            Self::FinishDiscard { story, .. } => {
                 format!("an attempt at {story} failed when its run ended; the next start keeps it")
             }
             Self::KeepAttempt { story, .. } => format!(
@@ -103,26 +106,11 @@ impl Recovery {
 
 #[cfg(test)]
 mod tests {
-    use ralph_core::under_way::Beginning;
-
     use super::*;
     use crate::run::decide::Outcome;
 
     fn attempt(phase: Phase) -> Attempt {
-        let mut begun = Attempt::begin(Beginning {
-            run: "r1".into(),
-            story: "US-001".into(),
-            title: "Greet".into(),
-            iteration: 3,
-            number: 1,
-            plan: "plan.md".into(),
-            progress: "progress.md".into(),
-            work: "/copy".into(),
-            target: "main".into(),
-            base: Some("aa".into()),
-        });
-        begun.phase = phase;
-        begun
+        Attempt { run: "r1".into(), story: "US-001".into(), phase, ..Attempt::now() }
     }
 
     fn record(interrupted: bool, finish: Option<&str>) -> RunRecord {
@@ -167,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_failure_that_was_counted_is_not_counted_twice() {
-        let discarding = Some((Outcome::Failed, "a check failed".to_owned()));
+        let discarding = Some(Discarding::new(Outcome::Failed, "a check failed"));
         let found = Found {
             record: Some(RunRecord { discarding, ..record(false, None) }),
             attempt: Some(attempt(Phase::Checking)),

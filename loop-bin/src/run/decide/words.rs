@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ralph_core::state;
 use serde::{Deserialize, Serialize};
 
 /// What a run has done so far; kept on disk, so that a run goes on after a crash.
@@ -11,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Counters {
     /// Iterations begun.
     pub(crate) iteration: u64,
-    /// Failed attempts, for each story.
+    /// Attempts of each story that count: those that failed, and those that landed. A story that is
+    /// landed and chosen again was taken out by somebody, and that cannot go on for ever.
     pub(crate) attempts: BTreeMap<String, u64>,
     /// Stories of which at least one attempt changed something.
     pub(crate) moved: BTreeSet<String>,
@@ -54,88 +54,26 @@ pub(crate) enum Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Interrupt,
-    Quit,
     Terminate,
 }
 
-/// What happened.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Event {
-    /// The script `started` ran.
-    Started(Wish),
-    /// The plan was looked at; `seconds` is how long the run has taken so far, `shares` what sessions
-    /// took that ended since the last account.
-    Chosen { choice: Choice, seconds: f64, shares: Shares },
-    /// The script `next_iteration` ran.
-    Announced(Wish),
-    /// The workspace is ready and the story is written down.
-    Begun,
-    /// The agent ended or, where it waits for our word, wants to stop.
-    Worked { end: WorkEnd, shares: Shares, exit_code: Option<i32>, is_waiting: bool },
-    /// The work was landed, or could not be.
-    Landed(Landing),
-    /// The attempt is kept and out of the way; `changed` tells whether it had done anything.
-    Discarded { changed: bool },
-    /// The story is marked as waiting for a person.
-    SetAside,
-    /// The script `post_iteration` ran.
-    Reported(Wish),
-    /// The usage limit is reset.
-    Waited,
-    /// A signal came while nothing could be interrupted halfway.
-    Signalled(Signal),
-    /// Something went wrong that no further attempt can fix.
-    Broke(String),
-    /// The script `finished` ran; what the last session cost is known by now.
-    Finished { shares: Shares },
-}
-
-/// What each story took of a session.
-pub(crate) type Shares = Vec<(String, Spent)>;
-
-/// What the plan offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Story(String),
-    /// The work of this story is there and has to be landed: a crash came before that.
-    Unlanded(String),
-    Complete,
-    Stuck(String),
-}
-
-/// How the agent ended.
+/// How the agent ended, or what became of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkEnd {
+    /// All is well, and the work is to be landed.
     Well,
-    /// The session ended because its context was nearly full.
-    HandedOver(Handoff),
-    Failed(String),
-    TimedOut(String),
-    /// The agent says that a part is missing.
-    Partial(String),
-    /// The agent says that a person is needed.
+    Landed,
+    /// A failed attempt, and what it is called.
+    Failed(Outcome, String),
+    /// A person is needed, or the story's own budget is used up.
     Blocked(String),
     /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
     Quota(Option<i64>),
     Signalled(Signal),
     /// The time or the money of the run is used up.
     Spent(String),
-    /// The same for the story alone.
-    StorySpent(String),
-    /// It cannot work at all.
-    Unusable(String),
-}
-
-/// What a session leaves behind that ended because its context was nearly full.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Handoff {
-    /// A story that is done, as the agent says.
-    Claimed,
-    /// A story of which nobody said that it is done: checks that pass say no more than that what
-    /// was there before still works.
-    Unclaimed,
-    /// The agent could not even end well.
-    Failed(String),
+    /// Something that no attempt can help: the agent cannot work at all, or no commit can be made.
+    Impossible(String),
 }
 
 /// What became of work that the agent ended well.
@@ -151,22 +89,52 @@ pub(crate) enum Landing {
     Signalled(Signal),
 }
 
-/// What to do.
+/// The agent's session, once it has ended or asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionEnd {
+    Ended,
+    /// It waits for our word, and can fix what is wrong.
+    Waits,
+    /// Its context was nearly full, and a fresh one goes on.
+    HandedOver,
+}
+
+/// What is done about the end of an agent or of a landing.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Action {
-    RunStarted,
-    Choose,
-    RunNextIteration,
-    Begin(String),
-    RunAgent,
+pub(crate) enum Next {
+    Land,
     /// Tell the agent that waits what is still missing.
     SendBack(String),
-    Land,
-    Discard(Outcome, String),
-    SetAside(String),
-    RunPostIteration(Outcome),
+    /// The story is done.
+    Report,
+    /// Keep the attempt; then wait for the service, end the run, or go on.
+    Discard(Discarding, Then),
+}
+
+/// An attempt that does not land; on disk while it is being kept, because it is counted already.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Discarding {
+    pub(crate) outcome: Outcome,
+    pub(crate) why: String,
+    /// Why its story is given up, if it is.
+    pub(crate) set_aside: Option<String>,
+}
+
+impl Discarding {
+    pub(crate) fn new(outcome: Outcome, why: &str) -> Self {
+        Self { outcome, why: why.to_owned(), set_aside: None }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Outcome::Interrupted, "interrupted")
+    }
+}
+
+/// What follows an attempt that was kept.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Then {
+    GoOn,
     Wait(Option<i64>),
-    RunFinished(Finish),
     End(Finish),
 }
 
@@ -227,13 +195,12 @@ pub(crate) enum Finish {
 }
 
 impl Finish {
-    /// What the journal says of it.
-    pub(crate) fn told(&self) -> state::Event {
-        let reason = match self {
-            Self::Error(why) | Self::Budget(why) | Self::Blocked(why) => Some(why.clone()),
+    /// Why, where there is more to say than the type.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Error(why) | Self::Budget(why) | Self::Blocked(why) => Some(why),
             _ => None,
-        };
-        state::Event::LoopFinished { finish_type: self.word().to_owned(), reason }
+        }
     }
 
     /// The documented finish type.

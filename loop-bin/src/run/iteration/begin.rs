@@ -7,24 +7,24 @@ use ralph_core::fault;
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::listing::named_files;
 use ralph_core::state;
-use ralph_core::under_way::{Attempt, Beginning};
+use ralph_core::under_way::Attempt;
 
 use super::work::Report;
 use crate::exit::Failure;
 use crate::run::Run;
-use crate::run::decide::{Event, Outcome, State};
+use crate::run::decide::Outcome;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::clock;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Overlay, Start};
 
 impl Run {
-    pub(in crate::run) fn begin(&mut self, state: &State, story: &str) -> Result<Event, Failure> {
+    pub(in crate::run) fn begin(&mut self, story: &str) -> Result<(), Failure> {
         let plan = self.books.load(&self.target)?;
         let found = plan.story(story).cloned().ok_or_else(|| {
             std::io::Error::other(format!("{} lost the story {story} just now", plan.path()))
         })?;
-        let iteration = state.counters.iteration;
+        let iteration = self.record.counters.iteration;
         self.context.view.line(format!("iteration {iteration}: {story} {}", found.title));
         let tip = self.target.tip()?;
         let branch = self.target.current_branch();
@@ -33,18 +33,7 @@ impl Run {
         let attempts = saved::all(&self.workspace.source().git(), Some(story))?;
         let number = saved::number_after(&attempts);
         let kept = self.to_resume(attempts);
-        let attempt = Attempt::begin(Beginning {
-            run: self.context.run.clone(),
-            story: story.to_owned(),
-            title: found.title.clone(),
-            iteration,
-            number,
-            plan: self.books.plan.clone(),
-            progress: self.books.progress.clone(),
-            work: self.workspace.root().to_owned(),
-            target: branch.clone(),
-            base: tip.clone(),
-        });
+        let attempt = self.new_attempt(story, &found.title, number, start);
         self.remember_books(tip.as_deref(), plan.bytes())?;
         // In place, what is in the tree from here on is the attempt's.
         attempt.save(&self.context.run_dir)?;
@@ -59,17 +48,41 @@ impl Run {
             let (root, state) = (self.context.project.root(), self.context.state());
             self.protected = ProtectedFiles::remember(root, state, &self.books.plan);
         }
-        self.hint = kept.filter(|kept| kept.outcome.as_deref() == Some(crate::run::RETRY));
+        let asked = kept.filter(|kept| kept.outcome.as_deref() == Some(crate::run::RETRY));
+        self.hint = asked.map(|asked| asked.details).unwrap_or_default();
         self.take_checkpoint(story)?;
         state::remove_if_there(self.context.state().claim())?;
         fault::point("attempt.begun");
         let under_way = format!("{story}\n");
         state::replace_unsynced(&self.context.state().current_story(), under_way.as_bytes())?;
         self.attempt = Some(attempt);
-        self.update_loop_progress(&plan, iteration, "IN_PROGRESS")?;
+        self.update_loop_progress(&plan, "IN_PROGRESS")?;
         let number = u32::try_from(iteration).unwrap_or(u32::MAX);
         self.journal_note(&state::Event::IterationStarted { iteration: number });
-        Ok(Event::Begun)
+        Ok(())
+    }
+
+    /// An attempt that begins now.
+    pub(in crate::run) fn new_attempt(
+        &self,
+        story: &str,
+        title: &str,
+        number: u64,
+        start: Start<'_>,
+    ) -> Attempt {
+        Attempt {
+            run: self.context.run.clone(),
+            story: story.to_owned(),
+            title: title.to_owned(),
+            iteration: self.record.counters.iteration,
+            number,
+            plan: self.books.plan.clone(),
+            progress: self.books.progress.clone(),
+            work: self.workspace.root().to_owned(),
+            target: start.branch.to_owned(),
+            base: start.tip.map(str::to_owned),
+            ..Attempt::now()
+        }
     }
 
     /// The workspace at a commit, with what a fresh clone lacks and its setup done.
@@ -174,12 +187,13 @@ impl Run {
     pub(in crate::run) fn end_attempt(&mut self) -> Result<(), Failure> {
         let state = self.context.state();
         if let Some(attempt) = &self.attempt {
-            self.books.publish_lessons(attempt.base.as_deref())?;
+            self.books.publish(attempt.base.as_deref())?;
         }
         Checkpoint::clear(state)?;
         state::remove_if_there(state.current_story())?;
         state::remove_if_there(state.claim())?;
         Attempt::clear(&self.context.run_dir)?;
+        state::remove_if_there(self.context.run_dir.plan_given())?;
         fault::point("attempt.forgotten");
         self.attempt = None;
         Ok(())

@@ -8,55 +8,80 @@ use ralph_core::state::{self, StateDir};
 use super::LiveAgent;
 use crate::exit::Failure;
 use crate::run::Run;
-use crate::run::decide::{Choice, Event, Shares, State};
+use crate::run::decide::Finish;
+use crate::terminal::counted;
+
+/// What is next.
+#[derive(Debug)]
+pub(in crate::run) enum Choice {
+    Story(String),
+    /// The work of the attempt under way is there and has to be landed.
+    Unlanded,
+    Finish(Finish),
+}
 
 impl Run {
-    pub(in crate::run) fn choose(&mut self, state: &State) -> Result<Event, Failure> {
+    /// A plan that is complete is complete, whatever limit was reached with its last story.
+    pub(in crate::run) fn choose(&mut self) -> Result<Choice, Failure> {
         if let Some(why) = self.target_trouble.take() {
             return Err(io::Error::other(why).into());
         }
-        let seconds = self.context.elapsed().as_secs_f64();
-        if let Some(story) = self.land_again.take() {
+        if std::mem::take(&mut self.is_unlanded) {
             // Right before it lands: whatever was done since the start may have reset the copy.
-            self.bring_back_work(&story)?;
-            return Ok(Event::Chosen {
-                choice: Choice::Unlanded(story),
-                seconds,
-                shares: Shares::new(),
-            });
+            self.bring_back_work()?;
+            return Ok(Choice::Unlanded);
         }
         let plan = self.books.load(&self.target)?;
         self.context.view.position(&plan);
-        let choice = match plan.next_story(&state.counters.set_aside) {
-            Next::Story(story) => Choice::Story(story.id.clone()),
-            Next::Complete => Choice::Complete,
-            Next::Stuck { waiting, blocked } => Choice::Stuck(stuck(&waiting, &blocked)),
+        let story = match plan.next_story(&self.record.counters.set_aside) {
+            Next::Story(story) => story.id.clone(),
+            Next::Complete => return Ok(Choice::Finish(Finish::Complete)),
+            Next::Stuck { waiting, blocked } => {
+                return Ok(Choice::Finish(Finish::Blocked(stuck(&waiting, &blocked))));
+            }
         };
-        log::info!("chosen: {choice:?}");
+        log::info!("chosen: {story}");
+        let done = self.record.counters.attempts_at(&story);
+        let config = &self.context.config;
+        if done >= config.limits.attempts_per_story.max(1) {
+            let times = counted(done as usize, "attempt", "attempts");
+            let why = format!("it is open again after {times}; something takes its work out again");
+            self.set_aside(&story, self.target.tip()?.as_deref(), &why)?;
+            return self.choose();
+        }
         // What a session cost is known at its end, and the next story may be one too many.
-        let is_full = |live: &LiveAgent| !self.may_take_another(live.stories);
-        if matches!(choice, Choice::Story(_)) && self.waiting.as_ref().is_some_and(is_full) {
+        let is_full = |live: &LiveAgent| !self.may_take_another(live.stories_given());
+        if self.waiting.as_ref().is_some_and(is_full) {
             self.end_session("this session has had its stories; a new one goes on")?;
         }
-        let shares = std::mem::take(&mut self.unbooked);
-        Ok(Event::Chosen { choice, seconds, shares })
+        let (config, elapsed) = (&self.context.config, self.context.elapsed().as_secs_f64());
+        let counters = &mut self.record.counters;
+        if let Some(finish) =
+            counters.limit_reached(&config.limits, config.run.max_iterations, elapsed)
+        {
+            return Ok(Choice::Finish(finish));
+        }
+        counters.iteration += 1;
+        self.record.story = Some(story.clone());
+        self.save();
+        Ok(Choice::Story(story))
     }
 
     /// Keeps the `progress.txt` of a feature list up to date, where there is one.
     pub(in crate::run) fn update_loop_progress(
         &self,
         plan: &Plan,
-        iteration: u64,
         status: &str,
     ) -> Result<(), Failure> {
         let path = StateDir::loop_progress_beside(plan.path());
         if plan.format() != Format::FeatureList || !path.is_file() {
             return Ok(());
         }
-        let old = fs_err::read(&path)?;
-        let limit = self.context.config.run.max_iterations.to_string();
-        let new = LoopProgress::set(&old, LoopField::Iteration, &iteration.to_string());
-        let new = LoopProgress::set(&new, LoopField::MaxIterations, &limit);
+        let (iteration, limit) =
+            (self.record.counters.iteration, self.context.config.run.max_iterations);
+        let new =
+            LoopProgress::set(&fs_err::read(&path)?, LoopField::Iteration, &iteration.to_string());
+        let new = LoopProgress::set(&new, LoopField::MaxIterations, &limit.to_string());
         let new = LoopProgress::set(&new, LoopField::Status, status);
         Ok(state::replace_users(&path, &new)?)
     }

@@ -8,38 +8,50 @@ use ralph_core::under_way::Attempt;
 
 use super::begin::start_of;
 use crate::exit::Failure;
-use crate::landing::{self, Mark};
+use crate::landing::Mark;
 use crate::run::Run;
-use crate::run::decide::{Event, Outcome, State};
+use crate::run::decide::{Discarding, Outcome};
 use crate::saved::{self, Account};
 use crate::workspace::Staged;
 
 /// What the view shows of a failing output.
 const SHOWN_LINES: usize = 5;
 
-/// What the progress holds of a reason.
-const LONGEST_REASON: usize = 160;
-
 impl Run {
-    pub(in crate::run) fn discard(
-        &mut self,
-        outcome: Outcome,
-        why: &str,
-    ) -> Result<Event, Failure> {
-        self.end_session("the attempt has ended")?;
+    /// Keeps an attempt that does not land, says so in plan, progress and journal, and frees the
+    /// workspace. Returns what the iteration is called.
+    pub(in crate::run) fn discard(&mut self, kept: Discarding) -> Result<Outcome, Failure> {
         let attempt = self.current()?;
-        self.show_failure(&attempt.story, why);
-        let changed = self.keep_attempt(&attempt, outcome.word(), why)?;
+        let story = &attempt.story;
+        if kept.set_aside.is_some() {
+            self.record.counters.set_aside.insert(story.clone());
+        }
+        self.record.discarding = Some(kept.clone());
+        self.save();
+        self.end_session("the attempt has ended")?;
+        let Discarding { outcome, why, set_aside } = kept;
+        self.show_failure(story, &why);
+        if self.workspace.is_in_place() && self.context.run_dir.plan_given().is_file() {
+            self.read_agents_plan(&attempt)?;
+        }
+        if self.workspace.exists() && self.keep_attempt(&attempt, outcome.word(), &why)? {
+            self.record.counters.moved.insert(story.clone());
+        }
         if matches!(outcome, Outcome::Failed | Outcome::Timeout | Outcome::NoChanges) {
-            self.learn(&attempt.story, why)?;
+            self.learn(story, &why)?;
         }
         if self.workspace.is_in_place() {
             self.workspace.reset(start_of(&attempt))?;
         }
-        let headline: String =
-            why.lines().next().unwrap_or_default().chars().take(LONGEST_REASON).collect();
-        self.outcome = Some((outcome, headline));
-        Ok(Event::Discarded { changed })
+        let outcome = if set_aside.is_some() { Outcome::Blocked } else { outcome };
+        if let Some(why) = &set_aside {
+            self.set_aside(story, attempt.base.as_deref(), why)?;
+        }
+        let reason = set_aside.unwrap_or(why).lines().next().unwrap_or_default().to_owned();
+        let entry = Entry { reason: Some(reason), ..self.entry(&attempt, logged_as(outcome)) };
+        self.books.log(attempt.base.as_deref(), &entry)?;
+        self.end_iteration(outcome)?;
+        Ok(outcome)
     }
 
     pub(in crate::run) fn show_failure(&self, story: &str, why: &str) {
@@ -109,73 +121,52 @@ impl Run {
         let base = attempt.base.as_deref();
         let mut parents: Vec<&str> = base.into_iter().collect();
         parents.extend(self.imported.head.as_deref().filter(|head| Some(*head) != base));
-        let git = self.workspace.git();
-        let commit = landing::commit_tree(&git, &staged.tree, &parents, &account.message())?;
         let top = &self.workspace.source().top;
-        landing::verify(top, &commit, base)?;
-        fault::point("discard.saved");
-        let name = saved::name_of(&attempt.story, attempt.number);
-        self.workspace.source().git().run(&["update-ref", &name, &commit])?;
-        Ok(name)
+        Ok(saved::keep(&self.workspace.git(), top, &staged.tree, &parents, &account)?)
     }
 
-    pub(in crate::run) fn set_aside(&mut self, why: &str) -> Result<Event, Failure> {
-        let attempt = self.current()?;
-        let headline = why.lines().next().unwrap_or_default();
-        let base = attempt.base.as_deref();
-        self.books.mark_on_disk(base, vec![Mark::Blocked(attempt.story.clone())], None)?;
-        self.journal_note(&state::Event::StorySetAside { why: headline.to_owned() });
-        // One entry an iteration: this one tells of the last attempt as well.
-        self.outcome = None;
-        self.log_entry(&attempt, Status::Blocked, headline)?;
-        close_failure(self.context.state())?;
-        let story = &attempt.story;
-        self.context.view.warn(format!("{story} is blocked: {headline}"));
-        Ok(Event::SetAside)
-    }
-
-    pub(in crate::run) fn log_entry(
-        &self,
-        attempt: &Attempt,
-        status: Status,
-        reason: &str,
-    ) -> Result<(), Failure> {
-        let reason = Some(reason.to_owned());
-        let entry = Entry { reason, ..self.entry(attempt, status) };
-        self.books.log(attempt.base.as_deref(), &entry)
-    }
-
-    /// The iteration is over: what progress and journal say of it.
-    pub(in crate::run) fn end_iteration(
+    /// Gives a story up for this run.
+    pub(in crate::run) fn set_aside(
         &mut self,
-        state: &State,
-        outcome: Outcome,
+        story: &str,
+        base: Option<&str>,
+        why: &str,
     ) -> Result<(), Failure> {
-        let Some(attempt) = self.attempt.clone() else { return Ok(()) };
-        if let Some((outcome, headline)) = self.outcome.take()
-            && let Some(status) = logged_as(outcome)
-        {
-            self.log_entry(&attempt, status, &headline)?;
-        }
+        let why = why.lines().next().unwrap_or_default();
+        self.record.counters.set_aside(story);
+        self.books.mark_on_disk(base, vec![Mark::Blocked(story.to_owned())], None)?;
+        self.context.note(Some(story), &state::Event::StorySetAside { why: why.to_owned() });
+        close_failure(self.context.state())?;
+        self.context.view.warn(format!("{story} is blocked: {why}"));
+        Ok(())
+    }
+
+    /// The iteration is over, and nothing is under way any more.
+    pub(in crate::run) fn end_iteration(&mut self, outcome: Outcome) -> Result<(), Failure> {
+        let counters = &self.record.counters;
         self.journal_note(&state::Event::IterationFinished {
             outcome: outcome.word().to_owned(),
-            exit_code: state.counters.last_exit_code,
-            duration_s: state.counters.last_duration_s,
+            exit_code: counters.last_exit_code,
+            duration_s: counters.last_duration_s,
             tokens: self.report.tokens,
             cost_usd: self.report.cost_usd,
         });
-        self.end_attempt()
+        self.end_attempt()?;
+        (self.record.story, self.record.discarding) = (None, None);
+        self.save();
+        Ok(())
     }
 }
 
-/// How the progress calls an attempt that was kept; none if it tells of it in another way.
-fn logged_as(outcome: Outcome) -> Option<Status> {
+/// How the progress calls an iteration.
+fn logged_as(outcome: Outcome) -> Status {
     match outcome {
-        Outcome::Success | Outcome::Blocked => None,
-        Outcome::Failed | Outcome::NoChanges | Outcome::Partial => Some(Status::Failed),
-        Outcome::Timeout => Some(Status::Timeout),
+        Outcome::Success => Status::Success,
+        Outcome::Blocked => Status::Blocked,
+        Outcome::Failed | Outcome::NoChanges | Outcome::Partial => Status::Failed,
+        Outcome::Timeout => Status::Timeout,
         Outcome::Quota | Outcome::Budget | Outcome::Interrupted | Outcome::Handoff => {
-            Some(Status::Interrupted)
+            Status::Interrupted
         }
     }
 }

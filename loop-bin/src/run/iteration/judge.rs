@@ -5,18 +5,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ralph_core::claim::{Claim, ClaimStatus};
 use ralph_core::config::Limits;
+use ralph_core::plan::{AgentsPlan, State as StoryState};
 use ralph_core::state::LastVerdict;
 
-use super::wait::LONGEST_PAUSE;
 use crate::agent::{Run, RunEnd};
 use crate::run::allowance::{Allowance, Owner};
-use crate::run::decide::{Signal, WorkEnd};
+use crate::run::decide::{Outcome, Signal, WorkEnd};
 use crate::terminal::seconds;
 
-/// How often in a row a usage limit is waited for that names no reset, or one that comes and goes
-/// without effect: with pauses that grow to half an hour, this is longer than the five hours of the
-/// usual limit.
-const MOST_BLIND_WAITS: u32 = 16;
+/// How often in a row a usage limit is waited for: with pauses that grow to half an hour, this is
+/// longer than the five hours of the usual limit.
+const MOST_WAITS: u32 = 16;
 
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
@@ -26,17 +25,15 @@ pub(in crate::run) struct Judged<'a> {
     /// The agent's run; none if it only wants to stop.
     pub(in crate::run) run: Option<&'a Run>,
     pub(in crate::run) claim: Option<&'a Claim>,
-    /// Whether the agent marked its story as blocked.
-    pub(in crate::run) is_marked_blocked: bool,
-    /// Tasks that it added to its story and left open.
-    pub(in crate::run) open_tasks: &'a [String],
+    /// What it did to its file of the plan.
+    pub(in crate::run) agents: Option<&'a AgentsPlan>,
     /// The last test run of its session.
     pub(in crate::run) last_verdict: Option<&'a LastVerdict>,
     /// Whether it changed anything.
     pub(in crate::run) has_changed: &'a dyn Fn() -> bool,
     pub(in crate::run) allowance: Allowance,
     pub(in crate::run) limits: &'a Limits,
-    pub(in crate::run) elapsed: Duration,
+    pub(in crate::run) time_left: Option<Duration>,
     pub(in crate::run) quota_streak: u32,
     pub(in crate::run) signal: Option<Signal>,
 }
@@ -47,31 +44,31 @@ pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
         return end;
     }
     match judged.claim.and_then(|claim| Some((claim.status, claim.denial()?))) {
-        Some((ClaimStatus::Partial, why)) => return WorkEnd::Partial(why),
+        Some((ClaimStatus::Partial, why)) => return WorkEnd::Failed(Outcome::Partial, why),
         Some((_, why)) => return WorkEnd::Blocked(why),
-        None if judged.is_marked_blocked => {
-            return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
-        }
         None => {}
+    }
+    if judged.agents.is_some_and(|agents| agents.claimed == Some(StoryState::Blocked)) {
+        return WorkEnd::Blocked("the agent marked the story as blocked".to_owned());
     }
     if let Some(end) = judged.run.and_then(|run| reported_badly(judged, run)) {
         return end;
     }
     if let Some(failed) = judged.last_verdict.filter(|last| last.verdict == "failed") {
-        return WorkEnd::Failed(format!(
-            "the last test run failed: `{}` {}",
-            failed.command,
-            failed.tests.join(", ")
-        ));
+        let (command, tests) = (&failed.command, failed.tests.join(", "));
+        return plain_failure(format!("the last test run failed: `{command}` {tests}"));
     }
-    if judged.open_tasks.is_empty() {
-        return WorkEnd::Well;
+    match judged.agents.map(|agents| agents.open_tasks.join(", ")).unwrap_or_default() {
+        tasks if tasks.is_empty() => WorkEnd::Well,
+        tasks => plain_failure(format!(
+            "the agent added tasks to its story and left them open: {tasks}; do them too, or add a \
+             story of its own at the end of the plan"
+        )),
     }
-    WorkEnd::Failed(format!(
-        "the agent added tasks to its story and left them open: {}; do them too, or add a story of \
-         its own at the end of the plan",
-        judged.open_tasks.join(", ")
-    ))
+}
+
+fn plain_failure(why: String) -> WorkEnd {
+    WorkEnd::Failed(Outcome::Failed, why)
 }
 
 /// An end that is not the agent's own.
@@ -81,13 +78,13 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
         RunEnd::Overdue(limit) => {
             let why = format!("the agent did not end within {}", seconds(*limit));
             return Some(match judged.allowance.time {
-                None | Some((_, Owner::Iteration)) => WorkEnd::TimedOut(why),
+                None | Some((_, Owner::Iteration)) => WorkEnd::Failed(Outcome::Timeout, why),
                 Some((_, owner)) => used_up(owner, "time"),
             });
         }
         RunEnd::Silent(limit) => {
             let why = format!("the agent printed nothing for {}", seconds(*limit));
-            return Some(WorkEnd::TimedOut(why));
+            return Some(WorkEnd::Failed(Outcome::Timeout, why));
         }
         RunEnd::Exited(_) => {}
     }
@@ -100,64 +97,41 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
         return Some(used_up(owner, "money"));
     }
     let reset = run.usage_limit()?;
-    Some(match too_late(judged, reset, Timestamp::now()) {
-        Some(why) => WorkEnd::Spent(why),
-        None if is_hopeless(reset, Timestamp::now(), judged.quota_streak) => {
-            WorkEnd::Failed(format!(
-                "the agent's service refused, and {MOST_BLIND_WAITS} waits did not change that"
-            ))
-        }
-        None => WorkEnd::Quota(reset),
+    let left = reset.map(|reset| reset.saturating_sub(Timestamp::now().as_second()));
+    let wait = Duration::from_secs(u64::try_from(left.unwrap_or(0)).unwrap_or(0));
+    let most = judged.time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
+    Some(if judged.limits.wait_for_quota && wait > most {
+        let wait = seconds(wait);
+        WorkEnd::Spent(format!("the usage limit is reset in {wait}, too late for this run"))
+    } else if judged.quota_streak >= MOST_WAITS {
+        let waits = "waits did not change that";
+        plain_failure(format!("the agent's service refused, and {MOST_WAITS} {waits}"))
+    } else {
+        WorkEnd::Quota(reset)
     })
 }
 
 /// An end of which the agent itself says that it is none.
 fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
     if let Some(why) = unusable(run).filter(|_| !(judged.has_changed)()) {
-        return Some(WorkEnd::Unusable(why));
+        return Some(WorkEnd::Impossible(why));
     }
     match &run.seen.verdict {
         Some(verdict) if verdict.is_error => {
             let why = verdict.reason.as_deref().unwrap_or("an error");
             let text = verdict.text.trim();
             let said = if text.is_empty() { String::new() } else { format!(": {text}") };
-            Some(WorkEnd::Failed(format!("the agent reports {why}{said}")))
+            Some(plain_failure(format!("the agent reports {why}{said}")))
         }
-        _ if run.exit_code() != Some(0) => Some(WorkEnd::Failed(bad_exit(run))),
+        _ if run.exit_code() != Some(0) => Some(plain_failure(bad_exit(run))),
         _ => None,
     }
-}
-
-/// Why there is no point in waiting for the reset of a usage limit.
-fn too_late(judged: &Judged<'_>, reset: Option<i64>, now: Timestamp) -> Option<String> {
-    let reset = reset.filter(|_| judged.limits.wait_for_quota)?;
-    let left = u64::try_from(reset.saturating_sub(now.as_second())).ok()?;
-    let left = Duration::from_secs(left);
-    let when = match Timestamp::from_second(reset) {
-        Ok(time) => format!("the usage limit is reset at {time}"),
-        Err(_) => "the usage limit is reset in the far future".to_owned(),
-    };
-    let run = judged.limits.max_duration.limit().map(|limit| limit.saturating_sub(judged.elapsed));
-    if run.is_some_and(|run| left > run) {
-        return Some(format!("{when}, when the time for this run is used up"));
-    }
-    let days = LONGEST_WAIT.as_secs() / (24 * 3600);
-    if left > LONGEST_WAIT {
-        return Some(format!("{when}, in more than {days} days; start again then"));
-    }
-    None
-}
-
-/// Whether one more wait would be as blind as all those before it, and they were enough.
-fn is_hopeless(reset: Option<i64>, now: Timestamp, waits: u32) -> bool {
-    let is_near = |reset: i64| reset.saturating_sub(now.as_second()) <= LONGEST_PAUSE;
-    waits >= MOST_BLIND_WAITS && reset.is_none_or(is_near)
 }
 
 /// What may be spent on a story, or on the whole run, is spent.
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
-        Owner::Story => WorkEnd::StorySpent(format!("the {what} for this story is used up")),
+        Owner::Story => WorkEnd::Blocked(format!("the {what} for this story is used up")),
         Owner::Run | Owner::Iteration => {
             WorkEnd::Spent(format!("the {what} for this run is used up"))
         }
@@ -196,33 +170,16 @@ fn bad_exit(run: &Run) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_limit_without_a_reset_is_not_waited_for_without_end() {
-        let now = Timestamp::from_second(1_000).unwrap();
-        for (reset, waits, expected) in [
-            (None, 0, false),
-            (None, MOST_BLIND_WAITS - 1, false),
-            (None, MOST_BLIND_WAITS, true),
-            (Some(900), MOST_BLIND_WAITS, true),
-            (Some(1_001), MOST_BLIND_WAITS - 1, false),
-            (Some(1_001), MOST_BLIND_WAITS, true),
-            (Some(9_000), MOST_BLIND_WAITS + 9, false),
-        ] {
-            assert_eq!(is_hopeless(reset, now, waits), expected, "{reset:?} {waits}");
-        }
-    }
-
     fn judged<'a>(limits: &'a Limits) -> Judged<'a> {
         Judged {
             run: None,
             claim: None,
-            is_marked_blocked: false,
-            open_tasks: &[],
+            agents: None,
             last_verdict: None,
             has_changed: &|| true,
             allowance: Allowance::default(),
             limits,
-            elapsed: Duration::ZERO,
+            time_left: None,
             quota_streak: 0,
             signal: None,
         }
@@ -237,15 +194,18 @@ mod tests {
         assert_eq!(judge(&judged(&limits)), WorkEnd::Well);
         let last_verdict = Some(&failed);
         let found = judge(&Judged { last_verdict, ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Failed(_)), "{found:?}");
+        assert!(matches!(found, WorkEnd::Failed(Outcome::Failed, _)), "{found:?}");
         let found = judge(&Judged { last_verdict, claim: Some(&partial), ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Partial(_)), "{found:?}");
+        assert!(matches!(found, WorkEnd::Failed(Outcome::Partial, _)), "{found:?}");
         let found = judge(&Judged { last_verdict, claim: Some(&blocked), ..judged(&limits) });
         assert_eq!(found, WorkEnd::Blocked("the agent says: no key".into()));
-        let found = judge(&Judged { is_marked_blocked: true, ..judged(&limits) });
+        let mut marked = AgentsPlan::default();
+        marked.claimed = Some(StoryState::Blocked);
+        let found = judge(&Judged { agents: Some(&marked), ..judged(&limits) });
         assert!(matches!(found, WorkEnd::Blocked(_)), "{found:?}");
-        let tasks = ["one more".to_owned()];
-        let found = judge(&Judged { open_tasks: &tasks, ..judged(&limits) });
-        assert!(matches!(found, WorkEnd::Failed(why) if why.contains("one more")));
+        let mut more = AgentsPlan::default();
+        more.open_tasks = vec!["one more".to_owned()];
+        let found = judge(&Judged { agents: Some(&more), ..judged(&limits) });
+        assert!(matches!(found, WorkEnd::Failed(_, why) if why.contains("one more")));
     }
 }

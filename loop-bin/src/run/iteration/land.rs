@@ -21,7 +21,7 @@ use super::check::Passed;
 use crate::exit::Failure;
 use crate::landing::{self, Advance, LoopFile, Made, Mark, Refusal, Story};
 use crate::run::Run;
-use crate::run::decide::{Event, Landing, State};
+use crate::run::decide::{Landing, WorkEnd};
 use crate::saved;
 use crate::terminal::counted;
 use crate::workspace::{Overlay, Staged, Start};
@@ -43,7 +43,16 @@ pub(in crate::run) struct PlanChanges {
 }
 
 impl Run {
-    pub(in crate::run) fn land(&mut self, state: &State) -> Result<Event, Failure> {
+    pub(in crate::run) fn land(&mut self) -> Result<WorkEnd, Failure> {
+        let landing = self.try_to_land()?;
+        if matches!(landing, Landing::Conflict(_)) {
+            // Its workspace is at another commit by now, so the agent that waits cannot fix it.
+            self.end_session("the attempt begins anew")?;
+        }
+        Ok(landing.into())
+    }
+
+    fn try_to_land(&mut self) -> Result<Landing, Failure> {
         let mut attempt = self.current()?;
         let agents = match self.agents.take() {
             Some(agents) => agents,
@@ -51,20 +60,19 @@ impl Run {
         };
         let staged = self.stage_work(&attempt)?;
         if let Some(why) = self.left_history(&attempt) {
-            return Ok(Event::Landed(Landing::Failed(why)));
+            return Ok(Landing::Failed(why));
         }
         if staged.files.is_empty() && staged.embedded.is_empty() {
             let is_checked = !self.context.config.verify.commands.is_empty();
             if !self.report.claimed || !is_checked {
-                return Ok(Event::Landed(Landing::NothingChanged));
+                return Ok(Landing::NothingChanged);
             }
         }
         self.keep(&attempt, &staged, "interrupted", "the checks were interrupted")?;
         self.enter(&mut attempt, Phase::Checking)?;
-        let marks = self.marks(state, &attempt.story);
+        let marks = self.marks(&attempt.story);
         let changes = PlanChanges { marks, agents: Some(agents) };
-        let landing = self.land_staged(&mut attempt, staged, &changes)?;
-        Ok(Event::Landed(landing))
+        self.land_staged(&mut attempt, staged, &changes)
     }
 
     /// What the agent did, as a tree. Commits of its own are part of it.
@@ -101,8 +109,8 @@ impl Run {
     }
 
     /// The boxes that change with this commit: its own story, and those given up before.
-    fn marks(&self, state: &State, story: &str) -> Vec<Mark> {
-        let set_aside = state.counters.set_aside.iter();
+    fn marks(&self, story: &str) -> Vec<Mark> {
+        let set_aside = self.record.counters.set_aside.iter();
         let mut marks: Vec<Mark> = set_aside.cloned().map(Mark::Blocked).collect();
         marks.push(Mark::Done(story.to_owned()));
         marks

@@ -12,8 +12,9 @@ mod wait;
 mod watch;
 mod work;
 
+pub(super) use choose::Choice;
 pub(super) use judge::{Judged, judge};
 pub(super) use land::PlanChanges;
 pub(crate) use prompt::template;
-pub(super) use watch::{LiveAgent, Watched, Watching};
+pub(super) use watch::{LiveAgent, Watched};
 pub(super) use work::{Report, receipt};

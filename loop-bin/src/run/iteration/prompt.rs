@@ -1,6 +1,4 @@
-//! What the agent is told: its prompt, and the variables around it. Its log is opened here as well.
-
-use std::fs::File;
+//! What the agent is told: its prompt, and the variables around it.
 
 use camino::Utf8Path;
 use ralph_core::attempt::{last_failure, lessons};
@@ -8,7 +6,7 @@ use ralph_core::config::{self, KEYS, Key, Kind};
 use ralph_core::env::{MAILBOX, WORKSPACE};
 use ralph_core::plan::{Plan, progress};
 use ralph_core::prompt::{self, Template, Values};
-use ralph_core::state::{self, StateDir};
+use ralph_core::state::StateDir;
 use ralph_core::under_way::Attempt;
 
 use crate::agent::is_found;
@@ -77,12 +75,6 @@ impl Run {
         Some(format!("{path}:{folder}"))
     }
 
-    pub(in crate::run) fn open_log(&self, story: &str, iteration: u64) -> Result<File, Failure> {
-        let folder = self.context.state().logs();
-        let path = folder.join(format!("{}-{iteration:03}-{story}.log", self.context.run));
-        Ok(state::open_log(&path)?)
-    }
-
     pub(in crate::run) fn prompt(&self, attempt: &Attempt) -> Result<String, Failure> {
         let plan = self.books.load(&self.target)?;
         let progress = self.books.progress_text(attempt.base.as_deref());
@@ -114,11 +106,9 @@ impl Run {
     /// The last failure, and what a person said when they asked for another try.
     fn failure_text(&self) -> String {
         let failure = last_failure(self.context.state()).unwrap_or_default();
-        let hint =
-            self.hint.as_ref().map(|hint| hint.details.trim()).filter(|hint| !hint.is_empty());
-        match hint {
-            Some(hint) => format!("{failure}\n\nA person says: {hint}").trim().to_owned(),
-            None => failure,
+        match self.hint.trim() {
+            "" => failure,
+            hint => format!("{failure}\n\nA person says: {hint}").trim().to_owned(),
         }
     }
 }

@@ -9,14 +9,17 @@ use ralph_core::state::{self, Id, LastVerdict};
 use ralph_core::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
-use super::watch::{Watched, Watching};
+use super::watch::Watched;
 use crate::agent::{Run as AgentRun, RunEnd};
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::allowance::Allowance;
-use crate::run::decide::{Event, Handoff, Spent, State, WorkEnd};
+use crate::run::decide::{Outcome, SessionEnd, Spent, WorkEnd};
 use crate::terminal::clock;
 use ralph_core::config::StoriesPerSession;
+
+/// Why a fresh session goes on with a story.
+const CONTEXT_FULL: &str = "context full, continuing in a new session";
 
 /// What is known of an attempt besides its files.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,31 +33,32 @@ pub(in crate::run) struct Report {
     /// even if no file changed.
     pub(in crate::run) claimed: bool,
     pub(in crate::run) session: Option<String>,
+    /// Whether its session ended because its context was nearly full.
+    pub(in crate::run) is_handed_over: bool,
 }
 
 impl Run {
-    pub(in crate::run) fn run_agent(&mut self, state: &State) -> Result<Event, Failure> {
+    pub(in crate::run) fn run_agent(&mut self) -> Result<WorkEnd, Failure> {
         let attempt = self.current()?;
-        let allowance = self.allowance(state);
+        let allowance = self.allowance();
         let deadline = allowance.time.map(|(time, _)| time);
         let watched = match self.waiting.take() {
             Some(live) => {
                 let text = self.instruction(&attempt)?;
-                self.go_on(live, text, Watching::of(&attempt, deadline))?
+                self.go_on(live, text, deadline)?
             }
             None => {
                 let prompt = self.prompt(&attempt)?;
                 let budget = allowance.cost_usd.map(|(sum, _)| sum);
-                self.start_agent(Watching::of(&attempt, deadline), &prompt, budget)?
+                self.start_agent(&prompt, deadline, budget)?
             }
         };
         self.worked(&attempt, watched, allowance)
     }
 
     /// The agent is told what is still missing, and goes on.
-    pub(in crate::run) fn send_back(&mut self, state: &State, why: &str) -> Result<Event, Failure> {
+    pub(in crate::run) fn send_back(&mut self, why: &str) -> Result<WorkEnd, Failure> {
         let attempt = self.current()?;
-        let allowance = self.allowance(state);
         let Some(live) = self.waiting.take() else {
             return Err(std::io::Error::other("no agent waits for our word").into());
         };
@@ -66,10 +70,10 @@ impl Run {
              Next: fix that, run the checks yourself, and stop again.",
             attempt.story,
             attempt.title.trim(),
-            state.attempts(),
+            self.record.counters.attempts_at(&attempt.story),
         );
-        let deadline = allowance.time.map(|(time, _)| time);
-        let watched = self.go_on(live, text, Watching::of(&attempt, deadline))?;
+        let allowance = self.allowance();
+        let watched = self.go_on(live, text, allowance.time.map(|(time, _)| time))?;
         self.worked(&attempt, watched, allowance)
     }
 
@@ -96,51 +100,60 @@ impl Run {
         attempt: &Attempt,
         watched: Watched,
         allowance: Allowance,
-    ) -> Result<Event, Failure> {
-        let Watched { ended, session, said, mut shares } = watched;
-        shares.append(&mut self.unbooked);
+    ) -> Result<WorkEnd, Failure> {
+        let Watched { ended, session, said } = watched;
         self.show_hook_error(&attempt.began);
         let session = session.or_else(|| self.working_session());
         let claim = Claim::load(self.context.state(), &attempt.story);
         let agents = self.read_agents_plan(attempt)?;
         self.tell_findings(&agents);
         let last_verdict = self.last_verdict(&attempt.began);
-        let limits = self.context.config.limits.clone();
-        let end = judge(&Judged {
+        let mut end = judge(&Judged {
             run: ended.as_ref(),
             claim: claim.as_ref(),
-            is_marked_blocked: agents.claimed == Some(StoryState::Blocked),
-            open_tasks: &agents.open_tasks,
+            agents: Some(&agents),
             last_verdict: last_verdict.as_ref(),
             has_changed: &|| {
                 self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours())
             },
             allowance,
-            limits: &limits,
-            elapsed: self.context.elapsed(),
+            limits: &self.context.config.limits,
+            time_left: self.context.time_left(),
             quota_streak: self.quota_streak,
             signal: self.context.interrupts.signal(),
         });
-        let is_handoff = ended.is_some() && self.is_handoff(session.as_deref());
-        let is_claimed = claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success)
-            || agents.claimed == Some(StoryState::Done);
-        let end = if is_handoff { handed_over(end, is_claimed) } else { end };
-        log::info!("{}: the agent's run is worth {end:?}", attempt.story);
-        if let (WorkEnd::Well, Some(attempt)) = (&end, self.attempt.as_mut()) {
-            // From here on a crash does not cost the work.
-            attempt.phase = Phase::Checking;
-            attempt.save(&self.context.run_dir)?;
+        let claimed = claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success);
+        let is_handed_over = ended.is_some() && self.is_handoff(session.as_deref());
+        let is_unclaimed = !claimed && agents.claimed != Some(StoryState::Done);
+        if end == WorkEnd::Well && is_handed_over && is_unclaimed {
+            // Checks that pass would say no more than that what was there before still works.
+            let limits = &self.context.config.limits;
+            if self.record.counters.may_hand_over(&attempt.story, limits) {
+                end = WorkEnd::Failed(Outcome::Handoff, CONTEXT_FULL.to_owned());
+            }
         }
-        self.count_quota(ended.as_ref(), &end);
-        let own: Vec<&Spent> =
-            shares.iter().filter(|(of, _)| *of == attempt.story).map(|(_, spent)| spent).collect();
-        self.report.add(&own, ended.as_ref());
-        self.report.session = session;
-        self.report.summary = summary(claim.as_ref(), &said);
-        self.report.claimed =
-            claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success);
-        let exit_code = ended.as_ref().map_or(Some(0), AgentRun::exit_code);
-        Ok(Event::Worked { end, shares, exit_code, is_waiting: self.waiting.is_some() })
+        log::info!("{}: the agent's run is worth {end:?}", attempt.story);
+        if end == WorkEnd::Well {
+            // From here on a crash does not cost the work.
+            self.set_phase(Phase::Checking)?;
+        }
+        let is_refused = matches!(end, WorkEnd::Quota(_));
+        self.quota_streak = if is_refused { self.quota_streak + 1 } else { 0 };
+        let summary = summary(claim.as_ref(), &said);
+        let report = std::mem::take(&mut self.report);
+        self.report = Report { session, summary, claimed, is_handed_over, ..report };
+        self.record.counters.last_exit_code = ended.as_ref().map_or(Some(0), AgentRun::exit_code);
+        self.save();
+        Ok(end)
+    }
+
+    /// How the session of the attempt under way stands.
+    pub(in crate::run) fn session_end(&self) -> SessionEnd {
+        match &self.waiting {
+            Some(_) => SessionEnd::Waits,
+            None if self.report.is_handed_over => SessionEnd::HandedOver,
+            None => SessionEnd::Ended,
+        }
     }
 
     /// What the agent did to its file of the plan. In place that is the user's own file, which is
@@ -202,36 +215,20 @@ impl Run {
         stop.is_some_and(|stop| stop.status == StopStatus::Handoff)
     }
 
-    /// How often in a row the usage limit was met.
-    fn count_quota(&mut self, run: Option<&AgentRun>, end: &WorkEnd) {
-        let Some(run) = run else { return };
-        if run.usage_limit().is_none() {
-            self.quota_streak = 0;
-        } else if let WorkEnd::Quota(_) = end {
-            self.quota_streak += 1;
-        }
-    }
-
-    pub(in crate::run) fn allowance(&self, state: &State) -> Allowance {
-        let config = &self.context.config;
-        let counters = &state.counters;
-        let story = state.story.as_ref().and_then(|id| counters.story_spent.get(id));
+    pub(in crate::run) fn allowance(&self) -> Allowance {
+        let (config, counters) = (&self.context.config, &self.record.counters);
+        let story = self.record.story.as_ref().and_then(|id| counters.story_spent.get(id));
         let story = story.copied().unwrap_or_default();
         let elapsed = self.context.elapsed();
         Allowance::of(&config.agent, &config.limits, elapsed, story, counters.spent)
     }
 
     /// The stop hook wants to know how large the window is; the client says so only at its end.
-    pub(in crate::run) fn note_window(&self, run: &AgentRun) {
+    pub(super) fn note_window(&self, run: &AgentRun) {
         let Some(tokens) = run.seen.window else { return };
         let state = self.context.state();
         let window =
             ContextWindow { model: run.seen.model.clone(), tokens, ..ContextWindow::default() };
-        let known = ContextWindow::load(state);
-        if known.is_some_and(|known| (known.model, known.tokens) == (window.model.clone(), tokens))
-        {
-            return;
-        }
         if let Err(error) = window.save(state) {
             self.context.view.warn(format!("the context window was not written down: {error}"));
         }
@@ -250,7 +247,7 @@ impl Run {
     }
 
     /// An agent that does not say what it cost can spend without end. It is told once.
-    pub(in crate::run) fn tell_if_costless(&mut self, run: &AgentRun) {
+    pub(super) fn tell_if_costless(&mut self, run: &AgentRun) {
         let limits = &self.context.config.limits;
         let is_limited = limits.max_cost_usd > 0.0 || limits.story_max_cost_usd > 0.0;
         // One that was ended, or that the service refused, had no chance to say anything.
@@ -266,37 +263,11 @@ impl Run {
     }
 }
 
-impl Report {
-    fn add(&mut self, shares: &[&Spent], ended: Option<&AgentRun>) {
-        let seconds: f64 = shares.iter().map(|spent| spent.seconds).sum();
-        let more = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        self.duration = Some(self.duration.unwrap_or_default() + more);
-        let tokens: u64 = shares.iter().map(|spent| spent.tokens).sum();
-        if tokens > 0 {
-            self.tokens = Some(self.tokens.unwrap_or(0) + tokens);
-        }
-        if ended.is_some_and(|run| run.seen.cost_usd.is_some()) {
-            let cost: f64 = shares.iter().map(|spent| spent.cost_usd).sum();
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
-    }
-}
-
 /// What the agent says that it did.
 fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
     let claimed = claim.map(|claim| claim.summary.clone()).filter(|text| !text.is_empty());
     let summary = claimed.unwrap_or_else(|| said.chars().take(600).collect());
     Some(summary).filter(|summary| !summary.trim().is_empty())
-}
-
-/// What the end of a session is worth whose context was nearly full.
-fn handed_over(end: WorkEnd, is_claimed: bool) -> WorkEnd {
-    match end {
-        WorkEnd::Well if is_claimed => WorkEnd::HandedOver(Handoff::Claimed),
-        WorkEnd::Well => WorkEnd::HandedOver(Handoff::Unclaimed),
-        WorkEnd::Failed(why) => WorkEnd::HandedOver(Handoff::Failed(why)),
-        other => other,
-    }
 }
 
 /// What was spent, in words.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
-use ralph_core::config::{Config, Flag};
+use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::project::Project;
@@ -18,11 +18,10 @@ use crate::agent;
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
-use crate::run::Run;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
-use crate::run::decide::{Counters, Shares};
 use crate::run::iteration::Report;
+use crate::run::{Run, RunRecord};
 use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::Imported;
@@ -67,8 +66,19 @@ fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Resu
     Ok(project_plan::to_write(project, config, &from))
 }
 
+fn new_record(context: &Context, target: &str) -> RunRecord {
+    RunRecord {
+        run: context.run.clone(),
+        started_at: context.started_at.clone(),
+        plan: context.plan.clone(),
+        target: target.to_owned(),
+        planning: context.config.run.mode == Mode::Planning,
+        ..RunRecord::new()
+    }
+}
+
 /// Makes a run of what was found.
-pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), Failure> {
+pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings } =
         preflight;
     for finding in &findings {
@@ -112,6 +122,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
     };
     target.make()?;
     let mut run = Run {
+        record: new_record(&context, target.branch()),
         context,
         books,
         workspace,
@@ -122,18 +133,15 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<(Run, Counters), 
         agents: None,
         imported: Imported::default(),
         protected: ProtectedFiles::default(),
-        hint: None,
+        hint: String::new(),
         target_trouble: None,
-        unbooked: Shares::new(),
-        land_again: None,
-        outcome: None,
+        is_unlanded: false,
         quota_streak: 0,
         is_author_known: false,
         is_costless: false,
-        saved: None,
         _lock: lock,
     };
-    let counters = run.recover(&found)?;
+    run.recover(&found)?;
     fault::point("loop.taken-over");
-    Ok((run, counters))
+    Ok(run)
 }
