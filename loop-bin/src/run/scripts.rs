@@ -1,6 +1,5 @@
 //! The lifecycle scripts of a run: their variables, their output and the journal's word of them.
 
-use ralph_core::config::StoriesPerSession;
 use ralph_core::state;
 
 use super::Run;
@@ -39,16 +38,9 @@ impl Context {
         vars.extend(more);
         let ran =
             scripts.run(name, &vars, &mut |line| self.view.line(format!("[{name}] {line}")))?;
-        match &ran {
-            Ran::Exited(exit_code) => {
-                let (name, exit_code) = (name.to_owned(), *exit_code);
-                self.note(None, &state::Event::Lifecycle { name, exit_code });
-            }
-            Ran::TimedOut | Ran::Interrupted | Ran::NotStarted(_) => {
-                let name = name.to_owned();
-                self.note(None, &state::Event::Lifecycle { name, exit_code: None });
-            }
-            Ran::No | Ran::NotExecutable(_) => {}
+        if !matches!(ran, Ran::No | Ran::NotExecutable(_)) {
+            let exit_code = if let Ran::Exited(code) = ran { code } else { None };
+            self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
         }
         let (wish, advice) = scripts.wish(name, &ran);
         if let Some(advice) = advice {
@@ -99,13 +91,6 @@ impl Run {
         if context.config.verify.commands.is_empty() {
             context.view.warn(
                 "no verify commands are set, so nothing is checked: whatever lands is unchecked",
-            );
-        }
-        let is_alone = context.config.session.stories_per_session == StoriesPerSession::AtMost(1);
-        if context.config.limits.story_max_cost_usd > 0.0 && !is_alone {
-            context.view.warn(
-                "--story-max-cost cannot be enforced for each story of a session with several: \
-                 what they cost is known at its end; use --stories-per-session 1",
             );
         }
         let wish = context.run_started_script()?;
