@@ -10,9 +10,7 @@ use ralph_core::git::Git;
 use ralph_core::state::StateDir;
 
 use crate::exit::Failure;
-use crate::run::context::Context;
 use crate::saved;
-use crate::workspace::Workspace;
 
 /// What would be removed.
 #[derive(Debug, Default)]
@@ -21,13 +19,6 @@ pub(crate) struct Surplus {
     pub(crate) attempts: Vec<String>,
     /// Logs and session folders.
     pub(crate) files: Vec<PathBuf>,
-}
-
-/// Removes what is beyond the bounds.
-pub(crate) fn prune(context: &Context, workspace: &Workspace) -> Result<(), Failure> {
-    let git = workspace.source().git();
-    let surplus = surplus(&git, context.state(), context.config.workspace.keep)?;
-    remove(&git, &surplus)
 }
 
 /// Removes it.

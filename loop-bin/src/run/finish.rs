@@ -40,7 +40,9 @@ impl Run {
             let plan = self.books.load(&self.target);
             self.tell(plan.and_then(|plan| self.update_loop_progress(&plan, status)));
         }
-        self.tell(housekeeping::prune(&self.context, &self.workspace));
+        let (git, keep) = (self.workspace.source().git(), self.context.config.workspace.keep);
+        let surplus = housekeeping::surplus(&git, self.context.state(), keep);
+        self.tell(surplus.and_then(|surplus| housekeeping::remove(&git, &surplus)));
         let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
         self.context.note(None, &state::Event::LoopFinished { finish_type, reason });
         self.record.finish = Some(finish.word().to_owned());

@@ -73,9 +73,7 @@ impl Run {
     /// The agent at work, and what becomes of its plan.
     fn let_plan(&mut self, before: Option<Vec<u8>>) -> Result<Finish, Failure> {
         let allowance = self.allowance();
-        let (time, sum) = (allowance.time.map(|(time, _)| time), allowance.cost_usd);
-        let prompt = self.planning_prompt()?;
-        let Watched { ended, .. } = self.start_agent(&prompt, time, sum.map(|(sum, _)| sum))?;
+        let Watched { ended, .. } = self.start_agent(&self.planning_prompt()?, allowance)?;
         self.record.counters.last_exit_code = ended.as_ref().and_then(AgentRun::exit_code);
         let left = self.workspace.left(&self.books.plan);
         let end = judge(&Judged {
@@ -160,13 +158,8 @@ impl Run {
             (&planned.removed, "removed", ", not done before; the plan is without"),
         ];
         let told = told.iter().filter(|(stories, ..)| !stories.is_empty());
-        let findings: Vec<String> = told
-            .map(|(stories, did, what)| format!("{did} {}{what}", stories.join(", ")))
-            .collect();
-        findings.iter().for_each(|what| self.context.view.warn(format!("the agent {what}")));
-        if !findings.is_empty() {
-            self.journal_note(&state::Event::PlanRepaired { findings });
-        }
+        let told = told.map(|(stories, did, what)| format!("{did} {}{what}", stories.join(", ")));
+        self.report_findings(told.collect());
         Ok(planned)
     }
 

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 use ralph_core::attempt::{last_failure, lessons};
 use ralph_core::config::{self, KEYS, Key, Kind};
 use ralph_core::env::{MAILBOX, WORKSPACE};
-use ralph_core::plan::{Plan, progress};
+use ralph_core::plan::progress;
 use ralph_core::prompt::{self, Template, Values};
 use ralph_core::state::StateDir;
 use ralph_core::under_way::Attempt;
@@ -89,7 +89,7 @@ impl Run {
         let values = Values {
             story_id: &attempt.story,
             story_title: &attempt.title,
-            story_details: details(&plan, &attempt.story),
+            story_details: plan.story(&attempt.story).map_or("", |story| &story.details),
             plan_path: plan_path.as_str(),
             progress_path: progress_path.as_str(),
             progress: &entries,
@@ -113,14 +113,7 @@ impl Run {
     }
 }
 
-fn details<'a>(plan: &'a Plan, story: &str) -> &'a str {
-    plan.story(story).map_or("", |story| story.details.as_str())
-}
-
 fn end_of(text: &str) -> &str {
-    let mut start = text.len().saturating_sub(LONGEST_PART);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
+    let start = text.ceil_char_boundary(text.len().saturating_sub(LONGEST_PART));
     text.get(start..).unwrap_or_default()
 }

@@ -10,6 +10,8 @@ use ralph_core::under_way::Phase;
 
 use crate::agent::{AgentCommand, Run as AgentRun, Session, Supervision, Turn};
 use crate::exit::Failure;
+use crate::run::allowance::Allowance;
+use crate::run::context::Context;
 use crate::run::decide::Spent;
 use crate::run::{Run, RunRecord};
 use crate::terminal::{Glimpse, seconds as seconds_of};
@@ -17,21 +19,33 @@ use crate::terminal::{Glimpse, seconds as seconds_of};
 /// How long an agent that was let go has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);
 
-/// An agent that wants to stop, and waits for our word.
+/// An agent at work, or one that wants to stop and waits for our word.
 pub(in crate::run) struct LiveAgent {
     session: Session,
+    /// What it waits for.
     question: Question,
-    stories: Stories,
+    /// The stories that it was given, and the tokens that each took; what they cost is known when the
+    /// session ends.
+    stories: Vec<(String, u64)>,
 }
-
-/// The stories that a session was given, and the tokens that each took; what they cost is known when
-/// the session ends.
-type Stories = Vec<(String, u64)>;
 
 impl LiveAgent {
     /// How many stories it was given.
     pub(in crate::run) fn stories_given(&self) -> u64 {
         self.stories.len() as u64
+    }
+
+    /// The tokens that its stories took so far.
+    fn tokens(&self) -> u64 {
+        self.stories.iter().map(|(_, tokens)| tokens).sum()
+    }
+
+    /// The agent takes so many tokens more for a story.
+    fn book(&mut self, story: &str, tokens: u64) {
+        match self.stories.last_mut() {
+            Some((last, sum)) if last == story => *sum += tokens,
+            _ => self.stories.push((story.to_owned(), tokens)),
+        }
     }
 }
 
@@ -49,11 +63,11 @@ impl Run {
     pub(in crate::run) fn start_agent(
         &mut self,
         prompt: &str,
-        deadline: Option<Duration>,
-        budget: Option<f64>,
+        allowance: Allowance,
     ) -> Result<Watched, Failure> {
         let context = &self.context;
         let line = &context.config.agent.command;
+        let budget = allowance.cost_usd.map(|(sum, _)| sum);
         let command = AgentCommand {
             line: context.options.applied_to(line, budget, &context.run_dir)?,
             root: self.workspace.root().to_owned(),
@@ -68,7 +82,8 @@ impl Run {
         self.workspace.distrust();
         let session = Session::start(&command, prompt, &log)?;
         self.set_phase(Phase::Working)?;
-        self.watch(session, Stories::new(), deadline)
+        let (question, stories) = (Question::default(), Vec::new());
+        self.watch(LiveAgent { session, question, stories }, allowance)
     }
 
     /// Gives our word to the agent that waits, and watches it until it ends or asks again.
@@ -76,13 +91,12 @@ impl Run {
         &mut self,
         live: LiveAgent,
         text: String,
-        deadline: Option<Duration>,
+        allowance: Allowance,
     ) -> Result<Watched, Failure> {
-        let LiveAgent { session, question, stories } = live;
         self.workspace.distrust();
         self.set_phase(Phase::Working)?;
-        Mailbox::at(self.context.run_dir.mailbox()).reply(&question, Answer::GoOn(text))?;
-        self.watch(session, stories, deadline)
+        Mailbox::at(self.context.run_dir.mailbox()).reply(&live.question, Answer::GoOn(text))?;
+        self.watch(live, allowance)
     }
 
     /// The attempt under way has come this far.
@@ -94,53 +108,33 @@ impl Run {
         Ok(())
     }
 
-    fn watch(
-        &mut self,
-        mut session: Session,
-        mut stories: Stories,
-        deadline: Option<Duration>,
-    ) -> Result<Watched, Failure> {
+    fn watch(&mut self, mut live: LiveAgent, allowance: Allowance) -> Result<Watched, Failure> {
         let attempt = self.current()?;
         let (story, iteration) = (attempt.story.as_str(), attempt.iteration);
-        let begun = Instant::now();
-        let mailbox = Mailbox::at(self.context.run_dir.mailbox());
-        let (context, is_said) = (&self.context, Cell::new(false));
-        let grace = Duration::from_secs(context.config.agent.grace.0);
-        let interrupted = RunRecord { interrupted: true, ..self.record.clone() };
+        let (context, begun) = (&self.context, Instant::now());
+        let deadline = allowance.time.map(|(time, _)| time);
+        let is_late = || deadline.is_some_and(|limit| begun.elapsed() >= limit);
+        let (is_said, interrupted) =
+            (Cell::new(false), RunRecord { interrupted: true, ..self.record.clone() });
         let beat = || {
-            let is_late = deadline.is_some_and(|limit| begun.elapsed() >= limit);
-            if !(is_late || context.is_interrupted()) || is_said.replace(true) {
-                return;
+            if (is_late() || context.is_interrupted()) && !is_said.replace(true) {
+                self.tell_grace(story, &interrupted);
             }
-            let left = seconds_of(grace);
-            if !context.is_interrupted() {
-                context.view.warn(format!("{story}: time is up; the agent has {left} to end"));
-                return;
-            }
-            context.view.warn(format!(
-                "stopping: the agent has {left} to end; Ctrl-C again ends it at once"
-            ));
-            // A kill of ours before it has ended is part of the same interruption.
-            let _ = interrupted.save(&context.run_dir);
         };
         let watch = Supervision {
             deadline,
             silence: context.config.agent.silence.limit(),
-            grace,
-            interrupts: &context.interrupts,
             beat: &beat,
+            ..supervision(context)
         };
-        let turn = session.watch(&watch, Some(&mailbox), &mut |seen| {
+        let mailbox = Mailbox::at(context.run_dir.mailbox());
+        let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
             context.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
         })?;
         fault::point("loop.agent-ended");
-        let seen = session.seen();
-        let before: u64 = stories.iter().map(|(_, tokens)| tokens).sum();
-        let (took, tokens) = (begun.elapsed(), seen.tokens.saturating_sub(before));
-        match stories.last_mut() {
-            Some((last, sum)) if last == story => *sum += tokens,
-            _ => stories.push((story.to_owned(), tokens)),
-        }
+        let (seen, took) = (live.session.seen(), begun.elapsed());
+        let tokens = seen.tokens.saturating_sub(live.tokens());
+        live.book(story, tokens);
         let spent = Spent { seconds: took.as_secs_f64(), tokens, cost_usd: 0.0 };
         self.record.counters.book(story, spent);
         self.record.counters.last_duration_s = spent.seconds;
@@ -154,27 +148,39 @@ impl Run {
         };
         match turn {
             Turn::Ended(run) => {
-                self.book_session(&stories, &run);
+                self.book_session(&live, &run);
                 self.tell_if_costless(&run);
                 Ok(Watched { session: run.seen.session.clone(), said, ended: Some(run) })
             }
             Turn::Asks(question) => {
                 let said = question.said.clone().unwrap_or(said);
-                let name = Some(question.session.clone());
-                self.waiting = Some(LiveAgent { session, question, stories });
-                Ok(Watched { session: name, said, ended: None })
+                let session = Some(question.session.clone());
+                self.waiting = Some(LiveAgent { question, ..live });
+                Ok(Watched { session, said, ended: None })
             }
         }
     }
 
+    /// The agent is asked to end, and how long that may take.
+    fn tell_grace(&self, story: &str, interrupted: &RunRecord) {
+        let context = &self.context;
+        let grace = seconds_of(Duration::from_secs(context.config.agent.grace.0));
+        if !context.is_interrupted() {
+            return context.view.warn(format!("{story}: time is up; the agent has {grace} to end"));
+        }
+        let again = "Ctrl-C again ends it at once";
+        context.view.warn(format!("stopping: the agent has {grace} to end; {again}"));
+        // A kill of ours before it has ended is part of the same interruption.
+        let _ = interrupted.save(&context.run_dir);
+    }
+
     /// What a session cost, divided among its stories by the tokens that each took.
-    fn book_session(&mut self, stories: &Stories, run: &AgentRun) {
+    fn book_session(&mut self, live: &LiveAgent, run: &AgentRun) {
         self.note_window(run);
         let Some(cost) = run.seen.cost_usd else { return };
-        let all: u64 = stories.iter().map(|(_, tokens)| tokens).sum();
-        for (story, tokens) in stories {
-            let share = match all {
-                0 => 1.0 / stories.len() as f64,
+        for (story, tokens) in &live.stories {
+            let share = match live.tokens() {
+                0 => 1.0 / live.stories.len() as f64,
                 all => *tokens as f64 / all as f64,
             };
             let cost_usd = cost * share;
@@ -187,27 +193,31 @@ impl Run {
 
     /// Lets the agent go that waits for our word, and sees to it that it ends.
     pub(in crate::run) fn end_session(&mut self, why: &str) -> Result<(), Failure> {
-        let Some(live) = self.waiting.take() else { return Ok(()) };
-        let LiveAgent { mut session, mut question, stories } = live;
+        let Some(mut live) = self.waiting.take() else { return Ok(()) };
         let context = &self.context;
         let mailbox = Mailbox::at(context.run_dir.mailbox());
         let until = Instant::now() + FAREWELL;
         let run = loop {
-            mailbox.reply(&question, Answer::Stop(why.to_owned()))?;
-            let watch = Supervision {
-                deadline: Some(until.saturating_duration_since(Instant::now())),
-                silence: None,
-                grace: Duration::from_secs(context.config.agent.grace.0),
-                interrupts: &context.interrupts,
-                beat: &|| (),
-            };
-            match session.watch(&watch, Some(&mailbox), &mut |_| ())? {
+            mailbox.reply(&live.question, Answer::Stop(why.to_owned()))?;
+            let deadline = Some(until.saturating_duration_since(Instant::now()));
+            let watch = Supervision { deadline, ..supervision(context) };
+            match live.session.watch(&watch, Some(&mailbox), &mut |_| ())? {
                 Turn::Ended(run) => break run,
                 // Another hook kept it from stopping, and it asks once more.
-                Turn::Asks(again) => question = again,
+                Turn::Asks(again) => live.question = again,
             }
         };
-        self.book_session(&stories, &run);
+        self.book_session(&live, &run);
         Ok(())
+    }
+}
+
+fn supervision(context: &Context) -> Supervision<'_> {
+    Supervision {
+        deadline: None,
+        silence: None,
+        grace: Duration::from_secs(context.config.agent.grace.0),
+        interrupts: &context.interrupts,
+        beat: &|| (),
     }
 }

@@ -39,19 +39,10 @@ pub(in crate::run) struct Report {
 
 impl Run {
     pub(in crate::run) fn run_agent(&mut self) -> Result<WorkEnd, Failure> {
-        let attempt = self.current()?;
-        let allowance = self.allowance();
-        let deadline = allowance.time.map(|(time, _)| time);
+        let (attempt, allowance) = (self.current()?, self.allowance());
         let watched = match self.waiting.take() {
-            Some(live) => {
-                let text = self.instruction(&attempt)?;
-                self.go_on(live, text, deadline)?
-            }
-            None => {
-                let prompt = self.prompt(&attempt)?;
-                let budget = allowance.cost_usd.map(|(sum, _)| sum);
-                self.start_agent(&prompt, deadline, budget)?
-            }
+            Some(live) => self.go_on(live, self.instruction(&attempt)?, allowance)?,
+            None => self.start_agent(&self.prompt(&attempt)?, allowance)?,
         };
         self.worked(&attempt, watched, allowance)
     }
@@ -73,7 +64,7 @@ impl Run {
             self.record.counters.attempts_at(&attempt.story),
         );
         let allowance = self.allowance();
-        let watched = self.go_on(live, text, allowance.time.map(|(time, _)| time))?;
+        let watched = self.go_on(live, text, allowance)?;
         self.worked(&attempt, watched, allowance)
     }
 
@@ -106,7 +97,7 @@ impl Run {
         let session = session.or_else(|| self.working_session());
         let claim = Claim::load(self.context.state(), &attempt.story);
         let agents = self.read_agents_plan(attempt)?;
-        self.tell_findings(&agents);
+        self.report_findings(agents.findings.iter().map(ToString::to_string).collect());
         let last_verdict = self.last_verdict(&attempt.began);
         let mut end = judge(&Judged {
             run: ended.as_ref(),
@@ -182,8 +173,8 @@ impl Run {
         Ok(agents)
     }
 
-    fn tell_findings(&self, agents: &AgentsPlan) {
-        let findings: Vec<String> = agents.findings.iter().map(ToString::to_string).collect();
+    /// What the agent did to the plan that it may not do.
+    pub(in crate::run) fn report_findings(&self, findings: Vec<String>) {
         for finding in &findings {
             self.context.view.warn(format!("plan: the agent {finding}"));
         }
