@@ -33,7 +33,7 @@ const MOST_LOOKS: usize = 100;
 const PULSE: Duration = Duration::from_millis(10);
 
 /// What a file says in a commit; none if it is not there.
-type KnownTexts = HashMap<(String, Utf8PathBuf), Option<Vec<u8>>>;
+type KnownTexts = HashMap<(String, PathBuf), Option<Vec<u8>>>;
 
 /// A file to whose end the loop writes. What it writes waits in the git folder until a commit takes it
 /// along, or is put into the file where none will.
@@ -110,14 +110,24 @@ impl Books {
 
     /// The text of a file in a commit.
     fn committed(&self, tip: Option<&str>, path: &Utf8Path) -> Option<Vec<u8>> {
-        let key = (tip?.to_owned(), path.to_owned());
+        let key = (tip?.to_owned(), self.below_top(path)?);
         if let Some(text) = self.known.borrow().get(&key) {
             return text.clone();
         }
-        let object = format!("{}:{}", key.0, self.below_top(path)?.to_string_lossy());
+        let object = format!("{}:{}", key.0, key.1.to_string_lossy());
         let text = self.source.git().run(&["cat-file", "blob", &object]).ok();
         self.known.borrow_mut().insert(key, text.clone());
         text
+    }
+
+    /// A commit was made on top of another one, with these texts.
+    pub(crate) fn remember(&self, base: Option<&str>, commit: &str, files: &[LoopFile]) {
+        let mut known = self.known.borrow_mut();
+        // Older ones are hardly asked for again.
+        known.retain(|(of, _), _| Some(of.as_str()) == base);
+        for file in files {
+            known.insert((commit.to_owned(), file.path.clone()), Some(file.after.clone()));
+        }
     }
 
     /// Whether git has the plan.
@@ -143,12 +153,17 @@ impl Books {
     /// The plan that counts: the user's own file where the project is on the target, else that of the
     /// target, with the stories that the user has added since.
     pub(crate) fn load(&self, target: &Target) -> Result<Plan, Failure> {
-        let on_disk = self.settled_plan()?;
         let (tip, is_followed) = target.look()?;
+        self.load_at(tip.as_deref(), is_followed)
+    }
+
+    /// The same for a target that was just looked at.
+    pub(crate) fn load_at(&self, tip: Option<&str>, is_followed: bool) -> Result<Plan, Failure> {
+        let on_disk = self.settled_plan()?;
         if let (true, Some(text)) = (is_followed, &on_disk) {
             return Ok(Plan::parse(&self.plan, text.clone(), &self.options)?);
         }
-        let Some(committed) = self.committed(tip.as_deref(), &self.plan) else {
+        let Some(committed) = self.committed(tip, &self.plan) else {
             return Ok(plan::load(&self.plan, &self.options)?);
         };
         let committed = Plan::parse(&self.plan, committed, &self.options)?;

@@ -116,9 +116,10 @@ impl Run {
                             return Ok(Finish::NoChanges);
                         }
                         Wish::Skip => continue,
-                        Wish::GoOn => self.begin(&story)?,
+                        Wish::GoOn => {}
                     }
-                    self.run_agent()?
+                    let plan = self.begin(&story)?;
+                    self.run_agent(&plan)?
                 }
             };
             if let Some(finish) = self.settle(end)? {

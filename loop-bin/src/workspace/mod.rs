@@ -31,6 +31,7 @@ mod repository;
 mod setup;
 mod stage;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::fault;
-use ralph_core::git::{Git, Repo};
+use ralph_core::git::{Git, Repo, RepoError};
 use ralph_core::project::Project;
 use ralph_core::state::RunDir;
 
@@ -74,6 +75,8 @@ pub(crate) struct Workspace {
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings, as the copy has them; looked up once.
     settings: Option<String>,
+    /// Where its repository is; looked up once.
+    repo: OnceCell<Repo>,
 }
 
 /// The project, as the copy sees it.
@@ -141,6 +144,7 @@ impl Workspace {
             stands_at: None,
             carried: BTreeMap::new(),
             settings: None,
+            repo: OnceCell::new(),
         })
     }
 
@@ -193,6 +197,17 @@ impl Workspace {
         let own = format!("\"{}\"", own.replace('\\', "\\\\").replace('"', "\\\""));
         git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"))
             .with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
+    }
+
+    /// The repository around the files of the workspace, which must be there.
+    pub(crate) fn repo(&self) -> Result<&Repo, RepoError> {
+        match self.repo.get() {
+            Some(known) => Ok(known),
+            None => {
+                let found = Repo::open(&self.root)?;
+                Ok(self.repo.get_or_init(|| found))
+            }
+        }
     }
 
     /// Whether there is a copy yet.

@@ -4,8 +4,9 @@
 use ralph_core::attempt;
 use ralph_core::config::RollbackOn;
 use ralph_core::fault;
-use ralph_core::git::{Checkpoint, Repo};
+use ralph_core::git::Checkpoint;
 use ralph_core::listing::named_files;
+use ralph_core::plan::Plan;
 use ralph_core::state;
 use ralph_core::under_way::Attempt;
 
@@ -19,14 +20,14 @@ use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Overlay, Start};
 
 impl Run {
-    pub(in crate::run) fn begin(&mut self, story: &str) -> Result<(), Failure> {
-        let plan = self.books.load(&self.target)?;
+    pub(in crate::run) fn begin(&mut self, story: &str) -> Result<Plan, Failure> {
+        let (tip, is_followed) = self.target.look()?;
+        let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         let found = plan.story(story).cloned().ok_or_else(|| {
             std::io::Error::other(format!("{} lost the story {story} just now", plan.path()))
         })?;
         let iteration = self.record.counters.iteration;
         self.context.view.line(format!("iteration {iteration}: {story} {}", found.title));
-        let tip = self.target.tip()?;
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
@@ -59,7 +60,7 @@ impl Run {
         self.update_loop_progress(&plan, "IN_PROGRESS")?;
         let number = u32::try_from(iteration).unwrap_or(u32::MAX);
         self.journal_note(&state::Event::IterationStarted { iteration: number });
-        Ok(())
+        Ok(plan)
     }
 
     /// An attempt that begins now.
@@ -176,10 +177,10 @@ impl Run {
 
     /// What hooks roll back to while the agent works.
     fn take_checkpoint(&self, story: &str) -> Result<(), Failure> {
-        let repo = Repo::open(self.workspace.root())?;
+        let repo = self.workspace.repo()?;
         let message = format!("before {story}");
         let (state, run) = (self.context.state(), self.context.run.as_str());
-        Checkpoint::create_for(&repo, state, &message, Some(run))?;
+        Checkpoint::create_for(repo, state, &message, Some(run))?;
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use ralph_core::attempt::TestFiles;
 use ralph_core::checks::{Check, CheckContext, CheckEnd, one_line, run_checks};
 use ralph_core::config::Weakened;
-use ralph_core::git::Repo;
 use ralph_core::guard::{Edit, out_of_scope};
 use ralph_core::listing::{first_few, named_files};
 use ralph_core::state::{self, Id};
@@ -170,8 +169,8 @@ impl Run {
         match (&attempt.base, tests.weakened) {
             (None, _) | (_, Weakened::Ignore) => Ok(None),
             (Some(base), _) => {
-                let repo = Repo::open(self.workspace.root())?;
-                Ok(weakened_since(&repo, base, files, &TestFiles::new(&tests.files))?)
+                let repo = self.workspace.repo()?;
+                Ok(weakened_since(repo, base, files, &TestFiles::new(&tests.files))?)
             }
         }
     }

@@ -156,6 +156,7 @@ impl Run {
             self.enter(attempt, Phase::Landing { commit: made.commit.clone() })?;
             fault::point("land.committed");
             let base = attempt.base.clone();
+            self.books.remember(base.as_deref(), &made.commit, &files);
             let advance = match self.workspace.is_in_place() {
                 // The commit itself moved the branch.
                 true => self.books.bring_users_texts(&files).map(|()| Advance::Landed)?,
@@ -374,12 +375,11 @@ impl Run {
         entry: &Entry,
         changes: &PlanChanges,
     ) -> Result<(), Failure> {
-        let base = attempt.base.as_deref();
         let git = self.workspace.source().git();
         let name = saved::name_of(&attempt.story, attempt.number);
         git.run(&["update-ref", &name, commit])?;
         self.books.clear_pending(Some(commit))?;
-        self.books.mark_on_disk(base, changes.marks.clone(), changes.agents.clone())?;
+        self.books.mark_on_disk(Some(commit), changes.marks.clone(), changes.agents.clone())?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
         if let Some(left) = self.workspace.left(&self.books.progress) {
             self.books.take_progress(Some(commit), &given, &left)?;

@@ -4,6 +4,7 @@ use camino::Utf8Path;
 use ralph_core::attempt::{last_failure, lessons};
 use ralph_core::config::{self, KEYS, Key, Kind};
 use ralph_core::env::{MAILBOX, WORKSPACE};
+use ralph_core::plan::Plan;
 use ralph_core::plan::progress;
 use ralph_core::prompt::{self, Template, Values};
 use ralph_core::state::StateDir;
@@ -75,8 +76,7 @@ impl Run {
         Some(format!("{path}:{folder}"))
     }
 
-    pub(in crate::run) fn prompt(&self, attempt: &Attempt) -> Result<String, Failure> {
-        let plan = self.books.load(&self.target)?;
+    pub(in crate::run) fn prompt(&self, attempt: &Attempt, plan: &Plan) -> Result<String, Failure> {
         let progress = self.books.progress_text(attempt.base.as_deref());
         let entries = progress::excerpt(&progress, LONGEST_PART);
         let guardrails = lessons(self.context.state(), Some(&self.context.run_dir));

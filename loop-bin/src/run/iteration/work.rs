@@ -38,11 +38,11 @@ pub(in crate::run) struct Report {
 }
 
 impl Run {
-    pub(in crate::run) fn run_agent(&mut self) -> Result<WorkEnd, Failure> {
+    pub(in crate::run) fn run_agent(&mut self, plan: &Plan) -> Result<WorkEnd, Failure> {
         let (attempt, allowance) = (self.current()?, self.allowance());
         let watched = match self.waiting.take() {
-            Some(live) => self.go_on(live, self.instruction(&attempt)?, allowance)?,
-            None => self.start_agent(&self.prompt(&attempt)?, allowance)?,
+            Some(live) => self.go_on(live, self.instruction(&attempt, plan)?, allowance)?,
+            None => self.start_agent(&self.prompt(&attempt, plan)?, allowance)?,
         };
         self.worked(&attempt, watched, allowance)
     }
@@ -76,14 +76,13 @@ impl Run {
     }
 
     /// What sends a session on to its next story.
-    fn instruction(&self, attempt: &Attempt) -> Result<String, Failure> {
-        let plan = self.books.load(&self.target)?;
+    fn instruction(&self, attempt: &Attempt, plan: &Plan) -> Result<String, Failure> {
         let gone = || std::io::Error::other(format!("the plan lost {} just now", attempt.story));
         let story = plan.story(&attempt.story).ok_or_else(gone)?;
         let limit = self.context.config.run.max_iterations;
         let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
         let before = "The last story is landed and ticked.";
-        Ok(instruction(Some(before), &plan, story, standing, &Ticking::Us))
+        Ok(instruction(Some(before), plan, story, standing, &Ticking::Us))
     }
 
     fn worked(
