@@ -32,7 +32,7 @@ pub(crate) enum Ran {
 pub(crate) fn run(context: &Context, name: &str, vars: &[(&str, String)]) -> (Ran, String) {
     let (settings, interrupts) = (&context.config.hooks, &context.interrupts);
     let path = folder(context.state(), context.project.root()).join(name);
-    if !is_enabled(settings, name) || !path.is_file() || !is_executable(&path) {
+    if !is_enabled(settings, name) || !is_executable(&path) {
         return (Ran::No, String::new());
     }
     let signals = interrupts.count();
@@ -106,12 +106,14 @@ pub(crate) fn not_executable(state: &StateDir, root: &Utf8Path) -> Vec<Utf8PathB
     paths
 }
 
-fn is_executable(path: &Utf8Path) -> bool {
-    fs_err::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
+/// Whether it is a file that can be started.
+pub(crate) fn is_executable(path: &Utf8Path) -> bool {
+    fs_err::metadata(path)
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// Where the scripts are.
-fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
+pub(crate) fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
     let (own, foreign) = (state.lifecycle(), root.join(FOREIGN_LIFECYCLE_DIR));
     if !own.is_dir() && foreign.is_dir() { foreign } else { own }
 }
