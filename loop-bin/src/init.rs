@@ -11,8 +11,8 @@ use ralph_core::env::Env;
 use ralph_core::state::{self, StateDir};
 
 use crate::exit::{Failure, Success};
-use crate::here;
 use crate::terminal::say;
+use crate::{here, lifecycle};
 
 const PLAN: &str = "\
 # Plan
@@ -85,6 +85,19 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
         Ok(plan) => plan.path().to_owned(),
         Err(_) => state.plan(state.prd_numbers().first().copied().unwrap_or(1)),
     };
+    // Scripts in the folder of another tool would be hidden by those in ours.
+    let scripts = lifecycle::folder(state, root);
+    if scripts == state.lifecycle() {
+        write_scripts(&scripts)?;
+    }
+    say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
+    say("  ralph-loop doctor            # is everything in place?");
+    say("  ralph-loop --dry-run         # what would be done?");
+    say("  ralph-loop                   # go");
+    Ok(Success::Done)
+}
+
+fn write_scripts(folder: &Utf8Path) -> Result<(), Failure> {
     for (name, about) in SCRIPTS {
         let text = format!(
             "#!/bin/sh\n# {about}\n# Also: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, \
@@ -92,15 +105,9 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
              a warning.\n# Programs in custom/ are called by their names: notify \"hello from \
              {name}\"\nexit 0\n"
         );
-        write_new(&state.lifecycle().join(name), &text, true)?;
+        write_new(&folder.join(name), &text, true)?;
     }
-    let custom = StateDir::custom_programs(&state.lifecycle());
-    write_new(&custom.join("notify"), NOTIFY, true)?;
-    say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
-    say("  ralph-loop doctor            # is everything in place?");
-    say("  ralph-loop --dry-run         # what would be done?");
-    say("  ralph-loop                   # go");
-    Ok(Success::Done)
+    write_new(&StateDir::custom_programs(folder).join("notify"), NOTIFY, true)
 }
 
 fn config(checks: &[String], setup: &[String]) -> String {

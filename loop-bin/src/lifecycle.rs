@@ -12,7 +12,7 @@ use ralph_core::config::{FailBehavior, Hooks};
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
 use crate::run::Wish;
-use crate::signals::Interrupts;
+use crate::run::context::Context;
 
 /// The scripts that the loop runs.
 const NAMES: [&str; 4] = ["started", "next_iteration", "post_iteration", "finished"];
@@ -27,103 +27,75 @@ pub(crate) enum Ran {
     Ended(CheckEnd),
 }
 
-/// Where scripts run, and how.
-pub(crate) struct Scripts<'a> {
-    pub(crate) settings: &'a Hooks,
-    pub(crate) root: &'a Utf8Path,
-    pub(crate) state: &'a StateDir,
-    /// The loop's run that they serve.
-    pub(crate) run: &'a str,
-    pub(crate) interrupts: &'a Interrupts,
-    /// Where programs are looked for.
-    pub(crate) path: &'a str,
+/// Runs a script; each of `vars` is given as `RALPH_…` and `FRESHER_…`. Returns what it printed as
+/// well.
+pub(crate) fn run(context: &Context, name: &str, vars: &[(&str, String)]) -> (Ran, String) {
+    let (settings, interrupts) = (&context.config.hooks, &context.interrupts);
+    let path = folder(context.state(), context.project.root()).join(name);
+    if !is_enabled(settings, name) || !is_executable(&path) {
+        return (Ran::No, String::new());
+    }
+    let signals = interrupts.count();
+    let stop = || interrupts.count() > signals;
+    match run_script(command(context, &path, vars), settings.timeout.limit(), &stop) {
+        Ok((end, output)) => (Ran::Ended(end), output),
+        Err(error) => {
+            let why = format!(
+                "{path} cannot be started ({error}); see whether the program in its first line is \
+                 there, and whether that line ends with a carriage return"
+            );
+            (Ran::NotStarted(why), String::new())
+        }
+    }
 }
 
-impl Scripts<'_> {
-    /// Runs a script; each of `vars` is given as `RALPH_…` and `FRESHER_…`. Returns what it printed
-    /// as well.
-    pub(crate) fn run(&self, name: &str, vars: &[(&str, String)]) -> (Ran, String) {
-        let path = self.folder().join(name);
-        if !self.has(name) || !is_executable(&path) {
-            return (Ran::No, String::new());
+#[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]
+fn command(context: &Context, path: &Utf8Path, vars: &[(&str, String)]) -> Command {
+    let root = context.project.root();
+    let mut command = Command::new(path);
+    for (name, value) in vars {
+        command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
+    }
+    // The user's own programs come first.
+    let custom = StateDir::custom_programs(&folder(context.state(), root));
+    let search_path = [custom.as_str(), &context.path].join(":");
+    command.env(RUN_MARK, &context.run).current_dir(root).env("PATH", search_path);
+    command
+}
+
+fn is_enabled(settings: &Hooks, name: &str) -> bool {
+    settings.enabled
+        && match name {
+            "started" => settings.started,
+            "next_iteration" => settings.next_iteration,
+            "post_iteration" => settings.post_iteration,
+            _ => settings.finished,
         }
-        let signals = self.interrupts.count();
-        let stop = || self.interrupts.count() > signals;
-        match run_script(self.command(&path, vars), self.settings.timeout.limit(), &stop) {
-            Ok((end, output)) => (Ran::Ended(end), output),
-            Err(error) => {
-                let why = format!(
-                    "{path} cannot be started ({error}); see whether the program in its first line \
-                     is there, and whether that line ends with a carriage return"
-                );
-                (Ran::NotStarted(why), String::new())
-            }
+}
+
+/// What a script wants, and what to tell the user about it.
+pub(crate) fn wish(settings: &Hooks, name: &str, ran: &Ran) -> (Wish, Option<String>) {
+    let broken = match settings.fail_behavior {
+        FailBehavior::Abort => Wish::Stop,
+        FailBehavior::Continue => Wish::GoOn,
+    };
+    let end = match ran {
+        Ran::No => return (Wish::GoOn, None),
+        Ran::NotStarted(why) => return (broken, Some(why.clone())),
+        Ran::Ended(end) => end,
+    };
+    let (wish, what) = match end {
+        CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => return (Wish::GoOn, None),
+        CheckEnd::Exited(Some(1)) if name == "next_iteration" => {
+            (Wish::Skip, "skips this iteration".to_owned())
         }
-    }
-
-    /// Whether there is such a script, and it is not switched off.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.is_enabled(name) && self.folder().join(name).is_file()
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]
-    fn command(&self, path: &Utf8Path, vars: &[(&str, String)]) -> Command {
-        let mut command = Command::new(path);
-        for (name, value) in vars {
-            command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
-        }
-        command.env(RUN_MARK, self.run).current_dir(self.root).env("PATH", self.search_path());
-        command
-    }
-
-    /// The user's own programs come first.
-    fn search_path(&self) -> String {
-        let custom = StateDir::custom_programs(&self.folder());
-        match self.path {
-            "" => custom.into_string(),
-            path => format!("{custom}:{path}"),
-        }
-    }
-
-    fn folder(&self) -> Utf8PathBuf {
-        folder(self.state, self.root)
-    }
-
-    fn is_enabled(&self, name: &str) -> bool {
-        let settings = self.settings;
-        settings.enabled
-            && match name {
-                "started" => settings.started,
-                "next_iteration" => settings.next_iteration,
-                "post_iteration" => settings.post_iteration,
-                _ => settings.finished,
-            }
-    }
-
-    /// What a script wants, and what to tell the user about it.
-    pub(crate) fn wish(&self, name: &str, ran: &Ran) -> (Wish, Option<String>) {
-        let broken = match self.settings.fail_behavior {
-            FailBehavior::Abort => Wish::Stop,
-            FailBehavior::Continue => Wish::GoOn,
-        };
-        let end = match ran {
-            Ran::No => return (Wish::GoOn, None),
-            Ran::NotStarted(why) => return (broken, Some(why.clone())),
-            Ran::Ended(end) => end,
-        };
-        let (wish, what) = match end {
-            CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => return (Wish::GoOn, None),
-            CheckEnd::Exited(Some(1)) if name == "next_iteration" => {
-                (Wish::Skip, "skips this iteration".to_owned())
-            }
-            CheckEnd::Exited(Some(1)) => (Wish::GoOn, "warns (exit code 1)".to_owned()),
-            CheckEnd::Exited(Some(2)) => (Wish::Stop, "stops the loop".to_owned()),
-            CheckEnd::Exited(Some(code)) => (broken, format!("failed (exit code {code})")),
-            CheckEnd::Exited(None) => (broken, "was ended by a signal".to_owned()),
-            CheckEnd::TimedOut => (broken, "took too long and was ended".to_owned()),
-        };
-        (wish, Some(format!("{name} {what}")))
-    }
+        CheckEnd::Exited(Some(1)) => (Wish::GoOn, "warns (exit code 1)".to_owned()),
+        CheckEnd::Exited(Some(2)) => (Wish::Stop, "stops the loop".to_owned()),
+        CheckEnd::Exited(Some(code)) => (broken, format!("failed (exit code {code})")),
+        CheckEnd::Exited(None) => (broken, "was ended by a signal".to_owned()),
+        CheckEnd::TimedOut => (broken, "took too long and was ended".to_owned()),
+    };
+    (wish, Some(format!("{name} {what}")))
 }
 
 /// The scripts of a project that are there and cannot be run.
@@ -134,35 +106,21 @@ pub(crate) fn not_executable(state: &StateDir, root: &Utf8Path) -> Vec<Utf8PathB
     paths
 }
 
-fn is_executable(path: &Utf8Path) -> bool {
-    fs_err::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
+/// Whether it is a file that can be started.
+pub(crate) fn is_executable(path: &Utf8Path) -> bool {
+    fs_err::metadata(path)
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// Where the scripts are.
-fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
+pub(crate) fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
     let (own, foreign) = (state.lifecycle(), root.join(FOREIGN_LIFECYCLE_DIR));
     if !own.is_dir() && foreign.is_dir() { foreign } else { own }
 }
 
 #[cfg(test)]
 mod tests {
-    use test_support::Scratch;
-
     use super::*;
-
-    fn wish(name: &str, ran: Ran, fail_behavior: FailBehavior) -> Wish {
-        let scratch = Scratch::new();
-        let settings = Hooks { fail_behavior, ..Hooks::default() };
-        let scripts = Scripts {
-            settings: &settings,
-            root: scratch.root(),
-            state: &StateDir::of_project(scratch.root()),
-            run: "",
-            interrupts: &Interrupts::default(),
-            path: "",
-        };
-        scripts.wish(name, &ran).0
-    }
 
     #[test]
     fn exit_codes_mean_what_is_documented() {
@@ -183,7 +141,8 @@ mod tests {
             ("post_iteration", Ran::NotStarted("x".into()), Continue, Wish::GoOn),
             ("finished", Ran::No, Abort, Wish::GoOn),
         ] {
-            assert_eq!(wish(name, ran.clone(), behavior), expected, "{name} {ran:?}");
+            let settings = Hooks { fail_behavior: behavior, ..Hooks::default() };
+            assert_eq!(wish(&settings, name, &ran).0, expected, "{name} {ran:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 use ralph_core::env::Env;
 use ralph_core::git::Repo;
-use ralph_core::plan::{Plan, State};
+use ralph_core::plan::{Counts, Plan, State};
 use ralph_core::project::Project;
 use ralph_core::state::{self, Event, Journal, Lock};
 use serde::Serialize;
@@ -38,7 +38,7 @@ struct Report {
     running: Option<u32>,
     plan: Option<String>,
     plan_problem: Option<String>,
-    stories: Stories,
+    stories: Counts,
     /// The story under way, and the iteration.
     story: Option<String>,
     iteration: u64,
@@ -53,13 +53,6 @@ struct Report {
     blocked: Vec<(String, String)>,
     /// What only a person can do.
     waiting: Vec<String>,
-}
-
-#[derive(Debug, Default, Serialize)]
-struct Stories {
-    open: usize,
-    done: usize,
-    blocked: usize,
 }
 
 /// Tells it.
@@ -83,9 +76,8 @@ pub(crate) fn run(env: &Env, json: bool) -> Result<Success, Failure> {
 
 impl Report {
     fn look_at(&mut self, plan: &Plan) {
-        let counts = plan.counts();
         self.plan = Some(plan.path().to_string());
-        self.stories = Stories { open: counts.open, done: counts.done, blocked: counts.blocked };
+        self.stories = plan.counts();
         let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
         self.blocked.extend(blocked.map(|story| (story.id.clone(), story.title.clone())));
     }
@@ -154,7 +146,7 @@ impl Report {
             (None, Some(problem)) => say(format!("Plan      {problem}")),
             (None, None) => {}
         }
-        let Stories { open, done, blocked } = &self.stories;
+        let Counts { open, done, blocked, .. } = &self.stories;
         say(format!("Stories   {done} done, {open} open, {blocked} blocked"));
         if let Some(story) = &self.story {
             say(format!("Story     {story}, iteration {}", self.iteration));

@@ -83,37 +83,29 @@ impl Run {
     /// The usage limit or the outage of the service that ended it, if one did; with the reset in Unix
     /// seconds, where told.
     pub(crate) fn usage_limit(&self) -> Option<Option<i64>> {
-        let failed = self.exit_code() != Some(0);
+        let Seen { verdict, text, complaints, rejected, .. } = &self.seen;
         let now = Timestamp::now();
-        match &self.seen.verdict {
-            Some(verdict) if verdict.is_error => {
-                // Why the session ended is told, and the text is then about something else.
-                let is_services = matches!(
-                    verdict.reason.as_deref(),
-                    None | Some("api_error" | "blocking_limit" | "error_during_execution")
-                );
-                let told = usage_limit::detect(&verdict.text, now).filter(|_| is_services);
-                let refused = matches!(verdict.api_status, Some(429 | 500..=599)).then_some(None);
-                self.seen.rejected.or(told).or(refused)
-            }
-            Some(verdict) => self.limit_alone(&verdict.text, now),
-            None if failed => {
-                let said = [&self.seen.text, &self.seen.complaints];
-                let told = said.into_iter().find_map(|text| usage_limit::detect(text, now));
-                self.seen.rejected.or(told)
-            }
-            // What is on standard error beside an answer is no answer.
-            None if self.seen.text.trim().is_empty() => {
-                self.limit_alone(&self.seen.complaints, now)
-            }
-            None => self.limit_alone(&self.seen.text, now),
+        let said = match verdict {
+            Some(verdict) => vec![&verdict.text],
+            None => vec![text, complaints],
+        };
+        let mut said = said.into_iter().filter(|text| !text.trim().is_empty());
+        let failed =
+            verdict.as_ref().map_or(self.exit_code() != Some(0), |verdict| verdict.is_error);
+        if !failed {
+            // Some clients end as if all were well, with the message in the place of an answer.
+            let told = usage_limit::detect_alone(said.next()?, now)?;
+            return Some(rejected.flatten().or(told));
         }
-    }
-
-    /// Some clients end as if all were well, with the message in the place of an answer.
-    fn limit_alone(&self, said: &str, now: Timestamp) -> Option<Option<i64>> {
-        let told = usage_limit::detect_alone(said, now)?;
-        Some(self.seen.rejected.flatten().or(told))
+        let verdict = verdict.clone().unwrap_or_default();
+        // Where another reason is told, the text is about something else.
+        let is_services = matches!(
+            verdict.reason.as_deref(),
+            None | Some("api_error" | "blocking_limit" | "error_during_execution")
+        );
+        let told = said.find_map(|text| usage_limit::detect(text, now)).filter(|_| is_services);
+        let refused = matches!(verdict.api_status, Some(429 | 500..=599)).then_some(None);
+        rejected.or(told).or(refused)
     }
 }
 

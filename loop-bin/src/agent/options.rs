@@ -3,7 +3,7 @@
 //! it may spend.
 
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
@@ -20,6 +20,7 @@ use super::client::Client;
 use super::command::quoted;
 use super::kept_by_client::KeptByClient;
 use crate::finding::Finding;
+use crate::lifecycle::is_executable;
 
 /// The first version of which we know that it has the option `--max-budget-usd`.
 const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
@@ -192,9 +193,5 @@ fn text_in_copy(root: &Utf8Path, below: &Utf8Path) -> Option<String> {
 
 /// The hooks in a folder that can be started.
 fn hooks_in(folder: &Utf8Path) -> Vec<&'static str> {
-    let executable = |path: Utf8PathBuf| {
-        let metadata = fs_err::metadata(path);
-        metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    HOOK_NAMES.into_iter().filter(|name| executable(folder.join(name))).collect()
+    HOOK_NAMES.into_iter().filter(|name| is_executable(&folder.join(name))).collect()
 }

@@ -7,9 +7,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getppid};
 use ralph_core::checks::RUN_MARK;
 use ralph_core::install::HOOK_NAMES;
@@ -154,9 +153,6 @@ struct Process {
 /// All that descend from us, but for those that are spared and theirs; none where there is no
 /// `/proc`.
 fn descendants(spared: &[Pid]) -> Vec<Process> {
-    if is_childless() {
-        return Vec::new();
-    }
     let all = processes();
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![Pid::this()];
@@ -169,13 +165,6 @@ fn descendants(spared: &[Pid]) -> Vec<Process> {
         }
     }
     found
-}
-
-/// Whether nobody descends from us: as the parent of orphans we would have a child otherwise. That
-/// is the usual end of an agent, and asking costs far less than to read all of `/proc`.
-fn is_childless() -> bool {
-    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    cfg!(target_os = "linux") && waitid(Id::All, flags) == Err(Errno::ECHILD)
 }
 
 fn processes() -> Vec<Process> {

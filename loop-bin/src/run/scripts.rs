@@ -10,21 +10,13 @@ use super::start::NotReady;
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::lifecycle::{Ran, Scripts};
+use crate::lifecycle::{self, Ran};
 use crate::terminal::counted;
 use crate::workspace::Start;
 
 impl Context {
     /// Runs one script and shows what it prints, marked as its own.
     pub(super) fn script(&self, name: &str, more: Vec<(&str, String)>) -> Result<Wish, Failure> {
-        let scripts = Scripts {
-            settings: &self.config.hooks,
-            root: self.project.root(),
-            state: self.state(),
-            run: &self.run,
-            interrupts: &self.interrupts,
-            path: &self.path,
-        };
         let mode = match self.config.run.mode {
             ralph_core::config::Mode::Building => "building",
             ralph_core::config::Mode::Planning => "planning",
@@ -38,7 +30,7 @@ impl Context {
             ("PLAN_FILE", self.plan.to_string()),
         ];
         vars.extend(more);
-        let (ran, output) = scripts.run(name, &vars);
+        let (ran, output) = lifecycle::run(self, name, &vars);
         output.lines().for_each(|line| self.view.line(format!("[{name}] {line}")));
         if ran != Ran::No {
             let exit_code = match ran {
@@ -47,7 +39,7 @@ impl Context {
             };
             self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
         }
-        let (wish, advice) = scripts.wish(name, &ran);
+        let (wish, advice) = lifecycle::wish(&self.config.hooks, name, &ran);
         if let Some(advice) = advice {
             self.view.warn(advice);
         }

@@ -93,9 +93,10 @@ impl Workspace {
             }
         }
         let inside = format!("{project}/");
-        let grep = ["grep", "-I", "-l", "-F", "-e", &inside, "--", ".", ":!.ralph", ":!.claude"];
-        if let Ok(files) = self.source.git().line(&grep) {
-            found.push(finding(&first_few(files.lines(), 5), None));
+        let ours = [":(exclude,glob)**/.ralph/**", ":(exclude,glob)**/.claude/**"];
+        let grep = ["grep", "-I", "-l", "-F", "-e", &inside, "--", "."];
+        if let Ok(files) = self.source.git().line(&[&grep[..], &ours].concat()) {
+            found.push(finding(&format!("a path in {}", first_few(files.lines(), 5)), None));
         }
         found
     }

@@ -24,6 +24,14 @@ fn init_writes_what_is_missing_and_overwrites_nothing() {
 }
 
 #[test]
+fn init_hides_no_scripts_of_another_tool() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".fresher/hooks/started", "#!/bin/sh\n");
+    stage.run(&["init"]).ended(0);
+    assert!(!stage.exists(".ralph/hooks"));
+}
+
+#[test]
 fn complete_checks_first() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"echo red; false\"]\n");

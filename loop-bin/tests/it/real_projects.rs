@@ -68,7 +68,7 @@ fn files_that_name_the_projects_own_path_are_named() {
     stage.repo.write("README.md", format!("cloned to {}-2/src\n", stage.repo.root()));
     stage.repo.commit_all("a path");
     let ran = stage.run(&[]);
-    ran.ended(0).says("warning: go.work leads into the project");
+    ran.ended(0).says("warning: a path in go.work leads into the project");
     assert!(!ran.out.contains("README"), "{}", ran.out);
 }
 

@@ -104,7 +104,7 @@ pub struct Warning {
 }
 
 /// How many stories of a plan are in which state; optional ones are counted apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Stories to be worked on.
     pub open: usize,
