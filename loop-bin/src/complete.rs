@@ -1,10 +1,8 @@
 //! `ralph-loop complete`: the agent's own word about its story. The loop reads it when the agent
 //! has ended; a story that is said to be done is checked here first.
 
-use std::fmt::Write;
-
 use clap::{Arg, ArgMatches, Command};
-use ralph_core::checks::{Check, CheckContext, run_checks};
+use ralph_core::checks::{CheckContext, run_checks};
 use ralph_core::claim::{Claim, ClaimStatus};
 use ralph_core::env::Env;
 use ralph_core::project::Project;
@@ -15,29 +13,10 @@ use crate::exit::{Failure, Success};
 use crate::here;
 use crate::terminal::say;
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    story: String,
-    status: ClaimStatus,
-    summary: String,
-}
-
 /// Why the agent's word is not taken.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("{plan} has no story {story}")]
-    UnknownStory { plan: String, story: String },
-    #[error(
-        "no loop is at work on {story} any more, so nothing was noted; the next `ralph-loop` keeps \
-         the attempt and goes on with it"
-    )]
-    NoLoop { story: String },
-    #[error("{story} is not under way, so nothing was noted; {instead}")]
-    NotUnderWay { story: String, instead: String },
-    #[error("{story} is not done: `{command}` {verdict}; fix that and try again\n{output}")]
-    CheckFailed { story: String, command: String, verdict: String, output: String },
-}
+#[error("{0}")]
+struct Refusal(String);
 
 fn parse_status(text: &str) -> Result<ClaimStatus, &'static str> {
     match text {
@@ -73,26 +52,17 @@ pub(crate) fn command() -> Command {
         )
 }
 
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let text = |name| matches.get_one::<String>(name).cloned().unwrap_or_default();
-        let status = matches.get_one("status").copied().unwrap_or(ClaimStatus::Success);
-        Self { story: text("story"), status, summary: text("summary") }
-    }
-}
-
 /// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
+    let text = |name| matches.get_one::<String>(name).map_or("", String::as_str);
+    let status = matches.get_one("status").copied().unwrap_or(ClaimStatus::Success);
     let project = here::project(env)?;
     let config = here::config(&project, env, &[])?;
     let plan = here::plan(&project, env, &config)?;
-    let story = plan.story(&request.story).ok_or_else(|| Refusal::UnknownStory {
-        plan: plan.path().to_string(),
-        story: request.story.clone(),
-    })?;
+    let unknown = || Refusal(format!("{} has no story {}", plan.path(), text("story")));
+    let story = plan.story(text("story")).ok_or_else(unknown)?;
     refuse_if_not_under_way(&project, &story.id)?;
-    if request.status == ClaimStatus::Success {
+    if status == ClaimStatus::Success {
         let verify = &config.verify;
         let limit = verify.timeout.limit();
         // The agent works in its copy, and that is what is checked.
@@ -100,22 +70,29 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         let dir = work.unwrap_or_else(|| project.root().to_owned());
         let context = CheckContext { dir: &dir, run: "" };
         let checks = run_checks(context, &verify.commands, limit, &|| false)?;
-        refuse_if_failed(&story.id, &checks)?;
+        if let Some(failed) = checks.last().filter(|check| !check.passed()) {
+            return Err(Refusal(format!(
+                "{} is not done: `{}` {}; fix that and try again\n{}",
+                story.id,
+                failed.name(),
+                failed.verdict(),
+                failed.excerpt()
+            ))
+            .into());
+        }
     }
     project.own_state().prepare()?;
-    Claim::new(&story.id, request.status, &request.summary).save(project.own_state())?;
-    say(match request.status {
-        ClaimStatus::Success if config.verify.commands.is_empty() => format!(
-            "{}: noted. End now; the loop commits what you changed and ticks. There are no checks, \
-             so without a change the story stays open.",
-            story.id
-        ),
-        ClaimStatus::Success => {
-            format!("{}: noted. End now; the loop commits and ticks.", story.id)
+    Claim::new(&story.id, status, text("summary")).save(project.own_state())?;
+    let what = match status {
+        ClaimStatus::Success if config.verify.commands.is_empty() => {
+            "noted. End now; the loop commits what you changed and ticks. There are no checks, so \
+             without a change the story stays open."
         }
-        ClaimStatus::Partial => format!("{}: noted as partly done. End now.", story.id),
-        ClaimStatus::Blocked => format!("{}: noted as blocked. End now.", story.id),
-    });
+        ClaimStatus::Success => "noted. End now; the loop commits and ticks.",
+        ClaimStatus::Partial => "noted as partly done. End now.",
+        ClaimStatus::Blocked => "noted as blocked. End now.",
+    };
+    say(format!("{}: {what}", story.id));
     Ok(Success::Done)
 }
 
@@ -128,7 +105,11 @@ fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure
     let attempt = attempt.map(|attempt| attempt.story);
     let is_alone = run_dir.is_some_and(|run_dir| Lock::holder(&run_dir.lock()).is_none());
     if attempt.is_some() && is_alone {
-        return Err(Refusal::NoLoop { story: story.to_owned() }.into());
+        return Err(Refusal(format!(
+            "no loop is at work on {story} any more, so nothing was noted; the next `ralph-loop` \
+             keeps the attempt and goes on with it"
+        ))
+        .into());
     }
     let noted = || fs_err::read_to_string(state.current_story()).ok();
     let under_way = attempt.or_else(noted).map(|id| id.trim().to_owned());
@@ -137,25 +118,5 @@ fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure
         Some(id) => format!("{id} is"),
         None => "no story is; `ralph-loop` begins one".to_owned(),
     };
-    Err(Refusal::NotUnderWay { story: story.to_owned(), instead }.into())
-}
-
-fn refuse_if_failed(story: &str, checks: &[Check]) -> Result<(), Refusal> {
-    match checks.last() {
-        Some(check) if !check.passed() => {
-            let mut output = String::new();
-            let lines: Vec<&str> = check.output.lines().collect();
-            for line in lines.iter().skip(lines.len().saturating_sub(40)) {
-                // Writing into a string cannot fail.
-                let _ = writeln!(output, "{line}");
-            }
-            Err(Refusal::CheckFailed {
-                story: story.to_owned(),
-                command: check.name(),
-                verdict: check.verdict(),
-                output,
-            })
-        }
-        _ => Ok(()),
-    }
+    Err(Refusal(format!("{story} is not under way, so nothing was noted; {instead}")).into())
 }

@@ -32,14 +32,12 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
     make_project(&root)?;
     say(format!("A scratch project: {root}"));
     say("Its agent is a script; nothing leaves this machine, and nothing is spent.\n");
-    let request = run::Request {
-        flags: vec![
-            Flag::new("agent.command", "sh .ralph/demo-agent.sh"),
-            Flag::new("verify.commands", "sh tests.sh"),
-            Flag::new("loop.max_iterations", "8"),
-        ],
-    };
-    let outcome = run::run(&demo_env(env, &folder, &root), &request)?;
+    let flags = [
+        Flag::new("agent.command", "sh .ralph/demo-agent.sh"),
+        Flag::new("verify.commands", "sh tests.sh"),
+        Flag::new("loop.max_iterations", "8"),
+    ];
+    let outcome = run::run(&demo_env(env, &folder, &root), &flags)?;
     show_results(&root)?;
     Ok(outcome)
 }

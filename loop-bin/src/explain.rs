@@ -1,6 +1,5 @@
 //! `ralph-loop explain`: how a command or an edit is read, and which rule would speak.
 
-use camino::Utf8PathBuf;
 use clap::{Arg, ArgGroup, ArgMatches, Command};
 use ralph_core::env::Env;
 use ralph_core::guard::{self, Denial};
@@ -12,15 +11,6 @@ use crate::exit::{Failure, Success};
 use crate::here;
 use crate::terminal::say;
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
-    /// A command line.
-    Command(String),
-    /// An edit of a file.
-    File(Utf8PathBuf),
-}
-
 /// The subcommand.
 pub(crate) fn command() -> Command {
     Command::new("explain")
@@ -30,39 +20,26 @@ pub(crate) fn command() -> Command {
         .group(ArgGroup::new("what").args(["command", "file"]).required(true))
 }
 
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        match matches.get_one::<String>("file") {
-            Some(file) => Self::File(file.into()),
-            None => {
-                Self::Command(matches.get_one::<String>("command").cloned().unwrap_or_default())
-            }
-        }
-    }
-}
-
 /// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
     let here = here::folder()?;
     let project = here::project(env)?;
     let config = here::config(&project, env, &[])?;
     let around = Surroundings { project: &project, env, config: &config, session: None };
-    let denial = match request {
-        Request::Command(command) => {
-            show_commands(command);
-            let facts = around.of_command(&here, command);
-            guard::check(command, &facts, &config.guard)
-        }
-        Request::File(file) => {
-            let mut edit = around.of_edit(&here.join(file), None);
-            say(format!("file      {}", edit.path));
-            say(format!("project   {}", edit.root));
-            // Whether an agent has read it depends on its session; suppose that it has.
-            edit.known = true;
-            guard::check_edit(&edit, &config.guard)
-        }
-    };
+    let mut denial = None;
+    if let Some(command) = matches.get_one::<String>("command") {
+        show_commands(command);
+        let facts = around.of_command(&here, command);
+        denial = guard::check(command, &facts, &config.guard);
+    }
+    if let Some(file) = matches.get_one::<String>("file") {
+        let mut edit = around.of_edit(&here.join(file), None);
+        say(format!("file      {}", edit.path));
+        say(format!("project   {}", edit.root));
+        // Whether an agent has read it depends on its session; suppose that it has.
+        edit.known = true;
+        denial = guard::check_edit(&edit, &config.guard);
+    }
     show_denial(denial.as_ref());
     Ok(Success::Done)
 }

@@ -1,10 +1,74 @@
-//! What git prints, read in one place: lists of paths, and the tree without files.
+//! What git prints, read in one place: lists of paths, differences, and the tree without files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ralph_core::git::{Git, GitError};
+
+/// The mode of what is not there.
+const ABSENT: &str = "000000";
+
+/// The mode of a repository inside another one.
+pub(crate) const LINK: &str = "160000";
+
+/// The arguments after a command that prints differences as [`differences`] reads them.
+pub(crate) const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
+
+/// A path that two trees do not agree about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub(crate) path: PathBuf,
+    pub(crate) old: FileEntry,
+    pub(crate) new: FileEntry,
+}
+
+/// What a tree or an index says about a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileEntry {
+    pub(crate) mode: String,
+    pub(crate) id: String,
+}
+
+impl FileEntry {
+    /// An ordinary file.
+    pub(crate) fn file(id: String) -> Self {
+        Self { mode: "100644".to_owned(), id }
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        self.mode == ABSENT
+    }
+
+    pub(crate) fn is_link(&self) -> bool {
+        self.mode == LINK
+    }
+
+    /// The line for `update-index -z --index-info`.
+    pub(crate) fn line(&self, path: &Path) -> Vec<u8> {
+        let mode = if self.is_absent() { "0" } else { &self.mode };
+        let head = format!("{mode} {}\t", self.id);
+        [head.as_bytes(), path.as_os_str().as_bytes(), b"\0"].concat()
+    }
+}
+
+/// `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`, again and again.
+pub(crate) fn differences(output: &[u8]) -> Vec<Difference> {
+    let mut parts = output.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
+        let head = String::from_utf8_lossy(head);
+        let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        let [old_mode, new_mode, old_id, new_id, ..] = words.as_slice() else { continue };
+        let entry = |mode: &str, id: &str| FileEntry { mode: mode.to_owned(), id: id.to_owned() };
+        found.push(Difference {
+            path: PathBuf::from(OsStr::from_bytes(path)),
+            old: entry(old_mode, old_id),
+            new: entry(new_mode, new_id),
+        });
+    }
+    found
+}
 
 /// The paths of a list in which each ends with a NUL.
 pub(crate) fn paths(listed: &[u8]) -> Vec<PathBuf> {
@@ -12,7 +76,28 @@ pub(crate) fn paths(listed: &[u8]) -> Vec<PathBuf> {
     names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
 }
 
+/// A list of paths in which each ends with a NUL.
+pub(crate) fn listed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<u8> {
+    paths.into_iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect()
+}
+
 /// The tree without files: what is compared with where there is no commit yet.
 pub(crate) fn empty_tree(git: &Git) -> Result<String, GitError> {
     git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_read_whatever_the_names_are() {
+        let output = b":100644 100644 aa bb M\0a b\n\xff\0:000000 160000 00 cc A\0sub\0";
+        let found = differences(output);
+        let [file, link] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(file.path.as_os_str().as_bytes(), b"a b\n\xff");
+        assert_eq!(file.old.line(&file.path), b"100644 aa\ta b\n\xff\0");
+        assert_eq!(link.old.line(&link.path), b"0 00\tsub\0");
+        assert!(link.new.is_link() && link.old.is_absent());
+    }
 }

@@ -1,13 +1,12 @@
 //! `ralph-loop init`: a config with the right checks, an example plan and lifecycle templates.
 //! Nothing that exists is overwritten.
 
-mod pre_push;
-mod setup;
+mod kinds;
 
 use std::os::unix::fs::PermissionsExt;
 
 use camino::Utf8Path;
-use clap::{Arg, ArgAction, Command};
+use clap::Command;
 use ralph_core::env::Env;
 use ralph_core::state::{self, StateDir};
 
@@ -28,29 +27,6 @@ const PLAN: &str = "\
 
 - [ ] …
 ";
-
-/// One row for each kind of project: a file that gives it away, what it is, and its checks.
-const PROJECTS: [(&str, &str, &[&str]); 18] = [
-    ("Cargo.toml", "cargo", &["cargo test"]),
-    ("pnpm-lock.yaml", "pnpm", &["pnpm test"]),
-    ("yarn.lock", "yarn", &["yarn test"]),
-    ("bun.lock", "bun", &["bun run test"]),
-    ("bun.lockb", "bun", &["bun run test"]),
-    ("package.json", "npm", &["npm test"]),
-    // How these are checked depends on what installs them.
-    ("pyproject.toml", "python", &[]),
-    ("setup.py", "python", &[]),
-    ("requirements.txt", "python", &[]),
-    ("go.mod", "go", &["go vet ./...", "go test ./..."]),
-    ("pom.xml", "maven", &["mvn --batch-mode test"]),
-    ("build.gradle", "gradle", &["./gradlew test"]),
-    ("build.gradle.kts", "gradle", &["./gradlew test"]),
-    ("Gemfile", "ruby", &["bundle exec rake test"]),
-    ("mix.exs", "elixir", &["mix test"]),
-    ("composer.json", "php", &["composer test"]),
-    ("justfile", "just", &["just test"]),
-    ("Makefile", "make", &["make test"]),
-];
 
 /// The lifecycle scripts and what they are told.
 const SCRIPTS: [(&str, &str); 4] = [
@@ -81,26 +57,19 @@ echo \"$*\"
 
 /// The subcommand.
 pub(crate) fn command() -> Command {
-    Command::new("init")
-        .about(
-            "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
-        )
-        .arg(
-            Arg::new("pre-push")
-                .long("pre-push")
-                .action(ArgAction::SetTrue)
-                .help("Also write a git hook that refuses to push while a loop holds the project"),
-        )
+    Command::new("init").about(
+        "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
+    )
 }
 
 /// Does it.
-pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
     let project = here::project(env)?;
     let root = project.root();
     let state = project.own_state();
     state.prepare()?;
-    let (kind, checks) = detect(root);
-    let setup = setup::detect(root);
+    let (kind, checks) = kinds::checks(root);
+    let setup = kinds::setup(root);
     say(match kind {
         Some(kind) => format!("The kind of project is {kind}."),
         None => {
@@ -127,67 +96,19 @@ pub(crate) fn run(env: &Env, with_pre_push: bool) -> Result<Success, Failure> {
     }
     let custom = StateDir::custom_programs(&state.lifecycle());
     write_new(&custom.join("notify"), NOTIFY, true)?;
-    if with_pre_push {
-        pre_push::write(&project)?;
-    }
     say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
     say("  ralph-loop                   # go");
-    if !with_pre_push {
-        say("  ralph-loop init --pre-push   # if git itself shall refuse pushes while a loop runs");
-    }
     Ok(Success::Done)
 }
 
-/// What kind of project it is, and how it is checked.
-fn detect(root: &Utf8Path) -> (Option<&'static str>, Vec<&'static str>) {
-    for (file, kind, checks) in PROJECTS {
-        if root.join(file).is_file() && is_usable(root, kind, file) {
-            if kind == "python" {
-                let check = setup::python(root).map_or("python3 -m pytest", |python| python.check);
-                return (Some(kind), vec![check]);
-            }
-            return (Some(kind), checks.to_vec());
-        }
-    }
-    let dotnet = |name: &str| name.ends_with(".sln") || name.ends_with(".csproj");
-    let entries = fs_err::read_dir(root).into_iter().flatten().flatten();
-    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    if names.any(|name| dotnet(&name)) {
-        return (Some("dotnet"), vec!["dotnet test"]);
-    }
-    (None, Vec::new())
-}
-
-/// A runner that has no task called `test` cannot check anything.
-fn is_usable(root: &Utf8Path, kind: &str, file: &str) -> bool {
-    let has = |file: &str, word: &str| {
-        fs_err::read_to_string(root.join(file)).is_ok_and(|text| text.contains(word))
-    };
-    match kind {
-        // What `npm init` writes always fails.
-        "npm" | "pnpm" | "yarn" | "bun" => {
-            has("package.json", "\"test\"") && !has("package.json", "no test specified")
-        }
-        "make" | "just" => {
-            let text = fs_err::read_to_string(root.join(file)).unwrap_or_default();
-            text.lines().any(|line| line.starts_with("test") && line.contains(':'))
-        }
-        _ => true,
-    }
-}
-
-fn config(checks: &[&str], setup: &[String]) -> String {
-    let checks: Vec<String> = checks.iter().map(|check| format!("{check:?}")).collect();
-    let setup: Vec<String> = setup.iter().map(|command| format!("{command:?}")).collect();
+fn config(checks: &[String], setup: &[String]) -> String {
     format!(
         "# All settings are optional; docs/configuration.md lists them.\n\n[verify]\n\
-         # A story is done only when all of these succeed.\ncommands = [{}]\n\n[workspace]\n\
+         # A story is done only when all of these succeed.\ncommands = {checks:?}\n\n[workspace]\n\
          # What makes a new copy of the project ready; run again when a lock file changed.\n\
-         setup = [{}]\n",
-        checks.join(", "),
-        setup.join(", ")
+         setup = {setup:?}\n"
     )
 }
 
@@ -206,51 +127,12 @@ fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failur
 
 #[cfg(test)]
 mod tests {
-    use test_support::Scratch;
-
     use super::*;
-
-    fn check(files: &[(&str, &str)], kind: Option<&str>, first: &str) {
-        let scratch = Scratch::new();
-        for (name, text) in files {
-            scratch.file(name, text);
-        }
-        let (found, checks) = detect(scratch.root());
-        assert_eq!(
-            (found, checks.first().copied().unwrap_or_default()),
-            (kind, first),
-            "{files:?}"
-        );
-    }
-
-    #[test]
-    fn projects_are_recognised_by_their_files() {
-        let package = ("package.json", r#"{"scripts":{"test":"vitest"}}"#);
-        check(&[("Cargo.toml", "")], Some("cargo"), "cargo test");
-        check(&[package], Some("npm"), "npm test");
-        check(&[package, ("pnpm-lock.yaml", "")], Some("pnpm"), "pnpm test");
-        check(&[package, ("yarn.lock", "")], Some("yarn"), "yarn test");
-        let untested = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
-        check(&[("package.json", untested)], None, "");
-        check(&[("package.json", "{}"), ("Makefile", "test: all\n")], Some("make"), "make test");
-        check(&[("pyproject.toml", "")], Some("python"), "python3 -m pytest");
-        let project = ("pyproject.toml", "[project]\n");
-        check(&[project], Some("python"), ".venv/bin/python -m pytest");
-        check(&[project, ("uv.lock", "")], Some("python"), "uv run pytest");
-        check(&[("go.mod", "")], Some("go"), "go vet ./...");
-        check(&[("pom.xml", "")], Some("maven"), "mvn --batch-mode test");
-        check(&[("build.gradle.kts", "")], Some("gradle"), "./gradlew test");
-        check(&[("app.csproj", "")], Some("dotnet"), "dotnet test");
-        check(&[("Gemfile", "")], Some("ruby"), "bundle exec rake test");
-        check(&[("mix.exs", "")], Some("elixir"), "mix test");
-        check(&[("composer.json", "")], Some("php"), "composer test");
-        check(&[("justfile", "test:\n")], Some("just"), "just test");
-        check(&[("README.md", "")], None, "");
-    }
 
     #[test]
     fn the_config_that_is_written_can_be_read() {
-        let text = config(&["cargo test", "echo \"hi\" \\ x"], &["npm ci".to_owned()]);
+        let text =
+            config(&["cargo test", "echo \"hi\" \\ x"].map(str::to_owned), &["npm ci".to_owned()]);
         let env = Env::of([("", "")]);
         let read = ralph_core::config::Config::from_parts("c", &text, &env, &[]).unwrap();
         assert_eq!(read.verify.commands, ["cargo test", "echo \"hi\" \\ x"]);

@@ -2,7 +2,7 @@
 //! without the sources.
 
 use camino::Utf8PathBuf;
-use clap::{Args, Command, FromArgMatches};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use installer::{Install, Uninstall};
 use ralph_core::env::Env;
 
@@ -23,35 +23,16 @@ pub(crate) fn commands() -> [Command; 2] {
     [Install::augment_args(install), Uninstall::augment_args(uninstall)]
 }
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
-    Install(Install),
-    Uninstall(Uninstall),
-}
-
-impl Request {
-    /// From the command line of either subcommand.
-    pub(crate) fn from_matches(
-        name: &str,
-        matches: &clap::ArgMatches,
-    ) -> Result<Self, clap::Error> {
-        match name {
-            "install" => Install::from_arg_matches(matches).map(Self::Install),
-            _ => Uninstall::from_arg_matches(matches).map(Self::Uninstall),
-        }
-    }
-}
-
 /// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
-    match request {
-        Request::Install(install) => {
-            let prepared = install.prepare(env)?;
-            let binaries = folder_of_this_program().ok_or(Nowhere)?;
-            prepared.install(&binaries, &mut say_as_it_is)?;
-        }
-        Request::Uninstall(uninstall) => uninstall.run(env, &mut say_as_it_is)?,
+pub(crate) fn run(env: &Env, name: &str, matches: &ArgMatches) -> Result<Success, Failure> {
+    if name == "install" {
+        let install = Install::from_arg_matches(matches).map_err(Failure::usage)?;
+        let prepared = install.prepare(env)?;
+        let binaries = folder_of_this_program().ok_or(Nowhere)?;
+        prepared.install(&binaries, &mut say_as_it_is)?;
+    } else {
+        let uninstall = Uninstall::from_arg_matches(matches).map_err(Failure::usage)?;
+        uninstall.run(env, &mut say_as_it_is)?;
     }
     Ok(Success::Done)
 }

@@ -3,46 +3,28 @@
 //! What their exit codes mean is here; what the loop does about it is `run/mod.rs`. Programs in the
 //! folder `custom` beside them are the user's own: a script calls them by name, the loop never does.
 
-mod flaw;
-
-use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::checks::RUN_MARK;
+use ralph_core::checks::{CheckEnd, RUN_MARK, run_script};
 use ralph_core::config::{FailBehavior, Hooks};
 use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
 
-pub(crate) use self::flaw::in_scripts;
-use crate::agent::Descendants;
 use crate::run::Wish;
 use crate::signals::Interrupts;
 
-/// How often timeout and signals are looked at.
-const PULSE: Duration = Duration::from_millis(20);
-
-/// How long a script has to end after TERM.
-const GRACE: Duration = Duration::from_secs(1);
+/// The scripts that the loop runs.
+const NAMES: [&str; 4] = ["started", "next_iteration", "post_iteration", "finished"];
 
 /// What a script did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// It is not there, or switched off.
+    /// It is not there, not executable, or switched off.
     No,
-    /// It is there and cannot be run.
-    NotExecutable(Utf8PathBuf),
     /// The system cannot start it; told in one line.
     NotStarted(String),
-    /// It ended by itself.
-    Exited(Option<i32>),
-    /// It took too long and was ended.
-    TimedOut,
-    /// We were asked to end, and so it was ended.
-    Interrupted,
+    Ended(CheckEnd),
 }
 
 /// Where scripts run, and how.
@@ -58,50 +40,23 @@ pub(crate) struct Scripts<'a> {
 }
 
 impl Scripts<'_> {
-    /// Runs a script; each of `vars` is given as `RALPH_…` and `FRESHER_…`.
-    pub(crate) fn run(
-        &self,
-        name: &str,
-        vars: &[(&str, String)],
-        each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Ran> {
-        if !self.has(name) {
-            return Ok(Ran::No);
-        }
+    /// Runs a script; each of `vars` is given as `RALPH_…` and `FRESHER_…`. Returns what it printed
+    /// as well.
+    pub(crate) fn run(&self, name: &str, vars: &[(&str, String)]) -> (Ran, String) {
         let path = self.folder().join(name);
-        if fs_err::metadata(&path)?.permissions().mode() & 0o111 == 0 {
-            return Ok(Ran::NotExecutable(path));
+        if !self.has(name) || !is_executable(&path) {
+            return (Ran::No, String::new());
         }
-        let descendants = Descendants::from_now_on();
-        let mut child = match self.command(&path, vars).spawn() {
-            Ok(child) => child,
+        let signals = self.interrupts.count();
+        let stop = || self.interrupts.count() > signals;
+        match run_script(self.command(&path, vars), self.settings.timeout.limit(), &stop) {
+            Ok((end, output)) => (Ran::Ended(end), output),
             Err(error) => {
-                let why = flaw::of_script(&path).unwrap_or_else(|| error.to_string());
-                return Ok(Ran::NotStarted(format!("{path} cannot be started: {why}")));
-            }
-        };
-        let descendants = descendants.led_by(child.id());
-        let lines = lines_of(child.stdout.take(), child.stderr.take());
-        let (begun, signals) = (Instant::now(), self.interrupts.count());
-        loop {
-            match lines.recv_timeout(PULSE) {
-                Ok(line) => each_line(&line),
-                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(Duration::from_millis(1)),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if let Some(status) = child.try_wait()? {
-                // Until both outputs are closed, or held by a server that the script left behind.
-                while let Ok(line) = lines.recv_timeout(PULSE) {
-                    each_line(&line);
-                }
-                return Ok(Ran::Exited(status.code()));
-            }
-            let late = self.settings.timeout.limit().is_some_and(|limit| begun.elapsed() >= limit);
-            if late || self.interrupts.count() > signals {
-                descendants.end(GRACE, &|| self.interrupts.count() > signals + 1);
-                child.kill()?;
-                child.wait()?;
-                return Ok(if late { Ran::TimedOut } else { Ran::Interrupted });
+                let why = format!(
+                    "{path} cannot be started ({error}); see whether the program in its first line \
+                     is there, and whether that line ends with a carriage return"
+                );
+                (Ran::NotStarted(why), String::new())
             }
         }
     }
@@ -117,14 +72,7 @@ impl Scripts<'_> {
         for (name, value) in vars {
             command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
         }
-        command
-            .env(RUN_MARK, self.run)
-            .current_dir(self.root)
-            .env("PATH", self.search_path())
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.env(RUN_MARK, self.run).current_dir(self.root).env("PATH", self.search_path());
         command
     }
 
@@ -158,59 +106,42 @@ impl Scripts<'_> {
             FailBehavior::Abort => Wish::Stop,
             FailBehavior::Continue => Wish::GoOn,
         };
-        match ran {
-            Ran::No | Ran::Interrupted | Ran::Exited(Some(0)) => (Wish::GoOn, None),
-            Ran::NotExecutable(path) => {
-                let advice = format!("{path} is not executable; run `chmod +x {path}`");
-                (Wish::GoOn, Some(advice))
+        let end = match ran {
+            Ran::No => return (Wish::GoOn, None),
+            Ran::NotStarted(why) => return (broken, Some(why.clone())),
+            Ran::Ended(end) => end,
+        };
+        let (wish, what) = match end {
+            CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => return (Wish::GoOn, None),
+            CheckEnd::Exited(Some(1)) if name == "next_iteration" => {
+                (Wish::Skip, "skips this iteration".to_owned())
             }
-            Ran::NotStarted(why) => (broken, Some(why.clone())),
-            Ran::Exited(Some(1)) if name == "next_iteration" => {
-                (Wish::Skip, Some(format!("{name} skips this iteration")))
-            }
-            Ran::Exited(Some(1)) => (Wish::GoOn, Some(format!("{name} warns (exit code 1)"))),
-            Ran::Exited(Some(2)) => (Wish::Stop, Some(format!("{name} stops the loop"))),
-            Ran::Exited(Some(code)) => (broken, Some(format!("{name} failed (exit code {code})"))),
-            Ran::Exited(None) => (broken, Some(format!("{name} was ended by a signal"))),
-            Ran::TimedOut => (broken, Some(format!("{name} took too long and was ended"))),
-        }
+            CheckEnd::Exited(Some(1)) => (Wish::GoOn, "warns (exit code 1)".to_owned()),
+            CheckEnd::Exited(Some(2)) => (Wish::Stop, "stops the loop".to_owned()),
+            CheckEnd::Exited(Some(code)) => (broken, format!("failed (exit code {code})")),
+            CheckEnd::Exited(None) => (broken, "was ended by a signal".to_owned()),
+            CheckEnd::TimedOut => (broken, "took too long and was ended".to_owned()),
+        };
+        (wish, Some(format!("{name} {what}")))
     }
+}
+
+/// The scripts of a project that are there and cannot be run.
+pub(crate) fn not_executable(state: &StateDir, root: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let mut paths: Vec<Utf8PathBuf> =
+        NAMES.iter().map(|name| folder(state, root).join(name)).collect();
+    paths.retain(|path| path.is_file() && !is_executable(path));
+    paths
+}
+
+fn is_executable(path: &Utf8Path) -> bool {
+    fs_err::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
 /// Where the scripts are.
 fn folder(state: &StateDir, root: &Utf8Path) -> Utf8PathBuf {
     let (own, foreign) = (state.lifecycle(), root.join(FOREIGN_LIFECYCLE_DIR));
     if !own.is_dir() && foreign.is_dir() { foreign } else { own }
-}
-
-/// Both outputs as lines; closed when both are.
-fn lines_of(
-    out: Option<impl Read + Send + 'static>,
-    err: Option<impl Read + Send + 'static>,
-) -> Receiver<String> {
-    let (sender, lines) = mpsc::sync_channel(256);
-    let other = sender.clone();
-    let follow = |pipe: Box<dyn Read + Send>, sender: mpsc::SyncSender<String>| {
-        std::thread::spawn(move || {
-            // Bounded, so that a script without newlines cannot fill the memory.
-            let mut reader = BufReader::new(pipe);
-            let mut line = Vec::new();
-            while let Ok(1..) = (&mut reader).take(4096).read_until(b'\n', &mut line) {
-                let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-                line.clear();
-                if sender.send(text).is_err() {
-                    return;
-                }
-            }
-        });
-    };
-    if let Some(out) = out {
-        follow(Box::new(out), sender);
-    }
-    if let Some(err) = err {
-        follow(Box::new(err), other);
-    }
-    lines
 }
 
 #[cfg(test)]
@@ -236,7 +167,8 @@ mod tests {
     #[test]
     fn exit_codes_mean_what_is_documented() {
         use FailBehavior::{Abort, Continue};
-        let exited = |code| Ran::Exited(Some(code));
+        let exited = |code| Ran::Ended(CheckEnd::Exited(Some(code)));
+        let timed_out = Ran::Ended(CheckEnd::TimedOut);
         for (name, ran, behavior, expected) in [
             ("started", exited(0), Abort, Wish::GoOn),
             ("started", exited(1), Abort, Wish::GoOn),
@@ -244,10 +176,9 @@ mod tests {
             ("started", exited(3), Continue, Wish::GoOn),
             ("started", exited(3), Abort, Wish::Stop),
             ("next_iteration", exited(1), Continue, Wish::Skip),
-            ("next_iteration", Ran::TimedOut, Continue, Wish::GoOn),
-            ("next_iteration", Ran::TimedOut, Abort, Wish::Stop),
-            ("next_iteration", Ran::Interrupted, Abort, Wish::GoOn),
-            ("post_iteration", Ran::NotExecutable("x".into()), Abort, Wish::GoOn),
+            ("next_iteration", timed_out.clone(), Continue, Wish::GoOn),
+            ("next_iteration", timed_out, Abort, Wish::Stop),
+            ("next_iteration", Ran::Ended(CheckEnd::Stopped), Abort, Wish::GoOn),
             ("post_iteration", Ran::NotStarted("x".into()), Abort, Wish::Stop),
             ("post_iteration", Ran::NotStarted("x".into()), Continue, Wish::GoOn),
             ("finished", Ran::No, Abort, Wish::GoOn),

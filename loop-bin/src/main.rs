@@ -7,9 +7,9 @@ mod clean;
 mod complete;
 mod demo;
 mod doctor;
-mod dry_run;
 mod exit;
 mod explain;
+mod finding;
 mod git_output;
 mod here;
 mod housekeeping;
@@ -24,7 +24,6 @@ mod saved;
 mod signals;
 mod status;
 mod terminal;
-mod trust;
 mod undo;
 mod workspace;
 
@@ -32,31 +31,13 @@ use std::process::ExitCode;
 
 use ralph_core::env::Env;
 
-use crate::args::Request;
-
 fn main() -> ExitCode {
-    let (request, verbosity) = match args::parse(std::env::args_os()) {
-        Ok(parsed) => parsed,
+    let matches = match args::command().try_get_matches_from(std::env::args_os()) {
+        Ok(matches) => matches,
         Err(error) => return exit::usage(&error),
     };
-    log_decisions(verbosity);
-    let env = Env::process();
-    let outcome = match request {
-        Request::Run(what) => run::run(&env, &what),
-        Request::Init { pre_push } => init::run(&env, pre_push),
-        Request::Install(what) => install::run(&env, &what),
-        Request::Doctor { live } => doctor::run(&env, live),
-        Request::Status { json } => status::run(&env, json),
-        Request::Explain(what) => explain::run(&env, &what),
-        Request::Attempts(what) => attempts::run(&env, &what),
-        Request::Retry(what) => retry::run(&env, &what),
-        Request::Clean(what) => clean::run(&env, what),
-        Request::Undo(what) => undo::run(&env, &what),
-        Request::Complete(what) => complete::run(&env, &what),
-        Request::Merge(what) => request_merge::run(&env, &what),
-        Request::Demo => demo::run(&env),
-    };
-    exit::code(outcome)
+    log_decisions(matches.get_count("verbose"));
+    exit::code(args::perform(&Env::process(), &matches))
 }
 
 /// A debug log for those who ask for it, by `-v` or by `RUST_LOG`.

@@ -10,12 +10,6 @@ use crate::exit::{Failure, Success};
 use crate::here;
 use crate::terminal::say;
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    summary: String,
-}
-
 /// The subcommand.
 pub(crate) fn command() -> Command {
     Command::new("request-merge")
@@ -37,15 +31,8 @@ fn said(text: &str) -> Result<String, &'static str> {
     }
 }
 
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self { summary: matches.get_one::<String>("summary").cloned().unwrap_or_default() }
-    }
-}
-
 /// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
     let project = here::project(env)?;
     let status = Status::read(&Repo::open(project.root())?)?;
     let state = project.own_state();
@@ -57,7 +44,7 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         status.head.as_deref().unwrap_or("(none)"),
         if story.trim().is_empty() { "(none)" } else { story.trim() },
         state::now(),
-        request.summary
+        matches.get_one::<String>("summary").map_or("", String::as_str)
     );
     let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
     let path = state.merge_requests().join(format!("{stamp}.md"));

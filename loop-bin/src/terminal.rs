@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use console::Term;
+use console::{Term, style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
 use ralph_core::env::Env;
@@ -56,7 +56,7 @@ pub(crate) enum View {
     /// Lines with a time in front.
     Plain { last: RefCell<(String, Option<Instant>)> },
     /// Lines, and below them what goes on now.
-    Live { bar: ProgressBar, colour: bool },
+    Live { bar: ProgressBar },
     /// Nothing but the journal's lines, which the journal echoes.
     Json,
 }
@@ -66,22 +66,6 @@ pub(crate) enum View {
 pub(crate) struct Glimpse<'a> {
     pub(crate) story: &'a str,
     pub(crate) iteration: u64,
-}
-
-/// Where the plan stands, for the view.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Position {
-    pub(crate) done: u64,
-    pub(crate) total: u64,
-}
-
-impl Position {
-    /// That of a plan.
-    pub(crate) fn of(plan: &Plan) -> Self {
-        let counts = plan.counts();
-        let total = counts.open + counts.done + counts.blocked;
-        Self { done: counts.done as u64, total: total as u64 }
-    }
 }
 
 impl View {
@@ -94,10 +78,9 @@ impl View {
         if !io::stdout().is_terminal() || dumb {
             return Self::Plain { last: RefCell::default() };
         }
-        let colour = env.get("NO_COLOR").is_none();
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
-        dress(&bar, colour);
-        Self::Live { bar, colour }
+        dress(&bar);
+        Self::Live { bar }
     }
 
     /// Something happened that is worth a line.
@@ -109,7 +92,7 @@ impl View {
         let now = Zoned::now().strftime("%H:%M:%S");
         match self {
             Self::Plain { .. } => say(format!("{now} {text}")),
-            Self::Live { bar, .. } => bar.println(format!("{now} {text}")),
+            Self::Live { bar } => bar.println(format!("{now} {text}")),
             Self::Json => {}
         }
     }
@@ -118,8 +101,9 @@ impl View {
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
         let text = printable(text.as_ref());
         match self {
-            Self::Live { colour: true, .. } => {
-                self.print(&format!("\u{1b}[33mwarning: {text}\u{1b}[0m"));
+            // Without colour where the user or the terminal wants none.
+            Self::Live { .. } => {
+                self.print(&style(format!("warning: {text}")).yellow().to_string());
             }
             // Standard output belongs to the events.
             Self::Json => drop(writeln!(io::stderr().lock(), "warning: {text}")),
@@ -128,13 +112,14 @@ impl View {
     }
 
     /// Where the plan stands, before the next iteration.
-    pub(crate) fn position(&self, position: Position) {
+    pub(crate) fn position(&self, plan: &Plan) {
         match self {
-            Self::Live { bar, colour } => {
-                dress(bar, *colour);
+            Self::Live { bar } => {
+                let counts = plan.counts();
+                dress(bar);
                 bar.set_message("");
-                bar.set_length(position.total);
-                bar.set_position(position.done);
+                bar.set_length((counts.open + counts.done + counts.blocked) as u64);
+                bar.set_position(counts.done as u64);
                 bar.enable_steady_tick(Duration::from_millis(120));
             }
             Self::Plain { last } => drop(last.take()),
@@ -154,7 +139,7 @@ impl View {
                 last.replace((seen.doing.clone(), Some(Instant::now())));
                 self.line(format!("{} | {}", what.story, seen.doing));
             }
-            Self::Live { bar, .. } => {
+            Self::Live { bar } => {
                 bar.set_message(glimpse_line(what, elapsed, seen, is_narrow()));
             }
             _ => {}
@@ -163,14 +148,14 @@ impl View {
 
     /// What is waited for.
     pub(crate) fn waiting(&self, text: &str) {
-        if let Self::Live { bar, .. } = self {
+        if let Self::Live { bar } = self {
             bar.set_message(text.to_owned());
         }
     }
 
     /// Nothing moves any more.
     pub(crate) fn close(&self) {
-        if let Self::Live { bar, .. } = self {
+        if let Self::Live { bar } = self {
             bar.finish_and_clear();
         }
     }
@@ -183,12 +168,11 @@ fn is_narrow() -> bool {
 }
 
 /// Gives the bar what the terminal has room for.
-fn dress(bar: &ProgressBar, colour: bool) {
-    let template = match (is_narrow(), colour) {
-        (true, true) => "{spinner:.cyan} {pos}/{len}  {wide_msg}",
-        (true, false) => "{spinner} {pos}/{len}  {wide_msg}",
-        (false, true) => "{spinner:.cyan} [{bar:20.green/dim}] {pos}/{len}  {wide_msg}",
-        (false, false) => "{spinner} [{bar:20}] {pos}/{len}  {wide_msg}",
+fn dress(bar: &ProgressBar) {
+    let template = if is_narrow() {
+        "{spinner:.cyan} {pos}/{len}  {wide_msg}"
+    } else {
+        "{spinner:.cyan} [{bar:20.green/dim}] {pos}/{len}  {wide_msg}"
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
@@ -224,10 +208,7 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
 
 /// A number of whole seconds.
 pub(crate) fn seconds(duration: Duration) -> String {
-    match duration.as_secs() {
-        1 => "1 second".to_owned(),
-        many => format!("{many} seconds"),
-    }
+    counted(duration.as_secs() as usize, "second", "seconds")
 }
 
 /// Without what would move the cursor or change colours: the text may be an agent's or a test's.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use crate::supervised;
-pub use crate::supervised::CheckEnd;
+pub use crate::supervised::{CheckEnd, run_script};
 
 /// What of a long output is told: a little of the beginning, and the end, where runners say what
 /// failed. Together they are less than a failure's record holds.

@@ -35,12 +35,31 @@ pub enum CheckEnd {
     Stopped,
 }
 
-/// Runs it; returns how it ended and what it printed.
+/// Runs it; returns how it ended and what it printed. What it leaves behind in its group is ended.
 pub(crate) fn run(
+    command: Command,
+    input: &[u8],
+    limit: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<(CheckEnd, String)> {
+    supervise(command, input, limit, stop, false)
+}
+
+/// Runs a program that may leave a server behind; returns how it ended and what it printed.
+pub fn run_script(
+    command: Command,
+    limit: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<(CheckEnd, String)> {
+    supervise(command, &[], limit, stop, true)
+}
+
+fn supervise(
     mut command: Command,
     input: &[u8],
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
+    may_leave: bool,
 ) -> io::Result<(CheckEnd, String)> {
     let (reader, writer) = io::pipe()?;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
@@ -57,7 +76,8 @@ pub(crate) fn run(
     let closed = collect(reader, Arc::clone(&kept));
     let end = wait(&mut child, limit, stop)?;
     // Whoever still holds the pipe was left behind by the program, in its group or outside of it.
-    if !matches!(end, CheckEnd::Exited(_)) || closed.recv_timeout(PULSE).is_err() {
+    let is_over = matches!(end, CheckEnd::Exited(_)) && may_leave;
+    if closed.recv_timeout(PULSE).is_err() && !is_over {
         signal("KILL", &[format!("-{}", child.id())]);
         let _ = closed.recv_timeout(DRAIN);
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ralph_core::attempt::{
     self, Circumstances, Done, Failed, Memory, Outcome, TestFiles, add_lesson, record_failure,
 };
-use ralph_core::git::{Checkpoint, Repo, SnapshotError, Target, changed_since, rollback_changes};
+use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
 use ralph_core::state::{Event, Lock};
 use ralph_core::verdict::Verdict;
@@ -121,7 +121,7 @@ fn settle_attempt(
 /// A failing run, and when it began.
 struct Seen<'a> {
     checkpoint: &'a Checkpoint,
-    target: Target,
+    target: Snapshot,
     verdict: &'a Verdict,
     begun_at: u64,
 }

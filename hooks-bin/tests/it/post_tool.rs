@@ -90,7 +90,7 @@ fn a_failing_run_is_taken_back_byte_for_byte_and_undo_brings_it_back() {
     assert_eq!(kept.len(), 1);
     assert!(kept[0].id.ends_with("-US-001"), "{}", kept[0].id);
     undo(&repo, &StateDir::of_project(test.root()), &kept[0].id).unwrap();
-    assert_eq!(without_state(&test), attempt);
+    assert_eq!(without_state(&test).files, attempt.files);
 
     let rolled_back = &client.events("rolled_back")[0];
     assert_eq!(rolled_back["saved_as"], kept[0].name.as_str());

@@ -13,7 +13,7 @@ use ralph_core::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
 use super::command::AgentCommand;
-use super::output::{self, Source};
+use super::output;
 use super::processes::Descendants;
 use super::stream::Seen;
 use super::usage_limit;
@@ -41,8 +41,6 @@ pub(crate) struct Supervision<'a> {
     /// How long it has to end after TERM.
     pub(crate) grace: Duration,
     pub(crate) interrupts: &'a Interrupts,
-    /// Where its output goes.
-    pub(crate) log: File,
     /// Called all the time while it works.
     pub(crate) beat: &'a dyn Fn(),
 }
@@ -136,21 +134,6 @@ pub(crate) enum Turn {
     Asks(Question),
 }
 
-/// Runs the agent to its end; `look` is shown what was seen, whenever something was.
-pub(crate) fn supervise(
-    command: &AgentCommand,
-    prompt: &str,
-    watch: &Supervision<'_>,
-    look: &mut dyn FnMut(&Seen),
-) -> io::Result<Run> {
-    let mut session = Session::start(command, prompt, &watch.log)?;
-    loop {
-        if let Turn::Ended(run) = session.watch(watch, None, look)? {
-            return Ok(run);
-        }
-    }
-}
-
 impl Session {
     /// Starts an agent with a prompt; what it prints goes to the log.
     pub(crate) fn start(command: &AgentCommand, prompt: &str, log: &File) -> io::Result<Self> {
@@ -197,7 +180,7 @@ impl Session {
                 return Ok(Turn::Asks(question));
             }
             let heard = self.seen.lock().unwrap_or_else(PoisonError::into_inner).heard;
-            match watch.reason_to_end(begun, heard.max(hook_seen)) {
+            match watch.reason_to_end(begun, heard.unwrap_or(begun).max(hook_seen)) {
                 // The client prints nothing while a hook is at work, for as long as that takes.
                 Some(RunEnd::Silent(_)) if self.descendants.include_ours() => {
                     hook_seen = Instant::now();
@@ -241,10 +224,10 @@ fn give_prompt(child: &mut Child, prompt: String) -> io::Result<()> {
 fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<Receiver<()>> {
     let (tick, ticks) = mpsc::sync_channel(1);
     if let Some(out) = child.stdout.take() {
-        output::follow(out, Source::Out, Some(log.try_clone()?), Arc::clone(seen), tick.clone())?;
+        output::follow(out, Seen::line, log.try_clone()?, Arc::clone(seen), tick.clone())?;
     }
     if let Some(err) = child.stderr.take() {
-        output::follow(err, Source::Err, Some(log.try_clone()?), Arc::clone(seen), tick)?;
+        output::follow(err, Seen::complaint, log.try_clone()?, Arc::clone(seen), tick)?;
     }
     Ok(ticks)
 }

@@ -1,76 +1,47 @@
 //! Is the agent the client, Claude Code? Then its command line can take further settings.
 
-use camino::Utf8Path;
+use std::ops::Range;
 
-use super::words::{Word, words};
-
-/// A program that starts another one unchanged.
-struct Wrapper {
-    name: &'static str,
-    /// Its options whose value is the next word.
-    valued: &'static [&'static str],
-    /// How many words of its own stand before the program.
-    own_words: usize,
-}
-
-const WRAPPERS: [Wrapper; 11] = [
-    wrapper("command", &[], 0),
-    wrapper("env", &["-u", "--unset", "-C", "--chdir"], 0),
-    wrapper("exec", &["-a"], 0),
-    wrapper("caffeinate", &["-t", "-w"], 0),
-    wrapper("ionice", &["-c", "--class", "-n", "--classdata"], 0),
-    wrapper("nice", &["-n", "--adjustment"], 0),
-    wrapper("nohup", &[], 0),
-    wrapper("setsid", &[], 0),
-    wrapper("stdbuf", &["-i", "--input", "-o", "--output", "-e", "--error"], 0),
-    wrapper("time", &["-f", "--format", "-o", "--output"], 0),
-    wrapper("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-];
-
-const fn wrapper(name: &'static str, valued: &'static [&'static str], own_words: usize) -> Wrapper {
-    Wrapper { name, valued, own_words }
-}
+use ralph_core::shell::{self, Reach, Word};
 
 /// The client in an agent's command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Client<'a> {
     line: &'a str,
+    command: shell::Command,
     /// Where its name ends.
     end: usize,
-    program: String,
-    options: Vec<String>,
 }
 
 impl<'a> Client<'a> {
-    /// Finds it; none if another program is the agent, or if that cannot be told.
+    /// Finds it; none if another program is the agent, or if its name is not written on the line.
     pub(crate) fn find(line: &'a str) -> Option<Self> {
-        let words = words(line);
-        let place = place_of_program(&words)?;
-        let mut words = words.into_iter().skip(place);
-        let Word { text: program, end, is_plain } = words.next()?;
-        let is_client = is_plain && Utf8Path::new(&program).file_name() == Some("claude");
-        let options = words.map(|word| word.text).collect();
-        is_client.then_some(Self { line, end, program, options })
+        let is_written =
+            |step: &Reach| matches!(step, Reach::Wrapper(_) | Reach::Pipe { .. } | Reach::Group);
+        let mut commands = shell::read(line).commands.into_iter();
+        let command = commands.find(|command| command.name() == Some("claude"))?;
+        let place = written(line, &command, command.program.known()?)?;
+        command.reached.iter().all(is_written).then_some(Self { line, end: place.end, command })
     }
 
     /// The program.
     pub(crate) fn program(&self) -> &str {
-        &self.program
+        self.command.program.text()
     }
 
     /// Whether the line has an option of this name.
     pub(crate) fn has(&self, option: &str) -> bool {
-        self.options.iter().any(|word| word == option || is_assigned(word, option))
+        self.value_of(option).is_some()
     }
 
-    /// The value of an option.
+    /// The value of an option; empty if it has none.
     pub(crate) fn value_of(&self, option: &str) -> Option<&str> {
-        let mut options = self.options.iter();
-        let word = options.find(|word| *word == option || is_assigned(word, option))?;
-        match word.split_once('=') {
-            Some((_, value)) => Some(value),
-            None => options.next().map(String::as_str),
-        }
+        let mut words = self.command.args.iter().map(Word::text);
+        let rest = words.find_map(|word| {
+            let rest = word.strip_prefix(option)?;
+            (rest.is_empty() || rest.starts_with('=')).then_some(rest)
+        })?;
+        Some(rest.strip_prefix('=').unwrap_or_else(|| words.next().unwrap_or_default()))
     }
 
     /// The line with further options right behind the program, where no pipe and no redirection
@@ -81,44 +52,18 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Where the program stands that the words start in the end, behind assignments and wrappers.
-fn place_of_program(words: &[Word]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let word = words.get(at)?;
-        let name = Utf8Path::new(&word.text).file_name();
-        match WRAPPERS.iter().find(|wrapper| Some(wrapper.name) == name) {
-            _ if is_assignment(&word.text) => at += 1,
-            Some(wrapper) => at = behind(wrapper, words, at + 1)?,
-            None => return Some(at),
-        }
-    }
-}
-
-/// The place behind a wrapper's own words; none if those are a command line by themselves.
-fn behind(wrapper: &Wrapper, words: &[Word], start: usize) -> Option<usize> {
-    let mut at = start;
-    while let Some(option) = words.get(at).map(|word| &*word.text).filter(|text| is_option(text)) {
-        if wrapper.name == "env" && (option.starts_with("-S") || option.starts_with("--split")) {
-            return None;
-        }
-        at += if wrapper.valued.contains(&option) { 2 } else { 1 };
-    }
-    Some(at + wrapper.own_words)
-}
-
-fn is_option(word: &str) -> bool {
-    word.len() > 1 && word.starts_with('-')
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// Where a word of a command is written as it is, or in quotes.
+pub(super) fn written(line: &str, command: &shell::Command, word: &str) -> Option<Range<usize>> {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "|&;<>()".contains(c));
+    line.get(command.span.clone())?.match_indices(word).find_map(|(at, _)| {
+        let start = command.span.start + at;
+        let is_quoted = line.get(..start)?.ends_with(['\'', '"']);
+        let quote = usize::from(is_quoted);
+        let range = start - quote..start + word.len() + quote;
+        let before = line.get(..range.start)?.chars().next_back();
+        let after = line.get(range.end..)?.chars().next();
+        (is_edge(before) && is_edge(after)).then_some(range)
     })
-}
-
-fn is_assigned(word: &str, option: &str) -> bool {
-    word.strip_prefix(option).is_some_and(|rest| rest.starts_with('='))
 }
 
 #[cfg(test)]
@@ -141,7 +86,8 @@ mod tests {
         check("claude|tee log", Some("claude --x|tee log"));
         check("'claude' -p", Some("'claude' --x -p"));
         check("\"/opt/my tools/claude\" -p", Some("\"/opt/my tools/claude\" --x -p"));
-        check("A=\"b c\" cl'aud'e", Some("A=\"b c\" cl'aud'e --x"));
+        check("A=claude claude -p", Some("A=claude claude --x -p"));
+        check("cd x && claude -p", Some("cd x && claude --x -p"));
     }
 
     #[test]
@@ -149,9 +95,7 @@ mod tests {
         for before in [
             "/usr/bin/env",
             "env -i -u HOME A=1 B='c d'",
-            "timeout 9",
             "timeout -k 5 --signal=INT 1h nice -n 5",
-            "nice",
             "nohup stdbuf -oL -e 0",
             "setsid -w ionice -c 3",
             "time -p command",
@@ -172,7 +116,7 @@ mod tests {
             "$HOME/claude -p",
             "\"$HOME/claude\" -p",
             "'claude -p'",
-            "cd x && claude -p",
+            "cl'aud'e -p",
         ] {
             check(line, None);
         }

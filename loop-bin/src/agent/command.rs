@@ -5,8 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::shell;
 
-use super::words::words;
+use super::client::written;
 
 /// Variables that make the client think it runs inside another one.
 const NESTED: [&str; 6] = [
@@ -58,60 +59,49 @@ impl AgentCommand {
 /// The command line with the project's own program, or the script that an interpreter is given, by
 /// its whole path.
 fn with_files_of(project: &Utf8Path, line: &str) -> String {
-    let mut found = words(line).into_iter().skip_while(|word| is_assignment(&word.text));
-    let (Some(program), second) = (found.next(), found.next()) else { return line.to_owned() };
-    let is_interpreter =
-        Utf8Path::new(&program.text).file_name().is_some_and(|name| INTERPRETERS.contains(&name));
-    let own = if is_interpreter { second } else { Some(program) };
-    let Some(word) = own.filter(|word| word.is_plain && is_own_file(project, &word.text)) else {
-        return line.to_owned();
-    };
-    let path = project.join(word.text.trim_start_matches("./"));
-    let quoted = format!("'{}'", path.as_str().replace('\'', r"'\''"));
-    let (before, after) = line.split_at_checked(word.end).unwrap_or((line, ""));
-    let start = before.rfind(&word.text).unwrap_or(before.len());
-    format!("{}{quoted}{after}", before.get(..start).unwrap_or_default())
+    let script = shell::read(line);
+    let own = script.commands.first().and_then(|command| {
+        let is_interpreter = command.name().is_some_and(|name| INTERPRETERS.contains(&name));
+        let word = if is_interpreter { command.arg(0)? } else { command.program.known()? };
+        let is_file = word.contains(['/', '.']) && project.join(word).is_file();
+        let place = written(line, command, word)?;
+        (is_file && !word.starts_with('/')).then(|| (place, project.join(word)))
+    });
+    let Some((place, path)) = own else { return line.to_owned() };
+    let mut line = line.to_owned();
+    line.replace_range(place, &quoted(&path));
+    line
+}
+
+/// A path as a shell reads it.
+pub(super) fn quoted(path: &Utf8Path) -> String {
+    format!("'{}'", path.as_str().replace('\'', r"'\''"))
 }
 
 /// Programs that are given a script to run.
-pub(crate) const INTERPRETERS: [&str; 11] =
+const INTERPRETERS: [&str; 11] =
     ["sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "ruby", "perl", "deno"];
 
-fn is_own_file(project: &Utf8Path, word: &str) -> bool {
-    let is_relative = !word.starts_with(['/', '-', '~']);
-    is_relative && word.contains(['/', '.']) && project.join(word).is_file()
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
-}
-
-/// Whether a shell would find nothing to run in a command line.
-pub(crate) fn runs_nothing(line: &str) -> bool {
-    line.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
-}
-
-/// What keeps a shell from reading a command line, in the shell's own words; none if it can.
+/// Why a command line cannot be run: a shell cannot read it, or finds nothing to run in it.
 #[expect(clippy::disallowed_methods, reason = "the shell that will start the agent reads its line")]
 pub(crate) fn flaw_in(line: &str) -> Option<String> {
-    let is_simple = |c: char| c.is_alphanumeric() || " /._-+=:,@%".contains(c);
-    if line.chars().all(is_simple) {
-        return None;
-    }
     // Told to read it and to run nothing. A shell that cannot be asked finds no fault.
     let asked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
+    if asked.status.success() {
+        let script = shell::read(line);
+        let is_empty = script.complete && script.commands.is_empty();
+        return is_empty.then(|| "runs nothing".to_owned());
+    }
     let said = String::from_utf8_lossy(&asked.stderr);
-    let said = said.trim().rsplit(": ").next().unwrap_or_default().to_owned();
-    (!asked.status.success()).then_some(said)
+    let said = said.trim().rsplit(": ").next().unwrap_or_default();
+    Some(format!("cannot be read by a shell ({said})"))
 }
 
 /// The program that a command line starts, where that can be told without running it.
-pub(crate) fn program_of(line: &str) -> Option<&str> {
-    let word = line.split_whitespace().find(|word| !word.contains('='))?;
-    let plain = word.chars().all(|c| c.is_alphanumeric() || "/._-+~".contains(c));
-    (plain && !word.starts_with('~')).then_some(word)
+pub(crate) fn program_of(line: &str) -> Option<String> {
+    let script = shell::read(line);
+    let program = script.commands.first()?.program.known()?;
+    (!program.starts_with('~')).then(|| program.to_owned())
 }
 
 /// Whether a program can be found.
@@ -121,19 +111,6 @@ pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
     }
     path.split(':').any(|folder| Utf8Path::new(folder).join(program).is_file())
         || is_builtin(program)
-}
-
-/// That a program was not found, and where it was looked for: an agent is started in the project's
-/// root, wherever the loop is.
-pub(crate) fn not_found(program: &str, root: &Utf8Path) -> String {
-    match program {
-        path if path.starts_with('/') => format!("the agent `{path}` was not found"),
-        path if path.contains('/') => format!(
-            "the agent `{path}` was not found in {root}, from where it is started (looked for {})",
-            root.join(path.trim_start_matches("./"))
-        ),
-        name => format!("the agent `{name}` was not found in the folders of PATH"),
-    }
 }
 
 /// Words that the shell knows by itself.
@@ -150,9 +127,10 @@ mod tests {
 
     #[test]
     fn the_program_is_the_first_word_that_is_no_assignment() {
-        assert_eq!(program_of("claude -p --verbose"), Some("claude"));
-        assert_eq!(program_of("A=1 B=2 ./agent.sh x"), Some("./agent.sh"));
-        for unclear in ["", "\"my agent\" -p", "(cd x; agent)", "$AGENT", "~/agent"] {
+        assert_eq!(program_of("claude -p --verbose").unwrap(), "claude");
+        assert_eq!(program_of("A=1 B=2 ./agent.sh x").unwrap(), "./agent.sh");
+        assert_eq!(program_of("\"my agent\" -p").unwrap(), "my agent");
+        for unclear in ["", "$AGENT", "~/agent"] {
             assert_eq!(program_of(unclear), None, "{unclear}");
         }
     }
@@ -164,7 +142,7 @@ mod tests {
         scratch.file("tools/it's.sh", "");
         let root = scratch.root();
         for (line, expected) in [
-            ("./agent.sh -p", format!("'{root}/agent.sh' -p")),
+            ("./agent.sh -p", format!("'{root}/./agent.sh' -p")),
             ("A=1 sh agent.sh | tee x", format!("A=1 sh '{root}/agent.sh' | tee x")),
             ("claude -p", "claude -p".to_owned()),
             ("sh /abs/agent.sh", "sh /abs/agent.sh".to_owned()),
@@ -179,8 +157,8 @@ mod tests {
         for line in ["claude -p", "A='b c' x \"$Y\" | tee log", "exit 3", "(cd x; agent)"] {
             assert_eq!(flaw_in(line), None, "{line}");
         }
-        for line in ["x 'y", "x \"y", "x $(y", "x | ; y", "(x"] {
-            assert!(flaw_in(line).is_some_and(|flaw| !flaw.is_empty()), "{line}");
+        for line in ["x 'y", "x \"y", "x $(y", "x | ; y", "(x", "", " # nothing\n"] {
+            assert!(flaw_in(line).is_some(), "{line}");
         }
     }
 

@@ -20,18 +20,14 @@ const MEMORY: &str = "autoMemoryDirectory";
 /// What of a project's permissions counts only in a folder that is trusted.
 const TRUSTED_ONLY: [&str; 2] = ["allow", "additionalDirectories"];
 
-/// What is passed on, and what cannot be.
+/// What is passed on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct KeptByClient {
+pub(super) struct KeptByClient {
     /// The MCP servers, as a file for the client has them.
     pub(super) servers: Map<String, Value>,
-    /// Settings, those of permissions apart.
-    settings: Map<String, Value>,
-    permissions: Map<String, Value>,
-    /// For the user: what is passed on, in a few words each.
-    pub(crate) passed: Vec<String>,
-    /// For the user: what the agent has to do without, or should not do.
-    pub(crate) left: Vec<String>,
+    pub(super) settings: Map<String, Value>,
+    /// For the user: what it is, in a few words each.
+    pub(super) passed: Vec<String>,
 }
 
 impl KeptByClient {
@@ -39,97 +35,55 @@ impl KeptByClient {
     pub(super) fn find(env: &Env, project: &Project) -> Self {
         let folders = folders_of(project);
         let mut kept = Self::default();
-        let is_trusted = match known(env).map(|known| entry(&known, &folders)) {
-            Some(entry) => kept.take(&entry, &folders),
-            None => false,
-        };
-        if is_trusted {
+        let entry = entry(env, &folders).unwrap_or_default();
+        kept.take_servers(&entry);
+        if entry.get("hasTrustDialogAccepted").and_then(Value::as_bool) == Some(true) {
             kept.take_permissions(project.root());
         }
-        kept.take_memory(env, project.root(), &folders, is_trusted);
+        kept.take_memory(env, &folders);
         kept
     }
 
-    /// The settings with those of permissions.
-    pub(super) fn settings(&self) -> Map<String, Value> {
-        let mut all = self.settings.clone();
-        if !self.permissions.is_empty() {
-            all.insert("permissions".to_owned(), Value::Object(self.permissions.clone()));
-        }
-        all
-    }
-
-    /// What is known of the folder; returns whether it is trusted.
-    fn take(&mut self, entry: &Map<String, Value>, folders: &[Utf8PathBuf]) -> bool {
-        let off = texts(entry.get("disabledMcpServers"));
-        let servers = entry.get("mcpServers").and_then(Value::as_object);
-        for (name, server) in servers.into_iter().flatten() {
-            if off.contains(&name.as_str()) {
-                continue;
-            }
-            if let Some(path) = path_into(server, folders) {
-                self.left.push(format!(
-                    "the MCP server {name} is given {path}, so it works in the project, not in the \
-                     copy; give it a relative path"
-                ));
-            }
-            self.servers.insert(name.clone(), server.clone());
-        }
+    fn take_servers(&mut self, entry: &Map<String, Value>) {
+        let texts = |name: &str| -> Vec<&str> {
+            let list = entry.get(name).and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(Value::as_str).collect()
+        };
+        let off = texts("disabledMcpServers");
+        let servers = entry.get("mcpServers").and_then(Value::as_object).cloned();
+        self.servers = servers.unwrap_or_default();
+        self.servers.retain(|name, _| !off.contains(&name.as_str()));
         if !self.servers.is_empty() {
             let names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
             self.passed.push(format!("the MCP servers {}", names.join(", ")));
         }
-        let own = |name: &&str| servers.is_some_and(|servers| servers.contains_key(*name));
-        let denied: Vec<String> = off.iter().filter(|name| !own(name)).map(rule_for).collect();
-        if !denied.is_empty() {
-            self.permissions.insert("deny".to_owned(), json!(denied));
-        }
-        let unwanted = texts(entry.get("disabledMcpjsonServers"));
+        let unwanted = texts("disabledMcpjsonServers");
         if !unwanted.is_empty() {
             self.settings.insert("disabledMcpjsonServers".to_owned(), json!(unwanted));
         }
-        if is_true(entry, "hasClaudeMdExternalIncludesApproved") {
-            self.left.push(
-                "CLAUDE.md imports files from outside of the project, which the client reads there \
-                 and not in the copy; copy what they say into CLAUDE.md"
-                    .to_owned(),
-            );
-        }
-        is_true(entry, "hasTrustDialogAccepted")
     }
 
     /// What the settings that the project's people share allow.
     fn take_permissions(&mut self, root: &Utf8Path) {
         let settings = object_in(&Place::project(root).settings).unwrap_or_default();
         let permissions = settings.get("permissions").and_then(Value::as_object);
-        for name in TRUSTED_ONLY {
-            if let Some(list) = permissions.and_then(|permissions| permissions.get(name)) {
-                self.permissions.insert(name.to_owned(), list.clone());
-                self.passed.push(format!("permissions.{name} of the project's settings"));
-            }
+        let mut trusted = permissions.cloned().unwrap_or_default();
+        trusted.retain(|name, _| TRUSTED_ONLY.contains(&name.as_str()));
+        if !trusted.is_empty() {
+            self.settings.insert("permissions".to_owned(), Value::Object(trusted));
+            self.passed.push("the permissions of the project's settings".to_owned());
         }
     }
 
     /// The folder of the memory, unless the user has one for all projects.
-    fn take_memory(
-        &mut self,
-        env: &Env,
-        root: &Utf8Path,
-        folders: &[Utf8PathBuf],
-        is_trusted: bool,
-    ) {
-        let set = |place: Option<Place>| object_in(&place?.settings)?.get(MEMORY).cloned();
-        let local = set(Some(Place::project_local(root))).filter(|_| is_trusted);
-        if local.is_none() && set(Place::user(env)).is_some() {
-            return;
-        }
-        let kept = || {
-            let all = config_folder(env)?.join("projects");
-            let mut places = folders.iter().map(|folder| all.join(named(folder)).join("memory"));
-            places.find(|place| has_entries(place)).map(|place| json!(place))
-        };
-        if let Some(place) = local.or_else(kept) {
-            self.settings.insert(MEMORY.to_owned(), place);
+    fn take_memory(&mut self, env: &Env, folders: &[Utf8PathBuf]) {
+        let Some(user) = Place::user(env).map(|place| place.settings) else { return };
+        let is_set = object_in(&user).is_some_and(|settings| settings.contains_key(MEMORY));
+        let mut places = folders.iter().filter_map(|folder| {
+            Some(user.parent()?.join("projects").join(named(folder)).join("memory"))
+        });
+        if let Some(place) = places.find(|place| has_entries(place)).filter(|_| !is_set) {
+            self.settings.insert(MEMORY.to_owned(), json!(place));
             self.passed.push("the project's memory".to_owned());
         }
     }
@@ -150,24 +104,12 @@ fn folders_of(project: &Project) -> Vec<Utf8PathBuf> {
     folders
 }
 
-fn config_folder(env: &Env) -> Option<Utf8PathBuf> {
-    Place::user(env)?.settings.parent().map(Utf8Path::to_owned)
-}
-
-/// All that the client knows of folders.
-fn known(env: &Env) -> Option<Map<String, Value>> {
+/// What the client knows of the first of these folders that it knows.
+fn entry(env: &Env, folders: &[Utf8PathBuf]) -> Option<Map<String, Value>> {
     let folder = env.client_config().or_else(|| env.home())?;
-    let mut all = object_in(&folder.join(FILE))?;
-    match all.remove("projects") {
-        Some(Value::Object(projects)) => Some(projects),
-        _ => None,
-    }
-}
-
-/// What it knows of the first of these folders that it knows.
-fn entry(known: &Map<String, Value>, folders: &[Utf8PathBuf]) -> Map<String, Value> {
-    let mut found = folders.iter().filter_map(|folder| known.get(folder.as_str())?.as_object());
-    found.next().cloned().unwrap_or_default()
+    let known = object_in(&folder.join(FILE))?;
+    let known = known.get("projects")?;
+    folders.iter().find_map(|folder| known.get(folder.as_str())?.as_object()).cloned()
 }
 
 fn object_in(path: &Utf8Path) -> Option<Map<String, Value>> {
@@ -175,21 +117,6 @@ fn object_in(path: &Utf8Path) -> Option<Map<String, Value>> {
         Value::Object(object) => Some(object),
         _ => None,
     }
-}
-
-fn texts(list: Option<&Value>) -> Vec<&str> {
-    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-fn is_true(entry: &Map<String, Value>, name: &str) -> bool {
-    entry.get(name).and_then(Value::as_bool) == Some(true)
-}
-
-/// The rule that names all tools of a server. A client cannot be told by a setting that one of the
-/// user's own servers is off for this project.
-fn rule_for(name: &&str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
-    format!("mcp__{}", name.chars().map(plain).collect::<String>())
 }
 
 /// The name of a folder's own folder among the client's.
@@ -201,48 +128,31 @@ fn has_entries(folder: &Utf8Path) -> bool {
     folder.read_dir_utf8().is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// A folder of the project among the arguments of a server.
-fn path_into(server: &Value, folders: &[Utf8PathBuf]) -> Option<String> {
-    let arguments = texts(server.get("args"));
-    let is_inside =
-        |text: &&&str| folders.iter().any(|folder| Utf8Path::new(text).starts_with(folder));
-    arguments.iter().find(is_inside).map(|text| (*text).to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn taken(entry: Value) -> (KeptByClient, bool) {
+    fn taken(entry: Value) -> KeptByClient {
         let mut kept = KeptByClient::default();
-        let is_trusted = kept.take(entry.as_object().unwrap(), &["/srv/app".into()]);
-        (kept, is_trusted)
+        kept.take_servers(entry.as_object().unwrap());
+        kept
     }
 
     #[test]
     fn servers_that_are_on_are_passed_and_others_stay_off() {
-        let (kept, is_trusted) = taken(json!({
-            "mcpServers": {"a": {"command": "a", "args": ["-x", "/srv/app/data"]}, "b": {}},
-            "disabledMcpServers": ["b", "my db"],
+        let kept = taken(json!({
+            "mcpServers": {"a": {"command": "a"}, "b": {}},
+            "disabledMcpServers": ["b"],
             "disabledMcpjsonServers": ["c"],
         }));
         assert_eq!(kept.servers.keys().collect::<Vec<_>>(), ["a"]);
-        assert_eq!(
-            Value::Object(kept.settings()),
-            json!({"permissions": {"deny": ["mcp__my_db"]}, "disabledMcpjsonServers": ["c"]})
-        );
-        assert!(
-            matches!(&kept.left[..], [one] if one.contains("/srv/app/data")),
-            "{:?}",
-            kept.left
-        );
-        assert!(!is_trusted);
+        assert_eq!(Value::Object(kept.settings), json!({"disabledMcpjsonServers": ["c"]}));
     }
 
     #[test]
     fn entries_of_any_shape_do_no_harm() {
         for odd in [json!({}), json!({"mcpServers": 3, "disabledMcpServers": {}, "x": []})] {
-            assert_eq!(taken(odd), (KeptByClient::default(), false));
+            assert_eq!(taken(odd), KeptByClient::default());
         }
     }
 

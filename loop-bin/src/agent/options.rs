@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::git::Git;
 use ralph_core::install::{
@@ -13,15 +14,12 @@ use ralph_core::install::{
 };
 use ralph_core::project::Project;
 use ralph_core::state::{self, RunDir};
-
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::client::Client;
+use super::command::quoted;
 use super::kept_by_client::KeptByClient;
-
-/// Whose events are known to every client that has the option `--settings`; for one that does not
-/// say its version.
-const OLDEST: ClientVersion = ClientVersion::new(2, 0, 0);
+use crate::finding::Finding;
 
 /// The first version of which we know that it has the option `--max-budget-usd`.
 const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
@@ -29,98 +27,61 @@ const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
 /// Its option for what it may spend.
 const BUDGET: &str = "--max-budget-usd";
 
-/// Newer than every client.
-const NEWEST: ClientVersion = ClientVersion::new(u32::MAX, 0, 0);
-
 /// What is passed to the agent besides its own command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClientOptions {
-    /// The settings to pass; none if nothing is passed.
-    settings: Option<String>,
+    settings: Map<String, Value>,
+    /// MCP servers.
+    servers: Map<String, Value>,
     /// Whether it can be told what it may spend.
     takes_budget: bool,
-    /// For the user: what is passed, in one line.
-    pub(crate) told: Option<String>,
-    /// For the user: why the agent works with fewer hooks than it could.
-    pub(crate) warning: Option<String>,
-    /// What the client keeps for the project, and does not find from a copy.
-    pub(crate) kept: KeptByClient,
 }
 
 impl ClientOptions {
-    /// Looks for what the agent of this project has and what it lacks, in a copy or in place.
-    pub(crate) fn find(env: &Env, project: &Project, line: &str, in_copy: bool) -> Self {
-        let Some(client) = Client::find(line) else { return Self::default() };
+    /// Looks for what the agent of this project has and what it lacks.
+    pub(crate) fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
+        let Some(client) = Client::find(&config.agent.command) else {
+            let why = "the agent is not known as Claude Code, so no hook guards it";
+            return (Self::default(), vec![Finding::Note(why.to_owned())]);
+        };
         let asked = installer::version_text(client.program(), project.root());
         let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
-        let takes_budget = version.is_some_and(|version| version >= BUDGETED);
-        let plain = Self { takes_budget, ..Self::default() };
-        let warned = |text: &str| Self { warning: Some(text.to_owned()), ..plain.clone() };
-        if client.has("--bare") {
-            return warned("the agent's command has --bare, so no hook guards it");
+        let mut options = Self {
+            takes_budget: version.is_some_and(|version| version >= BUDGETED),
+            ..Self::default()
+        };
+        let hooks = hooks_to_pass(env, project, config, &client, version);
+        let mut findings = vec![match hooks {
+            Ok(hooks) if hooks.is_empty() => Finding::Good("hooks are installed".to_owned()),
+            Ok(hooks) => {
+                options.settings = hooks;
+                Finding::Good("the hooks beside ralph-loop are passed to the agent".to_owned())
+            }
+            Err(why) => Finding::Note(why.to_owned()),
+        }];
+        if !config.workspace.in_place {
+            findings.extend(options.take(KeptByClient::find(env, project), &client));
         }
-        let installed = Installed::look(env, project, &client, in_copy);
-        if installed.are_off {
-            return warned(
-                "the client's settings have `disableAllHooks`, so no hook guards the agent",
-            );
-        }
-        let lacking = |event: &str, hook: &str| !installed.has(event, hook);
-        if Registrations::of(NEWEST, "", false).only(lacking).events().is_empty() {
-            return plain;
-        }
-        let folder = crate::install::folder_of_this_program().unwrap_or_default();
-        let beside = hooks_in(&folder);
-        if beside.is_empty() {
-            let none =
-                "no hook guards the agent: copy the four hooks beside ralph-loop, or install them";
-            return if installed.pairs.is_empty() { warned(none) } else { plain };
-        }
-        if client.has("--settings") {
-            return warned(
-                "the agent's command has settings of its own, so the hooks beside ralph-loop are \
-                 not passed; `ralph-loop install` registers them",
-            );
-        }
-        let passed = Registrations::of_folder(version.unwrap_or(OLDEST), &folder)
-            .only(|event, hook| beside.contains(&hook) && lacking(event, hook));
-        if passed.events().is_empty() {
-            return plain;
-        }
-        let unknown = "the client does not say its version; it gets the hooks for events that \
-                       every client knows";
-        Self {
-            // An empty text always takes registrations.
-            settings: merge("", &passed).ok(),
-            told: Some(format!("the hooks in {folder} are passed to the agent")),
-            warning: version.is_none().then(|| unknown.to_owned()),
-            takes_budget,
-            kept: KeptByClient::default(),
-        }
+        (options, findings)
     }
 
-    /// The same for an agent that works in a copy: with what the client keeps by folder.
-    pub(crate) fn for_copy(mut self, env: &Env, project: &Project, line: &str) -> Self {
-        let Some(client) = Client::find(line) else { return self };
-        let mut kept = KeptByClient::find(env, project);
-        if client.has("--strict-mcp-config") {
-            kept.servers.clear();
+    /// Takes over what the client keeps for the project's folder, and does not find from a copy.
+    fn take(&mut self, kept: KeptByClient, client: &Client<'_>) -> Option<Finding> {
+        if !client.has("--strict-mcp-config") {
+            self.servers = kept.servers;
         }
-        let settings = kept.settings();
-        if client.has("--settings") && !settings.is_empty() {
-            let keys: Vec<&str> = settings.keys().map(String::as_str).collect();
-            kept.left.push(format!(
+        if client.has("--settings") && !kept.settings.is_empty() {
+            let keys: Vec<&str> = kept.settings.keys().map(String::as_str).collect();
+            return Some(Finding::Note(format!(
                 "the agent's command has settings of its own, so what the client keeps for the \
                  project is not passed to it: {}",
                 keys.join(", ")
-            ));
-        } else if !settings.is_empty() {
-            let hooks = self.settings.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-            let mut all = hooks.and_then(|hooks| hooks.as_object().cloned()).unwrap_or_default();
-            all.extend(settings);
-            self.settings = Some(Value::Object(all).to_string());
+            )));
         }
-        Self { kept, ..self }
+        self.settings.extend(kept.settings);
+        let passed = kept.passed.join(", ");
+        (!passed.is_empty())
+            .then(|| Finding::Good(format!("passed to the agent in the copy: {passed}")))
     }
 
     /// The agent's command line with further options. The settings are in a file that they name,
@@ -133,14 +94,14 @@ impl ClientOptions {
     ) -> io::Result<String> {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let mut options = Vec::new();
-        if let Some(settings) = &self.settings {
+        if !self.settings.is_empty() {
             let path = run_dir.passed_settings();
-            state::replace(&path, settings.as_bytes())?;
+            state::replace(&path, json!(self.settings).to_string().as_bytes())?;
             options.push(format!("--settings {}", quoted(&path)));
         }
-        if !self.kept.servers.is_empty() {
+        if !self.servers.is_empty() {
             let path = run_dir.passed_servers();
-            write_private(&path, &json!({"mcpServers": self.kept.servers}).to_string())?;
+            write_private(&path, &json!({"mcpServers": self.servers}).to_string())?;
             // With a space, it would take the next words for further files.
             options.push(format!("--mcp-config={}", quoted(&path)));
         }
@@ -150,8 +111,65 @@ impl ClientOptions {
     }
 }
 
-fn quoted(path: &Utf8Path) -> String {
-    format!("'{}'", path.as_str().replace('\'', r"'\''"))
+/// The hooks beside this program that the client lacks, as settings; or why no hook guards it.
+fn hooks_to_pass(
+    env: &Env,
+    project: &Project,
+    config: &Config,
+    client: &Client<'_>,
+    version: Option<ClientVersion>,
+) -> Result<Map<String, Value>, &'static str> {
+    let mut installed = Vec::new();
+    for text in settings_of(env, project, client, !config.workspace.in_place) {
+        if hooks_are_off(&text) {
+            return Err(
+                "the client's settings have `disableAllHooks`, so no hook guards the agent",
+            );
+        }
+        installed.extend(registered(&text).unwrap_or_default());
+    }
+    if client.has("--bare") {
+        return Err("the agent's command has --bare, so no hook guards it");
+    }
+    let version = version.ok_or("the client does not say its version, so it is given no hooks")?;
+    let folder = crate::install::folder_of_this_program().unwrap_or_default();
+    let beside = hooks_in(&folder);
+    let passed = Registrations::of_folder(version, &folder).only(|event, hook| {
+        let is_installed = installed.iter().any(|(known, of)| known == event && *of == hook);
+        beside.contains(&hook) && !is_installed
+    });
+    if passed.events().is_empty() && installed.is_empty() {
+        return Err("no hook guards the agent: copy the four hooks beside ralph-loop, or install \
+                    them");
+    }
+    if !passed.events().is_empty() && client.has("--settings") {
+        return Err("the agent's command has settings of its own, so the hooks beside ralph-loop \
+                    are not passed; `ralph-loop install` registers them");
+    }
+    if passed.events().is_empty() {
+        return Ok(Map::new());
+    }
+    // An empty text always takes registrations.
+    let text = merge("", &passed).unwrap_or_default();
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}
+
+/// The texts of the settings that this client reads. One that it cannot read either does not count.
+fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool) -> Vec<String> {
+    let sources = client.value_of("--setting-sources").unwrap_or("project,local,user");
+    let root = project.root();
+    let places = [
+        ("project", Some(Place::project(root))),
+        ("local", Some(Place::project_local(root))),
+        ("user", Place::user(env)),
+    ];
+    let read = places.into_iter().filter(|(name, _)| sources.split(',').any(|s| s.trim() == *name));
+    let files = read.filter_map(|(_, place)| Some(place?.settings));
+    let text = |path: Utf8PathBuf| match path.strip_prefix(root) {
+        Ok(below) if in_copy => text_in_copy(root, below),
+        _ => fs_err::read_to_string(path).ok(),
+    };
+    files.filter_map(text).collect()
 }
 
 /// Servers are often given keys, so nobody else may read the file.
@@ -160,58 +178,6 @@ fn write_private(path: &Utf8Path, text: &str) -> io::Result<()> {
     let mut options = fs_err::OpenOptions::new();
     options.write(true).create_new(true).options_mut().mode(0o600);
     options.open(path)?.write_all(text.as_bytes())
-}
-
-/// What the client's own settings register.
-#[derive(Debug, Default)]
-pub(crate) struct Installed {
-    /// Events, and the hook of ours that is registered for each.
-    pairs: Vec<(String, &'static str)>,
-    are_off: bool,
-}
-
-impl Installed {
-    /// Reads the settings that this client reads. A file that it cannot read either does not count.
-    fn look(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool) -> Self {
-        let sources = client.value_of("--setting-sources").unwrap_or("project,local,user");
-        let sources: Vec<&str> = sources.split(',').map(str::trim).collect();
-        let root = project.root();
-        let places = [
-            ("project", Some(Place::project(root))),
-            ("local", Some(Place::project_local(root))),
-            ("user", Place::user(env)),
-        ];
-        let read = places.into_iter().filter(|(name, _)| sources.contains(name));
-        let files = read.filter_map(|(_, place)| Some(place?.settings));
-        Self::of(files.filter_map(|path| match path.strip_prefix(root) {
-            Ok(below) if in_copy => text_in_copy(root, below),
-            _ => fs_err::read_to_string(path).ok(),
-        }))
-    }
-
-    /// All settings of a project, whatever the agent's command line says.
-    pub(crate) fn anywhere(env: &Env, project: &Project) -> Self {
-        let files = Place::all(project.root(), env).into_iter().map(|place| place.settings);
-        Self::of(files.filter_map(|path| fs_err::read_to_string(path).ok()))
-    }
-
-    fn of(texts: impl Iterator<Item = String>) -> Self {
-        let mut all = Self::default();
-        for text in texts {
-            all.are_off |= hooks_are_off(&text);
-            all.pairs.extend(registered(&text).unwrap_or_default());
-        }
-        all
-    }
-
-    fn has(&self, event: &str, hook: &str) -> bool {
-        self.pairs.iter().any(|(known, of)| known == event && *of == hook)
-    }
-
-    /// Whether a hook is registered for anything.
-    pub(crate) fn has_any(&self, hook: &str) -> bool {
-        self.pairs.iter().any(|(_, of)| *of == hook)
-    }
 }
 
 /// A file of the project as the copy has it: as it is committed or, where git does not have it, as it

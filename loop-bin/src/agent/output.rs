@@ -5,53 +5,42 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use super::stream::Seen;
 
 /// Longer lines are logged, but not looked into.
 const LONGEST_LINE: usize = 2 * 1024 * 1024;
 
-/// Which of its two outputs it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
-    Out,
-    Err,
-}
-
-/// Reads to the end in a thread of its own. `tick` wakes whoever waits; when it is full, they are
-/// awake already.
+/// Reads to the end in a thread of its own; each line goes to `take`. `tick` wakes whoever waits; when
+/// it is full, they are awake already.
 pub(super) fn follow(
     mut pipe: impl Read + Send + 'static,
-    source: Source,
-    mut log: Option<File>,
+    take: fn(&mut Seen, &[u8]),
+    log: File,
     seen: Arc<Mutex<Seen>>,
     tick: SyncSender<()>,
 ) -> io::Result<()> {
     std::thread::Builder::new().spawn(move || {
+        let mut log = Some(log);
         let mut lines = Lines::default();
         let mut part = vec![0; 64 * 1024];
-        while let Ok(count @ 1..) = pipe.read(&mut part) {
+        loop {
+            let count = pipe.read(&mut part).unwrap_or(0);
             let bytes = part.get(..count).unwrap_or_default();
-            if log.as_mut().is_some_and(|log| log.write_all(bytes).is_err()) {
-                // A full disk ends the log, not the agent.
-                log = None;
-            }
+            // A full disk ends the log, not the agent.
+            log.take_if(|log| log.write_all(bytes).is_err());
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.heard();
-            lines.feed(bytes, |line| match source {
-                Source::Out => seen.line(line),
-                Source::Err => seen.complaint(line),
-            });
+            seen.heard = Some(Instant::now());
+            // The end of the output is the end of its last line as well.
+            let bytes = if count == 0 { b"\n" } else { bytes };
+            lines.feed(bytes, |line| take(&mut seen, line));
             drop(seen);
             let _ = tick.try_send(());
+            if count == 0 {
+                return;
+            }
         }
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.finish(|line| match source {
-            Source::Out => seen.line(line),
-            Source::Err => seen.complaint(line),
-        });
-        drop(seen);
-        let _ = tick.try_send(());
     })?;
     Ok(())
 }
@@ -74,17 +63,13 @@ impl Lines {
                 self.begun.extend_from_slice(part);
             }
             if parts.peek().is_some() {
-                self.finish(&mut each);
+                if !self.too_long && !self.begun.is_empty() {
+                    each(&self.begun);
+                }
+                self.begun.clear();
+                self.too_long = false;
             }
         }
-    }
-
-    fn finish(&mut self, mut each: impl FnMut(&[u8])) {
-        if !self.too_long && !self.begun.is_empty() {
-            each(&self.begun);
-        }
-        self.begun.clear();
-        self.too_long = false;
     }
 }
 
@@ -98,7 +83,7 @@ mod tests {
         for part in parts {
             lines.feed(part, &mut each);
         }
-        lines.finish(&mut each);
+        lines.feed(b"\n", &mut each);
         assert_eq!(found, expected);
     }
 

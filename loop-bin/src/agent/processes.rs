@@ -1,8 +1,7 @@
 //! Every process that descends from us, and how all of them are ended.
 //!
-//! The agent's tools start sessions of their own, so a process group does not reach them. On Linux
-//! we make ourselves the parent of orphans and find the rest in `/proc`; elsewhere the group of the
-//! agent is all that can be had.
+//! The agent's tools start sessions of their own, so a process group does not reach them: we make
+//! ourselves the parent of orphans and find the rest in `/proc`.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,7 +10,8 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getppid};
+use ralph_core::checks::RUN_MARK;
 use ralph_core::install::HOOK_NAMES;
 
 /// The name of this program.
@@ -23,6 +23,9 @@ const PULSE: Duration = Duration::from_millis(10);
 /// How long a process may take to be gone after KILL, which it cannot refuse; longer only if it
 /// hangs in the kernel.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long what outlived another loop has to end by itself.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(3);
 
 /// Makes us the parent of descendants whose own parent has ended.
 pub(crate) fn adopt_orphans() {
@@ -60,20 +63,7 @@ impl Descendants {
 
     /// Ends them: TERM, then KILL after `grace` or as soon as `now` says so.
     pub(crate) fn end(&self, grace: Duration, now: &dyn Fn() -> bool) {
-        if self.gone() {
-            return;
-        }
-        self.signal(Signal::SIGTERM);
-        let begun = Instant::now();
-        while !self.gone() && begun.elapsed() < grace && !now() {
-            std::thread::sleep(PULSE);
-        }
-        let begun = Instant::now();
-        // What is killed may have started others meanwhile.
-        while !self.gone() && begun.elapsed() < KILL_PATIENCE {
-            self.signal(Signal::SIGKILL);
-            std::thread::sleep(PULSE);
-        }
+        end(self.leader, &|| self.living(), grace, now);
     }
 
     /// Whether one of our own programs is among them: a hook, or `ralph-loop complete`.
@@ -88,31 +78,68 @@ impl Descendants {
         descendants(&self.spared).iter().any(is_ours)
     }
 
-    fn signal(&self, signal: Signal) {
-        // The group first: it is reached at once, wherever we run.
-        if let Some(leader) = self.leader {
-            let _ = killpg(leader, signal);
-        }
-        for process in descendants(&self.spared).into_iter().filter(|process| !process.is_dead) {
-            let _ = kill(process.pid, signal);
-        }
-    }
-
-    /// Whether none is left; those that have ended are taken note of, so that they vanish.
-    fn gone(&self) -> bool {
-        let all = descendants(&self.spared);
-        let me = Pid::this();
-        for process in all.iter().filter(|process| process.is_dead && process.parent == me) {
+    /// Those that have not ended; the others are taken note of, so that they vanish.
+    fn living(&self) -> Vec<Pid> {
+        let (dead, living): (Vec<Process>, Vec<Process>) =
+            descendants(&self.spared).into_iter().partition(|process| process.is_dead);
+        for process in dead.iter().filter(|process| process.parent == Pid::this()) {
             if Some(process.pid) != self.leader {
                 let _ = waitpid(process.pid, Some(WaitPidFlag::WNOHANG));
             }
         }
-        let group_gone = || match self.leader {
-            Some(leader) if cfg!(not(target_os = "linux")) => killpg(leader, None).is_err(),
-            _ => true,
-        };
-        all.iter().all(|process| process.is_dead) && group_gone()
+        living.iter().map(|process| process.pid).collect()
     }
+}
+
+fn end(
+    leader: Option<Pid>,
+    living: &dyn Fn() -> Vec<Pid>,
+    grace: Duration,
+    now: &dyn Fn() -> bool,
+) {
+    let send = |signal: Signal| {
+        // The group first: it is reached at once.
+        leader.map(|leader| killpg(leader, signal));
+        for pid in living() {
+            let _ = kill(pid, signal);
+        }
+    };
+    if living().is_empty() {
+        return;
+    }
+    send(Signal::SIGTERM);
+    let begun = Instant::now();
+    while !living().is_empty() && begun.elapsed() < grace && !now() {
+        std::thread::sleep(PULSE);
+    }
+    let begun = Instant::now();
+    // What is killed may have started others meanwhile.
+    while !living().is_empty() && begun.elapsed() < KILL_PATIENCE {
+        send(Signal::SIGKILL);
+        std::thread::sleep(PULSE);
+    }
+}
+
+/// The processes that outlived the loop of a run, and would go on changing the tree under our hands:
+/// known by the run's name in their environment, as the agent, checks, scripts and git hooks have it.
+pub(crate) fn left_by(run: &str) -> Vec<Pid> {
+    let marks = [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")];
+    let mut pids: Vec<Pid> = processes().iter().map(|process| process.pid).collect();
+    // Whoever started us inside that run is not to be ended by us.
+    pids.retain(|pid| *pid != Pid::this() && *pid != getppid());
+    pids.retain(|pid| {
+        let environment = fs_err::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| marks.iter().any(|mark| variable == mark.as_bytes()))
+    });
+    pids
+}
+
+/// Ends them; returns how many there were.
+pub(crate) fn end_left_by(run: &str) -> usize {
+    let count = left_by(run).len();
+    end(None, &|| left_by(run), LEFTOVER_GRACE, &|| false);
+    count
 }
 
 /// A process as `/proc` shows it.

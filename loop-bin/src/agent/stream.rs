@@ -3,19 +3,21 @@
 //! Lines that are not known are passed over, and an agent that prints plain text is as good as one
 //! that prints events; then its exit code is all there is.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-use super::broken_result;
+use serde_json::Value;
 
 /// What is kept of plain text and of complaints.
 const KEPT: usize = 4 * 1024;
 
+/// Why a result that is cut off is none that went well.
+const BROKEN: &str = "a result that cannot be understood";
+
+/// The same of half an event, which may have been a result; it holds while no other event follows.
+const HALF: &str = "a last event that is cut off";
+
 /// What was seen of the agent so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     /// The client's session.
     pub(crate) session: Option<String>,
@@ -38,7 +40,7 @@ pub(crate) struct Seen {
     pub(crate) text: String,
     pub(crate) complaints: String,
     /// When it last printed anything.
-    pub(crate) heard: Instant,
+    pub(crate) heard: Option<Instant>,
 }
 
 /// How the agent says that it ended.
@@ -53,105 +55,19 @@ pub(crate) struct Verdict {
     pub(crate) reason: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(rename = "type")]
-    kind: String,
-    subtype: Option<String>,
-    session_id: Option<String>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    parent_tool_use_id: Option<String>,
-    #[serde(default)]
-    is_error: bool,
-    result: Option<String>,
-    total_cost_usd: Option<serde_json::Value>,
-    usage: Option<Usage>,
-    #[serde(default, rename = "modelUsage")]
-    model_usage: BTreeMap<String, ModelUsage>,
-    terminal_reason: Option<String>,
-    api_error_status: Option<u16>,
-    rate_limit_info: Option<RateLimit>,
-    attempt: Option<u64>,
-    max_retries: Option<u64>,
-    error: Option<serde_json::Value>,
+/// A text in an event.
+fn text_of<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str()
 }
 
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    content: Vec<Content>,
-    usage: Option<Usage>,
-}
-
-#[derive(Deserialize)]
-struct Content {
-    #[serde(rename = "type")]
-    kind: String,
-    name: Option<String>,
-    text: Option<String>,
-    input: Option<serde_json::Value>,
-}
-
-#[derive(Deserialize, Clone, Copy, Default)]
-#[serde(default)]
-struct Usage {
-    input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct ModelUsage {
-    #[serde(rename = "contextWindow")]
-    context_window: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct RateLimit {
-    status: Option<String>,
-    #[serde(rename = "resetsAt")]
-    resets_at: Option<f64>,
-}
-
-impl Usage {
-    fn total(self) -> u64 {
-        let parts = [
-            self.input_tokens,
-            self.cache_creation_input_tokens,
-            self.cache_read_input_tokens,
-            self.output_tokens,
-        ];
-        parts.into_iter().flatten().sum()
-    }
-}
-
-impl Default for Seen {
-    fn default() -> Self {
-        Self {
-            session: None,
-            doing: String::new(),
-            tokens: 0,
-            context: 0,
-            window: None,
-            model: String::new(),
-            cost_usd: None,
-            verdict: None,
-            rejected: None,
-            text: String::new(),
-            complaints: String::new(),
-            heard: Instant::now(),
-        }
-    }
+/// All tokens of a message or of a result.
+fn tokens_of(value: &Value) -> u64 {
+    let kinds =
+        ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
+    kinds.iter().filter_map(|kind| value.get("usage")?.get(kind)?.as_u64()).sum()
 }
 
 impl Seen {
-    /// It printed something.
-    pub(super) fn heard(&mut self) {
-        self.heard = Instant::now();
-    }
-
     /// A line of standard error.
     pub(super) fn complaint(&mut self, line: &[u8]) {
         keep_end(&mut self.complaints, &String::from_utf8_lossy(line));
@@ -166,51 +82,61 @@ impl Seen {
         if !text.trim_start().starts_with('{') {
             self.doing = short(&text);
             keep_end(&mut self.text, &text);
-        } else {
-            match serde_json::from_str::<Line<'_>>(&text) {
-                Ok(line) => self.event(line),
-                Err(_) => {
-                    let verdict = broken_result::judge(
-                        &text,
-                        self.session.is_some() && self.verdict.is_none(),
-                    );
-                    self.verdict = verdict.or(self.verdict.take());
-                }
-            }
+            return;
+        }
+        match serde_json::from_str::<Value>(&text) {
+            Ok(event) => self.event(&event),
+            Err(error) => self.broken(&text, error.is_eof()),
         }
     }
 
-    fn event(&mut self, line: Line<'_>) {
-        self.verdict.take_if(|verdict| broken_result::is_on_half_an_event(verdict));
-        if line.session_id.is_some() {
-            self.session.clone_from(&line.session_id);
+    /// An agent that prints half a result has not told us that it ended well.
+    fn broken(&mut self, line: &str, is_cut_off: bool) {
+        let start: String = line.chars().filter(|c| !c.is_whitespace()).take(200).collect();
+        let reason = if start.contains("\"type\":\"result\"") {
+            BROKEN
+        } else if is_cut_off && self.session.is_some() && self.verdict.is_none() {
+            HALF
+        } else {
+            return;
+        };
+        let reason = Some(reason.to_owned());
+        self.verdict = Some(Verdict { is_error: true, text: start, api_status: None, reason });
+    }
+
+    fn event(&mut self, event: &Value) {
+        let Some(kind) = text_of(event, "type") else { return };
+        self.verdict.take_if(|verdict| verdict.reason.as_deref() == Some(HALF));
+        if let Some(session) = text_of(event, "session_id") {
+            self.session = Some(session.to_owned());
         }
-        match (line.kind.as_str(), line.subtype.as_deref()) {
-            ("assistant", _) => self.assistant(&line),
-            ("result", _) => self.result(line),
+        match (kind, text_of(event, "subtype")) {
+            ("assistant", _) => self.assistant(event),
+            ("result", _) => self.result(event),
             ("system", Some("api_retry")) => {
-                let what = line.error.as_ref().and_then(|error| error.as_str()).unwrap_or("error");
-                let (now, most) = (line.attempt.unwrap_or(0), line.max_retries.unwrap_or(0));
+                let what = text_of(event, "error").unwrap_or("error");
+                let number = |name| event.get(name).and_then(Value::as_u64).unwrap_or(0);
+                let (now, most) = (number("attempt"), number("max_retries"));
                 self.doing = format!("the service answered {what}; retry {now} of {most}");
             }
-            ("rate_limit_event", _) => self.rate_limit(line.rate_limit_info),
+            ("rate_limit_event", _) => self.rate_limit(event.get("rate_limit_info")),
             _ => {}
         }
     }
 
-    fn assistant(&mut self, line: &Line<'_>) {
-        let message = line.message.and_then(|raw| serde_json::from_str::<Message>(raw.get()).ok());
-        let Some(message) = message else { return };
-        let usage = message.usage.unwrap_or_default().total();
+    fn assistant(&mut self, event: &Value) {
+        let Some(message) = event.get("message") else { return };
+        let used = tokens_of(message);
         // A subagent has a context of its own; tokens count wherever they were used.
-        if line.parent_tool_use_id.is_none() && usage > 0 {
-            self.context = usage;
+        if text_of(event, "parent_tool_use_id").is_none() && used > 0 {
+            self.context = used;
         }
-        self.tokens += usage;
-        for part in &message.content {
-            match (part.kind.as_str(), &part.name, &part.text) {
-                ("tool_use", Some(name), _) => self.doing = tool(name, part.input.as_ref()),
-                ("text", _, Some(text)) => {
+        self.tokens += used;
+        let parts = message.get("content").and_then(Value::as_array);
+        for part in parts.into_iter().flatten() {
+            match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
+                (Some("tool_use"), Some(name), _) => self.doing = tool(name, part.get("input")),
+                (Some("text"), _, Some(text)) => {
                     self.doing = short(text);
                     keep_end(&mut self.text, text);
                 }
@@ -220,35 +146,36 @@ impl Seen {
     }
 
     /// The sum in the result is the service's own and wins over what was added up.
-    fn result(&mut self, line: Line<'_>) {
-        self.cost_usd = line.total_cost_usd.as_ref().and_then(sum).or(self.cost_usd);
-        let total = line.usage.unwrap_or_default().total();
+    fn result(&mut self, event: &Value) {
+        self.cost_usd = event.get("total_cost_usd").and_then(sum).or(self.cost_usd);
+        let total = tokens_of(event);
         if total > 0 {
             self.tokens = total;
         }
         // Small models do side work; the conversation has the largest window.
-        let windows = line.model_usage.iter();
-        let windows = windows.filter_map(|(name, usage)| Some((usage.context_window?, name)));
+        let models = event.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
+        let windows =
+            models.filter_map(|(name, usage)| Some((usage.get("contextWindow")?.as_u64()?, name)));
         if let Some((window, model)) = windows.max() {
             (self.window, self.model) = (Some(window), model.clone());
         }
-        let kind = line.subtype.filter(|kind| kind.starts_with("error"));
+        let kind = text_of(event, "subtype").filter(|kind| kind.starts_with("error"));
+        let is_fine = matches!(event.get("is_error"), None | Some(Value::Bool(false)));
+        let status = event.get("api_error_status").and_then(Value::as_u64);
         self.verdict = Some(Verdict {
-            is_error: line.is_error || kind.is_some(),
-            text: line.result.unwrap_or_default(),
-            api_status: line.api_error_status,
+            is_error: !is_fine || kind.is_some(),
+            text: text_of(event, "result").unwrap_or_default().to_owned(),
+            api_status: status.and_then(|status| status.try_into().ok()),
             // Older clients tell the reason by the kind of error alone.
-            reason: line.terminal_reason.or(kind),
+            reason: text_of(event, "terminal_reason").or(kind).map(str::to_owned),
         });
     }
 
-    fn rate_limit(&mut self, info: Option<RateLimit>) {
+    fn rate_limit(&mut self, info: Option<&Value>) {
         let Some(info) = info else { return };
-        self.rejected = match info.status.as_deref() {
-            Some("rejected") => Some(info.resets_at.map(|at| at as i64)),
-            // Allowed again, so an earlier refusal is over.
-            _ => None,
-        };
+        let reset = info.get("resetsAt").and_then(Value::as_f64).map(|at| at as i64);
+        // Allowed again, an earlier refusal is over.
+        self.rejected = (text_of(info, "status") == Some("rejected")).then_some(reset);
     }
 }
 
@@ -263,7 +190,7 @@ fn keep_end(kept: &mut String, text: &str) {
 }
 
 /// A sum of money; some agents print numbers as texts.
-fn sum(value: &serde_json::Value) -> Option<f64> {
+fn sum(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
     number.filter(|sum: &f64| sum.is_finite() && *sum >= 0.0)
 }
@@ -275,7 +202,7 @@ fn short(text: &str) -> String {
 }
 
 /// The tool and what it is used on.
-fn tool(name: &str, input: Option<&serde_json::Value>) -> String {
+fn tool(name: &str, input: Option<&Value>) -> String {
     let keys = ["command", "file_path", "notebook_path", "pattern", "path", "url", "description"];
     let target = keys.iter().find_map(|key| input?.get(key)?.as_str());
     match target {
@@ -368,6 +295,23 @@ mod tests {
         assert!(seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error));
         seen.line(br#"{"type":"user","session_id":"1"}"#);
         assert_eq!(seen.verdict, None);
+    }
+
+    #[test]
+    fn a_result_that_is_cut_off_or_not_as_we_know_it_is_no_success() {
+        for (line, expected) in [
+            (r#"{"type":"result","subtype":"success","is_error":fal"#, Some(true)),
+            (r#"{"type" : "result", "is_error":tr"#, Some(true)),
+            (r#"{"type":"res"#, None),
+            (r#"{"type":"result","is_error":"true"}"#, Some(true)),
+            (r#"{"type":"result","subtype":"error_max_turns"}"#, Some(true)),
+            (r#"{"type":"result","is_error":false,"total_cost_usd":[1]}"#, Some(false)),
+            ("{ not json }", None),
+        ] {
+            let mut seen = Seen::default();
+            seen.line(line.as_bytes());
+            assert_eq!(seen.verdict.map(|verdict| verdict.is_error), expected, "{line}");
+        }
     }
 
     #[test]

@@ -48,12 +48,6 @@ impl IndexLock {
         }
     }
 
-    /// Makes a file the index, and frees it.
-    pub(super) fn commit(self, next: &Path, index: &Path) -> io::Result<()> {
-        fs_err::File::open(next)?.sync_all()?;
-        fs_err::rename(next, index)
-    }
-
     /// The lock that a killed loop left, if it left one; whoever calls this holds the lock that only
     /// one loop has.
     pub(super) fn left(git_dir: &Path) -> Option<Self> {
@@ -66,6 +60,11 @@ impl Drop for IndexLock {
     fn drop(&mut self) {
         let _ = state::remove_if_there(&self.path);
     }
+}
+
+/// Makes a file the index; whoever does so holds the lock.
+pub(super) fn make_index(file: &Path, index: &Path) -> io::Result<()> {
+    fs_err::rename(file, index)
 }
 
 /// Whether the lock is one of a loop's.

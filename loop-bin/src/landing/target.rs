@@ -140,18 +140,11 @@ impl Target {
     /// follow it.
     pub(crate) fn look(&self) -> Result<(Option<String>, bool), Failure> {
         let git = self.source.git();
-        let list = ["for-each-ref", "--format=%(objectname) %(HEAD)", &self.name()];
-        // A branch `a` may not hide one that is called `a/b`.
-        let listed = git.line(&list)?;
-        if let (Some((tip, mark)), 1) = (listed.split_once(' '), listed.lines().count()) {
-            return Ok((Some(tip.to_owned()), mark == "*"));
+        match look_at(&git, &self.name())? {
+            // A branch that is about to be made begins where the project is.
+            (None, is_followed) if !self.is_waiting => Ok((resolve(&git, "HEAD")?, is_followed)),
+            found => Ok(found),
         }
-        let is_followed = checked_out(&git).as_ref() == Some(&self.name());
-        if self.is_waiting {
-            return Ok((None, is_followed));
-        }
-        // A branch that is about to be made begins where the project is.
-        Ok((resolve(&git, "HEAD")?, is_followed))
     }
 
     /// Whether the branch itself is there.
@@ -256,8 +249,18 @@ fn is_same_folder(one: &Utf8Path, other: &Utf8Path) -> bool {
 }
 
 /// The full name of the branch that is checked out; none if HEAD is detached.
-pub(super) fn checked_out(git: &Git) -> Option<String> {
+fn checked_out(git: &Git) -> Option<String> {
     git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
+}
+
+/// The commit at the end of a branch, if it has one, and whether the branch is checked out.
+pub(super) fn look_at(git: &Git, branch: &str) -> Result<(Option<String>, bool), GitError> {
+    let listed = git.line(&["for-each-ref", "--format=%(objectname) %(HEAD)", branch])?;
+    // A branch `a` may not hide one that is called `a/b`.
+    match (listed.split_once(' '), listed.lines().count()) {
+        (Some((tip, mark)), 1) => Ok((Some(tip.to_owned()), mark == "*")),
+        _ => Ok((resolve(git, branch)?, checked_out(git).as_deref() == Some(branch))),
+    }
 }
 
 /// The commit that a name stands for, if there is one.

@@ -207,7 +207,7 @@ impl Books {
     /// What a commit on the target's `tip` changes in these files.
     pub(crate) fn files_for(
         &self,
-        target: &Target,
+        is_followed: bool,
         tip: Option<&str>,
         marks: Vec<Mark>,
         agents: Option<AgentsPlan>,
@@ -217,9 +217,7 @@ impl Books {
             (self.committed(tip, &self.plan), self.below_top(&self.plan))
         {
             let mut added = Vec::new();
-            if !target.is_followed()
-                && let Some(on_disk) = plan::read_file(&self.plan)?
-            {
+            if !is_followed && let Some(on_disk) = plan::read_file(&self.plan)? {
                 // Stories that only the user's own text has are ticked nowhere else.
                 let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;
                 added.push(agents_plan(&committed, Some(&on_disk), ""));

@@ -72,13 +72,13 @@ impl Run {
             return Ok(());
         }
         for _ in 0..5 {
-            let tip = self.target.tip()?;
+            let (tip, is_followed) = self.target.look()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let blocked =
                 self.record.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
-            let files = self.books.files_for(&self.target, tip.as_deref(), blocked, None)?;
+            let files = self.books.files_for(is_followed, tip.as_deref(), blocked, None)?;
             if !files.iter().any(LoopFile::is_changed) {
-                if self.target.is_followed() {
+                if is_followed {
                     self.books.bring_users_texts(&files)?;
                 }
                 return self.books.clear_pending(tip.as_deref());

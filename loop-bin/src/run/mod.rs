@@ -27,7 +27,7 @@ use ralph_core::plan::AgentsPlan;
 use ralph_core::state::Lock;
 use ralph_core::under_way::Attempt;
 
-use crate::dry_run;
+use crate::doctor;
 use crate::exit::{Failure, Success};
 use crate::landing::Target;
 use crate::workspace::in_place::ProtectedFiles;
@@ -36,22 +36,14 @@ use books::Books;
 use context::Context;
 pub(crate) use decide::{Finish, RETRY, Signal, Wish};
 use decide::{Next, Outcome, Then, WorkEnd};
-pub(crate) use iteration::template;
 use iteration::{Choice, LiveAgent, Report};
 pub(crate) use record::RunRecord;
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
-    /// Settings given on the command line.
-    pub(crate) flags: Vec<Flag>,
-}
-
-/// Runs the loop.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let preflight = start::preflight(env, request)?;
+/// Runs the loop, with the settings that were given on the command line.
+pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<Success, Failure> {
+    let preflight = start::preflight(env, flags)?;
     if preflight.config.run.dry_run {
-        return dry_run::show(env, &preflight);
+        return doctor::dry_run(&preflight);
     }
     let mut run = start::start(env, preflight)?;
     // The run's name is on disk before anything is started that could outlive us.

@@ -1,5 +1,6 @@
 //! The lifecycle scripts of a run: their variables, their output and the journal's word of them.
 
+use ralph_core::checks::CheckEnd;
 use ralph_core::state;
 
 use super::Run;
@@ -8,8 +9,9 @@ use super::decide::{Finish, Outcome, Then, Wish};
 use super::start::NotReady;
 use crate::agent::Client;
 use crate::exit::Failure;
+use crate::finding::Finding;
 use crate::lifecycle::{Ran, Scripts};
-use crate::terminal::{Position, counted};
+use crate::terminal::counted;
 use crate::workspace::Start;
 
 impl Context {
@@ -36,10 +38,13 @@ impl Context {
             ("PLAN_FILE", self.plan.to_string()),
         ];
         vars.extend(more);
-        let ran =
-            scripts.run(name, &vars, &mut |line| self.view.line(format!("[{name}] {line}")))?;
-        if !matches!(ran, Ran::No | Ran::NotExecutable(_)) {
-            let exit_code = if let Ran::Exited(code) = ran { code } else { None };
+        let (ran, output) = scripts.run(name, &vars);
+        output.lines().for_each(|line| self.view.line(format!("[{name}] {line}")));
+        if ran != Ran::No {
+            let exit_code = match ran {
+                Ran::Ended(CheckEnd::Exited(code)) => code,
+                _ => None,
+            };
             self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
         }
         let (wish, advice) = scripts.wish(name, &ran);
@@ -55,17 +60,6 @@ impl Context {
         if is_client && self.config.limits.max_cost_usd == 0.0 {
             self.view.line("the agent spends your credit; --max-cost limits what a run may cost");
         }
-        if let Some(told) = &self.options.told {
-            self.view.line(told);
-        }
-        if let Some(warning) = &self.options.warning {
-            self.view.warn(warning);
-        }
-        if !self.options.kept.passed.is_empty() {
-            let passed = self.options.kept.passed.join(", ");
-            self.view.line(format!("passed to the agent in the copy: {passed}"));
-        }
-        self.options.kept.left.iter().for_each(|left| self.view.warn(left));
         let specs = self.project.root().join(&self.config.run.specs);
         self.script("started", vec![("SPEC_DIR", specs.into_string())])
     }
@@ -77,7 +71,7 @@ impl Run {
         let (mode, plan) = ("building".to_owned(), context.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
         let plan = self.books.load(&self.target)?;
-        context.view.position(Position::of(&plan));
+        context.view.position(&plan);
         let shown = context.plan.strip_prefix(context.project.root()).unwrap_or(&context.plan);
         let open = counted(plan.counts().open, "open story", "open stories");
         let branch = self.target.branch();
@@ -87,11 +81,6 @@ impl Run {
             context.view.warn(format!(
                 "work of an earlier run waits on {waiting}, and this run goes on from there; {take}"
             ));
-        }
-        if context.config.verify.commands.is_empty() {
-            context.view.warn(
-                "no verify commands are set, so nothing is checked: whatever lands is unchecked",
-            );
         }
         let wish = context.run_started_script()?;
         // Work of an earlier run that waits to be landed is in the copy already.
@@ -106,11 +95,10 @@ impl Run {
         let (tip, branch) = (self.target.tip()?, self.target.current_branch());
         self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
-            let message = found.message;
-            if found.is_certain {
-                return Err(NotReady::LinkedBack { message }.into());
+            match found {
+                Finding::Problem(text) => return Err(NotReady(text).into()),
+                Finding::Note(text) | Finding::Good(text) => self.context.view.warn(text),
             }
-            self.context.view.warn(message);
         }
         Ok(())
     }

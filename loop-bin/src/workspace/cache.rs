@@ -20,7 +20,7 @@ pub(crate) fn folder(
         folder => top.join(folder),
     };
     let name = top.file_name().unwrap_or("project");
-    let folder = base.join(format!("{name}-{:08x}", fingerprint(top.as_str())));
+    let folder = base.join(format!("{name}-{:08x}", fingerprint(top.as_str().as_bytes()) as u32));
     let real = base.canonicalize_utf8().unwrap_or_else(|_| base.clone());
     if real.starts_with(top) {
         return Err(WorkspaceError::InsideProject { folder: base.into_string() });
@@ -34,8 +34,10 @@ fn cache_home(env: &Env) -> Option<Utf8PathBuf> {
 }
 
 /// FNV-1a: the same in every version of every compiler.
-fn fingerprint(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// What a folder takes on the disk, in bytes; a file with several names counts once here, though

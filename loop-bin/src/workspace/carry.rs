@@ -35,27 +35,12 @@ const CLIENT_FILES: [&str; 11] = [
     "CLAUDE.md",
 ];
 
-/// A file that was carried, and what it looked like then.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Carried {
-    /// From the top of the work tree.
-    pub(super) path: PathBuf,
-    stamp: Option<Stamp>,
-}
-
-/// What tells that a file was written since.
-type Stamp = (u64, Option<SystemTime>);
+/// What tells that a file was written since: its length and its time.
+pub(super) type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(path: &Path) -> Option<Stamp> {
     let metadata = fs_err::symlink_metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()))
-}
-
-impl Carried {
-    /// Whether the agent left it as it was.
-    pub(super) fn is_untouched(&self, top: &Utf8Path) -> bool {
-        stamp(&top.as_std_path().join(&self.path)) == self.stamp
-    }
 }
 
 impl Workspace {
@@ -118,21 +103,14 @@ impl Workspace {
 
     fn note_carried(&mut self, path: PathBuf) {
         let stamp = stamp(&self.top.as_std_path().join(&path));
-        self.carried.retain(|known| known.path != path);
-        self.carried.push(Carried { path, stamp });
+        self.carried.insert(path, stamp);
     }
 
     /// Whether a file of the workspace, named from its top, is one that was carried and is as it was.
     pub(super) fn is_only_carried(&self, path: &Path) -> bool {
-        let known = self.carried.iter().find(|carried| carried.path == path);
-        known.is_some_and(|carried| carried.is_untouched(&self.top))
+        let now = || stamp(&self.top.as_std_path().join(path));
+        self.carried.get(path).is_some_and(|then| *then == now())
     }
-}
-
-/// How much `.worktreeinclude` names, in bytes and files.
-pub(crate) fn include_size(source: &Source) -> Result<(u64, usize), WorkspaceError> {
-    let files = included(source)?;
-    Ok((size_of(source, &files), files.len()))
 }
 
 fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
@@ -204,16 +182,12 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Where the agent's file of the project's is looked for, without a link in between.
-pub(super) fn read_plain(path: &Utf8Path) -> Option<Vec<u8>> {
-    let metadata = fs_err::symlink_metadata(path).ok()?;
-    metadata.is_file().then(|| fs_err::read(path).ok())?
-}
-
 impl Workspace {
     /// What the agent left in the place of a file of the project; none if it is gone or no file.
     pub(crate) fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
-        read_plain(&self.counterpart(path)?)
+        // Not through a link, which may lead anywhere.
+        let path = self.counterpart(path).filter(|path| !path.is_symlink())?;
+        fs_err::read(path).ok()
     }
 
     /// The path at which the agent finds a file of the project.

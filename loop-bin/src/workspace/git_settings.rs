@@ -47,9 +47,9 @@ const OWN_SECTIONS: [&str; 9] = [
 /// Where git looks for hooks, unless told otherwise.
 const HOOKS_PATH: &str = "core.hookspath";
 
-/// Makes the settings of the copy those of the project, also where they come from a file that is
-/// included for the project's folder alone.
-pub(super) fn carry(source: &Source, copy: &Utf8Path) -> Result<(), WorkspaceError> {
+/// What the settings file of a new copy lacks: the settings of the project, also where they come
+/// from a file that is included for the project's folder alone.
+pub(super) fn missing(source: &Source, copy: &Utf8Path) -> Result<String, WorkspaceError> {
     let (wanted, there) = (effective(&source.git())?, effective(&Git::at(copy.as_std_path()))?);
     let mut text = String::new();
     for (key, values) in &wanted {
@@ -66,16 +66,7 @@ pub(super) fn carry(source: &Source, copy: &Utf8Path) -> Result<(), WorkspaceErr
     if large.is_dir() && !wanted.contains_key("lfs.storage") {
         text.push_str(&entry("lfs.storage", &large.to_string_lossy()));
     }
-    let path = copy.join(".git/config");
-    let mut config = fs_err::read_to_string(&path)?;
-    config.push_str(&text);
-    fs_err::write(&path, config)?;
-    let exclude = source.shared.join("info/exclude");
-    if exclude.is_file() {
-        fs_err::create_dir_all(copy.join(".git/info"))?;
-        fs_err::copy(exclude, copy.join(".git/info/exclude"))?;
-    }
-    Ok(())
+    Ok(text)
 }
 
 type Settings = BTreeMap<String, Vec<String>>;

@@ -31,6 +31,7 @@ mod repository;
 mod setup;
 mod stage;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -42,12 +43,9 @@ use ralph_core::git::{Git, Repo};
 use ralph_core::project::Project;
 use ralph_core::state::RunDir;
 
-pub(crate) use carry::{Carried, include_size};
 pub(crate) use error::WorkspaceError;
 pub(crate) use import::Imported;
-pub(crate) use linked_back::LinkedBack;
 pub(crate) use overlay::Overlay;
-pub(crate) use setup::SetupRan;
 pub(crate) use stage::Staged;
 
 /// The name of the only worker there is for now.
@@ -72,7 +70,10 @@ pub(crate) struct Workspace {
     is_fresh: bool,
     /// The commit and the branch at which that stands, if nothing moved it since.
     stands_at: Option<(Option<String>, String)>,
-    carried: Vec<Carried>,
+    /// Files that were carried, and what each looked like then.
+    carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
+    /// The project's git settings, as the copy has them; looked up once.
+    settings: Option<String>,
 }
 
 /// The project, as the copy sees it.
@@ -138,7 +139,8 @@ impl Workspace {
             source,
             is_fresh: false,
             stands_at: None,
-            carried: Vec::new(),
+            carried: BTreeMap::new(),
+            settings: None,
         })
     }
 
@@ -276,7 +278,7 @@ impl Workspace {
             return self.return_head(start);
         }
         if !self.is_fresh || !self.exists() {
-            repository::renew(&self.source, &self.top)?;
+            repository::renew(&self.source, &self.top, &mut self.settings)?;
             self.ignore_leftovers()?;
             (self.is_fresh, self.stands_at) = (true, None);
         }

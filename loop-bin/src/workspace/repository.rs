@@ -1,6 +1,6 @@
 //! A repository made anew around the files of the copy, by git's own local clone.
 
-use std::io;
+use std::io::{self, Write};
 
 use camino::Utf8Path;
 use ralph_core::fault;
@@ -16,7 +16,12 @@ const MODULES: &str = "modules";
 
 /// Makes the repository of the copy anew. Its objects are the project's, so this takes no time and
 /// no room; refs, index, stash, settings and hooks are its own.
-pub(super) fn renew(source: &Source, top: &Utf8Path) -> Result<(), WorkspaceError> {
+/// The settings are looked up once for a run.
+pub(super) fn renew(
+    source: &Source,
+    top: &Utf8Path,
+    settings: &mut Option<String>,
+) -> Result<(), WorkspaceError> {
     let folder = top.parent().unwrap_or(top);
     let trouble =
         |error: io::Error| WorkspaceError::Folder { folder: folder.to_string(), source: error };
@@ -31,7 +36,17 @@ pub(super) fn renew(source: &Source, top: &Utf8Path) -> Result<(), WorkspaceErro
     let from_to = [source.top.as_str(), new.as_str()];
     Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat())?;
     fault::point("workspace.cloned");
-    git_settings::carry(source, &new)?;
+    // A clone of a shallow one has objects of its own, and would not see those that follow.
+    let objects = new.join(".git/objects/info/alternates");
+    if !objects.is_file() {
+        let shared = source.shared.join("objects");
+        fs_err::write(objects, format!("{}\n", shared.display()))?;
+    }
+    let settings = match settings {
+        Some(known) => known,
+        None => settings.insert(git_settings::missing(source, &new)?),
+    };
+    carry_settings(source, &new, settings)?;
     let (old, new_git) = (top.join(".git"), new.join(".git"));
     let modules = old.join(MODULES);
     if modules.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
@@ -41,6 +56,17 @@ pub(super) fn renew(source: &Source, top: &Utf8Path) -> Result<(), WorkspaceErro
     fs_err::rename(new_git, old)?;
     fault::point("workspace.renewed");
     Ok(remove_all(new.as_std_path())?)
+}
+
+fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Result<()> {
+    let mut config = fs_err::OpenOptions::new().append(true).open(copy.join(".git/config"))?;
+    config.write_all(settings.as_bytes())?;
+    let exclude = source.shared.join("info/exclude");
+    if exclude.is_file() {
+        fs_err::create_dir_all(copy.join(".git/info"))?;
+        fs_err::copy(exclude, copy.join(".git/info/exclude"))?;
+    }
+    Ok(())
 }
 
 /// Puts HEAD on the branch, at the commit.

@@ -1,15 +1,16 @@
 //! The commands that make a copy ready: run when it is new, and again when a lock file changed.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use camino::Utf8Path;
 use ralph_core::checks::{CheckContext, CheckEnd, run_checks};
 use ralph_core::state;
 
 use super::Workspace;
+use super::cache::fingerprint;
 use super::error::WorkspaceError;
 use crate::git_output::paths;
 
@@ -43,17 +44,6 @@ const LOCK_FILES: [&str; 26] = [
     "yarn.lock",
 ];
 
-/// The end of a failing command's output that is shown.
-const SHOWN_LINES: usize = 30;
-
-/// What became of the setup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SetupRan {
-    /// There is none, or nothing has changed since.
-    No,
-    Yes,
-}
-
 impl Workspace {
     /// Whether the setup commands would be run now.
     pub(crate) fn needs_setup(&self, commands: &[String]) -> bool {
@@ -61,16 +51,16 @@ impl Workspace {
         !commands.is_empty() && !self.is_in_place && known != self.setup_stamp_now(commands)
     }
 
-    /// Runs the setup commands, if they have to be run.
+    /// Runs the setup commands, if they have to be run; returns whether they were.
     pub(crate) fn set_up(
         &self,
         commands: &[String],
         limit: Option<Duration>,
         run: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<SetupRan, WorkspaceError> {
+    ) -> Result<bool, WorkspaceError> {
         if !self.needs_setup(commands) {
-            return Ok(SetupRan::No);
+            return Ok(false);
         }
         let context = CheckContext { dir: &self.root, run };
         let ran = run_checks(context, commands, limit, stop)?;
@@ -78,19 +68,16 @@ impl Workspace {
             if failed.end == CheckEnd::Stopped {
                 return Err(WorkspaceError::Stopped);
             }
-            let lines: Vec<&str> = failed.output.lines().collect();
-            let shown = lines.iter().skip(lines.len().saturating_sub(SHOWN_LINES));
-            let output: Vec<&str> = shown.copied().collect();
             return Err(WorkspaceError::Setup {
                 command: failed.name(),
                 verdict: failed.verdict(),
-                output: output.join("\n"),
+                output: failed.excerpt(),
             });
         }
         self.exclude_leftovers()?;
         // The stamp of now: a setup may write its own lock file.
         state::replace(&self.setup_stamp, self.setup_stamp_now(commands).as_bytes())?;
-        Ok(SetupRan::Yes)
+        Ok(true)
     }
 
     /// What the setup left and git does not ignore is no attempt's work: it is kept, and no commit
@@ -135,9 +122,7 @@ impl Workspace {
     /// Stands for the commands and for every lock file that they may depend on.
     fn setup_stamp_now(&self, commands: &[String]) -> String {
         let mut stamp = commands.join("\n");
-        let folders: Vec<&Utf8Path> =
-            if self.root == self.top { vec![&self.top] } else { vec![&self.top, &self.root] };
-        for folder in folders {
+        for folder in BTreeSet::from([&self.top, &self.root]) {
             for name in LOCK_FILES {
                 if let Ok(content) = fs_err::read(folder.join(name)) {
                     // Writing into a string cannot fail.
@@ -160,11 +145,4 @@ fn ignoring(path: &[u8]) -> Vec<u8> {
     }
     line.push(b'\n');
     line
-}
-
-/// FNV-1a: the same in every version of every compiler.
-fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -2,7 +2,6 @@
 //! not the agent's to change.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
@@ -12,10 +11,7 @@ use ralph_core::state::{CLIENT_FOLDER, PROJECT_MARKER};
 use super::error::WorkspaceError;
 use super::remove::remove_all;
 use super::{Start, Workspace};
-use crate::git_output::{empty_tree, paths};
-
-/// The mode of a repository inside another one.
-const LINK: &str = "160000";
+use crate::git_output::{Difference, FileEntry, RAW, differences, empty_tree, listed, paths};
 
 /// Repositories that an agent may leave inside the copy, at most.
 const MOST_EMBEDDED: usize = 50;
@@ -35,15 +31,6 @@ pub(crate) struct Staged {
     pub(crate) leaves_nothing: bool,
     /// Submodules with uncommitted work, which no commit can hold.
     pub(crate) dirty_submodules: Vec<PathBuf>,
-}
-
-/// A difference between a commit and the index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Difference {
-    old_mode: String,
-    new_mode: String,
-    old_id: String,
-    path: PathBuf,
 }
 
 impl Workspace {
@@ -77,18 +64,20 @@ impl Workspace {
         let mut staged = Staged::default();
         self.add_all(&git, &mut staged)?;
         let base = base_of(&git, start.tip)?;
-        let mut differences = self.differences(&git, &base)?;
-        while let Some(found) = differences.iter().find(|found| self.is_embedded(found)).cloned() {
-            self.dissolve(&git, &found.path, &mut staged)?;
+        let differing = [&["diff-index", "--cached"], &RAW[..], &[&base]].concat();
+        let mut found = differences(&git.run(&differing)?);
+        while let Some(inner) = found.iter().find(|one| self.is_embedded(one)) {
+            self.dissolve(&git, &inner.path, &mut staged)?;
             self.add_all(&git, &mut staged)?;
-            differences = self.differences(&git, &base)?;
+            found = differences(&git.run(&differing)?);
         }
+        let is_removal = found.iter().any(|one| one.new.is_absent());
         let mut restored = Vec::new();
-        for found in differences {
+        for found in found {
             let is_steering = is_protected(&self.source.inside, &found.path) && !with_state;
             let is_ours = ours.contains(&found.path) || is_steering;
             if is_ours || self.is_only_carried(&found.path) {
-                restored.extend(found.as_it_was());
+                restored.extend(found.old.line(&found.path));
                 if !self.is_only_carried(&found.path) && !ours.contains(&found.path) {
                     staged.refused.push(found.path);
                 }
@@ -99,7 +88,7 @@ impl Workspace {
         if !restored.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &restored)?;
         }
-        if !staged.files.is_empty() {
+        if is_removal {
             let left = paths(&git.run(&["ls-files", "-z"])?);
             let is_ours =
                 |path: &PathBuf| ours.contains(path) || is_protected(&self.source.inside, path);
@@ -142,7 +131,7 @@ impl Workspace {
     /// saved with the attempt.
     fn dissolve(&self, git: &Git, path: &Path, staged: &mut Staged) -> Result<(), WorkspaceError> {
         remove_all(&self.top.as_std_path().join(path).join(".git"))?;
-        let name = [path.as_os_str().as_bytes(), b"\0"].concat();
+        let name = listed([&path.to_owned()]);
         git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &name)?;
         staged.embedded.push(path.to_owned());
         Ok(())
@@ -150,14 +139,7 @@ impl Workspace {
 
     /// Whether a new entry is a repository that nothing declares as a submodule.
     fn is_embedded(&self, found: &Difference) -> bool {
-        found.new_mode == LINK
-            && found.old_mode != LINK
-            && !declares_submodule(&self.top, &found.path)
-    }
-
-    fn differences(&self, git: &Git, base: &str) -> Result<Vec<Difference>, WorkspaceError> {
-        let args = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", base];
-        Ok(parse(&git.run(&args)?))
+        found.new.is_link() && !found.old.is_link() && !declares_submodule(&self.top, &found.path)
     }
 
     /// Files that were staged and are different by now; new ones do not count.
@@ -185,9 +167,7 @@ impl Workspace {
         for (path, content) in files {
             let id = git.feed(&["hash-object", "-w", "--stdin"], content)?;
             let id = String::from_utf8_lossy(&id).trim().to_owned();
-            entries.extend(format!("100644 {id}\t").as_bytes());
-            entries.extend(path.as_os_str().as_bytes());
-            entries.push(0);
+            entries.extend(FileEntry::file(id).line(path));
         }
         if !entries.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &entries)?;
@@ -233,50 +213,14 @@ fn without_commit(stderr: &str) -> Option<&str> {
 
 /// Submodules in which something is uncommitted.
 fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let output = git.run(&["diff-files", "--raw", "-z", "--no-abbrev"])?;
-    let dirty = parse(&output).into_iter().filter(|found| found.old_mode == LINK);
+    let output = git.run(&[&["diff-files"], &RAW[..]].concat())?;
+    let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
     Ok(dirty.map(|found| found.path).collect())
-}
-
-/// `:<old mode> <new mode> <old id> <new id> <state>NUL<path>NUL`, again and again.
-fn parse(output: &[u8]) -> Vec<Difference> {
-    let mut parts = output.split(|byte| *byte == 0);
-    let mut found = Vec::new();
-    while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
-        let head = String::from_utf8_lossy(head);
-        let mut words = head.trim_start_matches(':').split(' ').map(str::to_owned);
-        if let (Some(old_mode), Some(new_mode), Some(old_id)) =
-            (words.next(), words.next(), words.next())
-        {
-            let path = PathBuf::from(OsStr::from_bytes(path));
-            found.push(Difference { old_mode, new_mode, old_id, path });
-        }
-    }
-    found
-}
-
-impl Difference {
-    /// The line that makes `update-index` forget the change.
-    fn as_it_was(&self) -> Vec<u8> {
-        let mode = if self.old_mode == "000000" { "0" } else { &self.old_mode };
-        let head = format!("{mode} {}\t", self.old_id);
-        [head.as_bytes(), self.path.as_os_str().as_bytes(), b"\0"].concat()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn differences_are_read_whatever_the_names_are() {
-        let output = b":100644 100644 aa bb M\0a b\n\xff\0:000000 160000 00 cc A\0sub\0";
-        let found = parse(output);
-        assert_eq!(found.len(), 2);
-        assert_eq!(found[0].path.as_os_str().as_bytes(), b"a b\n\xff");
-        assert_eq!(found[0].as_it_was(), b"100644 aa\ta b\n\xff\0");
-        assert_eq!(found[1].as_it_was(), b"0 00\tsub\0");
-    }
 
     #[test]
     fn what_steers_the_run_is_protected() {

@@ -295,7 +295,7 @@ fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() 
         stage.command(args).current_dir(root.join("sub")).output().unwrap().into()
     };
     let ran = from_sub(&["--agent", "./agent.sh"]);
-    ran.ended(1).says(&format!("`./agent.sh` was not found in {root}, from where it is started"));
+    ran.ended(1).says(&format!("`./agent.sh` was not found in {root}"));
     let ran = from_sub(&["--agent", "no-such-agent"]);
     ran.ended(1).says("was not found in the folders of PATH");
     let ran = from_sub(&["--plan", "no.md"]);

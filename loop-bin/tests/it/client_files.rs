@@ -38,14 +38,14 @@ fn settings(stage: &Stage) -> Value {
 #[test]
 fn servers_that_were_added_for_the_project_are_passed() {
     let servers = json!({"mine": {"command": "serve", "env": {"KEY": "secret"}}, "off": {}});
-    let stage = stage(json!({"mcpServers": servers, "disabledMcpServers": ["off", "other"]}));
-    run(&stage, CLIENT, &[]).ended(0).says("passed to the agent in the copy: the MCP servers mine");
+    let stage = stage(json!({"mcpServers": servers, "disabledMcpServers": ["off"]}));
+    run(&stage, CLIENT, &["doctor"]).says("passed to the agent in the copy: the MCP servers mine");
+    run(&stage, CLIENT, &[]).ended(0);
     let arguments = stage.note("arguments");
     let file = arguments.lines().find_map(|word| word.strip_prefix("--mcp-config=")).unwrap();
     let passed: Value = serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap();
     assert_eq!(passed, json!({"mcpServers": {"mine": servers["mine"]}}));
     assert_eq!(fs_err::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(settings(&stage), json!({"permissions": {"deny": ["mcp__other"]}}));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn the_memory_of_the_project_is_passed() {
     let name: String = stage.repo.root().as_str().chars().map(plain).collect();
     let memory = format!("home/.claude/projects/{name}/memory");
     stage.repo.scratch().file(&format!("{memory}/MEMORY.md"), "the tests need a database\n");
-    run(&stage, CLIENT, &[]).ended(0).says("the project's memory");
+    run(&stage, CLIENT, &[]).ended(0);
     let folder = stage.repo.scratch().path(&memory);
     assert_eq!(settings(&stage), json!({"autoMemoryDirectory": folder}));
     run(&stage, CLIENT, &["doctor"]).says("passed to the agent in the copy: the project's memory");
@@ -87,13 +87,9 @@ fn the_memory_of_the_project_is_passed() {
 
 #[test]
 fn what_cannot_be_passed_is_named() {
-    let stage = stage(json!({
-        "hasClaudeMdExternalIncludesApproved": true,
-        "disabledMcpjsonServers": ["shared"],
-    }));
+    let stage = stage(json!({"disabledMcpjsonServers": ["shared"]}));
     run(&stage, "claude --settings '{}' -p", &[])
         .ended(0)
-        .says("CLAUDE.md imports files from outside")
         .says("is not passed to it: disabledMcpjsonServers");
 }
 

@@ -34,7 +34,7 @@ fn a_cost_that_is_given_as_a_text_counts() {
 fn a_dry_run_shows_every_limit_that_is_set() {
     let stage = Stage::new("works", TWO);
     let args = ["--dry-run", "--max-cost", "5", "--story-max-cost", "1.5"];
-    stage.run(&args).ended(0).says("3600 s an iteration, $5.00 a run, $1.50 a story\n");
+    stage.run(&args).ended(0).says("3600 s an iteration, $5 a run, $1.5 a story\n");
     let args = ["--dry-run", "--max-duration", "8h", "--story-max-duration", "10m"];
     stage.run(&args).ended(0).says("3600 s an iteration, 28800 s a run, 600 s a story\n");
     stage.run(&["--dry-run"]).ended(0).says("3600 s an iteration\n");

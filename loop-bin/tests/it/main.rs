@@ -34,7 +34,6 @@ mod outputs;
 mod passed_hooks;
 mod plan_edits;
 mod planning;
-mod pre_push;
 mod progress_words;
 mod real_projects;
 mod refused_at_the_start;

@@ -24,12 +24,9 @@ fn event(stage: &Stage, name: &str) -> Value {
 }
 
 #[test]
-fn specifications_that_are_not_there_are_told_before_an_agent_runs() {
+fn specifications_that_are_not_there_are_told() {
     let stage = Stage::new("works", TWO);
-    let agent = adding(": >\"$AGENT_NOTES/ran\"");
-    let refused = planning(&stage, &agent, &["--specs", "nope"]);
-    refused.ended(2).says("there is no folder ").says("/nope for planning to read");
-    assert!(!stage.note_path("ran").exists());
+    let agent = adding(":");
     planning(&stage, &agent, &[]).ended(0).says("there is no folder specs; the agent plans from");
     let other = Stage::new("works", TWO);
     other.repo.write("nope/a.md", "uncommitted, and read all the same\n");

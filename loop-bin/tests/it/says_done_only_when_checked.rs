@@ -92,7 +92,7 @@ fn a_check_without_its_program_is_refused_before_anything_is_spent() {
     let check = ["--verify", "no-such-program --all"];
     let told = "the check `no-such-program --all` needs `no-such-program`, which was not found";
     stage.run(&check).ended(1).says(told);
-    stage.run(&[&check[..], &["--dry-run"]].concat()).ended(0).says("the run would be refused");
+    stage.run(&[&check[..], &["--dry-run"]].concat()).ended(0).says("PROBLEM");
     assert_eq!((stage.plan().as_str(), stage.exists(".ralph/PRD-1/progress.md")), (ONE, false));
 
     // Where the shell alone can tell, the first attempt does.

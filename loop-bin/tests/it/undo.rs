@@ -10,7 +10,7 @@ const NOTHING: &str = "Nothing was rolled back by a hook. `ralph-loop attempts` 
                        attempts.\n";
 
 #[test]
-fn what_was_discarded_is_listed_shown_and_brought_back_and_that_can_be_undone() {
+fn what_was_discarded_is_listed_shown_and_brought_back() {
     let test = TestRepo::new();
     let state = StateDir::of_project(test.root());
     state.prepare().unwrap();
@@ -33,11 +33,13 @@ fn what_was_discarded_is_listed_shown_and_brought_back_and_that_can_be_undone() 
     assert_eq!(text(), "a\n");
 
     let (code, out, _) = ralph_loop(test.root(), &["undo", &id]);
-    assert!(code == 0 && out.contains("1 file changed"), "{out}");
+    assert!(code == 0 && out.contains("1 file brought back"), "{out}");
     assert_eq!(text(), "an attempt\n");
-    let back = out.rsplit(' ').next().unwrap().trim();
-    let (code, _, _) = ralph_loop(test.root(), &["undo", back]);
-    assert_eq!((code, text().as_str()), (0, "a\n"));
+    let (code, out, _) = ralph_loop(test.root(), &["undo", &id]);
+    assert!(code == 0 && out.contains("in the tree already"), "{out}");
+    test.write("a.txt", "later\n");
+    let (code, _, err) = ralph_loop(test.root(), &["undo", &id]);
+    assert!(code == 1 && err.contains("a.txt") && err.contains("git branch NAME"), "{err}");
 }
 
 #[test]

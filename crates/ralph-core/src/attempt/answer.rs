@@ -38,7 +38,7 @@ pub enum Done {
         saved_as: String,
         /// Whether files that git does not track were left, because their owner is not known.
         untracked_stay: bool,
-        /// Repositories inside this one that were left alone.
+        /// Repositories inside this one that were left alone, and files that changed meanwhile.
         left_alone: Vec<String>,
     },
     /// It should have been rolled back, but that failed.
@@ -123,7 +123,10 @@ fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log:
     };
     let but = match left_alone {
         [] => String::new(),
-        some => format!("; left alone, as repositories of their own: {}", some.join(", ")),
+        some => format!(
+            "; left alone, as repositories of their own or because they changed meanwhile: {}",
+            some.join(", ")
+        ),
     };
     format!(
         "The attempt was rolled back: {files}{but}. Read them again before you edit. Nothing is \

@@ -4,14 +4,14 @@
 use std::io;
 use std::time::Duration;
 
-use crate::git::{Checkpoint, CheckpointError};
+use crate::git::{Checkpoint, SnapshotError};
 use crate::state::{self, StateDir};
 
 /// A loop writes a checkpoint for each attempt; one that is older belongs to no attempt.
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The checkpoint; none if there is none. A pipe in its place is refused, not waited for.
-pub fn checkpoint(state: &StateDir) -> Result<Option<Checkpoint>, CheckpointError> {
+pub fn checkpoint(state: &StateDir) -> Result<Option<Checkpoint>, SnapshotError> {
     match state::open_regular(state.checkpoint()) {
         Ok(_) => Checkpoint::load(state),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -1,14 +1,12 @@
 //! The checkpoint: where an attempt began, written down so that any process can return to it.
 
+use std::collections::BTreeSet;
 use std::io;
 
-use super::error::GitError;
-use super::refs::{self, CHECKPOINTS, OWN};
+use super::refs::{CHECKPOINTS, OWN, stamp};
 use super::repo::Repo;
-use super::snapshot::error::SnapshotError;
-use super::snapshot::record::{SaveAs, SnapshotRecord};
-use super::snapshot::take::{Extra, Snapshot};
-use super::snapshot::target::Target;
+use super::snapshot::{Record, Snapshot};
+use super::snapshot_error::SnapshotError;
 use super::status::Status;
 use crate::fault;
 use crate::state::{self, StateDir};
@@ -25,29 +23,9 @@ pub struct Checkpoint {
     pub snapshot: Option<String>,
 }
 
-/// Why there is no checkpoint to return to, or none could be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckpointError {
-    /// The snapshot could not be made or read.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
-    /// The file could not be read or written.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The file holds something else.
-    #[error(
-        "{path} holds something else than a commit id and a snapshot of ours; start `ralph-loop` \
-         again, which writes it anew, or remove the file"
-    )]
-    Unreadable {
-        /// The file.
-        path: String,
-    },
-}
-
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
-    pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, CheckpointError> {
+    pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, SnapshotError> {
         Self::create_for(repo, state, message, None)
     }
 
@@ -58,12 +36,11 @@ impl Checkpoint {
         state: &StateDir,
         message: &str,
         run: Option<&str>,
-    ) -> Result<Self, CheckpointError> {
-        let status = Status::read(repo).map_err(SnapshotError::from)?;
-        let run = run.map(str::to_owned);
-        let record = SnapshotRecord { run, ..SnapshotRecord::of(&status) };
-        let save_as = SaveAs { name: &refs::new_checkpoint(), message };
-        let snapshot = Snapshot::take_with(repo, save_as, &status, record, Extra::default())?;
+    ) -> Result<Self, SnapshotError> {
+        let status = Status::read(repo)?;
+        let record = Record { run: run.map(str::to_owned), ..Record::default() };
+        let name = format!("{CHECKPOINTS}{}", stamp());
+        let (snapshot, _) = Snapshot::save(repo, &name, message, &status, record, BTreeSet::new())?;
         fault::point("checkpoint.saved");
         let checkpoint = Self { commit: status.head, snapshot: Some(snapshot.name) };
         checkpoint.save(state)?;
@@ -78,7 +55,7 @@ impl Checkpoint {
     }
 
     /// Reads the checkpoint; none if there is no such file, or an empty one.
-    pub fn load(state: &StateDir) -> Result<Option<Self>, CheckpointError> {
+    pub fn load(state: &StateDir) -> Result<Option<Self>, SnapshotError> {
         let path = state.checkpoint();
         let text = match fs_err::read_to_string(&path) {
             Ok(text) => text,
@@ -91,7 +68,7 @@ impl Checkpoint {
             matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
         let snapshot = lines.next().map(str::to_owned);
         if !is_id || snapshot.as_ref().is_some_and(|name| !name.starts_with(OWN)) {
-            return Err(CheckpointError::Unreadable { path: path.to_string() });
+            return Err(SnapshotError::Unreadable { path: path.to_string() });
         }
         let commit = (!commit.bytes().all(|b| b == b'0')).then(|| commit.to_owned());
         Ok(Some(Self { commit, snapshot }))
@@ -103,32 +80,16 @@ impl Checkpoint {
     }
 
     /// What to return to.
-    pub fn target(&self, repo: &Repo) -> Result<Target, SnapshotError> {
+    pub fn target(&self, repo: &Repo) -> Result<Snapshot, SnapshotError> {
         match (&self.snapshot, &self.commit) {
-            (Some(name), _) => Target::load(repo, name),
+            (Some(name), _) => Snapshot::load(repo, name),
             (None, Some(commit)) => {
                 // It may be the id of something else.
                 let is_commit = format!("{commit}^{{commit}}");
                 repo.git().run(&["rev-parse", "--quiet", "--verify", &is_commit])?;
-                Ok(Target::Commit(commit.clone()))
+                Ok(Snapshot::bare(commit))
             }
-            (None, None) => Err(SnapshotError::Foreign {
-                name: NO_COMMIT.to_owned(),
-                why: "it names neither a commit nor a snapshot".to_owned(),
-            }),
+            (None, None) => Err(SnapshotError::NoCheckpoint),
         }
-    }
-
-    /// Removes the snapshots of older checkpoints, all but this one and the newest `keep`. If the
-    /// clock was set back, this one is not the newest by name.
-    pub fn prune_others(&self, repo: &Repo, keep: usize) -> Result<(), GitError> {
-        let args = ["for-each-ref", "--sort=-refname", "--format=%(refname)", CHECKPOINTS];
-        let names = repo.git().line(&args)?;
-        let old = names.lines().skip(keep).filter(|name| self.snapshot.as_deref() != Some(name));
-        let old: String = old.map(|name| format!("delete {name}\n")).collect();
-        if old.is_empty() {
-            return Ok(());
-        }
-        repo.git().feed(&["update-ref", "--stdin"], old.as_bytes()).map(drop)
     }
 }

@@ -6,13 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-
-use super::paths::quoted;
 
 /// Variables that say where a repository is or how paths are read: those that
 /// `git rev-parse --local-env-vars` prints, and a few that change what git does or prints.
@@ -108,21 +105,6 @@ impl Git {
         self.with_var("GIT_INDEX_FILE", index_file)
     }
 
-    /// The same; new objects go into this folder, which must be there, and those of the repository
-    /// are read besides.
-    #[must_use]
-    pub fn with_objects(&self, folder: PathBuf) -> Self {
-        let git = self.with_var("GIT_OBJECT_DIRECTORY", folder);
-        // Where there is no repository, the next call says so.
-        match self.run(&["rev-parse", "--path-format=absolute", "--git-path", "objects"]) {
-            Ok(own) => git.with_var(
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-                OsString::from_vec(quoted(own.strip_suffix(b"\n").unwrap_or(&own))),
-            ),
-            Err(_) => git,
-        }
-    }
-
     /// The same with a variable of git's.
     #[must_use]
     pub fn with_var(&self, name: &str, value: impl Into<OsString>) -> Self {
@@ -202,26 +184,7 @@ impl Git {
 
 #[cfg(test)]
 mod tests {
-    use test_support::TestRepo;
-
     use super::*;
-
-    #[test]
-    fn objects_can_go_elsewhere_while_those_of_the_repository_are_read() {
-        let test = TestRepo::new();
-        // A colon separates folders in the variable.
-        let folder = test.scratch().dir("a:b \"c\"/objects");
-        let elsewhere = TestRepo::new();
-        let moved = test.scratch().path("re:po");
-        fs_err::rename(elsewhere.root(), &moved).unwrap();
-        let git = Git::at(moved.as_std_path()).with_objects(folder.clone().into_std_path_buf());
-        let new = git.feed(&["hash-object", "-w", "--stdin"], b"new").unwrap();
-        let new = String::from_utf8(new).unwrap();
-        assert_eq!(git.run(&["cat-file", "blob", new.trim()]).unwrap(), b"new");
-        assert_eq!(git.run(&["show", "HEAD:a.txt"]).unwrap(), b"a\n");
-        let plain = Git::at(moved.as_std_path());
-        assert_eq!(plain.run(&["cat-file", "-e", new.trim()]).unwrap_err().exit_code(), Some(1));
-    }
 
     #[test]
     fn names_are_taken_literally_and_hooks_of_the_user_are_not_told_to() {

@@ -38,24 +38,14 @@ pub enum GitError {
         /// The file.
         lock: String,
     },
-    /// Git did not end within its limit and was killed.
-    #[error("`git {command}` in {dir} did not end within {seconds} seconds and was killed")]
+    /// Git did not end within its limit, or did nothing for that long, and was killed.
+    #[error("`git {command}` in {dir} was killed: it took, or did nothing for, {seconds} seconds")]
     Deadline {
         /// The git command.
         command: String,
         /// Where it ran.
         dir: String,
         /// The limit.
-        seconds: u64,
-    },
-    /// Git did nothing for a long time and was killed.
-    #[error("`git {command}` in {dir} did nothing for {seconds} seconds and was killed")]
-    Idle {
-        /// The git command.
-        command: String,
-        /// Where it ran.
-        dir: String,
-        /// How long we waited for a sign of life.
         seconds: u64,
     },
     /// We were asked to stop, and git was ended.
@@ -96,13 +86,6 @@ impl GitError {
     /// Whether git found a repository that is set to have no work tree.
     pub(super) fn needs_a_work_tree(&self) -> bool {
         self.said().contains("must be run in a work tree")
-    }
-
-    /// Whether another process moved a branch while git was about to: a matter of trying again.
-    pub(super) fn is_overtaken(&self) -> bool {
-        let moved = ["but expected", "reference already exists", "unable to resolve reference"];
-        let said = self.said();
-        said.contains("cannot lock ref") && moved.iter().any(|how| said.contains(how))
     }
 
     /// The lock of another process that was in the way, as git names it.

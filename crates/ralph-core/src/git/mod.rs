@@ -1,7 +1,7 @@
 //! Git: status, snapshots of the whole work tree, checkpoints, rollback and undo.
 //!
-//! A rollback never loses anything: what it removes is saved first, and undo is a rollback of the
-//! rollback.
+//! A rollback never loses anything: what it removes is saved first, and undo lays it over the tree
+//! again.
 //!
 //! ```
 //! use ralph_core::git::{Checkpoint, Repo, rollback, undo};
@@ -30,53 +30,53 @@
 //! | `command` | the only git spawner |
 //! | `run`, `error` | one call run to its end; why it gave no answer |
 //! | `commit` | a commit with the user's own git hooks |
-//! | `paths`, `processes` | names as git reads them; who else is at work |
-//! | `dead_locks` | locks that a killed git left behind |
+//! | `paths`, `objects` | names as git reads them; what git keeps, read in one go |
+//! | `locks` | locks in the repository, and who holds them |
 //! | `repo` | a work tree: where it is, and whether it may be touched |
-//! | `status`, `staged` | what differs from HEAD, on disk and in the index |
-//! | `objects`, `contents` | what git keeps, read in one go; whole files, as they were and as they are |
+//! | `status` | what differs from HEAD, on disk and in the index |
+//! | `diff` | what differs between two trees |
 //! | `refs` | the names of our refs |
-//! | `snapshot/` | the tree saved as a commit, written through, and read back |
+//! | `files` | files on disk: looked at, written and removed one by one |
+//! | `snapshot`, `import` | the tree saved as a commit, and read back; how it is written |
 //! | `checkpoint` | where an attempt began |
-//! | `restore/` | a saved state comes back: save, note, HEAD, files, index, removals |
-//! | `rollback` | back to the checkpoint; the list of what that discarded |
-//! | `brought`, `undo` | what an attempt had changed; how it comes back |
+//! | `changed` | what differs from a checkpoint |
+//! | `restore` | the return to a saved state: save, note, HEAD, files, index, removals |
+//! | `rollback` | back to the checkpoint, and what that discarded |
+//! | `undo` | what an attempt had changed, laid over the tree again |
+//! | `snapshot_error` | why any of that failed |
 
-mod brought;
+mod changed;
 mod checkpoint;
 mod command;
 mod commit;
-mod contents;
-mod dead_locks;
+mod diff;
 mod error;
+mod files;
+mod import;
+mod locks;
 mod objects;
 mod paths;
-mod processes;
 mod refs;
 mod repo;
 mod restore;
 mod rollback;
 mod run;
 mod snapshot;
-mod staged;
+mod snapshot_error;
 mod status;
 mod undo;
 
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use changed::changed_since;
+pub use checkpoint::Checkpoint;
 pub use command::{Git, Patience};
-pub(crate) use contents::{content_now, contents_at};
-pub use dead_locks::{is_held, locks, remove_dead_locks};
 pub use error::GitError;
+pub use locks::{is_held, locks};
+pub(crate) use objects::{content_now, contents_at};
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
-pub use restore::changed::changed_since;
-pub use restore::procedure::{RestoreError, Restored};
-pub use rollback::{
-    Discarded, RollbackError, changes_of, discarded, find, finish_interrupted, rollback,
-    rollback_changes,
-};
-pub use snapshot::error::SnapshotError;
-pub use snapshot::take::Snapshot;
-pub use snapshot::target::Target;
-pub use status::{Position, Status};
-pub use undo::undo;
+pub use restore::Restored;
+pub use rollback::{Discarded, discarded, find, rollback, rollback_changes};
+pub use snapshot::Snapshot;
+pub use snapshot_error::SnapshotError;
+pub use status::Status;
+pub use undo::{changes_of, undo};

@@ -1,43 +1,49 @@
-//! Reads many objects through one `git cat-file --batch`, however large they are.
+//! What git keeps, read through one `git cat-file --batch`, however much it is; whole files, as they
+//! were and as they are.
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 
 use super::command::Git;
 use super::error::GitError;
+use super::repo::Repo;
+
+/// Larger files were made by a program.
+const LARGEST_FILE: u64 = 1024 * 1024;
 
 /// Hands what git keeps under each name to `take`, with the name's place in the list; none for one
-/// that git does not know. Names must hold no newline. The inner failure is that of `take`.
-pub(super) fn read(
+/// that git does not know. Names must hold no newline.
+pub(super) fn read<N: AsRef<[u8]> + Sync>(
     git: &Git,
-    names: &[Vec<u8>],
+    names: &[N],
     mut take: impl FnMut(usize, Option<&mut dyn Read>) -> io::Result<()> + Send,
-) -> Result<io::Result<()>, GitError> {
+) -> Result<(), GitError> {
     if names.is_empty() {
-        return Ok(Ok(()));
+        return Ok(());
     }
-    let mut failure = Ok(());
-    let outcome = git.stream(
+    git.stream(
         &["cat-file", "--batch"],
-        |stdin| names.iter().try_for_each(|name| stdin.write_all(&[name, &b"\n"[..]].concat())),
+        |stdin| {
+            let mut names = names.iter();
+            names.try_for_each(|name| stdin.write_all(&[name.as_ref(), b"\n"].concat()))
+        },
         |stdout| {
             let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
             for at in 0..names.len() {
-                let mut content = size(&mut stdout)?.map(|size| (&mut stdout).take(size));
-                failure = take(at, content.as_mut().map(|content| content as &mut dyn Read));
-                if failure.is_err() {
-                    break;
-                }
-                if let Some(mut rest) = content {
-                    // Whatever was left of it, and the newline.
-                    io::copy(&mut rest, &mut io::sink())?;
-                    stdout.read_exact(&mut [0])?;
-                }
+                let Some(size) = size(&mut stdout)? else {
+                    take(at, None)?;
+                    continue;
+                };
+                let mut content = (&mut stdout).take(size);
+                take(at, Some(&mut content))?;
+                // Whatever was left of it, and the newline.
+                io::copy(&mut content, &mut io::sink())?;
+                stdout.read_exact(&mut [0])?;
             }
             Ok(())
         },
-    );
-    // Git complains about a closed pipe, which is our doing.
-    if failure.is_err() { Ok(failure) } else { outcome.map(Ok) }
+    )
 }
 
 /// `<object> <type> <size>`, or the name and `missing`.
@@ -50,4 +56,36 @@ fn size(input: &mut impl BufRead) -> io::Result<Option<u64>> {
     }
     let size = header.rsplit(' ').next().and_then(|size| size.parse().ok());
     size.map(Some).ok_or_else(|| io::Error::other(format!("no object, but {header:?}")))
+}
+
+/// The files as they were in a commit, from one git process; those that did not exist are left
+/// out. Names must hold no newline.
+pub(crate) fn contents_at<'a>(
+    repo: &Repo,
+    base: &str,
+    paths: &'a [Vec<u8>],
+) -> Result<HashMap<&'a [u8], Vec<u8>>, GitError> {
+    let names: Vec<Vec<u8>> =
+        paths.iter().map(|path| [base.as_bytes(), b":", path].concat()).collect();
+    let mut found = HashMap::new();
+    read(repo.git(), &names, |at, content| {
+        if let (Some(path), Some(content)) = (paths.get(at), content) {
+            let mut bytes = Vec::new();
+            content.read_to_end(&mut bytes)?;
+            found.insert(path.as_slice(), bytes);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A regular file of a size that people write; links and folders are none.
+pub(crate) fn content_now(path: &Path) -> Option<Vec<u8>> {
+    let metadata = fs_err::symlink_metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_FILE {
+        return None;
+    }
+    let mut content = Vec::new();
+    fs_err::File::open(path).ok()?.take(LARGEST_FILE).read_to_end(&mut content).ok()?;
+    Some(content)
 }

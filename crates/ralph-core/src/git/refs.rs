@@ -2,8 +2,6 @@
 
 use jiff::Timestamp;
 
-use crate::state::Id;
-
 /// Where everything is kept that is ours.
 pub(super) const OWN: &str = "refs/ralph/";
 
@@ -13,23 +11,12 @@ pub(super) const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
 /// Where discarded attempts are kept; nothing ever removes them but the user.
 pub(super) const DISCARDED: &str = "refs/ralph/discarded/";
 
-/// The ref for a new checkpoint.
-pub(super) fn new_checkpoint() -> String {
-    format!("{CHECKPOINTS}{}", stamp())
-}
-
-/// The ref for what is about to be discarded.
-pub(super) fn new_discarded(story: Option<&Id>) -> String {
-    let story = story.map(|id| format!("-{id}")).unwrap_or_default();
-    format!("{DISCARDED}{}{story}", stamp())
-}
-
 /// What a person types to get back what a ref keeps: the last part of its name.
 pub fn saved_id(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// This instant: sorts by time, and tells a person when it was.
-fn stamp() -> String {
+/// This instant, for the name of a new ref: sorts by time, and tells a person when it was.
+pub(super) fn stamp() -> String {
     Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f").to_string()
 }

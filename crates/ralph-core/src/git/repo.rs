@@ -1,6 +1,5 @@
 //! A repository's work tree: where it is, and whether it may be touched now.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,6 @@ pub struct Repo {
     /// The project's folder, relative to the top.
     project: PathBuf,
     untouched: Vec<PathBuf>,
-    spared: BTreeSet<PathBuf>,
 }
 
 /// Why a repository cannot be used.
@@ -119,7 +117,6 @@ impl Repo {
             shared_git_dir,
             untouched: untouched_in(&inside),
             project: inside,
-            spared: BTreeSet::new(),
         })
     }
 
@@ -127,11 +124,6 @@ impl Repo {
     #[must_use]
     pub fn with_patience(&self, patience: Patience) -> Self {
         Self { git: self.git.with_patience(patience), ..self.clone() }
-    }
-
-    /// The same; these files are not touched either.
-    pub(super) fn sparing(&self, files: BTreeSet<PathBuf>) -> Self {
-        Self { spared: files, ..self.clone() }
     }
 
     /// Git at the top of the work tree.
@@ -162,8 +154,13 @@ impl Repo {
 
     /// The commit that is checked out; none in a repository without commits.
     pub fn head(&self) -> Result<Option<String>, GitError> {
-        match self.git.line(&["rev-parse", "--quiet", "--verify", "HEAD"]) {
-            Ok(commit) => Ok(Some(commit)),
+        self.resolve("HEAD")
+    }
+
+    /// What a name stands for; none if there is nothing of that name.
+    pub(super) fn resolve(&self, name: &str) -> Result<Option<String>, GitError> {
+        match self.git.line(&["rev-parse", "--quiet", "--verify", name]) {
+            Ok(object) => Ok(Some(object)),
             Err(error) if error.exit_code() == Some(1) => Ok(None),
             Err(error) => Err(error),
         }
@@ -185,10 +182,9 @@ impl Repo {
     }
 
     /// Whether a path, relative to the top, belongs to us or to the client's settings, here or in
-    /// another project, or is spared.
+    /// another project.
     pub fn is_untouched(&self, path: &Path) -> bool {
         self.untouched.iter().any(|folder| path.starts_with(folder))
-            || self.spared.contains(path)
             || UNTOUCHED.iter().any(|name| self.is_of_another_project(path, name))
     }
 

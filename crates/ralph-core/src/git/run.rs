@@ -3,8 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
-use std::process::{Child, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::process::{Child, ExitStatus};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
@@ -33,15 +32,13 @@ impl Git {
     pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
         self.patiently(|| {
             let write = |stdin: &mut dyn Write| stdin.write_all(input);
-            let write = Some(write).filter(|_| !input.is_empty());
             self.talk(args, write, read_all).map(|(output, _)| output)
         })
     }
 
     /// Runs git to its end; it fails if git complains of an error, whatever it makes of that.
     pub(super) fn strictly<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<(), GitError> {
-        let nothing = None::<fn(&mut dyn Write) -> io::Result<()>>;
-        let (_, stderr) = self.talk(args, nothing, read_all)?;
+        let (_, stderr) = self.talk(args, |_| Ok(()), read_all)?;
         if stderr.lines().any(|line| line.starts_with("error: ")) {
             let (command, dir) = self.named(args);
             return Err(GitError::Failed { command, dir, code: Some(0), stderr });
@@ -67,7 +64,7 @@ impl Git {
         S: AsRef<OsStr>,
         T: Send,
     {
-        self.talk(args, Some(write), read).map(|(taken, _)| taken)
+        self.talk(args, write, read).map(|(taken, _)| taken)
     }
 
     /// Runs git again for as long as another process's lock is in its way, within bounds.
@@ -90,12 +87,11 @@ impl Git {
         }
     }
 
-    /// What was read, and what git said besides. Where there is nothing to write, git's standard input
-    /// is empty, and no thread is needed for it.
+    /// What was read, and what git said besides.
     fn talk<S, T>(
         &self,
         args: &[S],
-        write: Option<impl FnOnce(&mut dyn Write) -> io::Result<()> + Send>,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
         read: impl FnOnce(&mut dyn Read) -> io::Result<T> + Send,
     ) -> Result<(T, String), GitError>
     where
@@ -103,39 +99,31 @@ impl Git {
         T: Send,
     {
         let failure = |source| self.start_error(args, source);
-        let mut command = self.command(args);
-        if write.is_none() {
-            command.stdin(Stdio::null());
-        }
-        let mut child = command.spawn().map_err(failure)?;
-        let writing = write.zip(child.stdin.take());
-        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        let mut child = self.command(args).spawn().map_err(failure)?;
+        let (Some(mut stdin), Some(mut stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(failure(io::Error::other("no pipes")));
         };
-        let moved = &AtomicU64::new(0);
         let (ended, written, taken, said) = std::thread::scope(|scope| {
-            let writer = writing.map(|(write, stdin)| {
-                scope.spawn(move || write(&mut Counted { pipe: stdin, moved }))
-            });
-            let reader = scope.spawn(move || read(&mut Counted { pipe: stdout, moved }));
+            let writer = scope.spawn(move || write(&mut stdin));
+            let reader = scope.spawn(move || read(&mut stdout));
             let listener = scope.spawn(|| last_part(stderr));
-            let ended = wait(&mut child, self.patience().idle, moved);
-            let written = writer.map_or(Ok(()), joined);
-            (ended, written, joined(reader), joined(listener).unwrap_or_default())
+            let ended = wait(&mut child, self.patience().idle);
+            (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
         });
         let (command, dir) = self.named(args);
         match ended.map_err(failure)? {
             None => {
                 let seconds = self.patience().idle.as_secs();
-                Err(GitError::Idle { command, dir, seconds })
+                Err(GitError::Deadline { command, dir, seconds })
             }
             Some(status) if status.success() => {
                 written.map_err(failure)?;
                 Ok((taken.map_err(failure)?, said))
             }
-            // A writer that found the pipe closed is the consequence; git's own words are the cause.
             Some(status) => {
-                let stderr = with_cause(said, written.err());
+                let stderr = with_cause(said, written.err().or(taken.err()));
                 Err(GitError::Failed { command, dir, code: status.code(), stderr })
             }
         }
@@ -147,45 +135,14 @@ impl Git {
     }
 }
 
-/// A pipe to or from git that counts what goes through it.
-struct Counted<'a, P> {
-    pipe: P,
-    moved: &'a AtomicU64,
-}
-
-impl<P> Counted<'_, P> {
-    fn count(&self, bytes: usize) -> usize {
-        self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
-        bytes
-    }
-}
-
-impl<P: Read> Read for Counted<'_, P> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.pipe.read(buffer)?;
-        Ok(self.count(bytes))
-    }
-}
-
-impl<P: Write> Write for Counted<'_, P> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let bytes = self.pipe.write(buffer)?;
-        Ok(self.count(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.pipe.flush()
-    }
-}
-
 /// Waits until git ends; none if it showed no sign of life for a while and was killed.
-fn wait(child: &mut Child, idle: Duration, moved: &AtomicU64) -> io::Result<Option<ExitStatus>> {
-    let mut last = (signs_of_life(child, moved), Instant::now());
+fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
+    let mut last = (signs_of_life(child), Instant::now());
     loop {
         if let Some(status) = child.wait_timeout(PULSE.min(idle))? {
             return Ok(Some(status));
         }
-        let now = signs_of_life(child, moved);
+        let now = signs_of_life(child);
         if now != last.0 {
             last = (now, Instant::now());
         } else if last.1.elapsed() >= idle {
@@ -198,11 +155,10 @@ fn wait(child: &mut Child, idle: Duration, moved: &AtomicU64) -> io::Result<Opti
     }
 }
 
-/// What went through its pipes, and the time and memory that it used so far, where the system tells:
-/// it may read and write files of its own for a long time.
-fn signs_of_life(child: &Child, moved: &AtomicU64) -> (u64, Vec<u8>) {
-    let used = fs_err::read(format!("/proc/{}/stat", child.id())).unwrap_or_default();
-    (moved.load(Ordering::Relaxed), used)
+/// What it read and wrote, and the time and memory that it used so far, as the system tells.
+fn signs_of_life(child: &Child) -> Vec<u8> {
+    let told = ["io", "stat"].map(|file| fs_err::read(format!("/proc/{}/{file}", child.id())));
+    told.into_iter().flatten().flatten().collect()
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
@@ -228,6 +184,7 @@ fn last_part(mut stderr: impl Read) -> io::Result<String> {
     }
 }
 
+/// A pipe that was found closed is the consequence; git's own words are the cause.
 fn with_cause(said: String, cause: Option<io::Error>) -> String {
     match cause {
         Some(cause) if cause.kind() != io::ErrorKind::BrokenPipe => format!("{said} ({cause})"),
@@ -253,7 +210,7 @@ mod tests {
         let (scratch, git) = git(Duration::from_millis(300));
         let alias = format!("alias.hang=!echo $$ > {}; sleep 600; true", scratch.path("pid"));
         let error = git.run(&["-c", &alias, "hang"]).unwrap_err();
-        assert!(matches!(error, GitError::Idle { .. }), "{error}");
+        assert!(matches!(error, GitError::Deadline { .. }), "{error}");
         let pid = scratch.read("pid");
         test_support::until("its shell is gone", || !test_support::is_alive(&pid));
     }

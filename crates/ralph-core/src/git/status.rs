@@ -4,21 +4,10 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
+use super::diff::Change;
 use super::error::GitError;
 use super::paths::as_path;
 use super::repo::Repo;
-use super::staged::Staged;
-
-/// A place of HEAD.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
-    /// The branch; none if HEAD is detached.
-    pub branch: Option<String>,
-    /// The commit; none in a repository without commits.
-    pub commit: Option<String>,
-}
 
 /// The state of a work tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,10 +22,9 @@ pub struct Status {
     pub untracked: Vec<PathBuf>,
     /// Submodules that are not as HEAD has them, and repositories inside this one: never touched.
     pub nested: Vec<PathBuf>,
-    /// Files with a conflict that nobody has resolved.
-    pub conflicts: Vec<PathBuf>,
-    /// Where the index is not that of HEAD.
-    pub(in crate::git) staged: Staged,
+    /// Where the index is not that of HEAD. Files with a conflict are not among them, nor are those
+    /// that are only meant to be added some time.
+    pub(super) staged: Vec<Change>,
 }
 
 impl Status {
@@ -54,11 +42,6 @@ impl Status {
             other => other,
         };
         Ok(Self::parse(&output?))
-    }
-
-    /// Where HEAD is.
-    pub fn position(&self) -> Position {
-        Position { branch: self.branch.clone(), commit: self.head.clone() }
     }
 
     /// Whether anything of the user's or the agent's is uncommitted, our own folders aside.
@@ -102,18 +85,18 @@ impl Status {
         else {
             return;
         };
-        if states.ends_with(b"A") {
-            self.staged.intend(as_path(path));
-        }
+        let is_inner = kind.first() == Some(&b'S');
         if !states.starts_with(b".") {
-            self.staged.add(mode, object, path);
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let (mode, object) = (text(mode), text(object));
+            self.staged.push(Change { path: as_path(path), mode, object, is_inner });
         }
         // Where a file became a submodule or the other way round, there is a file to look after.
         let is_file = |mode: &&&[u8]| mode.starts_with(b"1") && **mode != b"160000";
-        if kind.first() != Some(&b'S') || [head_mode, mode, disk_mode].iter().any(is_file) {
+        if !is_inner || [head_mode, mode, disk_mode].iter().any(is_file) {
             self.changed.push(as_path(path));
         }
-        if kind.first() == Some(&b'S') {
+        if is_inner {
             self.nested.push(as_path(path));
         }
     }
@@ -121,14 +104,11 @@ impl Status {
     /// `u XY sub m1 m2 m3 mW h1 h2 h3 path`
     fn conflict(&mut self, record: &[u8]) {
         let fields: Vec<&[u8]> = record.splitn(11, |byte| *byte == b' ').collect();
-        let [_, _, kind, modes @ .., _, first, second, third, path] = fields.as_slice() else {
-            return;
-        };
-        self.staged.conflict(modes, &[first, second, third], path);
-        let is_submodule = kind.first() == Some(&b'S');
-        let list = if is_submodule { &mut self.nested } else { &mut self.changed };
-        list.push(as_path(path));
-        self.conflicts.push(as_path(path));
+        if let [_, _, kind, .., path] = fields.as_slice() {
+            let is_inner = kind.first() == Some(&b'S');
+            let list = if is_inner { &mut self.nested } else { &mut self.changed };
+            list.push(as_path(path));
+        }
     }
 }
 
@@ -149,39 +129,22 @@ mod tests {
         assert_eq!(status.changed, [as_path(b"a b\xff\nc"), "new file".into()]);
         assert_eq!(status.untracked, [PathBuf::from("new file")]);
         assert_eq!(status.nested, [PathBuf::from("repo")]);
-        assert_eq!(status.staged, Staged::default());
+        assert_eq!(status.staged, []);
     }
 
     #[test]
-    fn staged_conflicting_and_intended_files_are_told_from_others() {
+    fn staged_files_are_told_from_others() {
         let staged = |line: &[u8]| {
             let staged = Status::parse(line).staged;
-            let (entries, intended) = staged.save();
-            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-            (text(entries), text(intended), staged.objects().join(" "))
+            staged.iter().map(|c| format!("{} {}", c.mode, c.object)).collect::<String>()
         };
-        let expected = |entries: &str, intended: &str, objects: &str| {
-            (entries.to_owned(), intended.to_owned(), objects.to_owned())
-        };
-        assert_eq!(
-            staged(b"1 A. N... 000000 100644 100644 00 bb x\0"),
-            expected("100644 bb 0\tx\0", "", "bb")
-        );
-        assert_eq!(
-            staged(b"1 D. N... 100644 000000 000000 aa 00 x\0"),
-            expected("000000 00 0\tx\0", "", "")
-        );
-        assert_eq!(staged(b"1 .A N... 000000 000000 100644 00 00 x\0"), expected("", "x\0", ""));
-        assert_eq!(
-            staged(b"1 M. SC.. 160000 160000 160000 aa bb x\0"),
-            expected("160000 bb 0\tx\0", "", "")
-        );
+        assert_eq!(staged(b"1 A. N... 000000 100644 100644 00 bb x\0"), "100644 bb");
+        assert_eq!(staged(b"1 D. N... 100644 000000 000000 aa 00 x\0"), "000000 00");
+        assert_eq!(staged(b"1 .A N... 000000 000000 100644 00 00 x\0"), "");
+        assert_eq!(staged(b"1 M. SC.. 160000 160000 160000 aa bb x\0"), "160000 bb");
         let conflict = b"u UD N... 100644 100644 000000 100644 aa bb 00 x\0";
-        assert_eq!(
-            staged(conflict),
-            expected("0 00 0\tx\x00100644 aa 1\tx\x00100644 bb 2\tx\0", "", "aa bb")
-        );
-        assert_eq!(Status::parse(conflict).conflicts, [PathBuf::from("x")]);
+        assert_eq!(staged(conflict), "");
+        assert_eq!(Status::parse(conflict).changed, [PathBuf::from("x")]);
     }
 
     #[test]

@@ -15,6 +15,10 @@ use super::{read, size_limit, write};
 /// How long the description of a holder is, filled up with blanks.
 const HOLDER_LENGTH: usize = 160;
 
+/// How long a lock may outlive its holder: a child that it was just starting has the lock as well,
+/// until the child's own program begins.
+const AFTERLIFE: Duration = Duration::from_secs(2);
+
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
@@ -64,7 +68,7 @@ impl Lock {
         doing: &str,
         patience: Duration,
     ) -> Result<Self, LockError> {
-        let deadline = Instant::now() + patience;
+        let begun = Instant::now();
         write::prepare_parent(path)?;
         let file = fs_err::OpenOptions::new()
             .read(true)
@@ -76,12 +80,14 @@ impl Lock {
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
                 Err(TryLockError::WouldBlock) => {
                     let by = read_holder(&mut file);
-                    return Err(LockError::Held(Held { path: path.to_owned(), by }));
+                    let is_orphan = by.as_ref().is_some_and(|holder| !is_alive(holder.pid));
+                    let patience = if is_orphan { patience.max(AFTERLIFE) } else { patience };
+                    if begun.elapsed() >= patience {
+                        return Err(LockError::Held(Held { path: path.to_owned(), by }));
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
@@ -127,8 +133,13 @@ fn write_holder(file: &mut File, doing: &str) {
     }
 }
 
+fn is_alive(process: u32) -> bool {
+    Utf8Path::new("/proc").join(process.to_string()).exists()
+}
+
 fn read_holder(file: &mut File) -> Option<Holder> {
     let mut text = Vec::new();
+    file.seek(SeekFrom::Start(0)).ok()?;
     file.take(4096).read_to_end(&mut text).ok()?;
     // Behind it may stand the rest of a longer one.
     serde_json::Deserializer::from_slice(&text).into_iter().next()?.ok()
@@ -173,6 +184,27 @@ mod tests {
                 scope.spawn(|| Lock::take_within(&path, "second", Duration::from_secs(20)));
             drop(first);
             waiter.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_lock_that_outlives_its_holder_for_a_moment_is_waited_for() {
+        let scratch = Scratch::new();
+        let path = scratch.path("lock");
+        drop(Lock::take(&path, "killed").unwrap());
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        dead.wait().unwrap();
+        let described = scratch.read("lock");
+        let (own, gone) = (std::process::id().to_string(), dead.id().to_string());
+        let blanks = " ".repeat(HOLDER_LENGTH);
+        scratch.file("lock", &(described.trim_end().replacen(&own, &gone, 1) + &blanks));
+        let inherited = fs_err::OpenOptions::new().append(true).open(&path).unwrap();
+        inherited.file().try_lock().unwrap();
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| Lock::take(&path, "the next one").map(drop));
+            std::thread::sleep(Duration::from_millis(100));
+            drop(inherited);
+            next.join().unwrap().unwrap();
         });
     }
 

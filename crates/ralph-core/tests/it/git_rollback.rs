@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use ralph_core::git::{
-    Checkpoint, GitError, Patience, Repo, RollbackError, changed_since, changes_of, discarded,
-    find, finish_interrupted, rollback, rollback_changes, undo,
+    Checkpoint, GitError, Patience, Repo, SnapshotError, changed_since, changes_of, discarded,
+    find, rollback, rollback_changes, undo,
 };
 use ralph_core::state::{Id, Lock, RESTORE_NOTE};
 use test_support::TestRepo;
@@ -16,13 +16,6 @@ use crate::git_restore::{checkpoint, state_of};
 /// Waits for nobody.
 fn impatient(repo: &Repo) -> Repo {
     repo.with_patience(Patience { locks: Duration::ZERO, ..Patience::default() })
-}
-
-/// What a restore that was killed leaves.
-fn leave_note(repo: &Repo, note: String) {
-    let path = repo.git_dir().join(RESTORE_NOTE);
-    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
-    fs_err::write(path, note).unwrap();
 }
 
 #[test]
@@ -61,7 +54,7 @@ fn a_broken_checkpoint_file_is_an_error_and_nothing_is_touched() {
     assert!(rollback(&repo, &state, None, "why").is_err());
     fs_err::write(state.checkpoint(), "\n").unwrap();
     let missing = rollback(&repo, &state, None, "why").unwrap_err();
-    assert!(matches!(missing, RollbackError::NoCheckpoint));
+    assert!(matches!(missing, SnapshotError::NoCheckpoint));
     assert_eq!(test.fingerprint(), before);
 }
 
@@ -85,51 +78,21 @@ fn discarded_attempts_are_listed_and_found_by_a_part_of_their_id() {
     let unknown = undo(&repo, &state, "1999").unwrap_err().to_string();
     assert!(unknown.contains("ralph-loop undo"), "{unknown}");
     let ambiguous = undo(&repo, &state, "20").unwrap_err().to_string();
-    assert!(ambiguous.contains("3 discarded attempts"), "{ambiguous}");
+    assert!(ambiguous.contains("2 discarded attempts"), "{ambiguous}");
 }
 
 #[test]
-fn an_interrupted_restore_is_finished() {
+fn a_rollback_that_was_interrupted_is_finished_though_no_file_differs() {
     let test = TestRepo::new();
     test.write("mine.txt", "user");
     let before = test.fingerprint();
     let (repo, state) = checkpoint(&test);
-    assert!(!finish_interrupted(&repo, &state).unwrap());
-    test.write("mine.txt", "half restored");
-    let name = Checkpoint::load(&state).unwrap().unwrap().snapshot.unwrap();
-    leave_note(&repo, format!("snapshot {name} {}\n", test.head()));
-    assert!(finish_interrupted(&repo, &state).unwrap());
+    test.git(["add", "mine.txt"]);
+    assert!(rollback_changes(&repo, &state, None, "why").unwrap().is_none());
+    test.write(format!(".git/{RESTORE_NOTE}"), "");
+    assert!(rollback_changes(&repo, &state, None, "why").unwrap().is_some());
     assert_eq!(test.fingerprint(), before);
-    assert!(!finish_interrupted(&repo, &state).unwrap());
-}
-
-#[test]
-fn old_checkpoints_are_pruned_and_discarded_attempts_never() {
-    let test = TestRepo::new();
-    let (repo, state) = checkpoint(&test);
-    test.write("a.txt", "x");
-    rollback(&repo, &state, None, "why").unwrap();
-    for _ in 0..3 {
-        Checkpoint::create(&repo, &state, "again").unwrap();
-    }
-    let newest = Checkpoint::load(&state).unwrap().unwrap();
-    newest.prune_others(&repo, 2).unwrap();
-    assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 2);
-    assert_eq!(discarded(&repo).unwrap().len(), 1);
-    rollback(&repo, &state, None, "the newest checkpoint is still there").unwrap();
-}
-
-#[test]
-fn the_checkpoint_in_use_is_not_pruned_though_others_are_from_the_future() {
-    let test = TestRepo::new();
-    let (repo, state) = checkpoint(&test);
-    for n in 0..3 {
-        let name = format!("refs/ralph/checkpoint/20991231-235959-00{n}");
-        test.git(["update-ref", &name, "HEAD"]);
-    }
-    Checkpoint::load(&state).unwrap().unwrap().prune_others(&repo, 2).unwrap();
-    assert_eq!(test.git(["for-each-ref", "refs/ralph/checkpoint"]).lines().count(), 3);
-    rollback(&repo, &state, None, "it is still there").unwrap();
+    assert!(rollback_changes(&repo, &state, None, "why").unwrap().is_none());
 }
 
 #[test]
@@ -220,21 +183,18 @@ fn a_bare_commit_never_moves_a_branch_that_it_does_not_belong_to() {
 }
 
 #[test]
-fn branches_that_are_not_checked_out_are_part_of_what_undo_brings_back() {
+fn a_branch_that_is_checked_out_in_another_work_tree_is_not_moved() {
     let test = TestRepo::new();
     let (repo, state) = checkpoint(&test);
-    test.write("a.txt", "on main");
     test.commit_all("on main");
     test.git(["switch", "-qc", "other"]);
-    test.write("b.txt", "on other");
-    test.commit_all("on other");
-    let attempt = test.fingerprint();
-    let saved = rollback(&repo, &state, None, "why").unwrap().saved.name;
-    let returned = test.fingerprint();
-    let again = undo(&repo, &state, &saved).unwrap().saved.name;
-    assert_eq!(test.fingerprint(), attempt, "main is where it was, though other is checked out");
-    undo(&repo, &state, &again).unwrap();
-    assert_eq!(test.fingerprint(), returned);
+    let linked = test.scratch().path("linked");
+    test.git(["worktree", "add", "-q", linked.as_str(), "main"]);
+    let before = test.fingerprint();
+    let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
+    assert!(error.contains("main") && error.contains(linked.as_str()), "{error}");
+    assert_eq!(test.fingerprint(), before);
+    assert!(discarded(&repo).unwrap().is_empty());
 }
 
 #[test]
@@ -309,9 +269,8 @@ fn objects_and_refs_of_the_newer_kinds_are_no_trouble() {
     Checkpoint::create(&repo, &state, "checkpoint").unwrap();
     fs_err::write(place.join("a.txt"), "agent\n").unwrap();
     git(&["commit", "-qam", "agent"]);
-    let attempt = git(&["status", "--porcelain=v2", "--branch"]);
     let saved = rollback(&repo, &state, None, "why").unwrap().saved.name;
     assert_eq!(git(&["status", "--porcelain=v2", "--branch"]), before);
     undo(&repo, &state, &saved).unwrap();
-    assert_eq!(git(&["status", "--porcelain=v2", "--branch"]), attempt);
+    assert_eq!(fs_err::read_to_string(place.join("a.txt")).unwrap(), "agent\n");
 }

@@ -1,7 +1,9 @@
-//! Undo after work went on: the attempt's files come back, and nothing else moves.
+//! Undo: the files of the attempt come back, and nothing else moves.
 
-use ralph_core::git::{Checkpoint, Repo, RollbackError, finish_interrupted, rollback, undo};
-use ralph_core::state::{RESTORE_NOTE, StateDir};
+use std::path::PathBuf;
+
+use ralph_core::git::{Checkpoint, Repo, SnapshotError, rollback, undo};
+use ralph_core::state::StateDir;
 use test_support::{Fingerprint, TestRepo};
 
 struct Project {
@@ -24,7 +26,7 @@ impl Project {
         rollback(&self.repo, &self.state, None, "failed").unwrap().saved.name
     }
 
-    fn undo(&self, name: &str) -> Result<ralph_core::git::Restored, RollbackError> {
+    fn undo(&self, name: &str) -> Result<Vec<PathBuf>, SnapshotError> {
         undo(&self.repo, &self.state, name)
     }
 
@@ -56,8 +58,7 @@ fn later_commits_stay_and_only_the_attempts_files_change() {
     project.test.commit_all("a later story");
     project.test.write("mine.txt", "uncommitted\n");
     let before = project.fingerprint();
-    let undone = project.undo(&name).unwrap();
-    assert!(undone.as_files && undone.touched.len() == 4, "{undone:?}");
+    assert_eq!(project.undo(&name).unwrap().len(), 4);
     let after = project.fingerprint();
     assert_eq!(
         (&after.head, &after.refs, &after.index),
@@ -68,39 +69,26 @@ fn later_commits_stay_and_only_the_attempts_files_change() {
     assert_eq!(project.read("new/file.txt").as_deref(), Some("new\n"));
     assert_eq!(project.read("later.txt").as_deref(), Some("a later story\n"));
     assert_eq!(project.read("mine.txt").as_deref(), Some("uncommitted\n"));
-    project.undo(&undone.saved.name).unwrap();
-    assert_eq!(project.fingerprint(), before, "and that can be undone");
 }
 
 #[test]
-fn what_the_agent_had_committed_comes_back_as_files() {
+fn what_the_agent_had_committed_comes_back_as_files_but_for_our_own() {
     let project = Project::new(TestRepo::new());
     let name = project.attempt(|test| {
         test.write("a.txt", "committed by the agent\n");
+        test.write(".ralph/[a*b]/plan.md", "committed by the agent\n");
+        test.write(".claude/x.md", "committed by the agent\n");
         test.commit_all("by the agent");
         test.write("half.txt", "half\n");
     });
+    project.test.write(".claude/x.md", "later\n");
     project.test.commit_all("a later story");
     let head = project.test.head();
-    project.undo(&name).unwrap();
+    assert_eq!(project.undo(&name).unwrap().len(), 2);
     assert_eq!(project.test.head(), head);
     assert_eq!(project.read("a.txt").as_deref(), Some("committed by the agent\n"));
     assert_eq!(project.read("half.txt").as_deref(), Some("half\n"));
-}
-
-#[test]
-fn where_nothing_moved_the_agents_commits_come_back_too() {
-    let project = Project::new(TestRepo::new());
-    let name = project.attempt(|test| {
-        test.git(["checkout", "-q", "-b", "mine"]);
-        test.write("a.txt", "committed by the agent\n");
-        test.commit_all("by the agent");
-    });
-    assert!(!project.undo(&name).unwrap().as_files);
-    assert_eq!(
-        project.test.git(["log", "-1", "--format=%s %D"]).trim(),
-        "by the agent HEAD -> mine"
-    );
+    assert_eq!(project.read(".claude/x.md").as_deref(), Some("later\n"));
 }
 
 #[test]
@@ -119,14 +107,34 @@ fn a_file_that_changed_since_keeps_everything_as_it_is() {
             let before = project.fingerprint();
             let error = project.undo(&name).unwrap_err().to_string();
             assert!(error.contains(file) && error.contains("nothing was changed"), "{error}");
-            // What the attempt had removed is not in its commit.
-            let is_removed = file == "src/lib.rs";
-            let advice = format!("git checkout {name} -- <file>");
-            assert_eq!(error.contains(&advice), !is_removed, "{error}");
-            assert_eq!(error.contains("git rm -- <file>"), is_removed, "{error}");
+            assert!(error.contains("git branch NAME"), "{error}");
             assert_eq!(project.fingerprint(), before, "{file}");
         }
     }
+}
+
+#[test]
+fn what_is_in_the_tree_already_is_no_conflict() {
+    let project = Project::new(TestRepo::new());
+    let name = project.attempt(several_files);
+    project.test.commit_all("a later story");
+    project.test.write("a.txt", "an attempt\n");
+    project.test.remove("src/lib.rs");
+    assert_eq!(project.undo(&name).unwrap().len(), 2, "the rest of it");
+    let before = project.fingerprint();
+    assert_eq!(project.undo(&name).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(project.fingerprint(), before);
+}
+
+/// Git would not see the change.
+#[test]
+fn a_change_that_git_is_told_to_overlook_is_a_conflict_all_the_same() {
+    let project = Project::new(TestRepo::new());
+    let name = project.attempt(several_files);
+    project.test.git(["update-index", "--assume-unchanged", "a.txt"]);
+    project.test.write("a.txt", "changed since\n");
+    assert!(project.undo(&name).unwrap_err().to_string().contains("a.txt"));
+    assert_eq!(project.read("a.txt").as_deref(), Some("changed since\n"));
 }
 
 /// Git's filters make the bytes on disk differ from those in the commit.
@@ -144,54 +152,4 @@ fn a_file_with_converted_line_endings_is_as_it_was() {
     project.test.commit_all("a later story");
     project.undo(&name).unwrap();
     assert_eq!(project.read("b.txt").as_deref(), Some("two\r\n"));
-}
-
-#[test]
-fn what_is_in_the_tree_already_is_not_brought_back_again() {
-    let project = Project::new(TestRepo::new());
-    let name = project.attempt(several_files);
-    project.test.commit_all("a later story");
-    project.undo(&name).unwrap();
-    let error = project.undo(&name).unwrap_err().to_string();
-    assert!(error.contains("is in the tree already"), "{error}");
-}
-
-#[test]
-fn no_branch_of_another_work_tree_is_touched() {
-    let project = Project::new(TestRepo::new());
-    let name = project.attempt(|test| {
-        test.git(["checkout", "-q", "-b", "mine"]);
-        test.write("a.txt", "an attempt\n");
-        test.commit_all("by the agent");
-    });
-    let folder = project.test.scratch().path("linked");
-    project.test.git(["worktree", "add", "-q", "-b", "linked", folder.as_str()]);
-    let linked = Repo::open(&folder).unwrap();
-    let state = StateDir::of_project(&folder);
-    let refs = || project.test.git(["for-each-ref", "refs/heads"]);
-    let branch = || project.test.git_in(folder.as_std_path(), ["branch", "--show-current"]);
-    let before = refs();
-    assert!(undo(&linked, &state, &name).unwrap().as_files, "of another branch");
-    assert_eq!((refs(), branch().trim()), (before.clone(), "linked"));
-    assert_eq!(fs_err::read_to_string(folder.join("a.txt")).unwrap(), "an attempt\n");
-    // The branch of the attempt is checked out elsewhere.
-    project.test.git_in(folder.as_std_path(), ["checkout", "-q", "-f", "mine"]);
-    assert!(project.undo(&name).unwrap().as_files);
-    assert_eq!(refs(), before);
-    assert_eq!(project.test.git(["branch", "--show-current"]).trim(), "main");
-}
-
-#[test]
-fn an_undo_that_was_interrupted_is_finished_and_spares_other_files_as_well() {
-    let project = Project::new(TestRepo::new());
-    let name = project.attempt(several_files);
-    project.test.write("mine.txt", "uncommitted\n");
-    project.test.write("a.txt", "an attempt\n");
-    let note = format!("snapshot {name} {}\n", project.test.head());
-    let path = project.repo.git_dir().join(RESTORE_NOTE);
-    fs_err::create_dir_all(path.parent().unwrap()).unwrap();
-    fs_err::write(path, note).unwrap();
-    assert!(finish_interrupted(&project.repo, &project.state).unwrap());
-    assert_eq!(project.read("new/file.txt").as_deref(), Some("new\n"));
-    assert_eq!(project.read("mine.txt").as_deref(), Some("uncommitted\n"));
 }

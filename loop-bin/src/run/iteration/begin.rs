@@ -16,7 +16,7 @@ use crate::run::decide::Outcome;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::clock;
 use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{Overlay, SetupRan, Start};
+use crate::workspace::{Overlay, Start};
 
 impl Run {
     pub(in crate::run) fn begin(&mut self, story: &str) -> Result<(), Failure> {
@@ -104,7 +104,7 @@ impl Run {
         let limit = config.workspace.setup_timeout.limit();
         let stop = || self.context.is_interrupted();
         let begun = std::time::Instant::now();
-        if self.workspace.set_up(setup, limit, &self.context.run, &stop)? == SetupRan::Yes {
+        if self.workspace.set_up(setup, limit, &self.context.run, &stop)? {
             self.context.view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
             self.tell_what_setup_did()?;
         }

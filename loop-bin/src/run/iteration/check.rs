@@ -85,6 +85,9 @@ impl Run {
     ) -> Result<Result<(Vec<Check>, Staged), Landing>, Failure> {
         for round in 1..=MOST_ROUNDS {
             let checks = self.run_checks(attempt)?;
+            if checks.is_empty() {
+                return Ok(Ok((checks, staged)));
+            }
             // They run what the agent wrote, so the repository is not to be believed any more.
             self.workspace.distrust();
             match checks.last() {
@@ -94,8 +97,7 @@ impl Run {
                     return Ok(Err(signal.map_or(stopped, Landing::Signalled)));
                 }
                 Some(check) if !check.passed() => return Ok(Err(failed(check))),
-                None => return Ok(Ok((checks, staged))),
-                Some(_) => {}
+                _ => {}
             }
             self.workspace.renew(super::begin::start_of(attempt))?;
             let changed = self.workspace.changed_since_staged(&self.books.ours())?;

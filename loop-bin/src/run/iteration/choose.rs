@@ -9,7 +9,7 @@ use super::LiveAgent;
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::Finish;
-use crate::terminal::{Position, counted};
+use crate::terminal::counted;
 
 /// What is next.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Run {
             return Ok(Choice::Unlanded);
         }
         let plan = self.books.load(&self.target)?;
-        self.context.view.position(Position::of(&plan));
+        self.context.view.position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {
             Next::Story(story) => story.id.clone(),
             Next::Complete => return Ok(Choice::Finish(Finish::Complete)),

@@ -131,7 +131,7 @@ impl Run {
     ) -> Result<Landing, Failure> {
         let mut staged = staged;
         for _ in 0..MOST_MOVES {
-            let tip = self.target.tip()?;
+            let (tip, is_followed) = self.target.look()?;
             let branch = self.target.current_branch();
             if tip != attempt.base || branch != attempt.target {
                 staged = match self.move_onto(attempt, tip, branch)? {
@@ -144,7 +144,7 @@ impl Run {
                 Err(landing) => return Ok(landing),
             };
             let files = self.books.files_for(
-                &self.target,
+                is_followed,
                 attempt.base.as_deref(),
                 changes.marks.clone(),
                 changes.agents.clone(),

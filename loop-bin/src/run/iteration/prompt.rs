@@ -24,7 +24,9 @@ pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
     let path = StateDir::prompt_beside(plan);
     let parsed = match fs_err::read_to_string(&path) {
         Ok(text) if text.trim().is_empty() => {
-            return Err(Failure::usage(NotReady::EmptyPrompt { path: path.into_string() }));
+            return Err(Failure::usage(NotReady(format!(
+                "{path} is empty, so the agent would be told nothing; write a prompt or remove the file"
+            ))));
         }
         Ok(text) => Template::parse(&text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -32,7 +34,7 @@ pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
         }
         Err(error) => return Err(error.into()),
     };
-    parsed.map_err(|source| Failure::usage(NotReady::Prompt { path: path.into_string(), source }))
+    parsed.map_err(|error| Failure::usage(NotReady(format!("{path}: {error}"))))
 }
 
 impl Run {

@@ -1,8 +1,6 @@
 //! An agent at work, and one that waits for our word.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::io;
 use std::time::{Duration, Instant};
 
 use ralph_core::fault;
@@ -24,7 +22,6 @@ const FAREWELL: Duration = Duration::from_secs(60);
 /// An agent at work, or one that wants to stop and waits for our word.
 pub(in crate::run) struct LiveAgent {
     session: Session,
-    log: File,
     /// What it waits for.
     question: Question,
     /// The stories that it was given, and the tokens that each took; what they cost is known when the
@@ -86,7 +83,7 @@ impl Run {
         let session = Session::start(&command, prompt, &log)?;
         self.set_phase(Phase::Working)?;
         let (question, stories) = (Question::default(), Vec::new());
-        self.watch(LiveAgent { session, log, question, stories }, allowance)
+        self.watch(LiveAgent { session, question, stories }, allowance)
     }
 
     /// Gives our word to the agent that waits, and watches it until it ends or asks again.
@@ -128,7 +125,7 @@ impl Run {
             deadline,
             silence: context.config.agent.silence.limit(),
             beat: &beat,
-            ..supervision(context, &live.log)?
+            ..supervision(context)
         };
         let mailbox = Mailbox::at(context.run_dir.mailbox());
         let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
@@ -203,7 +200,7 @@ impl Run {
         let run = loop {
             mailbox.reply(&live.question, Answer::Stop(why.to_owned()))?;
             let deadline = Some(until.saturating_duration_since(Instant::now()));
-            let watch = Supervision { deadline, ..supervision(context, &live.log)? };
+            let watch = Supervision { deadline, ..supervision(context) };
             match live.session.watch(&watch, Some(&mailbox), &mut |_| ())? {
                 Turn::Ended(run) => break run,
                 // Another hook kept it from stopping, and it asks once more.
@@ -215,13 +212,12 @@ impl Run {
     }
 }
 
-fn supervision<'a>(context: &'a Context, log: &File) -> io::Result<Supervision<'a>> {
-    Ok(Supervision {
+fn supervision(context: &Context) -> Supervision<'_> {
+    Supervision {
         deadline: None,
         silence: None,
         grace: Duration::from_secs(context.config.agent.grace.0),
         interrupts: &context.interrupts,
-        log: log.try_clone()?,
         beat: &|| (),
-    })
+    }
 }

@@ -8,15 +8,16 @@ use jiff::Timestamp;
 use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
 use ralph_core::fault;
-use ralph_core::listing::named_files;
 use ralph_core::project::Project;
 use ralph_core::project_plan;
 use ralph_core::state::{self, Lock, LockError};
 
-use super::preflight::Preflight;
+use super::preflight::{NotReady, Preflight};
 use super::recover::find;
-use crate::agent::{self, ClientOptions};
+use crate::agent;
 use crate::exit::Failure;
+use crate::finding::Finding;
+use crate::here;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
 use crate::run::iteration::Report;
@@ -25,19 +26,10 @@ use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::Imported;
 use crate::workspace::in_place::ProtectedFiles;
-use crate::{here, trust};
 
 /// Sorts by time, and is different for every run of a machine.
 fn run_name() -> String {
     format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
-}
-
-/// What the agent gets besides its own command line.
-pub(crate) fn client_options(env: &Env, project: &Project, config: &Config) -> ClientOptions {
-    let line = &config.agent.command;
-    let in_copy = !config.workspace.in_place;
-    let options = ClientOptions::find(env, project, line, in_copy);
-    if in_copy { options.for_copy(env, project, line) } else { options }
 }
 
 /// Takes the lock, or says who has it.
@@ -87,30 +79,23 @@ fn new_record(context: &Context, target: &str) -> RunRecord {
 
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
-    let Preflight {
-        project,
-        config,
-        run_dir,
-        plan,
-        flags,
-        workspace,
-        target,
-        uncommitted,
-        doubts,
-        mut problems,
-        ..
-    } = preflight;
-    if !problems.is_empty() {
-        return Err(problems.remove(0));
+    let Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings } =
+        preflight;
+    for finding in &findings {
+        if let Finding::Problem(text) = finding {
+            return Err(NotReady(text.clone()).into());
+        }
     }
     let view = View::new(env, config.run.json_events);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
         None => plan_to_write(&project, &config, &flags)?,
     };
-    plan.iter().flat_map(here::warnings).for_each(|warning| view.warn(warning));
-    let doubts = trust::doubts(project.own_state(), &path).into_iter().chain(doubts);
-    doubts.for_each(|doubt| view.warn(doubt));
+    for finding in &findings {
+        if let Finding::Note(text) = finding {
+            view.warn(text);
+        }
+    }
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;
@@ -128,18 +113,13 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
-        options: client_options(env, &project, &config),
+        options,
         plan: path,
         project,
         config,
         view,
         run_dir,
     };
-    if !uncommitted.is_empty() && !workspace.is_in_place() {
-        let files = named_files(&uncommitted);
-        let told = format!("uncommitted, so not in the copy that the agent works in: {files}");
-        context.view.line(told);
-    }
     target.make()?;
     let mut run = Run {
         record: new_record(&context, target.branch()),

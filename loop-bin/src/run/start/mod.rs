@@ -2,11 +2,10 @@
 //! run left.
 
 mod begin;
-mod not_ready;
+mod outline;
 mod preflight;
 mod recover;
 
-pub(crate) use begin::{client_options, start, take_lock};
-pub(crate) use not_ready::NotReady;
-pub(crate) use preflight::{Preflight, preflight, progress_path, run_dir};
+pub(crate) use begin::{start, take_lock};
+pub(crate) use preflight::{NotReady, Preflight, preflight, progress_path, run_dir};
 pub(crate) use recover::look as look_for_recovery;

@@ -1,30 +1,38 @@
 //! The project as it is found: everything that can be checked without writing.
 
+use std::path::PathBuf;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::checks::{finds_in_project, one_line};
 use ralph_core::config::{Config, Flag, LoopSettings, Mode};
 use ralph_core::env::Env;
 use ralph_core::git::{Repo, Status};
+use ralph_core::listing::named_files;
 use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
 use ralph_core::project_plan;
 use ralph_core::state::{self, RunDir, StateDir};
 use ralph_core::under_way::Attempt;
 
-use super::not_ready::NotReady;
+use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
+use crate::finding::Finding;
 use crate::landing::{Target, resolve};
+use crate::run::RunRecord;
 use crate::run::iteration::template;
-use crate::run::{Request, RunRecord};
 use crate::workspace::in_place::{self, NotInPlace};
-use crate::workspace::{LinkedBack, Source, Workspace, WorkspaceError};
-use crate::{agent, here};
+use crate::workspace::{Source, Workspace, WorkspaceError};
+use crate::{here, lifecycle};
+
+/// Why a run does not begin.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotReady(pub(crate) String);
 
 /// The project as it was found, without a change to it.
 pub(crate) struct Preflight {
     pub(crate) project: Project,
     pub(crate) config: Config,
-    pub(crate) repo: Repo,
     pub(crate) run_dir: RunDir,
     /// None if planning is to write it.
     pub(crate) plan: Option<Plan>,
@@ -32,23 +40,22 @@ pub(crate) struct Preflight {
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
     pub(crate) target: Target,
-    /// Uncommitted files of the user's, which the copy does not have.
-    pub(crate) uncommitted: Vec<std::path::PathBuf>,
-    /// What the user should know about the copy.
-    pub(crate) doubts: Vec<String>,
-    /// Why the run would be refused.
-    pub(crate) problems: Vec<Failure>,
+    pub(crate) options: ClientOptions,
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// Finds everything and checks what can be checked without writing.
-pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failure> {
+pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
-    let mut config = here::config(&project, env, &request.flags)?;
-    refuse_agent_command(&config.agent.command)?;
-    if config.run.mode == Mode::Planning {
-        refuse_missing_specs(&project, env, request, &config)?;
+    let mut config = here::config(&project, env, given)?;
+    if let Some(flaw) = agent::flaw_in(&config.agent.command) {
+        return Err(refusal(format!(
+            "the agent's command `{}` {flaw}; fix it where it was given: --agent, RALPH_AGENT, or \
+             `command` in the table [agent]",
+            config.agent.command
+        )));
     }
-    let mut flags = request.flags.clone();
+    let mut flags = given.to_vec();
     let plan = find_plan(&project, env, &config)?;
     if let Some(plan) = &plan
         && let Some(flag) = iterations_of(plan, &project, env, &flags)?
@@ -64,23 +71,24 @@ pub(crate) fn preflight(env: &Env, request: &Request) -> Result<Preflight, Failu
         name => name,
     };
     let target = Target::find(workspace.source(), &branch)?;
-    let mut preflight = Preflight {
-        project,
-        config,
-        repo,
-        run_dir,
-        plan,
-        flags,
-        workspace,
-        target,
-        uncommitted: Vec::new(),
-        doubts: Vec::new(),
-        problems: Vec::new(),
-    };
-    preflight.look_at_tree()?;
-    preflight.look_for_programs(env);
-    preflight.look_for_links_back(env);
+    let (options, of_client) = ClientOptions::find(env, &project, &config);
+    let findings = Vec::new();
+    let mut preflight =
+        Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings };
+    preflight.outline();
+    let uncommitted = preflight.look_at_tree(&repo)?;
+    preflight.look_for_programs(env, &repo, &uncommitted);
+    // Before a setup could install into the environment that leads back.
+    let Config { workspace, verify, .. } = &preflight.config;
+    let commands = [&workspace.setup[..], &verify.commands].concat();
+    let linked = preflight.workspace.linked_by_environment(env, &commands);
+    preflight.findings.extend(of_client.into_iter().chain(linked));
     Ok(preflight)
+}
+
+/// The user's own mistake.
+fn refusal(text: String) -> Failure {
+    Failure::usage(NotReady(text))
 }
 
 /// The run's own folder in the git folder.
@@ -90,16 +98,6 @@ pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
     Ok(RunDir::in_git_folder(git_dir))
 }
 
-fn refuse_agent_command(line: &str) -> Result<(), Failure> {
-    if agent::runs_nothing(line) {
-        return Err(Failure::usage(NotReady::EmptyAgent { line: line.to_owned() }));
-    }
-    match agent::flaw_in(line) {
-        Some(flaw) => Err(Failure::usage(NotReady::AgentCommand { line: line.to_owned(), flaw })),
-        None => Ok(()),
-    }
-}
-
 /// The plan; none if planning is to write it.
 fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Plan>, Failure> {
     match here::plan(project, env, config) {
@@ -107,8 +105,10 @@ fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Pla
             refuse_links(plan.path())?;
             let progress = progress_path(&config.run, project.root(), plan.path());
             if progress.is_dir() {
-                let path = progress.into_string();
-                return Err(Failure::usage(NotReady::ProgressIsFolder { path }));
+                return Err(refusal(format!(
+                    "{progress} is a folder, and progress is written into a file; name one with \
+                     --progress or PROGRESS_PATH"
+                )));
             }
             template(plan.path())?;
             Ok(Some(plan))
@@ -136,21 +136,6 @@ pub(crate) fn progress_path(
     }
 }
 
-/// Who names the specifications wants them read. Without the usual folder the code is planned from.
-fn refuse_missing_specs(
-    project: &Project,
-    env: &Env,
-    request: &Request,
-    config: &Config,
-) -> Result<(), Failure> {
-    let path = project.root().join(&config.run.specs);
-    let config = project.own_state().config();
-    if path.exists() || !Config::is_given(&config, env, &request.flags, "loop.specs") {
-        return Ok(());
-    }
-    Err(Failure::usage(NotReady::NoSpecs { path: path.into_string() }))
-}
-
 /// The limit that the counter beside a feature list names, where nobody set one elsewhere. As a
 /// flag it reaches the hooks as well.
 fn iterations_of(
@@ -175,7 +160,10 @@ fn iterations_of(
 fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
     let progress = StateDir::progress_beside(plan);
     match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
-        Some(path) => Err(Failure::usage(NotReady::Linked { path: path.to_string() })),
+        Some(path) => Err(refusal(format!(
+            "{path} is reached through a symlink below .ralph, and those are never written \
+             through; name the file itself with --plan, or put it there"
+        ))),
         None => Ok(()),
     }
 }
@@ -221,32 +209,44 @@ fn plan_name(path: &Utf8Path) -> String {
 }
 
 impl Preflight {
+    fn note(&mut self, text: impl Into<String>) {
+        self.findings.push(Finding::Note(text.into()));
+    }
+
+    fn problem(&mut self, text: impl Into<String>) {
+        self.findings.push(Finding::Problem(text.into()));
+    }
+
     /// Uncommitted work: named where the agent works in a copy, refused in place.
-    fn look_at_tree(&mut self) -> Result<(), Failure> {
-        if is_partial_clone(&self.repo) && !self.workspace.is_in_place() {
-            self.problems.push(WorkspaceError::PartialClone.into());
-        }
-        let mut changed = Status::read(&self.repo)?.changed;
+    fn look_at_tree(&mut self, repo: &Repo) -> Result<Vec<PathBuf>, Failure> {
         let ours = self.loop_files();
-        changed.retain(|path| !self.repo.is_untouched(path) && !ours.contains(path));
-        self.uncommitted = changed;
-        if !self.workspace.is_in_place() {
-            return Ok(());
+        if self.workspace.is_in_place() {
+            repo.refuse_if_busy()?;
+            // What an interrupted attempt left in the tree is kept by the start, which then goes on
+            // with it.
+            let is_interrupted = Attempt::load(&self.run_dir)?
+                .is_some_and(|attempt| attempt.work == *self.workspace.root());
+            match in_place::refuse(repo, &|path| ours.iter().any(|own| own == path))? {
+                Some(NotInPlace::Dirty { .. }) if is_interrupted => {}
+                Some(refused) => self.problem(refused.to_string()),
+                None => {}
+            }
+            return Ok(Vec::new());
         }
-        self.repo.refuse_if_busy()?;
-        // What an interrupted attempt left in the tree is kept by the start, which then goes on with it.
-        let is_interrupted = Attempt::load(&self.run_dir)?
-            .is_some_and(|attempt| attempt.work == *self.workspace.root());
-        match in_place::refuse(&self.repo, &|path| ours.iter().any(|own| own == path))? {
-            Some(NotInPlace::Dirty { .. }) if is_interrupted => {}
-            Some(refused) => self.problems.push(refused.into()),
-            None => {}
+        if is_partial_clone(repo) {
+            self.problem(WorkspaceError::PartialClone.to_string());
         }
-        Ok(())
+        let mut changed = Status::read(repo)?.changed;
+        changed.retain(|path| !repo.is_untouched(path) && !ours.contains(path));
+        if !changed.is_empty() {
+            let files = named_files(&changed);
+            self.note(format!("uncommitted, so not in the copy that the agent works in: {files}"));
+        }
+        Ok(changed)
     }
 
     /// Plan and progress, from the top.
-    fn loop_files(&self) -> Vec<std::path::PathBuf> {
+    fn loop_files(&self) -> Vec<PathBuf> {
         let Some(plan) = &self.plan else { return Vec::new() };
         let plan = plan.path();
         let progress = progress_path(&self.config.run, self.project.root(), plan);
@@ -255,69 +255,60 @@ impl Preflight {
         below.map(Into::into).collect()
     }
 
-    /// An environment that leads back to the project, before a setup could install into it.
-    fn look_for_links_back(&mut self, env: &Env) {
-        let commands = [&self.config.workspace.setup[..], &self.config.verify.commands].concat();
-        for LinkedBack { message, is_certain } in
-            self.workspace.linked_by_environment(env, &commands)
-        {
-            if is_certain {
-                self.problems.push(NotReady::LinkedBack { message }.into());
-            } else {
-                self.doubts.push(message);
-            }
-        }
-    }
-
-    fn look_for_programs(&mut self, env: &Env) {
-        let root = self.project.root();
+    /// Agent, checks and scripts that cannot be started.
+    fn look_for_programs(&mut self, env: &Env, repo: &Repo, uncommitted: &[PathBuf]) {
+        let root = self.project.root().to_owned();
         let path = env.get("PATH").unwrap_or_default();
         if let Some(program) = agent::program_of(&self.config.agent.command)
-            && !agent::is_found(program, &path, root)
+            && !agent::is_found(&program, &path, &root)
         {
-            let missing = agent::not_found(program, root);
-            self.problems.push(NotReady::NoAgent { missing }.into());
+            let place = if program.contains('/') { root.as_str() } else { "the folders of PATH" };
+            self.problem(format!(
+                "the agent `{program}` was not found in {place}; install it, or name another with \
+                 --agent"
+            ));
         }
-        if self.config.run.mode == Mode::Planning {
-            return;
+        for script in lifecycle::not_executable(self.project.own_state(), &root) {
+            self.note(format!("{script} is not executable; run `chmod +x {script}`"));
         }
-        for line in self.config.verify.commands.clone() {
-            if let Some(problem) = self.problem_of_check(&line, &path) {
-                self.problems.push(problem.into());
+        if self.config.run.mode == Mode::Building {
+            for line in self.config.verify.commands.clone() {
+                let needs = self
+                    .missing_program(&line, &path)
+                    .or_else(|| self.uncommitted_file(&line, repo, uncommitted));
+                if let Some(needs) = needs {
+                    self.problem(format!("the check `{}` needs {needs}", one_line(&line)));
+                }
             }
         }
     }
 
-    /// A check whose program is found nowhere, or that needs a file which the copy will not have. What
-    /// is named by a path may be a story's to make.
-    fn problem_of_check(&self, line: &str, path: &str) -> Option<NotReady> {
-        let root = self.project.root();
-        let check = one_line(line);
-        if let Some(program) = agent::program_of(line)
-            && !program.contains('/')
-            && !finds_in_project(path, root)
-            && !agent::is_found(program, path, root)
-        {
-            return Some(NotReady::NoCheck { check, program: program.to_owned() });
-        }
-        if self.workspace.is_in_place() {
-            return None;
-        }
-        let is_uncommitted = |word: &&str| {
-            let below = self.workspace.below_top(&root.join(word.trim_start_matches("./")));
-            below.is_some_and(|below| {
-                self.uncommitted.iter().any(|file| file.as_path() == below.as_std_path())
-                    && !self.is_committed(&below)
-            })
-        };
-        let file = line.split_whitespace().find(is_uncommitted)?;
-        Some(NotReady::UncommittedCheck { check, file: file.to_owned() })
+    /// The program of a check that is found nowhere. What is named by a path may be a story's to make.
+    fn missing_program(&self, line: &str, path: &str) -> Option<String> {
+        let (program, root) = (agent::program_of(line)?, self.project.root());
+        let is_there = program.contains('/')
+            || finds_in_project(path, root)
+            || agent::is_found(&program, path, root);
+        let advice = "which was not found; install it, or fix [verify] commands";
+        (!is_there).then(|| format!("`{program}`, {advice}"))
     }
 
-    fn is_committed(&self, below: &Utf8Path) -> bool {
-        let Ok(Some(tip)) = self.target.tip() else { return false };
-        let object = format!("{tip}:{below}");
-        self.repo.git().run(&["cat-file", "-e", &object]).is_ok()
+    /// A file that a check names and the copy will not have.
+    fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
+        let tip = self.target.tip().ok().flatten().unwrap_or_default();
+        let file = line.split_whitespace().find(|word| {
+            let word = word.trim_start_matches("./");
+            let Some(below) = self.workspace.below_top(&self.project.root().join(word)) else {
+                return false;
+            };
+            let object = format!("{tip}:{below}");
+            files.iter().any(|file| file.as_path() == below.as_std_path())
+                && repo.git().run(&["cat-file", "-e", &object]).is_err()
+        })?;
+        Some(format!(
+            "{file}, which is not committed, so the copy that the agent works in does not have it; \
+             commit it, or start with --in-place"
+        ))
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> 
         _ => false,
     };
     let unfinished = record.as_ref().filter(|record| record.finish.is_none());
-    let processes = unfinished.map_or(0, |record| agent::left_by(&record.run));
+    let processes = unfinished.map_or(0, |record| agent::left_by(&record.run).len());
     let is_behind = landing::is_interrupted(source);
     Ok(Found { record, attempt, is_landed, is_behind, processes })
 }
@@ -72,7 +72,7 @@ impl Run {
             log::info!("recovery: {step:?}");
             match step {
                 Recovery::EndProcesses { run, .. } => {
-                    let ended = counted(agent::end_leftovers(&run), "process", "processes");
+                    let ended = counted(agent::end_left_by(&run), "process", "processes");
                     self.context.view.line(format!("ended {ended} of the last run"));
                 }
                 Recovery::BringFiles => {

@@ -1,4 +1,4 @@
-//! Writes a snapshot as one `git fast-import` stream: the record commit, then the snapshot itself.
+//! Writes a snapshot as one `git fast-import` stream: what was staged, then the snapshot itself.
 //!
 //! File contents are streamed from disk, so a snapshot needs no more memory than one buffer.
 
@@ -6,70 +6,66 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::inventory::Inventory;
-use super::record::SaveAs;
-use crate::git::paths::quoted;
+use super::diff::Change;
+use super::files::Inventory;
+use super::paths::quoted;
 
 /// Our commits carry our own name: they are bookkeeping, not the user's work.
 const COMMITTER: &str = "Ralph <ralph@localhost>";
 
 /// Marks by which the stream refers to its own commits.
-const RECORD: u32 = 1;
+const INDEX: u32 = 1;
 const SNAPSHOT: u32 = 2;
 
 /// What goes into a stream.
 pub(super) struct Import<'a> {
-    /// The ref to write, and the snapshot's message.
-    pub(super) save_as: SaveAs<'a>,
+    /// The ref to write.
+    pub(super) name: &'a str,
+    /// The snapshot's message.
+    pub(super) message: &'a str,
     /// The top of the work tree.
     pub(super) top: &'a Path,
     /// The commit that is checked out.
     pub(super) head: Option<&'a str>,
     /// Further commits that must stay reachable.
-    pub(super) keep: &'a [&'a String],
+    pub(super) keep: &'a [String],
     /// The files to lay over HEAD's tree.
     pub(super) files: &'a Inventory,
-    /// Files of the record commit.
-    pub(super) record: Vec<(&'static str, Vec<u8>)>,
-    /// Objects to keep alive by way of the record commit.
-    pub(super) objects: &'a [String],
+    /// Where the index is not that of HEAD.
+    pub(super) staged: &'a [Change],
 }
 
 impl Import<'_> {
-    /// Writes the whole stream; git then prints the snapshot's commit id.
+    /// Writes the whole stream; git then prints the ids of its commits.
     pub(super) fn write(&self, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(64 * 1024, out);
-        self.record_commit(&mut out)?;
+        if !self.staged.is_empty() {
+            self.index_commit(&mut out)?;
+        }
         self.snapshot_commit(&mut out)?;
-        write!(out, "get-mark :{SNAPSHOT}\ndone\n")?;
+        writeln!(out, "done")?;
         out.flush()
     }
 
-    fn record_commit(&self, out: &mut impl Write) -> io::Result<()> {
-        self.begin(out, RECORD, "ralph: what belongs to the snapshot")?;
-        for (path, content) in &self.record {
-            writeln!(out, "M 100644 inline {path}")?;
-            data(out, content)?;
+    fn index_commit(&self, out: &mut impl Write) -> io::Result<()> {
+        self.begin(out, INDEX, "what was staged")?;
+        for change in self.staged.iter().filter(|change| change.is_absent()) {
+            write_path(out, "D ", &change.path)?;
         }
-        for object in self.objects {
-            writeln!(out, "M 100644 {object} objects/{object}")?;
+        for change in self.staged.iter().filter(|change| !change.is_absent()) {
+            write_path(out, &format!("M {} {} ", change.mode, change.object), &change.path)?;
         }
-        Ok(())
+        writeln!(out, "get-mark :{INDEX}")
     }
 
     fn snapshot_commit(&self, out: &mut impl Write) -> io::Result<()> {
-        if self.head.is_none() {
-            // Otherwise the record commit, last on this ref, would become its first parent's tree.
-            write!(out, "reset {}\n\n", self.save_as.name)?;
-        }
-        self.begin(out, SNAPSHOT, self.save_as.message)?;
-        if let Some(head) = self.head {
-            writeln!(out, "from {head}")?;
-        }
+        self.begin(out, SNAPSHOT, self.message)?;
         for commit in self.keep {
             writeln!(out, "merge {commit}")?;
         }
-        writeln!(out, "merge :{RECORD}")?;
+        if !self.staged.is_empty() {
+            writeln!(out, "merge :{INDEX}")?;
+        }
         // Deletions first: a file may have become a folder, or a folder a file.
         for (path, _) in self.files.iter().filter(|(_, entry)| entry.is_none()) {
             write_path(out, "D ", path)?;
@@ -86,16 +82,15 @@ impl Import<'_> {
                 self.content(out, path, entry.length)?;
             }
         }
-        Ok(())
+        writeln!(out, "get-mark :{SNAPSHOT}")
     }
 
+    /// A commit on top of HEAD, whatever came before it in the stream.
     fn begin(&self, out: &mut impl Write, mark: u32, message: &str) -> io::Result<()> {
-        let seconds = jiff::Timestamp::now().as_second();
-        write!(
-            out,
-            "commit {}\nmark :{mark}\ncommitter {COMMITTER} {seconds} +0000\n",
-            self.save_as.name
-        )?;
+        let (name, seconds) = (self.name, jiff::Timestamp::now().as_second());
+        let from = self.head.map(|head| format!("from {head}\n")).unwrap_or_default();
+        write!(out, "reset {name}\n{from}\ncommit {name}\nmark :{mark}\n")?;
+        writeln!(out, "committer {COMMITTER} {seconds} +0000")?;
         data(out, message.as_bytes())
     }
 

@@ -1,0 +1,208 @@
+//! Files of the work tree: looked at, written and removed one by one.
+//!
+//! Not left to `git reset`, for three reasons: files that were uncommitted must come back byte for
+//! byte, without filters; ignored files must stay; and nothing may be written through a symlink
+//! that leads out of the tree. Only files that were committed are checked out by git, because
+//! they are what git's filters make of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt;
+
+use super::diff::{self, Change};
+use super::paths::{folders, joined};
+use super::repo::Repo;
+use super::snapshot_error::SnapshotError;
+
+/// What paths, relative to the top of the work tree, are on disk; none for nothing, or for something
+/// that no tree can hold.
+pub(super) type Inventory = BTreeMap<PathBuf, Option<Entry>>;
+
+/// A file or a symlink as it is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) is_link: bool,
+    /// The permission bits.
+    pub(super) mode: u32,
+    pub(super) length: u64,
+    inode: u64,
+    written: (i64, i64),
+}
+
+/// A path behind a symlink is gone for git: following it would save a file of another place.
+pub(super) fn look(top: &Path, path: &Path) -> io::Result<Option<Entry>> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    if folders(path).any(|folder| top.join(folder).is_symlink()) {
+        return Ok(None);
+    }
+    let found = match fs_err::symlink_metadata(top.join(path)) {
+        Ok(found) if found.is_file() || found.is_symlink() => found,
+        Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => return Err(error),
+        _ => return Ok(None),
+    };
+    Ok(Some(Entry {
+        is_link: found.is_symlink(),
+        mode: found.mode() & 0o7777,
+        length: found.len(),
+        inode: found.ino(),
+        written: (found.mtime(), found.mtime_nsec()),
+    }))
+}
+
+/// The work tree, of which only what was saved may be removed or overwritten.
+pub(super) struct Worktree<'a> {
+    pub(super) repo: &'a Repo,
+    /// What was on disk when it was saved.
+    pub(super) saved: &'a Inventory,
+    /// The files that were written meanwhile, and stay.
+    pub(super) stay: BTreeSet<PathBuf>,
+}
+
+impl Worktree<'_> {
+    /// Writes files as the bytes they were.
+    pub(super) fn write(&mut self, changes: &[&Change]) -> Result<(), SnapshotError> {
+        let repo = self.repo;
+        diff::read_each(repo.git(), changes, |change, content| {
+            if self.may_change(&change.path)? {
+                write(&make_room(repo.top(), &change.path)?, change.mode.as_str(), content)?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Lets git write files that were committed, by way of the index, which holds them by now: git
+    /// notes there how large they became, so that a file whose line endings it converts is not
+    /// taken for a changed one.
+    pub(super) fn check_out(&mut self, changes: &[&Change]) -> Result<(), SnapshotError> {
+        let mut names = Vec::new();
+        for Change { path, .. } in changes {
+            if self.may_change(path)? {
+                make_room(self.repo.top(), path)?;
+                names.extend(joined([path]));
+            }
+        }
+        if !names.is_empty() {
+            let args = ["checkout-index", "--force", "-u", "-z", "--stdin"];
+            self.repo.git().feed(&args, &names)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file, and the folders that become empty by that.
+    pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
+        let top = self.repo.top();
+        if !self.may_change(path)? {
+            return Ok(());
+        }
+        if look(top, path)?.is_some() {
+            fs_err::remove_file(top.join(path))?;
+        }
+        for folder in folders(path) {
+            if top.join(folder).is_symlink() || fs_err::remove_dir(top.join(folder)).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is there but what was saved.
+    fn may_change(&mut self, path: &Path) -> io::Result<bool> {
+        let now = look(self.repo.top(), path)?;
+        let is_saved = now.is_none() || self.saved.get(path) == Some(&now);
+        if !is_saved {
+            self.stay.insert(path.to_owned());
+        }
+        Ok(is_saved)
+    }
+}
+
+/// Gives files their permission bits again.
+pub(super) fn set_modes(top: &Path, modes: &BTreeMap<String, u32>) -> io::Result<()> {
+    for (path, mode) in modes {
+        if look(top, Path::new(path))?.is_some_and(|now| !now.is_link && now.mode != *mode) {
+            fs_err::set_permissions(top.join(path), std::fs::Permissions::from_mode(*mode))?;
+        }
+    }
+    Ok(())
+}
+
+/// What stands where these paths are to be written: a file or link where a folder is needed, or
+/// the files in a folder where a file is needed.
+pub(super) fn in_the_way<'a>(
+    top: &Path,
+    paths: impl Iterator<Item = &'a PathBuf>,
+) -> Result<BTreeSet<PathBuf>, SnapshotError> {
+    let is_folder =
+        |path: &Path| fs_err::symlink_metadata(top.join(path)).map(|found| found.is_dir());
+    let mut found = BTreeSet::new();
+    for path in paths {
+        let is_other = |folder: &&Path| is_folder(folder).is_ok_and(|is_folder| !is_folder);
+        found.extend(folders(path).filter(is_other).map(Path::to_owned));
+        if is_folder(path).unwrap_or(false) {
+            collect_files(top, path, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+/// A repository is not ours to move.
+fn collect_files(
+    top: &Path,
+    folder: &Path,
+    found: &mut BTreeSet<PathBuf>,
+) -> Result<(), SnapshotError> {
+    if top.join(folder).join(".git").exists() {
+        return Err(SnapshotError::InTheWay { path: folder.display().to_string() });
+    }
+    for entry in fs_err::read_dir(top.join(folder))? {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            collect_files(top, &path, found)?;
+        } else {
+            found.insert(path);
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folders around a path; one in its place has nothing but folders in it by now.
+fn make_room(top: &Path, path: &Path) -> io::Result<PathBuf> {
+    let full = top.join(path);
+    if fs_err::symlink_metadata(&full).is_ok_and(|found| found.is_dir()) {
+        remove_empty(&full)?;
+    }
+    full.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    Ok(full)
+}
+
+/// Removes a folder with nothing but folders in it; the first file in it is an error.
+fn remove_empty(folder: &Path) -> io::Result<()> {
+    for entry in fs_err::read_dir(folder)? {
+        remove_empty(&entry?.path())?;
+    }
+    fs_err::remove_dir(folder)
+}
+
+/// Writes beside and renames, so that a crash leaves the old file or the new one.
+fn write(full: &Path, mode: &str, content: &mut dyn Read) -> io::Result<()> {
+    // A name of our own, which no long name can make too long.
+    let temporary = full.with_file_name(format!(".ralph-restore-{}", std::process::id()));
+    let _ = fs_err::remove_file(&temporary);
+    if mode == "120000" {
+        let mut target = Vec::new();
+        content.read_to_end(&mut target)?;
+        fs_err::os::unix::fs::symlink(std::ffi::OsString::from_vec(target), &temporary)?;
+    } else {
+        let mode = if mode == "100755" { 0o777 } else { 0o666 };
+        let mut options = fs_err::OpenOptions::new();
+        options.write(true).create_new(true).mode(mode);
+        io::copy(content, &mut options.open(&temporary)?)?;
+    }
+    fs_err::rename(&temporary, full)
+}

@@ -1,0 +1,273 @@
+//! A rollback: the repository returns to a saved state.
+//!
+//! The order is what keeps work safe. First everything that could be overwritten or removed is
+//! saved as a snapshot, and read back; then a note is left in the git folder, so that an interrupted
+//! rollback is finished by the next one. HEAD moves, unless another process was faster; only then
+//! files and index are changed, and last of all files go that the target does not have: only those
+//! that were saved, and that the target's own ignore rules, which are in place by then, do not hide.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::diff::{self, Change};
+use super::error::GitError;
+use super::files::{Inventory, Worktree, in_the_way, set_modes};
+use super::paths::{shown, split};
+use super::repo::Repo;
+use super::run::LOCK_PULSE;
+use super::snapshot::{Record, Snapshot};
+use super::snapshot_error::SnapshotError;
+use super::status::Status;
+use crate::fault;
+use crate::state::{self, RESTORE_NOTE};
+
+/// What the reflog says, so that a person can see who moved HEAD.
+const REASON: &str = "ralph: return to a saved state";
+
+/// What a rollback did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// What was there before; its ref keeps it.
+    pub saved: Snapshot,
+    /// The files that were written or removed, relative to the top of the work tree.
+    pub touched: Vec<PathBuf>,
+    /// What was left alone: submodules and repositories inside this one, and files that another
+    /// process wrote meanwhile.
+    pub left_alone: Vec<String>,
+}
+
+/// Saves what is there under the ref `name` and then returns files, index and HEAD to the target.
+pub(super) fn restore(
+    repo: &Repo,
+    target: &Snapshot,
+    name: &str,
+    why: &str,
+) -> Result<Restored, SnapshotError> {
+    repo.refuse_if_busy()?;
+    wait_for_index(repo)?;
+    let status = Status::read(repo)?;
+    refuse_elsewhere(repo, target, &status)?;
+    let head = HeadMove::plan(repo, target, &status)?;
+    let from = repo.base(status.head.as_deref())?;
+    let (inner, files): (Vec<Change>, Vec<Change>) =
+        diff::between(repo.git(), &from, &target.commit)?.into_iter().partition(|c| c.is_inner);
+    // All that might be overwritten or removed although git does not call it changed.
+    let mut more: BTreeSet<PathBuf> = files.into_iter().map(|change| change.path).collect();
+    let written = more.iter().chain(&status.changed).filter(|path| !repo.is_untouched(path));
+    let in_the_way = in_the_way(repo.top(), written)?;
+    more.extend(in_the_way);
+    let replaced_by = [&target.commit].into_iter().chain(&head.tip).cloned().collect();
+    let record = Record { replaced_by, ..Record::default() };
+    let (saved, taken) = Snapshot::save(repo, name, why, &status, record, more)?;
+    fault::point("restore.saved");
+    leave_note(repo)?;
+    fault::point("restore.note-left");
+    if let Err(error) = head.carry_out(repo) {
+        state::remove_if_there(note(repo))?;
+        saved.forget(repo)?;
+        return Err(error.into());
+    }
+    fault::point("restore.head-moved");
+    match return_files(repo, target, &status, &saved, &taken) {
+        Ok((touched, stay)) => {
+            let mut left_alone: BTreeSet<PathBuf> = status.nested.into_iter().chain(stay).collect();
+            left_alone.extend(inner.into_iter().map(|change| change.path));
+            left_alone.retain(|path| !repo.is_untouched(path));
+            Ok(Restored { saved, touched, left_alone: shown(&left_alone) })
+        }
+        Err(error) => {
+            Err(SnapshotError::Unfinished { source: Box::new(error), saved_as: saved.name })
+        }
+    }
+}
+
+/// Names the files that were written or removed, and those that stay.
+fn return_files(
+    repo: &Repo,
+    target: &Snapshot,
+    status: &Status,
+    saved: &Snapshot,
+    taken: &Inventory,
+) -> Result<(Vec<PathBuf>, BTreeSet<PathBuf>), SnapshotError> {
+    let git = repo.git();
+    let mut changes = diff::between(git, &saved.commit, &target.commit)?;
+    changes.retain(|change| !change.is_inner && !repo.is_untouched(&change.path));
+    let uncommitted = target.uncommitted(repo)?;
+    let uncommitted: BTreeSet<&PathBuf> = uncommitted.iter().map(|change| &change.path).collect();
+    let (absent, present): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| change.is_absent());
+    let (exact, committed): (Vec<&Change>, Vec<&Change>) =
+        present.iter().partition(|change| uncommitted.contains(&change.path));
+    let mut tree = Worktree { repo, saved: taken, stay: BTreeSet::new() };
+    for path in in_the_way(repo.top(), present.iter().map(|change| &change.path))? {
+        tree.remove(&path)?;
+    }
+    match &target.record.head {
+        Some(head) => git.run(&["read-tree", "--reset", head])?,
+        None => git.run(&["read-tree", "--empty"])?,
+    };
+    fault::point("restore.index-written");
+    tree.check_out(&committed)?;
+    fault::point("restore.checked-out");
+    tree.write(&exact)?;
+    set_modes(repo.top(), &target.record.modes)?;
+    fault::point("restore.files-written");
+    let untracked = untracked(repo)?;
+    let is_removed = |path: &&PathBuf| {
+        // Another loop does not tell which of them are the user's.
+        let is_kept = target.is_bare() && status.untracked.contains(path);
+        (uncommitted.contains(path) || untracked.contains(*path)) && !is_kept
+    };
+    let removed: Vec<&PathBuf> = absent.iter().map(|c| &c.path).filter(is_removed).collect();
+    for path in &removed {
+        tree.remove(path)?;
+    }
+    fault::point("restore.files-removed");
+    if let Some(index) = &target.index {
+        git.run(&["read-tree", "--reset", index])?;
+    }
+    refresh_index(repo)?;
+    state::remove_if_there(note(repo))?;
+    fault::point("restore.note-removed");
+    let touched = present.iter().map(|change| &change.path).chain(removed);
+    let touched = touched.filter(|path| !tree.stay.contains(*path)).cloned().collect();
+    Ok((touched, tree.stay))
+}
+
+/// Files that git does not know, by the rules and the index that are in place now.
+fn untracked(repo: &Repo) -> Result<BTreeSet<PathBuf>, GitError> {
+    let args = ["ls-files", "-z", "--others", "--exclude-standard", "--full-name"];
+    Ok(split(&repo.git().run(&args)?).collect())
+}
+
+/// How HEAD is to be moved.
+#[derive(Debug)]
+struct HeadMove<'a> {
+    from: &'a Status,
+    branch: Option<&'a str>,
+    commit: Option<&'a str>,
+    /// Where the branch is now that is to be checked out.
+    tip: Option<String>,
+}
+
+impl<'a> HeadMove<'a> {
+    /// To where a target has it. A bare commit says nothing about the branch: then HEAD stays on the
+    /// one it is on.
+    fn plan(repo: &Repo, target: &'a Snapshot, from: &'a Status) -> Result<Self, GitError> {
+        let was_on = if target.is_bare() { &from.branch } else { &target.record.branch };
+        let tip = match was_on {
+            Some(branch) if *was_on != from.branch => {
+                repo.resolve(&format!("refs/heads/{branch}"))?
+            }
+            _ => None,
+        };
+        Ok(Self { from, branch: was_on.as_deref(), commit: target.record.head.as_deref(), tip })
+    }
+
+    /// Moves it, unless another process committed since we looked.
+    fn carry_out(&self, repo: &Repo) -> Result<(), GitError> {
+        let git = repo.git();
+        let reason = ["update-ref", "-m", REASON];
+        let old = self.from.head.as_deref();
+        if self.branch == self.from.branch.as_deref() {
+            let args = match (self.commit, old) {
+                (Some(new), _) => ["HEAD", new, old.unwrap_or_default()],
+                (None, Some(old)) => ["-d", "HEAD", old],
+                (None, None) => return Ok(()),
+            };
+            return git.run(&[&reason[..], &args].concat()).map(drop);
+        }
+        let Some(branch) = self.branch else {
+            let args = ["--no-deref", "HEAD", self.commit.unwrap_or_default()];
+            return git.run(&[&reason[..], &args].concat()).map(drop);
+        };
+        // Git refuses to move a branch that is checked out in another work tree.
+        match (self.commit, &self.tip) {
+            (Some(new), _) => drop(git.run(&["branch", "--force", "--no-track", branch, new])?),
+            (None, Some(_)) => drop(git.run(&["branch", "-D", branch])?),
+            (None, None) => {}
+        }
+        let name = format!("refs/heads/{branch}");
+        git.run(&["symbolic-ref", "-m", REASON, "HEAD", &name]).map(drop)
+    }
+}
+
+/// Before anything is touched: a lock that is only found afterwards leaves half a rollback.
+fn wait_for_index(repo: &Repo) -> Result<(), GitError> {
+    let lock = repo.git_dir().join("index.lock");
+    let begun = Instant::now();
+    while lock.exists() {
+        if begun.elapsed() >= repo.git().patience().locks {
+            let (seconds, lock) = (begun.elapsed().as_secs(), lock.display().to_string());
+            return Err(GitError::Locked { seconds, lock });
+        }
+        std::thread::sleep(LOCK_PULSE);
+    }
+    Ok(())
+}
+
+/// So that plumbing which trusts file times does not call restored files changed.
+fn refresh_index(repo: &Repo) -> Result<(), GitError> {
+    // Not quietly: then it would not say that another process holds the index, and we not wait.
+    match repo.git().run(&["update-index", "--refresh"]) {
+        // It exits with 1 when something really is changed.
+        Err(error) if error.exit_code() == Some(1) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// A bare commit of another loop is only meant for the line of history it is in.
+fn refuse_elsewhere(repo: &Repo, target: &Snapshot, status: &Status) -> Result<(), SnapshotError> {
+    let Some(head) = status.head.as_ref().filter(|_| target.is_bare()) else { return Ok(()) };
+    match repo.git().run(&["merge-base", "--is-ancestor", &target.commit, head]) {
+        Ok(_) => Ok(()),
+        Err(error) if error.exit_code() == Some(1) => Err(SnapshotError::Elsewhere {
+            commit: target.commit.clone(),
+            branch: status.branch.clone().unwrap_or_else(|| head.clone()),
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a rollback was interrupted, so that the next one has something to do.
+pub(super) fn is_interrupted(repo: &Repo) -> bool {
+    note(repo).exists()
+}
+
+fn leave_note(repo: &Repo) -> io::Result<()> {
+    let path = note(repo);
+    path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    fs_err::write(path, "a rollback is under way\n")
+}
+
+fn note(repo: &Repo) -> PathBuf {
+    repo.git_dir().join(RESTORE_NOTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    #[test]
+    fn a_commit_that_was_made_since_we_looked_is_not_taken_away() {
+        for detached in [false, true] {
+            let test = TestRepo::new();
+            let repo = Repo::open(test.root()).unwrap();
+            if detached {
+                test.git(["checkout", "-q", "--detach"]);
+            }
+            let target = Snapshot::bare(&test.head());
+            test.commit_all("by the agent");
+            let status = Status::read(&repo).unwrap();
+            let planned = HeadMove::plan(&repo, &target, &status).unwrap();
+            test.commit_all("by hand, just now");
+            let head = test.head();
+            planned.carry_out(&repo).unwrap_err();
+            assert_eq!(test.head(), head);
+        }
+    }
+}

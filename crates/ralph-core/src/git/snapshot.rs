@@ -1,0 +1,186 @@
+//! A snapshot: the whole work tree as a commit under `refs/ralph/`, made without touching index,
+//! HEAD or files.
+//!
+//! The commit's tree is HEAD's tree with every changed and every new file laid over it, byte for
+//! byte as they are on disk (no line-ending or other filter in between), so `git diff` and
+//! `git show` work on it. Its first parent is HEAD; where something was staged, its last one is a
+//! commit of the index. What a tree cannot hold stands in its message.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::diff::{self, Change};
+use super::error::GitError;
+use super::files::{Entry, Inventory, look};
+use super::import::Import;
+use super::repo::Repo;
+use super::snapshot_error::SnapshotError;
+use super::status::Status;
+
+/// A snapshot must outlast a power cut, because the tree is changed right after it was taken: all of
+/// it is written through, whatever the user has set, and as one pack, which takes three waits for the
+/// disk however many files there are. `--done` makes a stream that breaks off an error instead of
+/// half a snapshot, and without `--force` a ref that exists is never overwritten.
+const IMPORT: [&str; 9] = [
+    "-c",
+    "core.fsync=objects,derived-metadata,reference",
+    "-c",
+    "core.fsyncMethod=fsync",
+    "-c",
+    "fastimport.unpackLimit=1",
+    "fast-import",
+    "--quiet",
+    "--done",
+];
+
+/// A snapshot that was written or read back, or a bare commit to return to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The ref that keeps it; for a bare commit its id.
+    pub name: String,
+    /// The commit.
+    pub commit: String,
+    /// The commit of what was staged.
+    pub(super) index: Option<String>,
+    pub(super) record: Record,
+}
+
+/// What a tree cannot hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The commit that was checked out.
+    pub(super) head: Option<String>,
+    /// The branch that was checked out; none if HEAD was detached.
+    pub(super) branch: Option<String>,
+    /// Whether the index was another than that of HEAD.
+    pub(super) is_staged: bool,
+    /// The permission bits of the files that were taken from disk, as far as their names are text.
+    pub(super) modes: BTreeMap<String, u32>,
+    /// The loop's run that made it; only that loop's sessions may be rolled back to it.
+    pub(super) run: Option<String>,
+    /// The commit whose files took the place of these, and others that must stay reachable.
+    pub(super) replaced_by: Vec<String>,
+}
+
+impl Snapshot {
+    /// A commit that another loop wrote down: tracked files and HEAD go back to it. Which new files
+    /// are the user's cannot be known, so files that git does not track stay.
+    pub(super) fn bare(commit: &str) -> Self {
+        let record = Record { head: Some(commit.to_owned()), ..Record::default() };
+        let (name, commit) = (commit.to_owned(), commit.to_owned());
+        Self { name, commit, index: None, record }
+    }
+
+    pub(super) fn is_bare(&self) -> bool {
+        self.name == self.commit
+    }
+
+    /// The loop's run that made it, if one did.
+    pub fn run(&self) -> Option<&str> {
+        self.record.run.as_deref()
+    }
+
+    /// Saves the tree, of which the status was read just now, and `more` files, which git may ignore or
+    /// think unchanged. What was on disk is returned as well.
+    pub(super) fn save(
+        repo: &Repo,
+        name: &str,
+        subject: &str,
+        status: &Status,
+        record: Record,
+        more: BTreeSet<PathBuf>,
+    ) -> Result<(Self, Inventory), SnapshotError> {
+        repo.refuse_if_busy()?;
+        let paths = status.changed.iter().cloned().chain(more);
+        let paths = paths.filter(|path| !repo.is_untouched(path));
+        let taken = paths.map(|path| Ok((path.clone(), look(repo.top(), &path)?)));
+        let taken: Inventory = taken.collect::<io::Result<_>>()?;
+        let mode = |(path, entry): (&PathBuf, &Option<Entry>)| {
+            Some((path.to_str()?.to_owned(), entry.as_ref()?.mode))
+        };
+        let record = Record {
+            head: status.head.clone(),
+            branch: status.branch.clone(),
+            is_staged: !status.staged.is_empty(),
+            modes: taken.iter().filter_map(mode).collect(),
+            ..record
+        };
+        let text = serde_json::to_string(&record).map_err(io::Error::from)?;
+        let import = Import {
+            name,
+            message: &format!("{subject}\n\n{text}\n"),
+            top: repo.top(),
+            head: status.head.as_deref(),
+            keep: &record.replaced_by,
+            files: &taken,
+            staged: &status.staged,
+        };
+        let read = |stdout: &mut dyn io::Read| io::read_to_string(stdout);
+        let printed = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read)?;
+        let mut ids = printed.lines().map(str::to_owned);
+        let index = if record.is_staged { ids.next() } else { None };
+        let commit = ids.next().unwrap_or_default();
+        let snapshot = Self { name: name.to_owned(), commit, index, record };
+        if let Err(error) = snapshot.check(repo) {
+            // What cannot be read back is no snapshot.
+            snapshot.forget(repo)?;
+            return Err(error);
+        }
+        Ok((snapshot, taken))
+    }
+
+    /// Reads back all that HEAD does not have, and compares it with its name; that its name and its
+    /// content outlast a power cut is waited for as well.
+    fn check(&self, repo: &Repo) -> Result<(), SnapshotError> {
+        let mut list =
+            vec!["rev-list", "--quiet", "--objects", "--verify-objects", self.commit.as_str()];
+        if let Some(head) = &self.record.head {
+            list.extend(["--not", head]);
+        }
+        repo.git().strictly(&list)?;
+        let shared = repo.shared_git_dir();
+        sync_folder(&shared.join("objects/pack"))?;
+        shared.join(&self.name).parent().map_or(Ok(()), sync_folder)?;
+        Ok(())
+    }
+
+    /// Removes its ref, because nobody needs it any more.
+    pub(super) fn forget(&self, repo: &Repo) -> Result<(), GitError> {
+        repo.git().run(&["update-ref", "-d", &self.name]).map(drop)
+    }
+
+    /// Reads a snapshot back by the name of its ref.
+    pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
+        let name = name.to_owned();
+        let Some(commit) = repo.resolve(&name)? else {
+            return Err(SnapshotError::Gone { name });
+        };
+        let text = repo.git().line(&["cat-file", "commit", &name])?;
+        let (headers, message) = text.split_once("\n\n").unwrap_or_default();
+        let (_, record) = message.split_once("\n\n").unwrap_or_default();
+        let Ok(record) = serde_json::from_str::<Record>(record) else {
+            return Err(SnapshotError::Foreign { name });
+        };
+        let parents = headers.lines().filter_map(|line| line.strip_prefix("parent "));
+        let index = parents.last().filter(|_| record.is_staged).map(str::to_owned);
+        Ok(Self { name, commit, index, record })
+    }
+
+    /// The files that were taken from disk: those in which it differs from the commit that was
+    /// checked out.
+    pub(super) fn uncommitted(&self, repo: &Repo) -> Result<Vec<Change>, GitError> {
+        diff::between(repo.git(), &repo.base(self.record.head.as_deref())?, &self.commit)
+    }
+}
+
+/// So that the names in a folder outlast a power cut. Where refs are kept in another way, there is no
+/// such folder.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match fs_err::File::open(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        opened => opened?.sync_all(),
+    }
+}

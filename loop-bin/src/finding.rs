@@ -1,0 +1,14 @@
+//! What is found out before a run: shown by `doctor` and `--dry-run`, obeyed by a start.
+
+use serde::Serialize;
+
+/// What was found and, where something is wrong, what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "level", content = "text", rename_all = "lowercase")]
+pub(crate) enum Finding {
+    Good(String),
+    /// Worth knowing; a run begins all the same.
+    Note(String),
+    /// No run begins.
+    Problem(String),
+}

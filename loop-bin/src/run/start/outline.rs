@@ -1,0 +1,84 @@
+//! What a run would do, for people who ask before it begins.
+
+use ralph_core::checks::one_line;
+use ralph_core::config::{Config, Limits, Mode, StoriesPerSession};
+use ralph_core::plan::{Next, Plan};
+
+use super::preflight::Preflight;
+use crate::finding::Finding;
+use crate::here;
+use crate::terminal::counted;
+
+impl Preflight {
+    /// Puts it among the findings.
+    pub(super) fn outline(&mut self) {
+        let Config { run, agent, verify, limits, session, .. } = &self.config;
+        let is_planning = run.mode == Mode::Planning;
+        let good = Finding::Good;
+        let mut findings = vec![good(format!("project {}", self.project.root()))];
+        if is_planning {
+            findings.push(good("planning: the agent writes the plan, nothing else".to_owned()));
+        }
+        if let Some(plan) = &self.plan {
+            findings.push(good(stories(plan)));
+            findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
+        }
+        findings.push(good(format!("agent `{}`", agent.command)));
+        let checks = verify.commands.iter();
+        findings.extend(checks.map(|check| good(format!("check `{}`", one_line(check)))));
+        if verify.commands.is_empty() && !is_planning {
+            findings.push(Finding::Note(
+                "no verify commands are set, so nothing is checked: whatever lands is unchecked"
+                    .to_owned(),
+            ));
+        }
+        let (top, branch) = (self.workspace.top(), self.target.current_branch());
+        findings.push(good(format!("works in {top}, lands on {branch}")));
+        findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
+        let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
+        if limits.story_max_cost_usd > 0.0 && !is_alone && !is_planning {
+            findings.push(Finding::Note(
+                "--story-max-cost cannot be enforced for each story of a session with several: \
+                 what they cost is known at its end; use --stories-per-session 1"
+                    .to_owned(),
+            ));
+        }
+        self.findings.extend(findings);
+    }
+}
+
+fn stories(plan: &Plan) -> String {
+    let counts = plan.counts();
+    let next = match plan.next_story(&Default::default()) {
+        Next::Story(story) => format!("next {} {}", story.id, story.title),
+        Next::Complete => "the plan is complete".to_owned(),
+        Next::Stuck { .. } => "what is left is blocked".to_owned(),
+    };
+    format!(
+        "plan {}: {} open, {} done, {} blocked, {} optional; {next}",
+        here::shown(plan.path()),
+        counts.open,
+        counts.done,
+        counts.blocked,
+        counts.optional
+    )
+}
+
+/// Every limit that is set.
+fn limited(max_iterations: u64, timeout_s: u64, limits: &Limits) -> String {
+    let mut parts =
+        vec![counted(limits.attempts_per_story as usize, "attempt", "attempts") + " a story"];
+    for (before, limit, unit) in [
+        ("", max_iterations as f64, " iterations"),
+        ("", timeout_s as f64, " s an iteration"),
+        ("$", limits.max_cost_usd, " a run"),
+        ("", limits.max_duration.0 as f64, " s a run"),
+        ("$", limits.story_max_cost_usd, " a story"),
+        ("", limits.story_max_duration.0 as f64, " s a story"),
+    ] {
+        if limit > 0.0 {
+            parts.push(format!("{before}{limit}{unit}"));
+        }
+    }
+    format!("at most {}", parts.join(", "))
+}
