@@ -80,7 +80,7 @@ impl Run {
             claim: None,
             agents: None,
             last_verdict: None,
-            has_changed: left != before,
+            has_changed: &|| left != before,
             allowance,
             limits: &self.context.config.limits,
             time_left: self.context.time_left(),

@@ -30,7 +30,7 @@ pub(in crate::run) struct Judged<'a> {
     /// The last test run of its session.
     pub(in crate::run) last_verdict: Option<&'a LastVerdict>,
     /// Whether it changed anything.
-    pub(in crate::run) has_changed: bool,
+    pub(in crate::run) has_changed: &'a dyn Fn() -> bool,
     pub(in crate::run) allowance: Allowance,
     pub(in crate::run) limits: &'a Limits,
     pub(in crate::run) time_left: Option<Duration>,
@@ -113,7 +113,7 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
 
 /// An end of which the agent itself says that it is none.
 fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
-    if let Some(why) = unusable(run).filter(|_| !judged.has_changed) {
+    if let Some(why) = unusable(run).filter(|_| !(judged.has_changed)()) {
         return Some(WorkEnd::Impossible(why));
     }
     match &run.seen.verdict {
@@ -176,7 +176,7 @@ mod tests {
             claim: None,
             agents: None,
             last_verdict: None,
-            has_changed: true,
+            has_changed: &|| true,
             allowance: Allowance::default(),
             limits,
             time_left: None,

@@ -104,7 +104,9 @@ impl Run {
             claim: claim.as_ref(),
             agents: Some(&agents),
             last_verdict: last_verdict.as_ref(),
-            has_changed: self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours()),
+            has_changed: &|| {
+                self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours())
+            },
             allowance,
             limits: &self.context.config.limits,
             time_left: self.context.time_left(),
