@@ -52,7 +52,6 @@ pub(crate) fn run(env: &Env, request: Request) -> Result<Success, Failure> {
     let _lock = take_lock(&run_dir, "ralph-loop clean")?;
     let source = Source::of(&project, &repo)?;
     let folder = cache::folder(env, &config, &source.top)?;
-    let surplus = housekeeping::surplus(repo.git(), project.own_state(), config.workspace.keep)?;
     let verb = if request.dry_run { "would remove" } else { "removed" };
     if folder.exists() {
         let size = cache::spoken(cache::size_of(&folder));
@@ -66,11 +65,9 @@ pub(crate) fn run(env: &Env, request: Request) -> Result<Success, Failure> {
     } else {
         say("There is no copy.");
     }
-    let (attempts, files) = (surplus.attempts.len(), surplus.files.len());
+    let (state, keep) = (project.own_state(), config.workspace.keep);
+    let (attempts, files) = housekeeping::prune(repo.git(), state, keep, request.dry_run)?;
     if attempts + files > 0 {
-        if !request.dry_run {
-            housekeeping::remove(repo.git(), &surplus)?;
-        }
         say(format!(
             "{verb} {} at finished stories and {}",
             counted(attempts, "attempt", "attempts"),

@@ -12,47 +12,38 @@ use ralph_core::state::StateDir;
 use crate::exit::Failure;
 use crate::saved;
 
-/// What would be removed.
-#[derive(Debug, Default)]
-pub(crate) struct Surplus {
-    /// Refs of attempts.
-    pub(crate) attempts: Vec<String>,
-    /// Logs and session folders.
-    pub(crate) files: Vec<PathBuf>,
-}
-
-/// Removes it.
-pub(crate) fn remove(git: &Git, surplus: &Surplus) -> Result<(), Failure> {
-    if !surplus.attempts.is_empty() {
-        let lines: String =
-            surplus.attempts.iter().map(|name| format!("delete {name}\n")).collect();
-        git.feed(&["update-ref", "--stdin"], lines.as_bytes())?;
+/// Removes, or only counts, what is beyond `keep` attempts at finished stories, and what is beyond
+/// `keep` logs and `keep` session folders.
+pub(crate) fn prune(
+    git: &Git,
+    state: &StateDir,
+    keep: u64,
+    only_count: bool,
+) -> Result<(usize, usize), Failure> {
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    let mut attempts = saved::all(git, None)?;
+    let landed = attempts.iter().filter(|attempt| attempt.outcome.is_none());
+    let done: BTreeSet<String> = landed.map(|attempt| attempt.story.clone()).collect();
+    attempts.retain(|attempt| done.contains(&attempt.story));
+    let delete = |attempt: &saved::SavedAttempt| {
+        format!("delete {}\n", saved::name_of(&attempt.story, attempt.number))
+    };
+    let attempts: Vec<String> = attempts.iter().skip(keep).map(delete).collect();
+    let mut files = oldest(&state.logs(), keep);
+    files.extend(oldest(&state.sessions(), keep).into_iter().filter(|path| path.is_dir()));
+    let counts = (attempts.len(), files.len());
+    if only_count {
+        return Ok(counts);
     }
-    for path in &surplus.files {
+    git.feed(&["update-ref", "--stdin"], attempts.concat().as_bytes())?;
+    for path in files {
         let removed =
-            if path.is_dir() { fs_err::remove_dir_all(path) } else { fs_err::remove_file(path) };
+            if path.is_dir() { fs_err::remove_dir_all(&path) } else { fs_err::remove_file(&path) };
         if let Err(error) = removed {
             log::warn!("{}: {error}", path.display());
         }
     }
-    Ok(())
-}
-
-/// What is beyond `keep` attempts at finished stories, `keep` logs and `keep` session folders.
-pub(crate) fn surplus(git: &Git, state: &StateDir, keep: u64) -> Result<Surplus, Failure> {
-    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    let all = saved::all(git, None)?;
-    let done: BTreeSet<&str> = all
-        .iter()
-        .filter(|attempt| attempt.outcome.is_none())
-        .map(|attempt| attempt.story.as_str())
-        .collect();
-    let of_done = all.iter().filter(|attempt| done.contains(attempt.story.as_str()));
-    let attempts =
-        of_done.skip(keep).map(|attempt| saved::name_of(&attempt.story, attempt.number)).collect();
-    let mut files = oldest(&state.logs(), keep);
-    files.extend(oldest(&state.sessions(), keep).into_iter().filter(|path| path.is_dir()));
-    Ok(Surplus { attempts, files })
+    Ok(counts)
 }
 
 /// The entries of a folder but for the newest.

@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::landing;
 
 /// Where attempts are kept.
-const REFS: &str = "refs/ralph/attempts/";
+pub(crate) const REFS: &str = "refs/ralph/attempts/";
 
 /// The longest first line.
 const LONGEST_SUBJECT: usize = 200;

@@ -41,8 +41,7 @@ impl Run {
             self.tell(plan.and_then(|plan| self.update_loop_progress(&plan, status)));
         }
         let (git, keep) = (self.workspace.source().git(), self.context.config.workspace.keep);
-        let surplus = housekeeping::surplus(&git, self.context.state(), keep);
-        self.tell(surplus.and_then(|surplus| housekeeping::remove(&git, &surplus)));
+        self.tell(housekeeping::prune(&git, self.context.state(), keep, false).map(drop));
         let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
         self.context.note(None, &state::Event::LoopFinished { finish_type, reason });
         self.record.finish = Some(finish.word().to_owned());

@@ -34,9 +34,8 @@ impl Run {
         context.view.line(format!("planning: {shown}"));
         let specs = &context.config.run.specs;
         if !context.project.root().join(specs).exists() {
-            context
-                .view
-                .warn(format!("there is no folder {specs}; the agent plans from the code alone"));
+            let why = format!("there is no folder {specs}; the agent plans from the code alone");
+            context.view.warn(why);
         }
         if context.run_started_script()? == Wish::Stop {
             return Ok(Finish::HookAbort);
@@ -174,12 +173,7 @@ impl Run {
         let staged = self.workspace.stage_with_state(start, &taken)?;
         if !staged.files.is_empty() {
             let why = format!("what planning left: {}", finish.word());
-            let name = self.keep(&attempt, &staged, "failed", &why)?;
-            let id = name.trim_start_matches("refs/ralph/attempts/");
-            self.context.view.line(format!(
-                "{NAME}: everything else that the agent left is kept; `ralph-loop attempts {id}` \
-                 shows it"
-            ));
+            self.keep_staged(&attempt, &staged, "failed", &why)?;
         }
         if self.workspace.is_in_place() {
             self.workspace.reset(start)?;

@@ -129,7 +129,7 @@ fn planning_writes_the_plan_and_nothing_else() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; printf -- '- [ ] US-001: First\\n- [ ] US-002: Second\\n' >.ralph/PRD-1/plan.md; echo x >code.txt";
     let ran = stage.run(&["--mode", "planning", "--agent", agent]);
-    ran.ended(0).says("2 open stories").says("everything else that the agent left is kept");
+    ran.ended(0).says("2 open stories").says("the attempt is kept");
     assert!(stage.plan().contains("US-002") && !stage.exists("code.txt"));
     assert_eq!(stage.subjects(), ["first"]);
     stage.repo.write("a.txt", "mine\n");

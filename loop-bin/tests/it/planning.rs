@@ -140,7 +140,7 @@ fn commits_branches_and_code_of_a_planning_agent_stay_in_the_copy() {
         let stage = Stage::new("works", TWO);
         let agent = adding(&format!("echo x >x.txt; {act}"));
         let ran = planning(&stage, &agent, &[]);
-        ran.ended(0).says("everything else that the agent left is kept").says("3 open stories");
+        ran.ended(0).says("the attempt is kept").says("3 open stories");
         assert_eq!(stage.subjects(), ["first"]);
         assert_eq!(stage.plan(), format!("{TWO}{ADDED}"));
         stage.run(&["attempts", "planning/1"]).ended(0).says("x.txt");

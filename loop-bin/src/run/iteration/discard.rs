@@ -86,18 +86,28 @@ impl Run {
         };
         let has_work = !staged.files.is_empty() || self.imported.head.is_some();
         if has_work {
-            let name = self.keep(attempt, &staged, outcome, why)?;
-            let id = name.trim_start_matches("refs/ralph/attempts/");
-            self.context.view.line(format!(
-                "{}: the attempt is kept; `ralph-loop attempts {id}` shows it",
-                attempt.story
-            ));
-            let to = attempt.base.clone().unwrap_or_default();
-            let why = why.lines().next().unwrap_or_default().to_owned();
-            self.journal_note(&state::Event::RolledBack { to, saved_as: name, why });
+            self.keep_staged(attempt, &staged, outcome, why)?;
         }
         fault::point("discard.kept");
         Ok(has_work || was_rolled_back)
+    }
+
+    /// Keeps what is staged, and says so.
+    pub(in crate::run) fn keep_staged(
+        &mut self,
+        attempt: &Attempt,
+        staged: &Staged,
+        outcome: &str,
+        why: &str,
+    ) -> Result<(), Failure> {
+        let saved_as = self.keep(attempt, staged, outcome, why)?;
+        let (Attempt { story, base, .. }, id) = (attempt, saved_as.trim_start_matches(saved::REFS));
+        let shows = format!("`ralph-loop attempts {id}` shows it");
+        self.context.view.line(format!("{story}: the attempt is kept; {shows}"));
+        let to = base.clone().unwrap_or_default();
+        let why = why.lines().next().unwrap_or_default().to_owned();
+        self.journal_note(&state::Event::RolledBack { to, saved_as, why });
+        Ok(())
     }
 
     /// Saves what is staged as the attempt's ref, and reads it back.
