@@ -60,12 +60,9 @@ pub(super) fn missing_script<'a>(line: &'a str, root: &Utf8Path) -> Option<&'a s
 pub(super) fn locks(repo: &Repo) -> Option<Finding> {
     let locks = git::locks(repo);
     let first = locks.first()?.display();
-    Some(match git::is_held(repo, &locks) {
-        true => Finding::Worth(format!("a git is at work here and holds {first}")),
-        false => Finding::Bad(format!(
-            "{first} was left by a git that is gone; remove the file, or let the next run do it"
-        )),
-    })
+    Some(Finding::Bad(format!(
+        "{first} is there: a git is at work, or was killed; remove the file if none is running"
+    )))
 }
 
 /// A commit that is to be signed, made for nobody: a dangling object of a few bytes.

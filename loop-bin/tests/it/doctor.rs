@@ -56,7 +56,7 @@ fn an_unknown_variable_in_the_prompt() {
 #[test]
 fn a_lock_that_nobody_holds() {
     let spoil = |stage: &Stage| stage.repo.write(".git/index.lock", "");
-    check(spoil, &[], &["index.lock was left by a git that is gone; remove the file"]);
+    check(spoil, &[], &["index.lock is there: a git is at work, or was killed; remove the file"]);
 }
 
 #[test]
