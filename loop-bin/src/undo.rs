@@ -53,7 +53,7 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
     let repo = Repo::open(project.root())?;
     match &request.id {
         None => list(&repo)?,
-        Some(id) if request.show => say(git::changes_of(&repo, &git::find(&repo, id)?)?),
+        Some(id) if request.show => say(git::changes_of(&repo, id)?),
         Some(id) => bring_back(&project, &repo, id)?,
     }
     Ok(Success::Done)

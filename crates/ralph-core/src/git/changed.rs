@@ -1,16 +1,17 @@
-//! Which files differ from a saved state? Asked before a rollback, and without writing anything.
+//! Which files differ from a saved state? Asked before a rollback, and before an undo.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufReader, Read};
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::diff::{self, Change};
 use super::files::look;
+use super::paths::split;
 use super::repo::Repo;
 use super::snapshot::Snapshot;
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
+use crate::state;
 
 /// The files that are not as they were in the target; our own folders aside, and whatever is in
 /// submodules and repositories inside.
@@ -22,62 +23,42 @@ pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, Sna
         let to = repo.base(target.record.head.as_deref())?;
         changed.extend(diff::between(repo.git(), &from, &to)?.into_iter().map(|c| c.path));
     }
-    // A file that the target took from the commit differs from it as soon as git says so. One that
-    // it took from disk is compared byte by byte, because git calls it changed in any case.
+    // Of a file that the target took from disk, git says that it is changed in any case.
     let uncommitted = target.uncommitted(repo)?;
-    let uncommitted: Vec<&Change> = uncommitted.iter().filter(|c| !c.is_inner).collect();
-    let made = made_on_disk(repo, &uncommitted, &target.record.modes)?;
-    changed.extend(uncommitted.iter().map(|change| change.path.clone()));
-    changed.retain(|path| !made.contains(path) && !repo.is_untouched(path));
+    for change in &uncommitted {
+        changed.remove(&change.path);
+    }
+    changed.extend(not_on_disk(repo, &uncommitted)?);
+    changed.retain(|path| !repo.is_untouched(path));
     Ok(changed.into_iter().collect())
 }
 
-/// Those of the changes that are on disk already: byte by byte, without git and its filters.
-pub(super) fn made_on_disk(
+/// Those of the changes that are not made on disk, as far as git can tell: by their content, whatever
+/// the user told git about a file.
+pub(super) fn not_on_disk(
     repo: &Repo,
-    changes: &[&Change],
-    modes: &BTreeMap<String, u32>,
+    changes: &[Change],
 ) -> Result<BTreeSet<PathBuf>, SnapshotError> {
-    let mut made = BTreeSet::new();
-    let (absent, present): (Vec<&Change>, Vec<&Change>) =
-        changes.iter().partition(|change| change.is_absent());
-    for Change { path, .. } in absent {
-        if look(repo.top(), path)?.is_none() {
-            made.insert(path.clone());
+    let (mut entries, mut found) = (Vec::new(), BTreeSet::new());
+    for change in changes.iter().filter(|change| !change.is_inner) {
+        let Change { mode, object, path, .. } = change;
+        if !change.is_absent() {
+            let name = path.as_os_str().as_bytes();
+            entries.extend([format!("{mode} {object}\t").as_bytes(), name, b"\0"].concat());
+        } else if look(repo.top(), path)?.is_some() {
+            found.insert(path.clone());
         }
     }
-    diff::read_each(repo.git(), &present, |change, content| {
-        let mode = change.path.to_str().and_then(|path| modes.get(path));
-        if is_on_disk(repo.top(), change, mode, content)? {
-            made.insert(change.path.clone());
-        }
-        Ok(())
-    })?;
-    Ok(made)
-}
-
-fn is_on_disk(
-    top: &Path,
-    wanted: &Change,
-    mode: Option<&u32>,
-    content: &mut dyn Read,
-) -> io::Result<bool> {
-    let full = top.join(&wanted.path);
-    match look(top, &wanted.path)? {
-        Some(found) if found.is_link && wanted.is_link() => {
-            Ok(is_same(content, fs_err::read_link(full)?.as_os_str().as_bytes()))
-        }
-        Some(found) if !found.is_link && !wanted.is_link() => {
-            let is_executable = (found.mode & 0o100 != 0) == (wanted.mode == "100755");
-            let has_mode = mode.map_or(is_executable, |mode| *mode == found.mode);
-            Ok(has_mode && is_same(content, fs_err::File::open(full)?))
-        }
-        _ => Ok(false),
+    if !entries.is_empty() {
+        // An index that holds nothing else.
+        let index = repo.git_dir().join(format!("ralph/index-{}", std::process::id()));
+        index.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+        state::remove_if_there(&index)?;
+        let git = repo.git().on_index(index.clone());
+        git.feed(&["update-index", "--add", "-z", "--index-info"], &entries)?;
+        let listed = git.run(&["diff", "--no-ext-diff", "--name-only", "--no-renames", "-z"])?;
+        state::remove_if_there(&index)?;
+        found.extend(split(&listed));
     }
-}
-
-/// Whether two readers have the same to say.
-fn is_same(one: impl Read, other: impl Read) -> bool {
-    let bytes = BufReader::new(one).bytes().map(Result::ok);
-    bytes.eq(BufReader::new(other).bytes().map(Result::ok))
+    Ok(found)
 }

@@ -1,6 +1,5 @@
 //! The checkpoint: where an attempt began, written down so that any process can return to it.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use super::refs::{CHECKPOINTS, OWN, stamp};
@@ -40,7 +39,7 @@ impl Checkpoint {
         let status = Status::read(repo)?;
         let record = Record { run: run.map(str::to_owned), ..Record::default() };
         let name = format!("{CHECKPOINTS}{}", stamp());
-        let (snapshot, _) = Snapshot::save(repo, &name, message, &status, record, BTreeSet::new())?;
+        let (snapshot, _) = Snapshot::save(repo, &name, message, &status, record)?;
         fault::point("checkpoint.saved");
         let checkpoint = Self { commit: status.head, snapshot: Some(snapshot.name) };
         checkpoint.save(state)?;
@@ -68,7 +67,10 @@ impl Checkpoint {
             matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
         let snapshot = lines.next().map(str::to_owned);
         if !is_id || snapshot.as_ref().is_some_and(|name| !name.starts_with(OWN)) {
-            return Err(SnapshotError::Unreadable { path: path.to_string() });
+            return Err(SnapshotError::Refused(format!(
+                "{path} holds something else than a commit id and a snapshot of ours; start \
+                 `ralph-loop` again, which writes it anew, or remove the file"
+            )));
         }
         let commit = (!commit.bytes().all(|b| b == b'0')).then(|| commit.to_owned());
         Ok(Some(Self { commit, snapshot }))

@@ -77,15 +77,8 @@ impl Default for Patience {
 pub struct Git {
     dir: PathBuf,
     vars: BTreeMap<String, OsString>,
-    user_hooks: UserHooks,
+    user_hooks: bool,
     patience: Patience,
-}
-
-/// Whether the user's git hooks run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UserHooks {
-    Run,
-    Off,
 }
 
 impl Git {
@@ -94,7 +87,7 @@ impl Git {
         Self {
             dir: dir.into(),
             vars: BTreeMap::new(),
-            user_hooks: UserHooks::Off,
+            user_hooks: false,
             patience: Patience::default(),
         }
     }
@@ -116,7 +109,7 @@ impl Git {
     /// The same as the user would run it, with the user's git hooks: for commits that are theirs.
     #[must_use]
     pub fn with_hooks(&self) -> Self {
-        Self { user_hooks: UserHooks::Run, ..self.clone() }
+        Self { user_hooks: true, ..self.clone() }
     }
 
     /// The same with another patience.
@@ -153,17 +146,16 @@ impl Git {
             // A status must not take the index lock only to refresh its cache: the user or the
             // agent may be running git at the same moment.
             .env("GIT_OPTIONAL_LOCKS", "0");
-        match self.user_hooks {
+        if self.user_hooks {
+            // The hooks would inherit a variable for literal names, and may well use patterns. A commit
+            // would leave a process behind that looks after the repository, and with it a lock if the
+            // machine goes down; the next commit by hand does that as well.
+            command.args(["-c", "maintenance.auto=false"]);
+        } else {
             // Hooks of the user's are for the user's commits, not for our bookkeeping. A file may be
             // called `*` or `:!x`.
-            UserHooks::Off => {
-                command.env("GIT_LITERAL_PATHSPECS", "1").args(["-c", "core.hooksPath=/dev/null"])
-            }
-            // The hooks would inherit the variable, and may well use patterns. A commit would leave a
-            // process behind that looks after the repository, and with it a lock if the machine goes
-            // down; the next commit by hand does that as well.
-            UserHooks::Run => command.args(["-c", "maintenance.auto=false"]),
-        };
+            command.env("GIT_LITERAL_PATHSPECS", "1").args(["-c", "core.hooksPath=/dev/null"]);
+        }
         command
             .envs(&self.vars)
             .args(SETTINGS)

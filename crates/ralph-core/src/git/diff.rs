@@ -25,10 +25,6 @@ impl Change {
     pub(super) fn is_absent(&self) -> bool {
         self.mode == "000000"
     }
-
-    pub(super) fn is_link(&self) -> bool {
-        self.mode == "120000"
-    }
 }
 
 /// The paths in which two commits or trees differ.

@@ -157,7 +157,10 @@ fn collect_files(
     found: &mut BTreeSet<PathBuf>,
 ) -> Result<(), SnapshotError> {
     if top.join(folder).join(".git").exists() {
-        return Err(SnapshotError::InTheWay { path: folder.display().to_string() });
+        return Err(SnapshotError::Refused(format!(
+            "{} is a repository of its own and stands in the way; move it elsewhere first",
+            folder.display()
+        )));
     }
     for entry in fs_err::read_dir(top.join(folder))? {
         let entry = entry?;

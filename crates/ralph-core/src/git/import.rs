@@ -39,9 +39,7 @@ impl Import<'_> {
     /// Writes the whole stream; git then prints the ids of its commits.
     pub(super) fn write(&self, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(64 * 1024, out);
-        if !self.staged.is_empty() {
-            self.index_commit(&mut out)?;
-        }
+        self.index_commit(&mut out)?;
         self.snapshot_commit(&mut out)?;
         writeln!(out, "done")?;
         out.flush()
@@ -63,9 +61,7 @@ impl Import<'_> {
         for commit in self.keep {
             writeln!(out, "merge {commit}")?;
         }
-        if !self.staged.is_empty() {
-            writeln!(out, "merge :{INDEX}")?;
-        }
+        writeln!(out, "merge :{INDEX}")?;
         // Deletions first: a file may have become a folder, or a folder a file.
         for (path, _) in self.files.iter().filter(|(_, entry)| entry.is_none()) {
             write_path(out, "D ", path)?;

@@ -1,4 +1,4 @@
-//! Locks that git or another program left in the repository, and whether anybody holds them.
+//! Locks that git or another program holds, or left in the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -22,41 +22,5 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         } else if path.extension().is_some_and(|extension| extension == "lock") {
             found.push(path);
         }
-    }
-}
-
-/// Whether any git is at work here, or any program has one of these files open, as far as the system
-/// tells.
-pub fn is_held(repo: &Repo, locks: &[PathBuf]) -> bool {
-    let processes = fs_err::read_dir("/proc").into_iter().flatten().flatten();
-    processes.map(|process| process.path()).any(|process| {
-        let name = fs_err::read_to_string(process.join("comm")).unwrap_or_default();
-        let folder = fs_err::read_link(process.join("cwd"));
-        let is_git_here =
-            name.starts_with("git") && folder.is_ok_and(|folder| folder.starts_with(repo.top()));
-        let mut files = fs_err::read_dir(process.join("fd")).into_iter().flatten().flatten();
-        is_git_here
-            || files.any(|file| fs_err::read_link(file.path()).is_ok_and(|it| locks.contains(&it)))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use test_support::TestRepo;
-
-    use super::*;
-
-    #[test]
-    fn a_lock_is_held_while_a_program_has_it_open() {
-        let test = TestRepo::new();
-        let repo = Repo::open(test.root()).unwrap();
-        test.write(".git/refs/heads/main.lock", "");
-        test.write(".git/index.lock", "");
-        let locks = locks(&repo);
-        assert_eq!(locks.len(), 2);
-        let held = fs_err::File::open(&locks[0]).unwrap();
-        assert!(is_held(&repo, &locks));
-        drop(held);
-        assert!(!is_held(&repo, &locks));
     }
 }

@@ -31,7 +31,7 @@
 //! | `run`, `error` | one call run to its end; why it gave no answer |
 //! | `commit` | a commit with the user's own git hooks |
 //! | `paths`, `objects` | names as git reads them; what git keeps, read in one go |
-//! | `locks` | locks in the repository, and who holds them |
+//! | `locks` | locks in the repository |
 //! | `repo` | a work tree: where it is, and whether it may be touched |
 //! | `status` | what differs from HEAD, on disk and in the index |
 //! | `diff` | what differs between two trees |
@@ -70,12 +70,12 @@ pub use changed::changed_since;
 pub use checkpoint::Checkpoint;
 pub use command::{Git, Patience};
 pub use error::GitError;
-pub use locks::{is_held, locks};
+pub use locks::locks;
 pub(crate) use objects::{content_now, contents_at};
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
 pub use restore::Restored;
-pub use rollback::{Discarded, discarded, find, rollback, rollback_changes};
+pub use rollback::{Discarded, discarded, rollback, rollback_changes};
 pub use snapshot::Snapshot;
 pub use snapshot_error::SnapshotError;
 pub use status::Status;

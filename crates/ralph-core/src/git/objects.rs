@@ -22,7 +22,7 @@ pub(super) fn read<N: AsRef<[u8]> + Sync>(
     if names.is_empty() {
         return Ok(());
     }
-    git.stream(
+    let (done, _) = git.stream(
         &["cat-file", "--batch"],
         |stdin| {
             let mut names = names.iter();
@@ -43,7 +43,8 @@ pub(super) fn read<N: AsRef<[u8]> + Sync>(
             }
             Ok(())
         },
-    )
+    )?;
+    Ok(done)
 }
 
 /// `<object> <type> <size>`, or the name and `missing`.

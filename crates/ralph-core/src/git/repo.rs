@@ -22,58 +22,10 @@ pub struct Repo {
     untouched: Vec<PathBuf>,
 }
 
-/// Why a repository cannot be used.
+/// Why a repository cannot be used, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum RepoError {
-    /// It says of itself that it has no work tree.
-    #[error(
-        "the repository of {dir} is bare, so git sees no files in it; run `git config core.bare \
-         false` there if it does have a work tree, or start in a clone that has one"
-    )]
-    Bare {
-        /// Where it was looked for.
-        dir: String,
-    },
-    /// Its settings say that its files are elsewhere.
-    #[error(
-        "git says that the files of the repository of {dir} are in {top}; if they are not, run \
-         `git config --unset core.worktree` in {dir}"
-    )]
-    Elsewhere {
-        /// Where it was looked for.
-        dir: String,
-        /// Where its files are said to be.
-        top: String,
-    },
-    /// There is none, or it belongs to another user; git's message tells which.
-    #[error("{dir} is not in a git work tree that can be used: {source}{}", advice(source))]
-    NotARepository {
-        /// Where it was looked for.
-        dir: String,
-        /// Git's answer.
-        source: GitError,
-    },
-    /// An operation of several steps is under way; its state lives outside tree, index and HEAD
-    /// and could not be brought back.
-    #[error("a {operation} is under way in {top}; finish it or run `git {abort}`, then try again")]
-    Busy {
-        /// The operation.
-        operation: &'static str,
-        /// How to end it.
-        abort: &'static str,
-        /// The work tree.
-        top: String,
-    },
-}
-
-/// Where there is no repository at all, git does not say how to get one.
-fn advice(source: &GitError) -> &'static str {
-    if source.names_no_repository() {
-        "; run `git init` in the project and commit what is there, then try again"
-    } else {
-        ""
-    }
-}
+#[error("{0}")]
+pub struct RepoError(String);
 
 /// An operation of several steps: what git leaves in its folder during it, its name, how to abort it,
 /// and how to give it up without a change to files, index or commits.
@@ -92,23 +44,20 @@ impl Repo {
     /// The repository around a project folder, which may be a folder inside the work tree.
     pub fn open(project: &Utf8Path) -> Result<Self, RepoError> {
         let git = Git::at(project.as_std_path());
-        let dir = || project.to_string();
         let args = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
         let found = git.run(&[&args[..], &["--git-common-dir"]].concat());
-        let output = found.map_err(|source| {
-            if source.needs_a_work_tree() {
-                RepoError::Bare { dir: dir() }
-            } else {
-                RepoError::NotARepository { dir: dir(), source }
-            }
-        })?;
+        let output = found.map_err(|error| RepoError(unusable(project, &error)))?;
         let mut lines = output.split(|byte| *byte == b'\n').map(as_path);
         let mut path = || lines.next().unwrap_or_default();
         let (top, git_dir, shared_git_dir) = (path(), path(), path());
         let inside = project.as_std_path().canonicalize().ok();
         let inside = inside.as_deref().and_then(|project| project.strip_prefix(&top).ok());
         let Some(inside) = inside.map(Path::to_owned) else {
-            return Err(RepoError::Elsewhere { dir: dir(), top: top.display().to_string() });
+            return Err(RepoError(format!(
+                "git says that the files of the repository of {project} are in {}; if they are not, \
+                 run `git config --unset core.worktree` in {project}",
+                top.display()
+            )));
         };
         Ok(Self {
             git: Git::at(&top),
@@ -205,13 +154,32 @@ impl Repo {
         }
     }
 
-    /// Refuses while a rebase, merge or the like is under way.
+    /// Refuses while a rebase, merge or the like is under way: its state lives outside tree, index and
+    /// HEAD, and could not be brought back.
     pub fn refuse_if_busy(&self) -> Result<(), RepoError> {
-        self.operations().next().map_or(Ok(()), |(_, name, abort, _)| {
-            let top = self.top.display().to_string();
-            Err(RepoError::Busy { operation: name, abort, top })
-        })
+        let Some((_, name, abort, _)) = self.operations().next() else { return Ok(()) };
+        Err(RepoError(format!(
+            "a {name} is under way in {}; finish it or run `git {abort}`, then try again",
+            self.top.display()
+        )))
     }
+}
+
+/// There is no repository, or it belongs to another user, or has no files; git's message tells which.
+fn unusable(project: &Utf8Path, error: &GitError) -> String {
+    if error.needs_a_work_tree() {
+        return format!(
+            "the repository of {project} is bare, so git sees no files in it; run `git config \
+             core.bare false` there if it does have a work tree, or start in a clone that has one"
+        );
+    }
+    // Where there is no repository at all, git does not say how to get one.
+    let advice = if error.names_no_repository() {
+        "; run `git init` in the project and commit what is there, then try again"
+    } else {
+        ""
+    };
+    format!("{project} is not in a git work tree that can be used: {error}{advice}")
 }
 
 /// Our folders relative to the top of the work tree: those of the project, which may be a folder

@@ -9,14 +9,12 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use super::diff::{self, Change};
 use super::error::GitError;
 use super::files::{Inventory, Worktree, in_the_way, set_modes};
 use super::paths::{shown, split};
 use super::repo::Repo;
-use super::run::LOCK_PULSE;
 use super::snapshot::{Record, Snapshot};
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
@@ -31,8 +29,6 @@ const REASON: &str = "ralph: return to a saved state";
 pub struct Restored {
     /// What was there before; its ref keeps it.
     pub saved: Snapshot,
-    /// The files that were written or removed, relative to the top of the work tree.
-    pub touched: Vec<PathBuf>,
     /// What was left alone: submodules and repositories inside this one, and files that another
     /// process wrote meanwhile.
     pub left_alone: Vec<String>,
@@ -46,36 +42,44 @@ pub(super) fn restore(
     why: &str,
 ) -> Result<Restored, SnapshotError> {
     repo.refuse_if_busy()?;
-    wait_for_index(repo)?;
-    let status = Status::read(repo)?;
+    // A lock that is only found afterwards would leave half a rollback.
+    refresh_index(repo)?;
+    let mut status = Status::read(repo)?;
     refuse_elsewhere(repo, target, &status)?;
-    let head = HeadMove::plan(repo, target, &status)?;
+    // A bare commit says nothing about the branch: then HEAD stays on the one it is on.
+    let branch =
+        if target.is_bare() { status.branch.clone() } else { target.record.branch.clone() };
+    let tip = match &branch {
+        Some(name) if branch != status.branch => repo.resolve(&format!("refs/heads/{name}"))?,
+        _ => None,
+    };
     let from = repo.base(status.head.as_deref())?;
     let (inner, files): (Vec<Change>, Vec<Change>) =
         diff::between(repo.git(), &from, &target.commit)?.into_iter().partition(|c| c.is_inner);
     // All that might be overwritten or removed although git does not call it changed.
-    let mut more: BTreeSet<PathBuf> = files.into_iter().map(|change| change.path).collect();
-    let written = more.iter().chain(&status.changed).filter(|path| !repo.is_untouched(path));
+    status.changed.extend(files.into_iter().map(|change| change.path));
+    let written = status.changed.iter().filter(|path| !repo.is_untouched(path));
     let in_the_way = in_the_way(repo.top(), written)?;
-    more.extend(in_the_way);
-    let replaced_by = [&target.commit].into_iter().chain(&head.tip).cloned().collect();
+    status.changed.extend(in_the_way);
+    let replaced_by = [&target.commit].into_iter().chain(&tip).cloned().collect();
     let record = Record { replaced_by, ..Record::default() };
-    let (saved, taken) = Snapshot::save(repo, name, why, &status, record, more)?;
+    let (saved, taken) = Snapshot::save(repo, name, why, &status, record)?;
     fault::point("restore.saved");
     leave_note(repo)?;
     fault::point("restore.note-left");
-    if let Err(error) = head.carry_out(repo) {
+    let head = target.record.head.as_deref();
+    if let Err(error) = move_head(repo, &status, branch.as_deref(), head, tip.as_deref()) {
         state::remove_if_there(note(repo))?;
         saved.forget(repo)?;
         return Err(error.into());
     }
     fault::point("restore.head-moved");
     match return_files(repo, target, &status, &saved, &taken) {
-        Ok((touched, stay)) => {
+        Ok(stay) => {
             let mut left_alone: BTreeSet<PathBuf> = status.nested.into_iter().chain(stay).collect();
             left_alone.extend(inner.into_iter().map(|change| change.path));
             left_alone.retain(|path| !repo.is_untouched(path));
-            Ok(Restored { saved, touched, left_alone: shown(&left_alone) })
+            Ok(Restored { saved, left_alone: shown(&left_alone) })
         }
         Err(error) => {
             Err(SnapshotError::Unfinished { source: Box::new(error), saved_as: saved.name })
@@ -83,14 +87,14 @@ pub(super) fn restore(
     }
 }
 
-/// Names the files that were written or removed, and those that stay.
+/// Names the files that stay.
 fn return_files(
     repo: &Repo,
     target: &Snapshot,
     status: &Status,
     saved: &Snapshot,
     taken: &Inventory,
-) -> Result<(Vec<PathBuf>, BTreeSet<PathBuf>), SnapshotError> {
+) -> Result<BTreeSet<PathBuf>, SnapshotError> {
     let git = repo.git();
     let mut changes = diff::between(git, &saved.commit, &target.commit)?;
     changes.retain(|change| !change.is_inner && !repo.is_untouched(&change.path));
@@ -103,6 +107,10 @@ fn return_files(
     let mut tree = Worktree { repo, saved: taken, stay: BTreeSet::new() };
     for path in in_the_way(repo.top(), present.iter().map(|change| &change.path))? {
         tree.remove(&path)?;
+    }
+    if let Some(path) = tree.stay.first() {
+        let message = format!("{} stands in the way and was written meanwhile", path.display());
+        return Err(io::Error::other(message).into());
     }
     match &target.record.head {
         Some(head) => git.run(&["read-tree", "--reset", head])?,
@@ -120,20 +128,15 @@ fn return_files(
         let is_kept = target.is_bare() && status.untracked.contains(path);
         (uncommitted.contains(path) || untracked.contains(*path)) && !is_kept
     };
-    let removed: Vec<&PathBuf> = absent.iter().map(|c| &c.path).filter(is_removed).collect();
-    for path in &removed {
+    for path in absent.iter().map(|change| &change.path).filter(is_removed) {
         tree.remove(path)?;
     }
     fault::point("restore.files-removed");
-    if let Some(index) = &target.index {
-        git.run(&["read-tree", "--reset", index])?;
-    }
+    git.run(&["read-tree", "--reset", &target.index])?;
     refresh_index(repo)?;
     state::remove_if_there(note(repo))?;
     fault::point("restore.note-removed");
-    let touched = present.iter().map(|change| &change.path).chain(removed);
-    let touched = touched.filter(|path| !tree.stay.contains(*path)).cloned().collect();
-    Ok((touched, tree.stay))
+    Ok(tree.stay)
 }
 
 /// Files that git does not know, by the rules and the index that are in place now.
@@ -142,76 +145,43 @@ fn untracked(repo: &Repo) -> Result<BTreeSet<PathBuf>, GitError> {
     Ok(split(&repo.git().run(&args)?).collect())
 }
 
-/// How HEAD is to be moved.
-#[derive(Debug)]
-struct HeadMove<'a> {
-    from: &'a Status,
-    branch: Option<&'a str>,
-    commit: Option<&'a str>,
-    /// Where the branch is now that is to be checked out.
-    tip: Option<String>,
-}
-
-impl<'a> HeadMove<'a> {
-    /// To where a target has it. A bare commit says nothing about the branch: then HEAD stays on the
-    /// one it is on.
-    fn plan(repo: &Repo, target: &'a Snapshot, from: &'a Status) -> Result<Self, GitError> {
-        let was_on = if target.is_bare() { &from.branch } else { &target.record.branch };
-        let tip = match was_on {
-            Some(branch) if *was_on != from.branch => {
-                repo.resolve(&format!("refs/heads/{branch}"))?
+/// Moves HEAD to a commit on a branch, unless another process committed since we looked. `tip` is
+/// where a branch is that is not checked out yet.
+fn move_head(
+    repo: &Repo,
+    from: &Status,
+    branch: Option<&str>,
+    commit: Option<&str>,
+    tip: Option<&str>,
+) -> Result<(), GitError> {
+    let git = repo.git();
+    let update = ["update-ref", "-m", REASON];
+    let old = from.head.as_deref();
+    let Some(branch) = branch.filter(|branch| Some(*branch) != from.branch.as_deref()) else {
+        let args = match (commit, old) {
+            (Some(new), _) if branch.is_none() && from.branch.is_some() => {
+                ["--no-deref", "HEAD", new]
             }
-            _ => None,
+            (Some(new), _) => ["HEAD", new, old.unwrap_or_default()],
+            (None, Some(old)) => ["-d", "HEAD", old],
+            (None, None) => return Ok(()),
         };
-        Ok(Self { from, branch: was_on.as_deref(), commit: target.record.head.as_deref(), tip })
+        return git.run(&[&update[..], &args].concat()).map(drop);
+    };
+    // Git refuses to move a branch that is checked out in another work tree.
+    match (commit, tip) {
+        (Some(new), _) => drop(git.run(&["branch", "--force", "--no-track", branch, new])?),
+        (None, Some(_)) => drop(git.run(&["branch", "-D", branch])?),
+        (None, None) => {}
     }
-
-    /// Moves it, unless another process committed since we looked.
-    fn carry_out(&self, repo: &Repo) -> Result<(), GitError> {
-        let git = repo.git();
-        let reason = ["update-ref", "-m", REASON];
-        let old = self.from.head.as_deref();
-        if self.branch == self.from.branch.as_deref() {
-            let args = match (self.commit, old) {
-                (Some(new), _) => ["HEAD", new, old.unwrap_or_default()],
-                (None, Some(old)) => ["-d", "HEAD", old],
-                (None, None) => return Ok(()),
-            };
-            return git.run(&[&reason[..], &args].concat()).map(drop);
-        }
-        let Some(branch) = self.branch else {
-            let args = ["--no-deref", "HEAD", self.commit.unwrap_or_default()];
-            return git.run(&[&reason[..], &args].concat()).map(drop);
-        };
-        // Git refuses to move a branch that is checked out in another work tree.
-        match (self.commit, &self.tip) {
-            (Some(new), _) => drop(git.run(&["branch", "--force", "--no-track", branch, new])?),
-            (None, Some(_)) => drop(git.run(&["branch", "-D", branch])?),
-            (None, None) => {}
-        }
-        let name = format!("refs/heads/{branch}");
-        git.run(&["symbolic-ref", "-m", REASON, "HEAD", &name]).map(drop)
-    }
+    git.run(&["symbolic-ref", "-m", REASON, "HEAD", &format!("refs/heads/{branch}")]).map(drop)
 }
 
-/// Before anything is touched: a lock that is only found afterwards leaves half a rollback.
-fn wait_for_index(repo: &Repo) -> Result<(), GitError> {
-    let lock = repo.git_dir().join("index.lock");
-    let begun = Instant::now();
-    while lock.exists() {
-        if begun.elapsed() >= repo.git().patience().locks {
-            let (seconds, lock) = (begun.elapsed().as_secs(), lock.display().to_string());
-            return Err(GitError::Locked { seconds, lock });
-        }
-        std::thread::sleep(LOCK_PULSE);
-    }
-    Ok(())
-}
-
-/// So that plumbing which trusts file times does not call restored files changed.
+/// So that plumbing which trusts file times does not call restored files changed. Waits for the lock,
+/// whether there is something to write or not.
 fn refresh_index(repo: &Repo) -> Result<(), GitError> {
     // Not quietly: then it would not say that another process holds the index, and we not wait.
-    match repo.git().run(&["update-index", "--refresh"]) {
+    match repo.git().run(&["update-index", "--refresh", "--force-write-index"]) {
         // It exits with 1 when something really is changed.
         Err(error) if error.exit_code() == Some(1) => Ok(()),
         other => other.map(drop),
@@ -223,10 +193,11 @@ fn refuse_elsewhere(repo: &Repo, target: &Snapshot, status: &Status) -> Result<(
     let Some(head) = status.head.as_ref().filter(|_| target.is_bare()) else { return Ok(()) };
     match repo.git().run(&["merge-base", "--is-ancestor", &target.commit, head]) {
         Ok(_) => Ok(()),
-        Err(error) if error.exit_code() == Some(1) => Err(SnapshotError::Elsewhere {
-            commit: target.commit.clone(),
-            branch: status.branch.clone().unwrap_or_else(|| head.clone()),
-        }),
+        Err(error) if error.exit_code() == Some(1) => Err(SnapshotError::Refused(format!(
+            "the checkpoint {} is not in the history of {}",
+            target.commit,
+            status.branch.as_ref().unwrap_or(head)
+        ))),
         Err(error) => Err(error.into()),
     }
 }
@@ -260,13 +231,13 @@ mod tests {
             if detached {
                 test.git(["checkout", "-q", "--detach"]);
             }
-            let target = Snapshot::bare(&test.head());
+            let target = test.head();
             test.commit_all("by the agent");
             let status = Status::read(&repo).unwrap();
-            let planned = HeadMove::plan(&repo, &target, &status).unwrap();
             test.commit_all("by hand, just now");
             let head = test.head();
-            planned.carry_out(&repo).unwrap_err();
+            let branch = status.branch.as_deref();
+            move_head(&repo, &status, branch, Some(&target), None).unwrap_err();
             assert_eq!(test.head(), head);
         }
     }

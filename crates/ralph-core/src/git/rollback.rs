@@ -88,12 +88,16 @@ pub fn discarded(repo: &Repo) -> Result<Vec<Discarded>, GitError> {
 }
 
 /// A discarded attempt by its id or the beginning of it.
-pub fn find(repo: &Repo, id: &str) -> Result<Discarded, SnapshotError> {
+pub(super) fn find(repo: &Repo, id: &str) -> Result<Discarded, SnapshotError> {
     let mut all = discarded(repo)?;
     if let Some(exact) = all.iter().find(|attempt| attempt.id == id || attempt.name == id) {
         return Ok(exact.clone());
     }
     all.retain(|attempt| attempt.id.starts_with(id));
     let count = all.len();
-    all.pop().filter(|_| count == 1).ok_or(SnapshotError::NotOne { id: id.to_owned(), count })
+    all.pop().filter(|_| count == 1).ok_or_else(|| {
+        let why =
+            format!("`{id}` could be {count} discarded attempts; `ralph-loop undo` lists them");
+        SnapshotError::Refused(why)
+    })
 }

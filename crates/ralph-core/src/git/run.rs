@@ -20,7 +20,7 @@ const MOST_STDERR: usize = 8 * 1024;
 const PULSE: Duration = Duration::from_secs(1);
 
 /// How often we look whether a lock is gone.
-pub(super) const LOCK_PULSE: Duration = Duration::from_millis(50);
+const LOCK_PULSE: Duration = Duration::from_millis(50);
 
 impl Git {
     /// Runs git to its end and returns what it printed. Waits for locks of others.
@@ -32,13 +32,13 @@ impl Git {
     pub fn feed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
         self.patiently(|| {
             let write = |stdin: &mut dyn Write| stdin.write_all(input);
-            self.talk(args, write, read_all).map(|(output, _)| output)
+            self.stream(args, write, read_all).map(|(output, _)| output)
         })
     }
 
     /// Runs git to its end; it fails if git complains of an error, whatever it makes of that.
     pub(super) fn strictly<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<(), GitError> {
-        let (_, stderr) = self.talk(args, |_| Ok(()), read_all)?;
+        let (_, stderr) = self.stream(args, |_| Ok(()), read_all)?;
         if stderr.lines().any(|line| line.starts_with("error: ")) {
             let (command, dir) = self.named(args);
             return Err(GitError::Failed { command, dir, code: Some(0), stderr });
@@ -50,21 +50,6 @@ impl Git {
     pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
         let output = self.run(args)?;
         Ok(String::from_utf8_lossy(&output).trim_end_matches('\n').to_owned())
-    }
-
-    /// Runs git while `write` feeds it and `read` takes what it prints; both run at the same time,
-    /// so that nothing has to fit into memory or into a pipe.
-    pub fn stream<S, T>(
-        &self,
-        args: &[S],
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
-        read: impl FnOnce(&mut dyn Read) -> io::Result<T> + Send,
-    ) -> Result<T, GitError>
-    where
-        S: AsRef<OsStr>,
-        T: Send,
-    {
-        self.talk(args, write, read).map(|(taken, _)| taken)
     }
 
     /// Runs git again for as long as another process's lock is in its way, within bounds.
@@ -87,8 +72,9 @@ impl Git {
         }
     }
 
-    /// What was read, and what git said besides.
-    fn talk<S, T>(
+    /// Runs git while `write` feeds it and `read` takes what it prints; both run at the same time,
+    /// so that nothing has to fit into memory or into a pipe. Returns what git said besides, too.
+    pub(super) fn stream<S, T>(
         &self,
         args: &[S],
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
@@ -172,16 +158,9 @@ fn read_all(stdout: &mut dyn Read) -> io::Result<Vec<u8>> {
 }
 
 fn last_part(mut stderr: impl Read) -> io::Result<String> {
-    let mut said = Vec::new();
-    let mut part = [0; 4096];
-    loop {
-        let count = stderr.read(&mut part)?;
-        if count == 0 {
-            return Ok(String::from_utf8_lossy(&said).trim().to_owned());
-        }
-        said.extend_from_slice(part.get(..count).unwrap_or_default());
-        said.drain(..said.len().saturating_sub(MOST_STDERR));
-    }
+    let said = read_all(&mut stderr)?;
+    let last = said.get(said.len().saturating_sub(MOST_STDERR)..).unwrap_or_default();
+    Ok(String::from_utf8_lossy(last).trim().to_owned())
 }
 
 /// A pipe that was found closed is the consequence; git's own words are the cause.

@@ -3,10 +3,10 @@
 //!
 //! The commit's tree is HEAD's tree with every changed and every new file laid over it, byte for
 //! byte as they are on disk (no line-ending or other filter in between), so `git diff` and
-//! `git show` work on it. Its first parent is HEAD; where something was staged, its last one is a
-//! commit of the index. What a tree cannot hold stands in its message.
+//! `git show` work on it. Its first parent is HEAD, its last one a commit of the index. What a
+//! tree cannot hold stands in its message.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub struct Snapshot {
     /// The commit.
     pub commit: String,
     /// The commit of what was staged.
-    pub(super) index: Option<String>,
+    pub(super) index: String,
     pub(super) record: Record,
 }
 
@@ -55,8 +55,6 @@ pub(super) struct Record {
     pub(super) head: Option<String>,
     /// The branch that was checked out; none if HEAD was detached.
     pub(super) branch: Option<String>,
-    /// Whether the index was another than that of HEAD.
-    pub(super) is_staged: bool,
     /// The permission bits of the files that were taken from disk, as far as their names are text.
     pub(super) modes: BTreeMap<String, u32>,
     /// The loop's run that made it; only that loop's sessions may be rolled back to it.
@@ -70,8 +68,8 @@ impl Snapshot {
     /// are the user's cannot be known, so files that git does not track stay.
     pub(super) fn bare(commit: &str) -> Self {
         let record = Record { head: Some(commit.to_owned()), ..Record::default() };
-        let (name, commit) = (commit.to_owned(), commit.to_owned());
-        Self { name, commit, index: None, record }
+        let [name, commit, index] = [commit; 3].map(str::to_owned);
+        Self { name, commit, index, record }
     }
 
     pub(super) fn is_bare(&self) -> bool {
@@ -83,20 +81,18 @@ impl Snapshot {
         self.record.run.as_deref()
     }
 
-    /// Saves the tree, of which the status was read just now, and `more` files, which git may ignore or
-    /// think unchanged. What was on disk is returned as well.
+    /// Saves the tree, of which the status was read just now: HEAD's, with what is on disk wherever the
+    /// status says changed. What that was is returned as well.
     pub(super) fn save(
         repo: &Repo,
         name: &str,
         subject: &str,
         status: &Status,
         record: Record,
-        more: BTreeSet<PathBuf>,
     ) -> Result<(Self, Inventory), SnapshotError> {
         repo.refuse_if_busy()?;
-        let paths = status.changed.iter().cloned().chain(more);
-        let paths = paths.filter(|path| !repo.is_untouched(path));
-        let taken = paths.map(|path| Ok((path.clone(), look(repo.top(), &path)?)));
+        let paths = status.changed.iter().filter(|path| !repo.is_untouched(path));
+        let taken = paths.map(|path| Ok((path.clone(), look(repo.top(), path)?)));
         let taken: Inventory = taken.collect::<io::Result<_>>()?;
         let mode = |(path, entry): (&PathBuf, &Option<Entry>)| {
             Some((path.to_str()?.to_owned(), entry.as_ref()?.mode))
@@ -104,7 +100,6 @@ impl Snapshot {
         let record = Record {
             head: status.head.clone(),
             branch: status.branch.clone(),
-            is_staged: !status.staged.is_empty(),
             modes: taken.iter().filter_map(mode).collect(),
             ..record
         };
@@ -119,10 +114,9 @@ impl Snapshot {
             staged: &status.staged,
         };
         let read = |stdout: &mut dyn io::Read| io::read_to_string(stdout);
-        let printed = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read)?;
+        let (printed, _) = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read)?;
         let mut ids = printed.lines().map(str::to_owned);
-        let index = if record.is_staged { ids.next() } else { None };
-        let commit = ids.next().unwrap_or_default();
+        let (index, commit) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
         let snapshot = Self { name: name.to_owned(), commit, index, record };
         if let Err(error) = snapshot.check(repo) {
             // What cannot be read back is no snapshot.
@@ -162,10 +156,11 @@ impl Snapshot {
         let (headers, message) = text.split_once("\n\n").unwrap_or_default();
         let (_, record) = message.split_once("\n\n").unwrap_or_default();
         let Ok(record) = serde_json::from_str::<Record>(record) else {
-            return Err(SnapshotError::Foreign { name });
+            let why = format!("{name} is not a snapshot that this version can read");
+            return Err(SnapshotError::Refused(why));
         };
-        let parents = headers.lines().filter_map(|line| line.strip_prefix("parent "));
-        let index = parents.last().filter(|_| record.is_staged).map(str::to_owned);
+        let mut parents = headers.lines().filter_map(|line| line.strip_prefix("parent "));
+        let index = parents.next_back().unwrap_or_default().to_owned();
         Ok(Self { name, commit, index, record })
     }
 

@@ -28,45 +28,15 @@ pub enum SnapshotError {
          it (`git stash -u`), then start again"
     )]
     NoCheckpoint,
-    /// The file of the checkpoint holds something else.
-    #[error(
-        "{path} holds something else than a commit id and a snapshot of ours; start `ralph-loop` \
-         again, which writes it anew, or remove the file"
-    )]
-    Unreadable {
-        /// The file.
-        path: String,
-    },
     /// The ref is not there, or names nothing.
     #[error("{name} was removed or damaged; what only it held is lost")]
     Gone {
         /// The ref.
         name: String,
     },
-    /// The ref is there, but it is not one of our snapshots.
-    #[error("{name} is not a snapshot that this version can read; it was left as it is")]
-    Foreign {
-        /// The ref.
-        name: String,
-    },
-    /// A bare commit is not in the history of what is checked out: to return to it would move a
-    /// branch that has nothing to do with it.
-    #[error("the checkpoint {commit} is not in the history of {branch}; nothing was changed")]
-    Elsewhere {
-        /// The commit.
-        commit: String,
-        /// What is checked out.
-        branch: String,
-    },
-    /// A repository stands where files are to be written; it is not ours to move.
-    #[error(
-        "{path} is a repository of its own and stands in the way; nothing was changed; move it \
-         elsewhere first"
-    )]
-    InTheWay {
-        /// The repository.
-        path: String,
-    },
+    /// It is not ours to do, or not possible.
+    #[error("{0}; nothing was changed")]
+    Refused(String),
     /// Something failed after the tree was saved.
     #[error("{source}; what was there is kept as {saved_as}, and the next rollback tries again")]
     Unfinished {
@@ -74,24 +44,5 @@ pub enum SnapshotError {
         source: Box<SnapshotError>,
         /// The ref that holds everything.
         saved_as: String,
-    },
-    /// Not one discarded attempt has an id that begins like this.
-    #[error("`{id}` could be {count} discarded attempts; `ralph-loop undo` lists them")]
-    NotOne {
-        /// What was asked for.
-        id: String,
-        /// How many match.
-        count: usize,
-    },
-    /// Files are neither as the rollback left them nor as the attempt had them.
-    #[error(
-        "these files have changed since: {files}; nothing was changed; `git diff HEAD {name}` compares, \
-         and `git branch NAME {name}` makes a branch of what is kept"
-    )]
-    Conflicts {
-        /// The files.
-        files: String,
-        /// The ref that keeps the attempt.
-        name: String,
     },
 }

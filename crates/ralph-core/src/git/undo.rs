@@ -4,41 +4,43 @@
 //! as the attempt had it. HEAD, index and all other files stay as they are.
 
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
+use std::io;
 use std::path::PathBuf;
 
-use super::changed::made_on_disk;
+use super::changed::not_on_disk;
 use super::diff::{self, Change};
 use super::files::{Inventory, Worktree, in_the_way, look, set_modes};
-use super::paths::{shown, split};
+use super::paths::shown;
 use super::repo::Repo;
-use super::rollback::{Discarded, PATIENCE, find};
+use super::rollback::{PATIENCE, find};
 use super::snapshot::Snapshot;
 use super::snapshot_error::SnapshotError;
-use crate::state::{self, Lock, StateDir};
+use crate::state::{Lock, StateDir};
 
 /// Brings back a discarded attempt, all of it or nothing; names the files that this changed.
 pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Vec<PathBuf>, SnapshotError> {
     let _lock = Lock::take_within(&state.rollback_lock(), "undoing a rollback", PATIENCE)?;
-    let attempt = Snapshot::load(repo, &find(repo, id)?.name)?;
-    let base = base(repo, &attempt)?;
+    let (base, attempt) = difference(repo, id)?;
     let mut changes = diff::between(repo.git(), &base, &attempt.commit)?;
     changes.retain(|change| !change.is_inner && !repo.is_untouched(&change.path));
-    let made = made_on_disk(repo, &changes.iter().collect::<Vec<_>>(), &attempt.record.modes)?;
-    changes.retain(|change| !made.contains(&change.path));
-    let seen = changes.iter().map(|change| &change.path);
-    let seen = seen.map(|path| Ok((path.clone(), look(repo.top(), path)?)));
-    let seen: Inventory = seen.collect::<std::io::Result<_>>()?;
-    let mut before = diff::between(repo.git(), &attempt.commit, &base)?;
-    before.retain(|change| seen.contains_key(&change.path));
+    let missing = not_on_disk(repo, &changes)?;
+    changes.retain(|change| missing.contains(&change.path));
+    let seen = missing.iter().map(|path| Ok((path.clone(), look(repo.top(), path)?)));
+    let seen: Inventory = seen.collect::<io::Result<_>>()?;
     let (absent, present): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| change.is_absent());
     let mut conflicts = in_the_way(repo.top(), present.iter().map(|change| &change.path))?;
-    conflicts.retain(|path| !absent.iter().any(|change| change.path == *path));
-    conflicts.extend(differing(repo, &before, &attempt)?);
+    conflicts.retain(|path| !missing.contains(path));
+    let mut before = diff::between(repo.git(), &attempt.commit, &base)?;
+    before.retain(|change| missing.contains(&change.path));
+    conflicts.extend(not_on_disk(repo, &before)?);
     if !conflicts.is_empty() {
-        let (files, name) = (shown(&conflicts).join(", "), attempt.name);
-        return Err(SnapshotError::Conflicts { files, name });
+        return Err(SnapshotError::Refused(format!(
+            "these files have changed since: {files}; `git diff HEAD {name}` compares, and \
+             `git branch NAME {name}` makes a branch of what is kept",
+            files = shown(&conflicts).join(", "),
+            name = attempt.name,
+        )));
     }
     let mut tree = Worktree { repo, saved: &seen, stay: BTreeSet::new() };
     for change in absent {
@@ -46,49 +48,22 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Vec<PathBuf>, Sna
     }
     tree.write(&present)?;
     let mut modes = attempt.record.modes;
-    modes.retain(|path, _| present.iter().any(|change| change.path.as_os_str() == path.as_str()));
+    modes.retain(|path, _| missing.contains(path.as_ref() as &std::path::Path));
     set_modes(repo.top(), &modes)?;
-    Ok(seen.keys().filter(|path| !tree.stay.contains(*path)).cloned().collect())
+    Ok(missing.into_iter().filter(|path| !tree.stay.contains(path)).collect())
 }
 
 /// What a discarded attempt had changed, its commits included, as a patch against what took its
 /// place.
-pub fn changes_of(repo: &Repo, attempt: &Discarded) -> Result<String, SnapshotError> {
-    let attempt = Snapshot::load(repo, &attempt.name)?;
-    let base = base(repo, &attempt)?;
+pub fn changes_of(repo: &Repo, id: &str) -> Result<String, SnapshotError> {
+    let (base, attempt) = difference(repo, id)?;
     let args = ["diff", "--no-ext-diff", "--stat", "--patch", &base, &attempt.commit, "--"];
     Ok(repo.git().line(&args)?)
 }
 
-/// What took its place.
-fn base(repo: &Repo, attempt: &Snapshot) -> Result<String, SnapshotError> {
-    let record = &attempt.record;
-    let base = record.replaced_by.first().or(record.head.as_ref());
-    Ok(repo.base(base.map(String::as_str))?)
-}
-
-/// The files that are not on disk as they are to be, neither byte by byte nor in git's eyes, to which
-/// line endings, for instance, do not matter.
-fn differing(
-    repo: &Repo,
-    files: &[Change],
-    attempt: &Snapshot,
-) -> Result<Vec<PathBuf>, SnapshotError> {
-    let made = made_on_disk(repo, &files.iter().collect::<Vec<_>>(), &attempt.record.modes)?;
-    let (absent, present): (Vec<&Change>, Vec<&Change>) =
-        files.iter().filter(|c| !made.contains(&c.path)).partition(|c| c.is_absent());
-    let mut entries = Vec::new();
-    for Change { mode, object, path, .. } in present {
-        let name = path.as_os_str().as_bytes();
-        entries.extend([format!("{mode} {object}\t").as_bytes(), name, b"\0"].concat());
-    }
-    // An index of its own, which knows of no file what the user told git about it.
-    let index = repo.git_dir().join("ralph/undo-index");
-    let git = repo.git().on_index(index.clone());
-    state::remove_if_there(&index)?;
-    index.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-    git.feed(&["update-index", "--add", "-z", "--index-info"], &entries)?;
-    let listed = git.run(&["diff", "--no-ext-diff", "--name-only", "--no-renames", "-z"])?;
-    state::remove_if_there(&index)?;
-    Ok(split(&listed).chain(absent.iter().map(|change| change.path.clone())).collect())
+/// What took the place of an attempt, and the attempt itself.
+fn difference(repo: &Repo, id: &str) -> Result<(String, Snapshot), SnapshotError> {
+    let attempt = Snapshot::load(repo, &find(repo, id)?.name)?;
+    let base = attempt.record.replaced_by.first().or(attempt.record.head.as_ref());
+    Ok((repo.base(base.map(String::as_str))?, attempt))
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use ralph_core::git::{Checkpoint, changed_since, changes_of, find, rollback, undo};
+use ralph_core::git::{Checkpoint, changed_since, changes_of, rollback, undo};
 use test_support::TestRepo;
 
 use crate::git_restore::{checkpoint, contents};
@@ -70,7 +70,7 @@ fn files_with_odd_names_survive_checkpoint_change_rollback_and_undo() {
         let saved = rollback(&repo, &state, None, "why").unwrap().saved;
         assert_eq!(test.fingerprint(), before);
         assert!(changed_since(&repo, &target).unwrap().is_empty());
-        let shown = changes_of(&repo, &find(&repo, &saved.name).unwrap()).unwrap();
+        let shown = changes_of(&repo, &saved.name).unwrap();
         assert!(shown.contains("staged/:memory:") && shown.contains("committed/*"), "{shown}");
         undo(&repo, &state, &saved.name).unwrap();
         assert_eq!(contents(&test.fingerprint()), contents(&after));

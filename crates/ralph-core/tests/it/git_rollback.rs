@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use ralph_core::git::{
     Checkpoint, GitError, Patience, Repo, SnapshotError, changed_since, changes_of, discarded,
-    find, rollback, rollback_changes, undo,
+    rollback, rollback_changes, undo,
 };
 use ralph_core::state::{Id, Lock, RESTORE_NOTE};
 use test_support::TestRepo;
@@ -71,7 +71,7 @@ fn discarded_attempts_are_listed_and_found_by_a_part_of_their_id() {
     let reasons: Vec<&str> = list.iter().map(|attempt| attempt.why.as_str()).collect();
     assert_eq!(reasons, ["1 test failed", "3 tests failed"]);
     assert!(list[0].id.ends_with("-US-001"));
-    let shown = changes_of(&repo, &find(&repo, &list[1].id).unwrap()).unwrap();
+    let shown = changes_of(&repo, &list[1].id).unwrap();
     assert!(shown.contains("-a\n+first try"), "{shown}");
     undo(&repo, &state, &list[1].id).unwrap();
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "first try");
@@ -137,7 +137,7 @@ fn what_changed_since_a_checkpoint_is_known_exactly() {
     assert_eq!(changed(), Vec::<std::path::PathBuf>::new());
     test.write("x.log", "still ignored");
     test.write("dirty.txt", "agent");
-    test.chmod("a.txt", 0o600);
+    test.chmod("a.txt", 0o755);
     test.remove("link");
     test.write("new.txt", "agent");
     test.write("src/lib.rs", "agent");
@@ -240,7 +240,7 @@ fn the_difference_shows_what_an_attempt_had_committed() {
     test.write("dirty.txt", "not in a commit\n");
     rollback(&repo, &state, None, "why").unwrap();
     let attempt = discarded(&repo).unwrap().remove(0);
-    let shown = changes_of(&repo, &attempt).unwrap();
+    let shown = changes_of(&repo, &attempt.id).unwrap();
     assert!(shown.contains("+in a commit") && shown.contains("+not in a commit"), "{shown}");
 }
 
