@@ -209,12 +209,12 @@ fn plan_name(path: &Utf8Path) -> String {
 }
 
 impl Preflight {
-    fn note(&mut self, text: impl Into<String>) {
-        self.findings.push(Finding::Note(text.into()));
+    fn note(&mut self, text: String) {
+        self.findings.push(Finding::Note(text));
     }
 
-    fn problem(&mut self, text: impl Into<String>) {
-        self.findings.push(Finding::Problem(text.into()));
+    fn problem(&mut self, text: String) {
+        self.findings.push(Finding::Problem(text));
     }
 
     /// Uncommitted work: named where the agent works in a copy, refused in place.
@@ -295,7 +295,7 @@ impl Preflight {
 
     /// A file that a check names and the copy will not have.
     fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
-        let tip = self.target.tip().ok().flatten().unwrap_or_default();
+        let tip = self.target.tip().ok().flatten().unwrap_or_else(|| "HEAD".to_owned());
         let file = line.split_whitespace().find(|word| {
             let word = word.trim_start_matches("./");
             let Some(below) = self.workspace.below_top(&self.project.root().join(word)) else {
