@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use nix::unistd::geteuid;
 use ralph_core::checks::{finds_in_project, one_line};
 use ralph_core::config::{Config, Flag, LoopSettings, Mode};
 use ralph_core::env::Env;
@@ -267,6 +268,14 @@ impl Preflight {
                 "the agent `{program}` was not found in {place}; install it, or name another with \
                  --agent"
             ));
+        }
+        let skips = self.config.agent.command.contains("--dangerously-skip-permissions");
+        if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
+            self.problem(
+                "the client refuses --dangerously-skip-permissions as root; run as another user, or \
+                 set IS_SANDBOX=1 if this is a container"
+                    .to_owned(),
+            );
         }
         for script in lifecycle::not_executable(self.project.own_state(), &root) {
             self.note(format!("{script} is not executable; run `chmod +x {script}`"));
