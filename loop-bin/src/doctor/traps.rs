@@ -4,7 +4,7 @@
 use camino::Utf8Path;
 use ralph_core::config::Config;
 use ralph_core::env::Env;
-use ralph_core::git::{self, Repo};
+use ralph_core::git::Repo;
 use ralph_core::project::Project;
 
 use super::Finding;
@@ -58,7 +58,7 @@ pub(super) fn missing_script<'a>(line: &'a str, root: &Utf8Path) -> Option<&'a s
 
 /// Locks that keep git from working.
 pub(super) fn locks(repo: &Repo) -> Option<Finding> {
-    let locks = git::locks(repo);
+    let locks = repo.locks();
     let first = locks.first()?.display();
     Some(Finding::Bad(format!(
         "{first} is there: a git is at work, or was killed; remove the file if none is running"
