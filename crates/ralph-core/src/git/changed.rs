@@ -33,8 +33,8 @@ pub fn changed_since(repo: &Repo, target: &Snapshot) -> Result<Vec<PathBuf>, Sna
     Ok(changed.into_iter().collect())
 }
 
-/// Those of the changes that are not made on disk, as far as git can tell: by their content, whatever
-/// the user told git about a file.
+/// Those of the changes that are not made on disk, neither byte by byte nor in the eyes of git, which
+/// converts line endings, for instance. Whatever the user told git about a file does not matter.
 pub(super) fn not_on_disk(
     repo: &Repo,
     changes: &[Change],
@@ -42,11 +42,12 @@ pub(super) fn not_on_disk(
     let (mut entries, mut found) = (Vec::new(), BTreeSet::new());
     for change in changes.iter().filter(|change| !change.is_inner) {
         let Change { mode, object, path, .. } = change;
-        if !change.is_absent() {
+        let is_there = look(repo.top(), path)?.is_some();
+        if change.is_absent() == is_there {
+            found.insert(path.clone());
+        } else if is_there {
             let name = path.as_os_str().as_bytes();
             entries.extend([format!("{mode} {object}\t").as_bytes(), name, b"\0"].concat());
-        } else if look(repo.top(), path)?.is_some() {
-            found.insert(path.clone());
         }
     }
     if !entries.is_empty() {
@@ -56,9 +57,13 @@ pub(super) fn not_on_disk(
         state::remove_if_there(&index)?;
         let git = repo.git().on_index(index.clone());
         git.feed(&["update-index", "--add", "-z", "--index-info"], &entries)?;
-        let listed = git.run(&["diff", "--no-ext-diff", "--name-only", "--no-renames", "-z"])?;
+        let diff = ["-c", "core.autocrlf=false", "diff", "--no-ext-diff", "--name-only", "-z"];
+        let converted = git.run(diff.get(2..).unwrap_or_default())?;
+        // Without the attributes, and so without conversions: what was saved is what was on disk.
+        let raw = git.with_var("GIT_ATTR_SOURCE", repo.base(None)?).run(&diff)?;
         state::remove_if_there(&index)?;
-        found.extend(split(&listed));
+        let raw: BTreeSet<PathBuf> = split(&raw).collect();
+        found.extend(split(&converted).filter(|path| raw.contains(path)));
     }
     Ok(found)
 }

@@ -76,7 +76,7 @@ impl Checkpoint {
         Ok(Some(Self { commit, snapshot }))
     }
 
-    /// Forgets the checkpoint; its snapshot stays until it is pruned.
+    /// Forgets the checkpoint; its snapshot stays.
     pub fn clear(state: &StateDir) -> io::Result<()> {
         state::remove_if_there(state.checkpoint())
     }

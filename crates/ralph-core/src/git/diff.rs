@@ -1,11 +1,9 @@
 //! What differs between two trees.
 
-use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::command::Git;
 use super::error::GitError;
-use super::objects;
 use super::paths::as_path;
 
 /// What a path becomes on the way from one tree to another, or from HEAD to the index.
@@ -46,17 +44,4 @@ pub(super) fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Change>, Gi
         }
     }
     Ok(changes)
-}
-
-/// Hands the content of each change, as git keeps it, to `take`, in order.
-pub(super) fn read_each(
-    git: &Git,
-    changes: &[&Change],
-    mut take: impl FnMut(&Change, &mut dyn Read) -> io::Result<()> + Send,
-) -> Result<(), GitError> {
-    let objects: Vec<&[u8]> = changes.iter().map(|change| change.object.as_bytes()).collect();
-    objects::read(git, &objects, |at, content| match (changes.get(at), content) {
-        (Some(change), Some(content)) => take(change, content),
-        (change, _) => Err(io::Error::other(format!("git does not have {change:?}"))),
-    })
 }

@@ -7,14 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 
-use super::diff::{self, Change};
-use super::paths::{folders, joined};
+use super::diff::Change;
+use super::objects;
+use super::paths::folders;
 use super::repo::Repo;
 use super::snapshot_error::SnapshotError;
 
@@ -66,7 +67,11 @@ impl Worktree<'_> {
     /// Writes files as the bytes they were.
     pub(super) fn write(&mut self, changes: &[&Change]) -> Result<(), SnapshotError> {
         let repo = self.repo;
-        diff::read_each(repo.git(), changes, |change, content| {
+        let objects: Vec<&str> = changes.iter().map(|change| change.object.as_str()).collect();
+        objects::read(repo.git(), &objects, |at, content| {
+            let (Some(change), Some(content)) = (changes.get(at), content) else {
+                return Err(io::Error::other(format!("git does not have {:?}", objects.get(at))));
+            };
             if self.may_change(&change.path)? {
                 write(&make_room(repo.top(), &change.path)?, change.mode.as_str(), content)?;
             }
@@ -83,7 +88,7 @@ impl Worktree<'_> {
         for Change { path, .. } in changes {
             if self.may_change(path)? {
                 make_room(self.repo.top(), path)?;
-                names.extend(joined([path]));
+                names.extend([path.as_os_str().as_bytes(), b"\0"].concat());
             }
         }
         if !names.is_empty() {

@@ -31,7 +31,6 @@
 //! | `run`, `error` | one call run to its end; why it gave no answer |
 //! | `commit` | a commit with the user's own git hooks |
 //! | `paths`, `objects` | names as git reads them; what git keeps, read in one go |
-//! | `locks` | locks in the repository |
 //! | `repo` | a work tree: where it is, and whether it may be touched |
 //! | `status` | what differs from HEAD, on disk and in the index |
 //! | `diff` | what differs between two trees |
@@ -53,7 +52,6 @@ mod diff;
 mod error;
 mod files;
 mod import;
-mod locks;
 mod objects;
 mod paths;
 mod refs;
@@ -70,7 +68,6 @@ pub use changed::changed_since;
 pub use checkpoint::Checkpoint;
 pub use command::{Git, Patience};
 pub use error::GitError;
-pub use locks::locks;
 pub(crate) use objects::{content_now, contents_at};
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};

@@ -4,16 +4,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Each ended by NUL, as git reads a list of names.
-pub(super) fn joined<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<u8> {
-    let mut names = Vec::new();
-    for path in paths {
-        names.extend_from_slice(path.as_os_str().as_bytes());
-        names.push(0);
-    }
-    names
-}
-
 /// The paths in a list of names that are each ended by NUL.
 pub(super) fn split(list: &[u8]) -> impl Iterator<Item = PathBuf> {
     list.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(as_path)

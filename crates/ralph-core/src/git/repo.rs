@@ -95,6 +95,15 @@ impl Repo {
         &self.shared_git_dir
     }
 
+    /// The locks that are there now, but for those of single branches.
+    pub fn locks(&self) -> Vec<PathBuf> {
+        let (own, shared) = (&self.git_dir, &self.shared_git_dir);
+        let mut found =
+            vec![own.join("index.lock"), own.join("HEAD.lock"), shared.join("packed-refs.lock")];
+        found.retain(|lock| lock.exists());
+        found
+    }
+
     /// What changes are counted against: a commit, or the tree without files where there is none.
     pub(super) fn base(&self, commit: Option<&str>) -> Result<String, GitError> {
         let empty_tree = || self.git.line(&["hash-object", "-t", "tree", "/dev/null"]);

@@ -122,14 +122,19 @@ fn return_files(
     tree.write(&exact)?;
     set_modes(repo.top(), &target.record.modes)?;
     fault::point("restore.files-written");
-    let untracked = untracked(repo)?;
-    let is_removed = |path: &&PathBuf| {
-        // Another loop does not tell which of them are the user's.
-        let is_kept = target.is_bare() && status.untracked.contains(path);
-        (uncommitted.contains(path) || untracked.contains(*path)) && !is_kept
-    };
-    for path in absent.iter().map(|change| &change.path).filter(is_removed) {
-        tree.remove(path)?;
+    // Ignore rules of the attempt go first: they would hide others.
+    for are_rules in [true, false] {
+        let untracked = untracked(repo)?;
+        let is_removed = |path: &&PathBuf| {
+            // Another loop does not tell which of them are the user's.
+            let is_kept = target.is_bare() && status.untracked.contains(path);
+            (uncommitted.contains(path) || untracked.contains(*path)) && !is_kept
+        };
+        let paths = absent.iter().map(|change| &change.path);
+        let paths = paths.filter(|path| path.ends_with(".gitignore") == are_rules);
+        for path in paths.filter(is_removed) {
+            tree.remove(path)?;
+        }
     }
     fault::point("restore.files-removed");
     git.run(&["read-tree", "--reset", &target.index])?;

@@ -81,8 +81,7 @@ impl Status {
     /// `1 XY sub mH mI mW hH hI path`
     fn ordinary(&mut self, record: &[u8]) {
         let fields: Vec<&[u8]> = record.splitn(9, |byte| *byte == b' ').collect();
-        let [_, states, kind, head_mode, mode, disk_mode, _, object, path] = fields.as_slice()
-        else {
+        let [_, states, kind, _, mode, _, _, object, path] = fields.as_slice() else {
             return;
         };
         let is_inner = kind.first() == Some(&b'S');
@@ -91,14 +90,8 @@ impl Status {
             let (mode, object) = (text(mode), text(object));
             self.staged.push(Change { path: as_path(path), mode, object, is_inner });
         }
-        // Where a file became a submodule or the other way round, there is a file to look after.
-        let is_file = |mode: &&&[u8]| mode.starts_with(b"1") && **mode != b"160000";
-        if !is_inner || [head_mode, mode, disk_mode].iter().any(is_file) {
-            self.changed.push(as_path(path));
-        }
-        if is_inner {
-            self.nested.push(as_path(path));
-        }
+        let list = if is_inner { &mut self.nested } else { &mut self.changed };
+        list.push(as_path(path));
     }
 
     /// `u XY sub m1 m2 m3 mW h1 h2 h3 path`
@@ -145,16 +138,6 @@ mod tests {
         let conflict = b"u UD N... 100644 100644 000000 100644 aa bb 00 x\0";
         assert_eq!(staged(conflict), "");
         assert_eq!(Status::parse(conflict).changed, [PathBuf::from("x")]);
-    }
-
-    #[test]
-    fn where_a_submodule_became_a_file_there_is_a_file_to_look_after() {
-        let line = |disk: &str| {
-            Status::parse(format!("1 .M SC.. 160000 160000 {disk} aa bb lib\0").as_bytes())
-        };
-        let lib = [PathBuf::from("lib")];
-        assert_eq!((line("160000").nested.as_slice(), line("160000").changed.len()), (&lib[..], 0));
-        assert_eq!(line("100644").changed, lib);
     }
 
     #[test]

@@ -124,24 +124,31 @@ fn an_ignored_repository_is_not_even_named() {
 }
 
 #[test]
-fn a_repository_that_stands_in_the_way_is_named_before_anything_is_touched() {
+fn a_repository_in_the_place_of_a_file_stays_and_is_named() {
     let project = Project::new();
     project.checkpoint();
     project.test.write("src/lib.rs", "agent\n");
     project.test.remove("a.txt");
     project.make_repository("a.txt");
-    let files = || {
-        let mut files = project.test.fingerprint().files;
-        files.retain(|path, _| !path.starts_with(".ralph"));
-        files
-    };
-    let before = files();
+    let restored = rollback(&project.repo, &project.state, None, "why").unwrap();
+    assert_eq!(restored.left_alone, ["a.txt"]);
+    assert_eq!(project.read("a.txt/file.txt"), "theirs\n");
+    assert_ne!(project.read("src/lib.rs"), "agent\n");
+}
+
+#[test]
+fn a_repository_that_stands_in_the_way_is_named_before_anything_is_touched() {
+    let project = Project::new();
+    project.checkpoint();
+    project.test.write("src/lib.rs", "agent\n");
+    project.test.remove("a.txt");
+    project.make_repository("a.txt/inner");
     let error = rollback(&project.repo, &project.state, None, "why").unwrap_err().to_string();
     assert!(
-        error.contains("a.txt is a repository of its own") && error.contains("nothing"),
+        error.contains("a.txt/inner is a repository of its own") && error.contains("nothing"),
         "{error}"
     );
-    assert_eq!(files(), before);
+    assert_eq!(project.read("src/lib.rs"), "agent\n");
 }
 
 #[test]

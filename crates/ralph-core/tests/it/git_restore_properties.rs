@@ -163,10 +163,12 @@ fn expected_files(
     expected
 }
 
-/// Of a committed file git knows only whether it is executable, and so do we.
+/// Of a committed file git knows only whether it is executable, and so do we; of one whose name is no
+/// text as well.
 fn with_known_modes(files: &Files, uncommitted: &[PathBuf]) -> Files {
     let known = |path: &PathBuf, mode: u32| {
-        if uncommitted.contains(path) || mode == 0o120000 { mode } else { mode & 0o100 }
+        let is_exact = uncommitted.contains(path) && path.to_str().is_some();
+        if is_exact || mode == 0o120000 { mode } else { mode & 0o100 }
     };
     files
         .iter()
