@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ralph_core::attempt::{
-    self, Circumstances, Done, Failed, Memory, Outcome, TestFiles, add_lesson, record_failure,
+    self, Circumstances, Done, Memory, Outcome, TestFiles, add_lesson, record_failure,
 };
 use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
@@ -30,7 +30,6 @@ pub(super) fn settle(
     }
     let log = state.failure_context();
     let log = log.strip_prefix(call.work_root()).unwrap_or(&log);
-    let failed = Failed { verdict, done: Done::NoCheckpoint, log: log.as_str() };
     // Asked first: by the time the run is weighed, other runs may have been.
     let begun_at = begun_at(call);
     let settled = record_failure(state, &told_later(command, output, verdict))
@@ -38,15 +37,14 @@ pub(super) fn settle(
         .and_then(|()| settle_attempt(call, verdict, begun_at));
     let decision = match settled {
         Ok(Some(done)) => {
-            let is_information = done.is_information();
-            let text = attempt::answer(&Failed { done, ..failed });
-            if is_information { Decision::Context(text) } else { Decision::Block(text) }
+            let text = attempt::answer(verdict, &done, log.as_str());
+            if done.is_information() { Decision::Context(text) } else { Decision::Block(text) }
         }
         Ok(None) => Decision::NoOpinion,
         Err(error) => {
             call.record("rolling back", &error.to_string());
             let done = Done::CouldNot { why: error.to_string() };
-            Decision::Block(attempt::answer(&Failed { done, ..failed }))
+            Decision::Block(attempt::answer(verdict, &done, log.as_str()))
         }
     };
     Ok(decision)
@@ -70,13 +68,14 @@ fn settle_attempt(
     begun_at: u64,
 ) -> Result<Option<Done>, Failure> {
     let state = call.project().own_state();
+    let untouched = |why: &str| Ok(Some(Done::Untouched { why: why.to_owned() }));
     let Some(checkpoint) = attempt::checkpoint(state)? else {
-        return Ok(Some(Done::NoCheckpoint));
+        return untouched("There is no checkpoint");
     };
     let repo = call.repo()?;
     let target = match checkpoint.target(&repo) {
         // It was saved in another repository, that of a copy for instance.
-        Err(SnapshotError::Gone { .. }) => return Ok(Some(Done::NoCheckpoint)),
+        Err(SnapshotError::Gone { .. }) => return untouched("There is no checkpoint"),
         found => found?,
     };
     match target.run() {
@@ -84,7 +83,7 @@ fn settle_attempt(
         Some(run) if !call.is_loop_alive() => {
             let why = format!("the loop of the run {run} has ended");
             call.journal(&Event::NotRolledBack { why });
-            return Ok(Some(Done::LoopGone));
+            return untouched("The loop that started this session has ended");
         }
         Some(_) => {}
         None => {
@@ -92,7 +91,7 @@ fn settle_attempt(
                 call.journal(&Event::NotRolledBack {
                     why: format!("the checkpoint is stale: {why}"),
                 });
-                return Ok(Some(Done::Stale { why }));
+                return untouched(&format!("There is a checkpoint, but {why}"));
             }
         }
     }

@@ -7,28 +7,13 @@ use crate::verdict::{FailingTest, Verdict};
 /// How many failing tests are named.
 const MOST_NAMED: usize = 8;
 
-/// A failing run, and what was done about it.
-#[derive(Debug, Clone)]
-pub struct Failed<'a> {
-    /// How it ended.
-    pub verdict: &'a Verdict,
-    /// What became of the attempt.
-    pub done: Done,
-    /// Where the output is kept.
-    pub log: &'a str,
-}
-
 /// What became of the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
-    /// There is no checkpoint to return to.
-    NoCheckpoint,
-    /// The checkpoint is that of a loop that has ended, so nothing is rolled back.
-    LoopGone,
-    /// The checkpoint is stale.
-    Stale {
-        /// Why.
-        why: &'static str,
+    /// Nothing was rolled back.
+    Untouched {
+        /// Why, as the beginning of a sentence.
+        why: String,
     },
     /// It goes on, for the reason that was decided.
     Weighed(Outcome),
@@ -56,21 +41,12 @@ impl Done {
     }
 }
 
-/// The text for the agent.
-pub fn answer(failed: &Failed<'_>) -> String {
-    let log = failed.log;
-    let then = match &failed.done {
-        Done::NoCheckpoint => format!(
-            "There is no checkpoint, so nothing was rolled back; the output is kept in {log}. \
-             Fix these tests before you go on."
-        ),
-        Done::LoopGone => format!(
-            "The loop that started this session has ended, so nothing was rolled back, and nobody \
-             will settle the story; the output is kept in {log}. Fix these tests, or stop here."
-        ),
-        Done::Stale { why } => format!(
-            "There is a checkpoint, but {why}, so nothing was rolled back; the output is kept in \
-             {log}. Fix these tests before you go on."
+/// The text for the agent, whose output is kept in `log`.
+pub fn answer(verdict: &Verdict, done: &Done, log: &str) -> String {
+    let then = match done {
+        Done::Untouched { why } => format!(
+            "{why}, so nothing was rolled back; the output is kept in {log}. Fix these tests before \
+             you go on."
         ),
         Done::RolledBack { saved_as, untracked_stay, left_alone } => {
             rolled_back(saved_as, *untracked_stay, left_alone, log)
@@ -81,7 +57,7 @@ pub fn answer(failed: &Failed<'_>) -> String {
         ),
         Done::Weighed(outcome) => weighed(*outcome, log),
     };
-    format!("{}\n{then}", headline(failed.verdict))
+    format!("{}\n{then}", headline(verdict))
 }
 
 fn weighed(outcome: Outcome, log: &str) -> String {

@@ -13,8 +13,8 @@ use crate::terminal::clock;
 const PULSE: Duration = Duration::from_millis(50);
 
 /// How long we wait where the service did not say, for the first time and at most.
-const FIRST_PAUSE: i64 = 60;
-const LONGEST_PAUSE: i64 = 1800;
+const FIRST_PAUSE: u64 = 60;
+const LONGEST_PAUSE: u64 = 1800;
 
 impl Run {
     /// Waits until the usage limit is reset. The time is counted by a clock that nobody sets; the
@@ -49,12 +49,18 @@ impl Run {
 }
 
 /// Up to the stated reset and a second more; where none is stated, or it came and went without
-/// effect, a pause that grows.
+/// effect, a pause that grows. A reset that is too far away to be waited for says that a clock was set
+/// back just now.
 fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
-    let grown = FIRST_PAUSE << streak.saturating_sub(1).min(5);
-    let grown = if streak <= 1 && reset.is_some() { 1 } else { grown.min(LONGEST_PAUSE) };
-    let stated = reset.map_or(0, |reset| reset.saturating_sub(now).saturating_add(1));
-    Duration::from_secs(stated.max(grown).unsigned_abs()).min(LONGEST_WAIT)
+    let stated = reset.map(|reset| reset.saturating_sub(now).max(0).unsigned_abs() + 1);
+    let stated = stated.map(Duration::from_secs).filter(|stated| *stated <= LONGEST_WAIT);
+    match stated {
+        Some(stated) if streak <= 1 => stated,
+        stated => {
+            let grown = FIRST_PAUSE << streak.saturating_sub(1).min(5);
+            stated.unwrap_or_default().max(Duration::from_secs(grown.min(LONGEST_PAUSE)))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +79,8 @@ mod tests {
             (None, 1, 60),
             (None, 3, 240),
             (None, 40, 1800),
-            (Some(i64::MAX), 2, LONGEST_WAIT.as_secs()),
+            (Some(1_000 + 7 * 24 * 3600), 1, 7 * 24 * 3600 + 1),
+            (Some(i64::MAX), 2, 120),
             (Some(i64::MIN), 1, 1),
         ] {
             let found = pause(reset, 1_000, streak).as_secs();
