@@ -69,8 +69,6 @@ pub(crate) struct Workspace {
     setup_leftovers: Utf8PathBuf,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
-    /// The commit and the branch at which that stands, if nothing moved it since.
-    stands_at: Option<(Option<String>, String)>,
     /// Files that were carried, and what each looked like then.
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings, as the copy has them; looked up once.
@@ -141,7 +139,6 @@ impl Workspace {
             setup_leftovers: run_dir.root().join(format!("setup-{WORKER}-left")),
             source,
             is_fresh: false,
-            stands_at: None,
             carried: BTreeMap::new(),
             settings: None,
             repo: OnceCell::new(),
@@ -277,14 +274,9 @@ impl Workspace {
         }
     }
 
-    /// A commit was made in the workspace: it stands there now.
-    pub(crate) fn stands_at(&mut self, commit: &str, branch: &str) {
-        self.stands_at = Some((Some(commit.to_owned()), branch.to_owned()));
-    }
-
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
     pub(crate) fn distrust(&mut self) {
-        (self.is_fresh, self.stands_at) = (false, None);
+        self.is_fresh = false;
     }
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
@@ -295,14 +287,9 @@ impl Workspace {
         if !self.is_fresh || !self.exists() {
             repository::renew(&self.source, &self.top, &mut self.settings)?;
             self.ignore_leftovers()?;
-            (self.is_fresh, self.stands_at) = (true, None);
+            self.is_fresh = true;
         }
-        let wanted = Some((start.tip.map(str::to_owned), start.branch.to_owned()));
-        if self.stands_at != wanted {
-            repository::check_out(&self.top, start)?;
-            self.stands_at = wanted;
-        }
-        Ok(())
+        repository::check_out(&self.top, start)
     }
 
     /// Removes the copy and everything that is remembered of it.

@@ -140,3 +140,9 @@ fn in_place_a_dirty_tree_is_refused_with_advice() {
     check(&stage, &["--in-place"], &[], 1, &["a.txt", "commit"]);
     assert_eq!(stage.read("a.txt"), "mine\n");
 }
+
+#[test]
+fn the_flag_of_the_first_version_says_what_to_do_instead() {
+    let stage = Stage::new("works", ONE);
+    check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "leave the flag out"]);
+}

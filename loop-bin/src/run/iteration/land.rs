@@ -224,7 +224,6 @@ impl Run {
             let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
             match landing::commit(&git, &message, limit, &stop)? {
                 Ok(made) => {
-                    self.workspace.stands_at(&made.commit, &attempt.target);
                     if made.tree == wanted {
                         return Ok(Ok((made, passed)));
                     }
