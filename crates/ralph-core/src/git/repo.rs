@@ -19,7 +19,6 @@ pub struct Repo {
     shared_git_dir: PathBuf,
     /// The project's folder, relative to the top.
     project: PathBuf,
-    untouched: Vec<PathBuf>,
 }
 
 /// Why a repository cannot be used, and what to do about it.
@@ -59,14 +58,7 @@ impl Repo {
                 top.display()
             )));
         };
-        Ok(Self {
-            git: Git::at(&top),
-            top,
-            git_dir,
-            shared_git_dir,
-            untouched: untouched_in(&inside),
-            project: inside,
-        })
+        Ok(Self { git: Git::at(&top), top, git_dir, shared_git_dir, project: inside })
     }
 
     /// The same with another patience for git.
@@ -142,20 +134,19 @@ impl Repo {
     /// Whether a path, relative to the top, belongs to us or to the client's settings, here or in
     /// another project.
     pub fn is_untouched(&self, path: &Path) -> bool {
-        self.untouched.iter().any(|folder| path.starts_with(folder))
-            || UNTOUCHED.iter().any(|name| self.is_of_another_project(path, name))
+        UNTOUCHED.iter().any(|name| {
+            let is_named = |folder: &&Path| folder.file_name() == Some(OsStr::new(name));
+            let root = path.ancestors().filter(is_named).last().and_then(Path::parent);
+            root.is_some_and(|root| self.is_project(root))
+        })
     }
 
-    /// Whether a path is in a folder of this name that another project has. Below our own project
-    /// such a folder may as well be work, so it counts only if it is in use.
-    fn is_of_another_project(&self, path: &Path, name: &str) -> bool {
-        let is_named = |folder: &&Path| folder.file_name() == Some(OsStr::new(name));
-        let Some(root) = path.ancestors().filter(is_named).last().and_then(Path::parent) else {
-            return false;
-        };
+    /// Whether a folder is a project. Below our own one such a folder may as well be work, so it counts
+    /// only if it is in use.
+    fn is_project(&self, root: &Path) -> bool {
         let state = self.top.join(root).join(PROJECT_MARKER);
-        if root == self.project {
-            false
+        if root == self.project || root.as_os_str().is_empty() {
+            true
         } else if root.starts_with(&self.project) {
             is_in_use(&state)
         } else {
@@ -189,13 +180,4 @@ fn unusable(project: &Utf8Path, error: &GitError) -> String {
         ""
     };
     format!("{project} is not in a git work tree that can be used: {error}{advice}")
-}
-
-/// Our folders relative to the top of the work tree: those of the project, which may be a folder
-/// further down, and those at the top.
-fn untouched_in(project: &Path) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = UNTOUCHED.iter().map(PathBuf::from).collect();
-    folders.extend(UNTOUCHED.iter().map(|name| project.join(name)));
-    folders.dedup();
-    folders
 }

@@ -154,7 +154,7 @@ impl Snapshot {
         };
         let text = repo.git().line(&["cat-file", "commit", &name])?;
         let (headers, message) = text.split_once("\n\n").unwrap_or_default();
-        let (_, record) = message.split_once("\n\n").unwrap_or_default();
+        let (_, record) = message.rsplit_once("\n\n").unwrap_or_default();
         let Ok(record) = serde_json::from_str::<Record>(record) else {
             let why = format!("{name} is not a snapshot that this version can read");
             return Err(SnapshotError::Refused(why));

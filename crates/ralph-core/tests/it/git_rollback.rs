@@ -148,6 +148,18 @@ fn what_changed_since_a_checkpoint_is_known_exactly() {
 }
 
 #[test]
+fn a_checkpoint_may_be_described_in_several_paragraphs_or_not_at_all() {
+    let test = TestRepo::new();
+    let repo = Repo::open(test.root()).unwrap();
+    for message in ["", "one\n\ntwo\n\n{}\n"] {
+        Checkpoint::create(&repo, &state_of(&test), message).unwrap();
+        test.write("a.txt", "agent");
+        rollback(&repo, &state_of(&test), None, "").unwrap();
+        assert_eq!(test.git(["status", "--porcelain"]), "");
+    }
+}
+
+#[test]
 fn two_rollbacks_at_once_are_one() {
     let test = TestRepo::new();
     test.write("mine.txt", "user");
