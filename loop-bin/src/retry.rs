@@ -31,6 +31,10 @@ enum NotReopened {
     Unknown { plan: String, story: String },
     #[error("{story} is open already; the next run works on it (use --hint or --from to say how)")]
     Open { story: String },
+    #[error(
+        "{id} is an attempt at {other}, not at {story}; `ralph-loop attempts {story}` lists those"
+    )]
+    OfAnother { id: String, other: String, story: String },
 }
 
 /// The subcommand.
@@ -84,6 +88,10 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
         return Err(NotReopened::Open { story }.into());
     }
     let from = request.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
+    if let Some(other) = from.as_ref().filter(|from| !from.story.eq_ignore_ascii_case(&story)) {
+        let (id, other) = (other.id.clone(), other.story.clone());
+        return Err(NotReopened::OfAnother { id, other, story }.into());
+    }
     if from.is_some() || !request.hint.trim().is_empty() {
         begin_with(repo.git(), project.root(), &story, from.as_ref(), &request.hint)?;
     }

@@ -4,10 +4,17 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXFSZ,
+};
 use signal_hook::iterator::Signals;
 
 use crate::run::Signal;
+
+/// Signals that mean nothing to us, and would end us if nobody listened to them. Not set to be
+/// ignored: then the agent would have to ignore them as well. A file that is larger than `ulimit -f`
+/// allows is an error of the write, as on a full disk.
+const MEANINGLESS: [i32; 7] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXFSZ];
 
 /// What came so far.
 #[derive(Debug, Clone, Default)]
@@ -21,13 +28,14 @@ impl Interrupts {
     pub(crate) fn listen() -> io::Result<Self> {
         let interrupts = Self::default();
         let mut wanted = vec![SIGINT, SIGTERM, SIGQUIT];
+        wanted.extend(MEANINGLESS);
         if !is_ignored(SIGHUP) {
             wanted.push(SIGHUP);
         }
         let mut signals = Signals::new(wanted)?;
         let heard = interrupts.clone();
         std::thread::spawn(move || {
-            for signal in signals.forever() {
+            for signal in signals.forever().filter(|signal| !MEANINGLESS.contains(signal)) {
                 let none = 0;
                 let _ =
                     heard.first.compare_exchange(none, signal, Ordering::SeqCst, Ordering::SeqCst);

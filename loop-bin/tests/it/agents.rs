@@ -2,7 +2,7 @@
 
 use test_support::TestRepo;
 
-use crate::stage::{PLAN, Ran, Stage, is_alive};
+use crate::stage::{LOOP, PLAN, Ran, Stage, is_alive};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
@@ -300,4 +300,14 @@ fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() 
     ran.ended(1).says("was not found in the folders of PATH");
     let ran = from_sub(&["--plan", "no.md"]);
     ran.ended(1).says(&format!("looked for {root}/sub/no.md, {root}/no.md"));
+}
+
+#[test]
+fn a_log_that_may_not_grow_ends_neither_the_loop_nor_leaves_the_agent() {
+    let stage = Stage::new("works", THREE);
+    let agent = "trap '' XFSZ; cat >/dev/null; yes | head -c 300000; echo x >x.txt";
+    let limited = format!("ulimit -f 100; exec {LOOP} --max-iterations 1 --agent \"$0\"");
+    let mut command = stage.command_of("/bin/sh", &["-c", &limited, agent]);
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(0).says("US-001 done");
 }

@@ -43,6 +43,20 @@ fn while_the_agent_works() {
 }
 
 #[test]
+fn signals_that_mean_nothing_do_not_end_the_run() {
+    let stage = Stage::new("works", ONE);
+    let agent = "touch \"$AGENT_NOTES/begun\"; until [ -e \"$AGENT_NOTES/go\" ]; do sleep 0.02; done; echo x >x";
+    let child = stage.start(&["--agent", agent]);
+    until("the agent works", || stage.note_path("begun").exists());
+    for name in ["USR1", "USR2", "ALRM", "PROF", "VTALRM", "IO"] {
+        signal(name, child.id());
+    }
+    fs_err::write(stage.note_path("go"), "").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+}
+
+#[test]
 fn while_the_checks_run() {
     for (name, code) in BOTH {
         let mut stage = Stage::new("works", ONE);

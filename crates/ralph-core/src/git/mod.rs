@@ -51,6 +51,7 @@ mod commit;
 mod diff;
 mod error;
 mod files;
+mod garbage;
 mod import;
 mod objects;
 mod paths;

@@ -9,12 +9,14 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::diff::{self, Change};
 use super::error::GitError;
 use super::files::{Entry, Inventory, look};
+use super::garbage;
 use super::import::Import;
 use super::repo::Repo;
 use super::snapshot_error::SnapshotError;
@@ -114,7 +116,9 @@ impl Snapshot {
             staged: &status.staged,
         };
         let read = |stdout: &mut dyn io::Read| io::read_to_string(stdout);
-        let (printed, _) = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read)?;
+        let begun = SystemTime::now();
+        let streamed = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read);
+        let (printed, _) = streamed.inspect_err(|_| garbage::remove_since(repo, begun))?;
         let mut ids = printed.lines().map(str::to_owned);
         let (index, commit) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
         let snapshot = Self { name: name.to_owned(), commit, index, record };

@@ -188,6 +188,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a process that is gone is needed")]
     fn a_lock_that_outlives_its_holder_for_a_moment_is_waited_for() {
         let scratch = Scratch::new();
         let path = scratch.path("lock");
