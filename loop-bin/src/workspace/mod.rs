@@ -235,9 +235,13 @@ impl Workspace {
         repository::update_submodules(&self.source, &self.top)
     }
 
-    /// Makes index and files what the commit says.
+    /// Makes index and files what the commit says, at which HEAD is already.
     fn match_files_to(&self, tip: Option<&str>) -> Result<(), WorkspaceError> {
         let git = self.git();
+        let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
+        if self.index.exists() && git.run(&look).is_ok_and(|differing| differing.is_empty()) {
+            return Ok(());
+        }
         match tip {
             Some(tip) => git.run(&["read-tree", "--reset", "-u", tip])?,
             None => git.run(&["read-tree", "--empty"])?,

@@ -64,6 +64,7 @@ pub(super) fn restore(
     let replaced_by = [&target.commit].into_iter().chain(&tip).cloned().collect();
     let record = Record { replaced_by, ..Record::default() };
     let (saved, taken) = Snapshot::save(repo, name, why, &status, record)?;
+    saved.read_back(repo)?;
     fault::point("restore.saved");
     leave_note(repo)?;
     fault::point("restore.note-left");

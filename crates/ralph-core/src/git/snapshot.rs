@@ -121,27 +121,25 @@ impl Snapshot {
         let (printed, _) = streamed.inspect_err(|_| garbage::remove_since(repo, begun))?;
         let mut ids = printed.lines().map(str::to_owned);
         let (index, commit) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
-        let snapshot = Self { name: name.to_owned(), commit, index, record };
-        if let Err(error) = snapshot.check(repo) {
-            // What cannot be read back is no snapshot.
-            snapshot.forget(repo)?;
-            return Err(error);
-        }
-        Ok((snapshot, taken))
+        // That its name and its content outlast a power cut is waited for as well.
+        let shared = repo.shared_git_dir();
+        sync_folder(&shared.join("objects/pack"))?;
+        shared.join(name).parent().map_or(Ok(()), sync_folder)?;
+        Ok((Self { name: name.to_owned(), commit, index, record }, taken))
     }
 
-    /// Reads back all that HEAD does not have, and compares it with its name; that its name and its
-    /// content outlast a power cut is waited for as well.
-    fn check(&self, repo: &Repo) -> Result<(), SnapshotError> {
+    /// Reads back all that HEAD does not have, before anything is removed because it is saved. What
+    /// cannot be read is no snapshot, and forgotten.
+    pub(super) fn read_back(&self, repo: &Repo) -> Result<(), GitError> {
         let mut list =
             vec!["rev-list", "--quiet", "--objects", "--verify-objects", self.commit.as_str()];
         if let Some(head) = &self.record.head {
             list.extend(["--not", head]);
         }
-        repo.git().strictly(&list)?;
-        let shared = repo.shared_git_dir();
-        sync_folder(&shared.join("objects/pack"))?;
-        shared.join(&self.name).parent().map_or(Ok(()), sync_folder)?;
+        if let Err(error) = repo.git().strictly(&list) {
+            self.forget(repo)?;
+            return Err(error);
+        }
         Ok(())
     }
 
