@@ -262,16 +262,14 @@ impl<'a> Step<'a> {
         let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
         let changed = differences(&place.git.run(&between)?);
         let users = place.git.run(&["diff-index", "-z", "--name-only", &base])?;
-        let mut users: BTreeSet<PathBuf> = paths(&users).into_iter().collect();
-        let is_untracked = |path: &&PathBuf| place.top.join(path).exists();
-        let new = changed.iter().filter(|one| one.old.is_absent()).map(|one| &one.path);
-        users.extend(new.filter(is_untracked).cloned());
+        let users = paths(&users).into_iter().collect();
         Ok(Self { place, note, files, changed, users })
     }
 
-    /// Whether it is a file of the loop's of which the user has a text of their own.
-    fn is_users_text(&self, one: &Difference) -> bool {
-        self.users.contains(&one.path) && self.note.loop_files.contains(&one.path)
+    /// Plan and progress are brought along by a change to the user's own text, which they may be
+    /// writing at this moment.
+    fn is_loop_file(&self, one: &Difference) -> bool {
+        self.note.loop_files.contains(&one.path)
     }
 
     /// Paths that are to change and hold something of the user's: where the file or what is staged
@@ -279,7 +277,7 @@ impl<'a> Step<'a> {
     fn in_the_way(&self) -> Result<Vec<PathBuf>, Failure> {
         let is_suspect = |one: &&Difference| {
             let is_taken = one.old.is_absent() && self.is_taken(&one.path);
-            (is_taken || self.users.contains(&one.path)) && !self.is_users_text(one)
+            (is_taken || self.users.contains(&one.path)) && !self.is_loop_file(one)
         };
         let suspects: Vec<&Difference> = self.changed.iter().filter(is_suspect).collect();
         if suspects.is_empty() {
@@ -370,7 +368,7 @@ impl<'a> Step<'a> {
     }
 
     fn bring_files(&self, git: &Git) -> Result<(), Failure> {
-        let changed = || self.changed.iter().filter(|one| !self.is_users_text(one));
+        let changed = || self.changed.iter().filter(|one| !self.is_loop_file(one));
         let gone = changed().filter(|one| one.new.is_absent() && !one.old.is_link());
         for gone in gone {
             state::remove_if_there(self.place.top.join(&gone.path))?;
@@ -393,10 +391,7 @@ impl<'a> Step<'a> {
 
     /// The user's own text of plan and progress gets the same change.
     fn bring_loop_files(&self) -> io::Result<()> {
-        let is_brought = |path: &PathBuf| {
-            self.changed.iter().any(|one| one.path == *path && !self.is_users_text(one))
-        };
-        for file in self.files.iter().filter(|file| !is_brought(&file.path)) {
+        for file in self.files {
             let path = self.place.top.join(&file.path);
             let Ok(path) = camino::Utf8PathBuf::from_path_buf(path) else { continue };
             file.bring_to(&path)?;
