@@ -7,14 +7,18 @@
 //! | `message.rs` | what the commit says |
 //! | `commit.rs` | the commit itself, with the user's git hooks |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
-//! | `follow.rs` | the files of the project's checkout, brought along |
+//! | `follow.rs` | the project's checkout, brought along with its branch |
+//! | `step.rs` | one such move: what is in its way, the index, the files |
+//! | `checkout.rs` | files and index of the checkout, and the note about a move under way |
 //! | `index_lock.rs` | git's lock on the project's index, marked as ours |
 
+mod checkout;
 mod commit;
 mod follow;
 mod index_lock;
 mod loop_files;
 mod message;
+mod step;
 mod target;
 
 pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};

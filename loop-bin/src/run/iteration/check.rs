@@ -136,7 +136,7 @@ impl Run {
         let context = CheckContext { dir: self.workspace.root(), run: &self.context.run };
         let stop = || self.context.is_interrupted();
         let limit = match (verify.timeout.limit(), self.context.time_left()) {
-            (Some(limit), Some(left)) => Some(limit.min(left.max(super::land::LEAST_TIME))),
+            (Some(limit), Some(left)) => Some(limit.min(left.max(super::commit::LEAST_TIME))),
             (limit, left) => limit.or(left),
         };
         Ok(run_checks(context, &verify.commands, limit, &stop)?)

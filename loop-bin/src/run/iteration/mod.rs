@@ -4,6 +4,7 @@
 mod begin;
 mod check;
 mod choose;
+mod commit;
 mod discard;
 mod judge;
 mod land;
