@@ -5,18 +5,30 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use ralph_core::env::Env;
 use ralph_core::git::Repo;
 use ralph_core::state;
+use ralph_core::under_way::{Attempt, Phase};
 
 use crate::exit::{Failure, Success};
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
 use crate::workspace::Source;
 use crate::workspace::cache;
-use crate::{here, housekeeping};
+use crate::{agent, here, housekeeping};
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
     dry_run: bool,
+    force: bool,
+}
+
+/// An attempt was interrupted, and its work is nowhere else.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the work of {story}, which was interrupted, is only in the copy; start `ralph-loop`, which keeps \
+     it and goes on with it, or give it up with --force"
+)]
+struct Unsaved {
+    story: String,
 }
 
 /// The subcommand.
@@ -34,12 +46,18 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Say what would be removed, and remove nothing"),
         )
+        .arg(
+            Arg::new("force")
+                .long("force")
+                .action(ArgAction::SetTrue)
+                .help("Remove the work of an interrupted attempt as well"),
+        )
 }
 
 impl Request {
     /// From the command line.
     pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self { dry_run: matches.get_flag("dry-run") }
+        Self { dry_run: matches.get_flag("dry-run"), force: matches.get_flag("force") }
     }
 }
 
@@ -52,6 +70,15 @@ pub(crate) fn run(env: &Env, request: Request) -> Result<Success, Failure> {
     let _lock = take_lock(&run_dir, "ralph-loop clean")?;
     let source = Source::of(&project, &repo)?;
     let folder = cache::folder(env, &config, &source.top)?;
+    if let Some(attempt) = Attempt::load(&run_dir)?.filter(|_| !request.dry_run) {
+        let is_at_work = matches!(attempt.phase, Phase::Begun | Phase::Working);
+        if request.force {
+            agent::end_left_by(&attempt.run);
+            Attempt::clear(&run_dir)?;
+        } else if is_at_work && attempt.work.starts_with(&folder) && attempt.work.exists() {
+            return Err(Unsaved { story: attempt.story }.into());
+        }
+    }
     let verb = if request.dry_run { "would remove" } else { "removed" };
     if folder.exists() {
         let size = cache::spoken(cache::size_of(&folder));

@@ -14,6 +14,7 @@ use super::index_lock;
 use super::loop_files::LoopFile;
 use crate::exit::Failure;
 use crate::git_output::{Difference, FileEntry, RAW, differences, listed, paths};
+use crate::workspace::in_place::overlooked;
 
 /// One move of the checkout along its branch.
 pub(super) struct Step<'a> {
@@ -22,7 +23,7 @@ pub(super) struct Step<'a> {
     files: &'a [LoopFile],
     /// The paths that differ between the two commits.
     pub(super) changed: Vec<Difference>,
-    /// The paths at which files or index may not be as in the old commit.
+    /// The paths at which files or index may not be as in the old commit, as far as git looks at them.
     users: BTreeSet<PathBuf>,
 }
 
@@ -36,7 +37,8 @@ impl<'a> Step<'a> {
         let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
         let changed = differences(&place.git.run(&between)?);
         let users = place.git.run(&["diff-index", "-z", "--name-only", &base])?;
-        let users = paths(&users).into_iter().collect();
+        let mut users: BTreeSet<PathBuf> = paths(&users).into_iter().collect();
+        users.extend(overlooked(&place.git)?);
         Ok(Self { place, note, files, changed, users })
     }
 

@@ -172,6 +172,12 @@ impl Target {
         new: &str,
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
+        if self.source.shared.join("worktrees").is_dir()
+            && let Some(path) = self.other_work_tree()?
+        {
+            self.wait(new)?;
+            return Ok(Advance::Waits(format!("{} is checked out in {path} as well", self.branch)));
+        }
         if self.is_waiting && self.can_return(new)? {
             // The branch may be free again, and then all that waits lands at once.
             let git = self.source.git();

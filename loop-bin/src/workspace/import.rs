@@ -4,6 +4,7 @@
 use ralph_core::git::Git;
 
 use super::{Start, Workspace};
+use crate::git_output::paths;
 
 /// A place for what is on its way into the project.
 const INCOMING: &str = "refs/ralph/incoming";
@@ -24,11 +25,13 @@ pub(crate) struct Imported {
 
 impl Workspace {
     /// Fetches it. A repository that the agent damaged has nothing to give.
-    pub(crate) fn import(&self, start: Start<'_>) -> Imported {
+    pub(crate) fn import(&mut self, start: Start<'_>) -> Imported {
         let theirs = Git::at(self.top.as_std_path());
         if !self.top.join(".git").is_dir() {
             return Imported::default();
         }
+        let forced = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+        self.forced = theirs.run(&forced).map(|listed| paths(&listed)).unwrap_or_default();
         let is_sparse = !self.is_in_place && self.top.join(".git/info/sparse-checkout").exists();
         let listed = theirs.line(&["show-ref", "--head"]).unwrap_or_default();
         let refs: Vec<(&str, &str)> =

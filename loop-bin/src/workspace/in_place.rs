@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::git::{Git, Repo, Status};
+use ralph_core::git::{Git, GitError, Repo, Status};
 use ralph_core::listing::named_files;
 use ralph_core::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
 
@@ -46,8 +46,10 @@ pub(crate) fn refuse(
     Ok((!overlooked.is_empty()).then(|| NotInPlace::Overlooked { files: named_files(&overlooked) }))
 }
 
+/// Files whose changes git is told to overlook.
+///
 /// `ls-files -v` marks what is skipped with `S` and what is assumed unchanged with a small letter.
-fn overlooked(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
+pub(crate) fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
     let listed = git.run(&["ls-files", "-v", "-z"])?;
     let lines = listed.split(|byte| *byte == 0);
     let flagged = lines

@@ -73,6 +73,8 @@ pub(crate) struct Workspace {
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings, as the copy has them; looked up once.
     settings: Option<String>,
+    /// Files that the agent added although git ignores them.
+    forced: Vec<PathBuf>,
     /// Where its repository is; looked up once.
     repo: OnceCell<Repo>,
 }
@@ -141,6 +143,7 @@ impl Workspace {
             is_fresh: false,
             carried: BTreeMap::new(),
             settings: None,
+            forced: Vec::new(),
             repo: OnceCell::new(),
         })
     }
@@ -228,6 +231,7 @@ impl Workspace {
     }
 
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+        self.forced.clear();
         self.renew(start)?;
         self.match_files_to(start.tip)?;
         // Git looks for submodules in the index of the copy.

@@ -1,9 +1,10 @@
 //! The changes of a saved attempt, laid over the commit that the workspace stands at.
 
-use ralph_core::git::GitError;
+use ralph_core::listing::named_files;
 
 use super::error::WorkspaceError;
 use super::{Start, Workspace};
+use crate::git_output::paths;
 
 /// What became of the changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,11 @@ impl Workspace {
             _ => {
                 let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
                 if let Err(error) = git.run(&pick) {
-                    let why = conflicts(&error);
+                    let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
+                    let why = match paths(&git.run(&unmerged).unwrap_or_default()) {
+                        files if files.is_empty() => error.to_string(),
+                        files => format!("both changed {}", named_files(&files)),
+                    };
                     // A conflict leaves marks of the operation in the git folder.
                     let _ = git.run(&["cherry-pick", "--quit"]);
                     self.match_files_to(start.tip)?;
@@ -50,13 +55,5 @@ impl Workspace {
         let _ = git.run(&["update-index", "-q", "--refresh"]);
         self.lend_index()?;
         Ok(Overlay::Done)
-    }
-}
-
-/// What git says about files that do not fit.
-fn conflicts(error: &GitError) -> String {
-    match error {
-        GitError::Failed { stderr, .. } => stderr.clone(),
-        other => other.to_string(),
     }
 }

@@ -63,6 +63,12 @@ impl Workspace {
         let git = self.git();
         let mut staged = Staged::default();
         self.add_all(&git, &mut staged)?;
+        let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
+        let forced = listed(forced);
+        if !forced.is_empty() {
+            let add = ["add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            git.feed(&add, &forced)?;
+        }
         let base = base_of(&git, start.tip)?;
         let differing = [&["diff-index", "--cached"], &RAW[..], &[&base]].concat();
         let mut found = differences(&git.run(&differing)?);

@@ -313,3 +313,18 @@ fn a_disk_that_fills_up_in_the_middle_leaves_a_run_that_goes_on() {
         );
     }
 }
+
+#[test]
+fn clean_does_not_throw_away_what_was_interrupted() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let agent = "echo half >half.txt; touch \"$AGENT_NOTES/begun\"; \
+                 [ -e \"$AGENT_NOTES/go\" ] || sleep 30; ls >\"$AGENT_NOTES/found\"";
+    let begun = || stage.note_path("begun").exists();
+    stage.killed_when(&["--agent", agent], "the agent works", begun);
+    stage.run(&["clean"]).ended(1).says("the work of US-001").says("--force");
+    stage.run(&["clean", "--dry-run"]).ended(0).says("would remove the copy");
+    fs_err::write(stage.note_path("go"), "").unwrap();
+    stage.run(&["--agent", agent]).ended(0).says("going on with the work of US-001/1");
+    fs_err::remove_file(stage.note_path("go")).unwrap();
+    assert!(stage.note("found").contains("half.txt"));
+}

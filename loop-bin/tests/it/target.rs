@@ -87,7 +87,10 @@ fn work_that_does_not_fit_on_a_target_that_moved_is_a_failure_that_the_next_atte
     stage.run(&["--agent", &agent]).ended(0).says("the work does not fit on what landed meanwhile");
     assert_eq!(stage.read("a.txt"), "theirs\nmine\n");
     assert!(stage.note("prompts").contains("the work does not fit on what landed meanwhile"));
+    assert!(stage.note("prompts").contains("both changed a.txt"));
     assert_eq!(stage.discarded(), 1);
+    let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:a.txt"]);
+    assert_eq!(kept, "a\nmine\n", "the attempt itself, and not what the person did");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
 
@@ -196,4 +199,52 @@ fn a_linked_work_tree_is_a_project_like_any_other() {
     assert!(side.join("US-002.txt").exists() && !stage.exists("US-002.txt"));
     assert_eq!(stage.repo.git_in(side.as_std_path(), ["status", "--porcelain"]), "");
     assert_eq!(stage.repo.git(["log", "--format=%s", "main"]), "the plan\nfirst\n");
+}
+
+#[test]
+fn edits_that_git_is_told_to_overlook_are_not_overwritten() {
+    for flag in ["--skip-worktree", "--assume-unchanged"] {
+        let stage = committed("- [ ] US-001: First\n");
+        stage.repo.git(["update-index", flag, "a.txt"]);
+        stage.repo.write("a.txt", "mine\n");
+        let agent = "cat >/dev/null; echo theirs >a.txt";
+        stage.run(&["--agent", agent]).ended(0).says("the work waits on ralph/main");
+        assert_eq!(stage.read("a.txt"), "mine\n", "{flag}");
+    }
+}
+
+#[test]
+fn a_work_tree_that_takes_the_target_during_a_run_keeps_its_files() {
+    let stage = committed("- [ ] US-001: First\n");
+    let tree = stage.repo.scratch().path("tree");
+    let agent =
+        format!("cat >/dev/null; echo x >x.txt; git -C $RALPH_ROOT worktree add -q {tree} t");
+    let ran = stage.run(&["--branch", "t", "--agent", &agent]);
+    ran.ended(0).says(&format!("t is checked out in {tree} as well")).says("waits on ralph/t");
+    assert_eq!(stage.repo.git(["-C", tree.as_str(), "status", "--porcelain"]), "");
+}
+
+#[test]
+fn work_that_waits_lands_with_the_next_run_though_no_story_is_open() {
+    let stage = committed("- [ ] US-001: First\n");
+    stage.repo.write("a.txt", "mine\n");
+    let agent = "cat >/dev/null; echo theirs >a.txt";
+    stage.run(&["--agent", agent]).ended(0).says("the work waits on ralph/main");
+    stage.repo.git(["checkout", "-q", "--", "a.txt"]);
+    stage.run(&["--agent", agent]).ended(0);
+    assert_eq!(stage.read("a.txt"), "theirs\n");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+    assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
+}
+
+#[test]
+fn what_an_agent_adds_although_git_ignores_it_lands() {
+    let stage = committed("- [ ] US-001: First\n");
+    stage.repo.write(".gitignore", "lib/\n");
+    stage.repo.commit_all("ignore lib");
+    let agent = "cat >/dev/null; mkdir lib; echo x >lib/a.txt; git add -f lib/a.txt; \
+                 git commit -qm mine; echo y >lib/b.txt";
+    stage.run(&["--agent", agent]).ended(0).says("US-001 done");
+    assert_eq!(stage.repo.git(["show", "HEAD~:lib/a.txt"]), "x\n");
+    assert!(!stage.exists("lib/b.txt"));
 }

@@ -96,8 +96,11 @@ pub(super) fn find(repo: &Repo, id: &str) -> Result<Discarded, SnapshotError> {
     all.retain(|attempt| attempt.id.starts_with(id));
     let count = all.len();
     all.pop().filter(|_| count == 1).ok_or_else(|| {
-        let why =
-            format!("`{id}` could be {count} discarded attempts; `ralph-loop undo` lists them");
+        let why = match count {
+            0 => format!("nothing that was discarded is called `{id}`"),
+            _ => format!("`{id}` could be {count} discarded attempts"),
+        };
+        let why = format!("{why}; `ralph-loop undo` lists them");
         SnapshotError::Refused(why)
     })
 }

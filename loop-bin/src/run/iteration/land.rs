@@ -182,9 +182,15 @@ impl Run {
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
         match self.workspace.overlay(&saved, start)? {
-            Overlay::Conflict(said) => Ok(Err(Landing::Conflict(format!(
-                "the work does not fit on what landed meanwhile\n{said}"
-            )))),
+            Overlay::Conflict(said) => {
+                // The attempt as it was, for whoever keeps it.
+                let begun_from = start_of(attempt);
+                self.workspace.reset(begun_from)?;
+                self.workspace.overlay(&saved, begun_from)?;
+                Ok(Err(Landing::Conflict(format!(
+                    "the work does not fit on what landed meanwhile: {said}"
+                ))))
+            }
             Overlay::Done => {
                 let staged = self.workspace.stage(start, &self.books.ours())?;
                 (attempt.base, attempt.target) = (tip, branch);
