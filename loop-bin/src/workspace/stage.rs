@@ -13,6 +13,9 @@ use super::remove::remove_all;
 use super::{Start, Workspace};
 use crate::git_output::{Difference, FileEntry, RAW, differences, empty_tree, listed, paths};
 
+/// Where a submodule of the project keeps what stories have committed there.
+const SUBMODULES: &str = "refs/ralph/commits";
+
 /// Repositories that an agent may leave inside the copy, at most.
 const MOST_EMBEDDED: usize = 50;
 
@@ -77,6 +80,12 @@ impl Workspace {
             self.add_all(&git, &mut staged)?;
             found = differences(&git.run(&differing)?);
         }
+        let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
+        let moved: Vec<(PathBuf, String)> = found
+            .iter()
+            .filter(is_moved)
+            .map(|one| (one.path.clone(), one.new.id.clone()))
+            .collect();
         let is_removal = found.iter().any(|one| one.new.is_absent());
         let mut restored = Vec::new();
         for found in found {
@@ -102,6 +111,8 @@ impl Workspace {
         }
         if self.top.join(".gitmodules").exists() {
             staged.dirty_submodules = dirty_submodules(&git)?;
+            let moved = moved.iter().filter(|(path, id)| self.bring_submodule(path, id).is_err());
+            staged.dirty_submodules.extend(moved.map(|(path, _)| path.clone()));
         }
         staged.tree = git.line(&["write-tree"])?;
         Ok(staged)
@@ -141,6 +152,15 @@ impl Workspace {
         git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &name)?;
         staged.embedded.push(path.to_owned());
         Ok(())
+    }
+
+    /// Brings what was committed in a submodule of the copy to that of the project: a commit here
+    /// holds only its name.
+    fn bring_submodule(&self, path: &Path, id: &str) -> Result<(), GitError> {
+        let (from, head) = (self.top.as_std_path().join(path), format!("+HEAD:{SUBMODULES}/{id}"));
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].map(OsStr::new);
+        let args = [&fetch[..], &[from.as_os_str(), OsStr::new(&head)]].concat();
+        Git::at(self.source.top.as_std_path().join(path)).run(&args).map(drop)
     }
 
     /// Whether a new entry is a repository that nothing declares as a submodule.

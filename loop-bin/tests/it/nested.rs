@@ -36,6 +36,18 @@ fn a_failed_attempt_in_a_submodule_is_out_of_the_way_of_the_next() {
 }
 
 #[test]
+fn what_a_story_commits_in_a_submodule_is_in_that_of_the_project() {
+    let (stage, _library) = with_submodule();
+    let agent = "cat >/dev/null; cd lib && echo new >new.txt && git add -A && \
+                 git -c user.name=x -c user.email=x@x commit -qm new";
+    stage.run(&["--agent", agent]).ended(0).says("US-001 done");
+    stage.run(&["clean"]).ended(0);
+    stage.repo.git(["submodule", "--quiet", "update", "--no-fetch"]);
+    assert_eq!(stage.read("lib/new.txt"), "new\n");
+    stage.is_clean();
+}
+
+#[test]
 fn work_that_no_commit_can_hold_is_not_done() {
     let (stage, _library) = with_submodule();
     let agent = "cat >/dev/null; echo done >done.txt; \
