@@ -24,6 +24,7 @@ mod saved;
 mod signals;
 mod status;
 mod terminal;
+mod trust;
 mod undo;
 mod workspace;
 

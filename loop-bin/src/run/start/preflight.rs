@@ -23,7 +23,7 @@ use crate::run::RunRecord;
 use crate::run::iteration::template;
 use crate::workspace::in_place::{self, NotInPlace};
 use crate::workspace::{Source, Workspace, WorkspaceError};
-use crate::{here, lifecycle};
+use crate::{here, lifecycle, trust};
 
 /// Why a run does not begin.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +79,10 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     preflight.outline();
     let uncommitted = preflight.look_at_tree(&repo)?;
     preflight.look_for_programs(env, &repo, &uncommitted);
+    if let Some(plan) = &preflight.plan {
+        let doubts = trust::doubts(preflight.project.own_state(), plan.path());
+        preflight.findings.extend(doubts.into_iter().map(Finding::Note));
+    }
     // Before a setup could install into the environment that leads back.
     let Config { workspace, verify, .. } = &preflight.config;
     let commands = [&workspace.setup[..], &verify.commands].concat();
