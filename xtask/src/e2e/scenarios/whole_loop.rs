@@ -157,10 +157,10 @@ fn in_the_copy(stage: &mut Stage<'_>) -> Result<()> {
     expect::contains(&stage.read("src/lib.rs"), "43")
 }
 
-/// Where the agent works: `<cache>/ralph/<name>-<FNV-1a of the path>/1`.
+/// Where the agent works: `<cache>/ralph/<name>-<lower half of the path's FNV-1a>/1`.
 fn copy_of(stage: &Stage<'_>) -> Utf8PathBuf {
-    let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    let hash = stage.root().as_str().bytes().fold(0x811c_9dc5, hash);
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = stage.root().as_str().bytes().fold(0xcbf2_9ce4_8422_2325, hash) as u32;
     let name = stage.root().file_name().unwrap_or_default();
     stage.repo.scratch().path("home/.cache/ralph").join(format!("{name}-{hash:08x}/1"))
 }
