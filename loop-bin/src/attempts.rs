@@ -6,7 +6,7 @@ use ralph_core::env::Env;
 use ralph_core::git::{Git, GitError, Repo};
 
 use crate::exit::{Failure, Success};
-use crate::git_output::empty_tree;
+use crate::git_output::base_of;
 use crate::here;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{say, say_as_it_is};
@@ -133,10 +133,7 @@ fn show(git: &Git, id: &str) -> Result<(), Failure> {
 
 /// The changes of an attempt, as git prints them.
 fn changes(git: &Git, args: &[&str], attempt: &SavedAttempt) -> Result<Vec<u8>, GitError> {
-    let base = match &attempt.base {
-        Some(base) => base.clone(),
-        None => empty_tree(git)?,
-    };
+    let base = base_of(git, attempt.base.as_deref())?;
     git.run(&[args, &[&base, &attempt.commit]].concat())
 }
 

@@ -1,4 +1,4 @@
-//! What git prints, read in one place: lists of paths, differences, and the tree without files.
+//! What git prints and is given, in one place: lists of paths, differences, texts of files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -31,11 +31,6 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
-    /// An ordinary file.
-    pub(crate) fn file(id: String) -> Self {
-        Self { mode: "100644".to_owned(), id }
-    }
-
     pub(crate) fn is_absent(&self) -> bool {
         self.mode == ABSENT
     }
@@ -81,9 +76,24 @@ pub(crate) fn listed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<u8
     paths.into_iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect()
 }
 
-/// The tree without files: what is compared with where there is no commit yet.
-pub(crate) fn empty_tree(git: &Git) -> Result<String, GitError> {
-    git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"])
+/// What changes are counted against: a commit, or the tree without files where there is none yet.
+pub(crate) fn base_of(git: &Git, commit: Option<&str>) -> Result<String, GitError> {
+    match commit {
+        Some(commit) => Ok(commit.to_owned()),
+        None => git.line(&["hash-object", "-t", "tree", "-w", "/dev/null"]),
+    }
+}
+
+/// The text of a file in a commit, from the top; none if it is not there.
+pub(crate) fn text_at(git: &Git, commit: &str, path: &Path) -> Option<Vec<u8>> {
+    git.run(&["cat-file", "blob", &format!("{commit}:{}", path.to_string_lossy())]).ok()
+}
+
+/// Makes a text known to git, as an ordinary file.
+pub(crate) fn file_of(git: &Git, text: &[u8]) -> Result<FileEntry, GitError> {
+    let id = git.feed(&["hash-object", "-w", "--stdin"], text)?;
+    let id = String::from_utf8_lossy(&id).trim().to_owned();
+    Ok(FileEntry { mode: "100644".to_owned(), id })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use ralph_core::plan::State;
 use ralph_core::state::{self, Lock};
 
 use crate::exit::{Failure, Success};
-use crate::git_output::empty_tree;
+use crate::git_output::base_of;
 use crate::here;
 use crate::landing::resolve;
 use crate::run::RETRY;
@@ -117,7 +117,7 @@ fn begin_with(
     };
     let tree = match from.map(|from| &from.commit).or(base.as_ref()) {
         Some(commit) => git.line(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?,
-        None => empty_tree(git)?,
+        None => base_of(git, None)?,
     };
     let number = saved::number_after(&saved::all(git, Some(story))?);
     let why = format!("asked for by a person\n{hint}");

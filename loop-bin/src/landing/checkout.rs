@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loop_files::{Change, LoopFile};
 use crate::exit::Failure;
-use crate::git_output::{Difference, FileEntry, RAW, differences, empty_tree};
+use crate::git_output::{Difference, FileEntry, RAW, base_of, differences, file_of, text_at};
 use crate::workspace::{Source, copy_index};
 
 /// What is going on, for whoever comes after a crash.
@@ -55,10 +55,7 @@ impl Checkout {
 
     /// What the new commit is compared with.
     pub(super) fn base(&self, note: &Note) -> Result<String, GitError> {
-        match &note.old {
-            Some(old) => Ok(old.clone()),
-            None => empty_tree(&self.git),
-        }
+        base_of(&self.git, note.old.as_deref())
     }
 
     /// What is staged, as far as it is not as in the old commit.
@@ -92,8 +89,7 @@ impl Checkout {
             return Ok(staged.clone());
         }
         let text = file.change.apply(&self.git.run(&["cat-file", "blob", &staged.id])?);
-        let id = self.git.feed(&["hash-object", "-w", "--stdin"], &text)?;
-        Ok(FileEntry::file(String::from_utf8_lossy(&id).trim().to_owned()))
+        Ok(file_of(&self.git, &text)?)
     }
 
     pub(super) fn copy_of_index(&self, name: &str) -> io::Result<PathBuf> {
@@ -116,14 +112,9 @@ impl Checkout {
     /// The loop's files as the two commits have them. A text that is the user's own gets its change
     /// from whoever finishes the landing.
     pub(super) fn loop_files(&self, note: &Note) -> Vec<LoopFile> {
-        let text = |commit: &str, path: &Path| {
-            self.git
-                .run(&["cat-file", "blob", &format!("{commit}:{}", path.to_string_lossy())])
-                .ok()
-        };
         let file = |path: &PathBuf| {
-            let before = note.old.as_deref().and_then(|old| text(old, path));
-            let after = text(&note.new, path)?;
+            let before = note.old.as_deref().and_then(|old| text_at(&self.git, old, path));
+            let after = text_at(&self.git, &note.new, path)?;
             Some(LoopFile { path: path.clone(), before, after, change: Change::AsOnDisk })
         };
         note.loop_files.iter().filter_map(file).collect()

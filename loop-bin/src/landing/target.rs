@@ -9,6 +9,7 @@ use ralph_core::git::{Git, GitError};
 use super::follow::{self, Followed};
 use super::loop_files::LoopFile;
 use crate::exit::Failure;
+use crate::git_output::text_at;
 use crate::workspace::Source;
 
 /// Where work waits that the project's checkout cannot follow to.
@@ -183,10 +184,7 @@ impl Target {
             let git = self.source.git();
             let branch = format!("refs/heads/{}", self.branch);
             let tip = resolve(&git, &branch)?;
-            let text = |file: &LoopFile| {
-                let object = format!("{}:{}", tip.as_deref()?, file.path.to_string_lossy());
-                git.run(&["cat-file", "blob", &object]).ok()
-            };
+            let text = |file: &LoopFile| text_at(&git, tip.as_deref()?, &file.path);
             let files: Vec<LoopFile> = files.iter().map(|file| file.since(text(file))).collect();
             let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, &files)?;
             if moved == Followed::Yes {

@@ -22,6 +22,7 @@ use ralph_core::state::{self, Cap, RunDir, StateDir};
 
 use super::start::progress_path;
 use crate::exit::Failure;
+use crate::git_output::text_at;
 use crate::landing::{Change, LoopFile, Mark, Target};
 use crate::workspace::Source;
 
@@ -114,8 +115,7 @@ impl Books {
         if let Some(text) = self.known.borrow().get(&key) {
             return text.clone();
         }
-        let object = format!("{}:{}", key.0, key.1.to_string_lossy());
-        let text = self.source.git().run(&["cat-file", "blob", &object]).ok();
+        let text = text_at(&self.source.git(), &key.0, &key.1);
         self.known.borrow_mut().insert(key, text.clone());
         text
     }

@@ -11,7 +11,7 @@ use ralph_core::state::{CLIENT_FOLDER, PROJECT_MARKER};
 use super::error::WorkspaceError;
 use super::remove::remove_all;
 use super::{Start, Workspace};
-use crate::git_output::{Difference, FileEntry, RAW, differences, empty_tree, listed, paths};
+use crate::git_output::{Difference, RAW, base_of, differences, file_of, listed, paths};
 
 /// Where a submodule of the project keeps what stories have committed there.
 const SUBMODULES: &str = "refs/ralph/commits";
@@ -191,22 +191,12 @@ impl Workspace {
         let git = self.git();
         let mut entries = Vec::new();
         for (path, content) in files {
-            let id = git.feed(&["hash-object", "-w", "--stdin"], content)?;
-            let id = String::from_utf8_lossy(&id).trim().to_owned();
-            entries.extend(FileEntry::file(id).line(path));
+            entries.extend(file_of(&git, content)?.line(path));
         }
         if !entries.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &entries)?;
         }
         Ok(git.line(&["write-tree"])?)
-    }
-}
-
-/// What changes are counted against.
-pub(super) fn base_of(git: &Git, tip: Option<&str>) -> Result<String, WorkspaceError> {
-    match tip {
-        Some(tip) => Ok(tip.to_owned()),
-        None => Ok(empty_tree(git)?),
     }
 }
 

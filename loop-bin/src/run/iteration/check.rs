@@ -1,6 +1,5 @@
 //! The user's checks on the work of an attempt, and what they change themselves.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use ralph_core::attempt::TestFiles;
@@ -14,7 +13,7 @@ use ralph_core::under_way::Attempt;
 use ralph_core::weakening::weakened_since;
 
 use crate::exit::Failure;
-use crate::git_output::paths;
+use crate::git_output::{listed, paths};
 use crate::run::Run;
 use crate::run::decide::Landing;
 use crate::workspace::Staged;
@@ -149,9 +148,7 @@ impl Run {
             return Ok(now);
         }
         let git = self.workspace.git();
-        let names: Vec<u8> =
-            new.iter().flat_map(|file| [file.as_os_str().as_bytes(), b"\0"].concat()).collect();
-        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &names)?;
+        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &listed(&new))?;
         let tree = git.line(&["write-tree"])?;
         let files = now.files.iter().filter(|file| !new.contains(file)).cloned().collect();
         Ok(Staged { tree, files, ..now })
