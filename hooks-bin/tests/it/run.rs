@@ -1,7 +1,7 @@
 //! A run of our loop, as its agent's hooks find it: a project, a copy, a lock, an attempt.
 
 use camino::Utf8Path;
-use ralph_core::git::{Checkpoint, Repo};
+use ralph_core::git::{Checkpoint, Repo, Status};
 use ralph_core::state::{Lock, RunDir, StateDir};
 use ralph_core::under_way::Attempt;
 use test_support::TestRepo;
@@ -91,5 +91,6 @@ pub(crate) fn begin(project: &Utf8Path, work: &Utf8Path, run: &str) {
 /// Saves a tree as the checkpoint of a run.
 pub(crate) fn checkpoint(work: &Utf8Path, state: &StateDir, run: &str) {
     let repo = Repo::open(work).unwrap();
-    Checkpoint::create_for(&repo, state, "checkpoint", Some(run)).unwrap();
+    let status = Status::read(&repo).unwrap();
+    Checkpoint::create_for(&repo, state, "checkpoint", Some(run), status).unwrap();
 }

@@ -14,7 +14,6 @@ use super::index_lock;
 use super::loop_files::LoopFile;
 use crate::exit::Failure;
 use crate::git_output::{Difference, FileEntry, RAW, differences, listed, paths};
-use crate::workspace::in_place::overlooked;
 
 /// One move of the checkout along its branch.
 pub(super) struct Step<'a> {
@@ -23,7 +22,9 @@ pub(super) struct Step<'a> {
     files: &'a [LoopFile],
     /// The paths that differ between the two commits.
     pub(super) changed: Vec<Difference>,
-    /// The paths at which files or index may not be as in the old commit, as far as git looks at them.
+    /// What is staged at those paths, as far as it is not as in the old commit.
+    staged: Vec<Difference>,
+    /// Those at which files or index are not as in the old commit, or git was told not to look.
     users: BTreeSet<PathBuf>,
 }
 
@@ -36,10 +37,8 @@ impl<'a> Step<'a> {
         let base = place.base(note)?;
         let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
         let changed = differences(&place.git.run(&between)?);
-        let users = place.git.run(&["diff-index", "-z", "--name-only", &base])?;
-        let mut users: BTreeSet<PathBuf> = paths(&users).into_iter().collect();
-        users.extend(overlooked(&place.git)?);
-        Ok(Self { place, note, files, changed, users })
+        let (staged, users) = place.users_changes(&changed)?;
+        Ok(Self { place, note, files, changed, staged, users })
     }
 
     /// Plan and progress are brought along by a change to the user's own text, which they may be
@@ -59,8 +58,10 @@ impl<'a> Step<'a> {
         if suspects.is_empty() {
             return Ok(Vec::new());
         }
-        let mut staged = self.place.staged(self.note)?;
-        staged.retain(|one| !suspects.iter().any(|s| s.path == one.path && s.new == one.new));
+        let is_other = |staged: &&Difference| {
+            !suspects.iter().any(|one| one.path == staged.path && one.new == staged.new)
+        };
+        let staged: Vec<&Difference> = self.staged.iter().filter(is_other).collect();
         let not_old = self.differing(&suspects, |one| &one.old)?;
         let not_new = self.differing(&suspects, |one| &one.new)?;
         let is_held = |path: &PathBuf| {
@@ -110,12 +111,10 @@ impl<'a> Step<'a> {
 
     /// The index as it is to be, ready to take the place of the user's.
     pub(super) fn index(&self) -> Result<PathBuf, Failure> {
-        let is_users = self.files.iter().any(|file| self.users.contains(&file.path));
-        let staged = if is_users { self.place.staged(self.note)? } else { Vec::new() };
         let mut entries = Vec::new();
         for one in &self.changed {
             let file = self.files.iter().find(|file| file.path == one.path);
-            let staged = staged.iter().find(|staged| staged.path == one.path);
+            let staged = self.staged.iter().find(|staged| staged.path == one.path);
             let entry = match (file, staged) {
                 (Some(file), Some(staged)) if staged.new != one.new => {
                     self.place.with_change(file, &staged.new)?

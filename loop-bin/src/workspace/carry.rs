@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::state::PROJECT_MARKER;
 
 use super::cache::spoken;
 use super::error::WorkspaceError;
@@ -56,6 +57,7 @@ impl Workspace {
             fs_err::remove_file(&target)?;
         }
         if fs_err::read(&target).ok().as_deref() != Some(content) {
+            self.is_clean &= below.starts_with(self.source.inside.join(PROJECT_MARKER));
             target.parent().map_or(Ok(()), fs_err::create_dir_all)?;
             fs_err::write(&target, content)?;
         }
@@ -94,6 +96,7 @@ impl Workspace {
         for below in wanted {
             let from = self.source.top.as_std_path().join(&below);
             if from.symlink_metadata().is_ok() {
+                self.is_clean = false;
                 copy(&from, &self.top.as_std_path().join(&below))?;
                 self.note_carried(below);
             }
@@ -139,10 +142,14 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
 
 /// Files for the client that git does not know: the agent has them as it has those that it does.
 fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
-    let wanted = CLIENT_FILES.map(|path| source.inside.join(path).into_string());
-    let list = ["--literal-pathspecs", "ls-files", "-z", "--others", "--"].map(str::to_owned);
-    let args: Vec<&str> = list.iter().chain(&wanted).map(String::as_str).collect();
-    Ok(paths(&source.git().run(&args)?))
+    let wanted = CLIENT_FILES.map(|path| source.inside.join(path));
+    let is_there = |path: &&Utf8PathBuf| source.top.join(path).symlink_metadata().is_ok();
+    let there: Vec<&str> = wanted.iter().filter(is_there).map(|path| path.as_str()).collect();
+    if there.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list = ["--literal-pathspecs", "ls-files", "-z", "--others", "--"];
+    Ok(paths(&source.git().run(&[&list[..], &there].concat())?))
 }
 
 /// Files below a folder that are not as they are committed.

@@ -40,7 +40,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 use ralph_core::fault;
-use ralph_core::git::{Git, Repo, RepoError};
+use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
 use ralph_core::project::Project;
 use ralph_core::state::RunDir;
 
@@ -69,6 +69,8 @@ pub(crate) struct Workspace {
     setup_leftovers: Utf8PathBuf,
     /// Whether the repository was made anew since the last agent.
     is_fresh: bool,
+    /// Whether its files are known to be those of HEAD.
+    is_clean: bool,
     /// Files that were carried, and what each looked like then.
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
     /// The project's git settings, as the copy has them; looked up once.
@@ -141,6 +143,7 @@ impl Workspace {
             setup_leftovers: run_dir.root().join(format!("setup-{WORKER}-left")),
             source,
             is_fresh: false,
+            is_clean: false,
             carried: BTreeMap::new(),
             settings: None,
             forced: Vec::new(),
@@ -234,6 +237,7 @@ impl Workspace {
         self.forced.clear();
         self.renew(start)?;
         self.match_files_to(start.tip)?;
+        self.is_clean = true;
         // Git looks for submodules in the index of the copy.
         self.lend_index()?;
         repository::update_submodules(&self.source, &self.top)
@@ -285,6 +289,15 @@ impl Workspace {
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
     pub(crate) fn distrust(&mut self) {
         self.is_fresh = false;
+        self.is_clean = false;
+    }
+
+    /// The status of the workspace, which need not be looked at if all is as it was made.
+    pub(crate) fn status(&self, repo: &Repo, start: Start<'_>) -> Result<Status, GitError> {
+        if self.is_clean {
+            return Ok(Status::clean(start.tip, start.branch));
+        }
+        Status::read(repo)
     }
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
@@ -302,7 +315,7 @@ impl Workspace {
 
     /// Removes the copy and everything that is remembered of it.
     pub(crate) fn throw_away(&mut self) -> Result<(), WorkspaceError> {
-        self.is_fresh = false;
+        self.distrust();
         remove::remove_all(self.top.as_std_path())?;
         remove::remove_all(&self.index)?;
         remove::remove_all(self.setup_leftovers.as_std_path())?;

@@ -22,6 +22,7 @@ impl Workspace {
         attempt: &str,
         start: Start<'_>,
     ) -> Result<Overlay, WorkspaceError> {
+        self.is_clean = false;
         let git = self.git();
         let Some(tip) = start.tip else {
             git.run(&["read-tree", "--reset", "-u", attempt])?;

@@ -76,7 +76,10 @@ pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Workspac
     if let Some(tip) = start.tip {
         git.run(&["update-ref", &name, tip])?;
     }
-    git.run(&["symbolic-ref", "HEAD", &name])?;
+    let head = fs_err::read_to_string(top.join(".git/HEAD")).unwrap_or_default();
+    if head.trim_end() != format!("ref: {name}") {
+        git.run(&["symbolic-ref", "HEAD", &name])?;
+    }
     Ok(())
 }
 

@@ -53,7 +53,7 @@ impl Workspace {
 
     /// Runs the setup commands, if they have to be run; returns whether they were.
     pub(crate) fn set_up(
-        &self,
+        &mut self,
         commands: &[String],
         limit: Option<Duration>,
         run: &str,
@@ -62,6 +62,7 @@ impl Workspace {
         if !self.needs_setup(commands) {
             return Ok(false);
         }
+        self.is_clean = false;
         let context = CheckContext { dir: &self.root, run };
         let ran = run_checks(context, commands, limit, stop)?;
         if let Some(failed) = ran.last().filter(|command| !command.passed()) {

@@ -25,18 +25,18 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Saves the tree as it is and writes the checkpoint down.
     pub fn create(repo: &Repo, state: &StateDir, message: &str) -> Result<Self, SnapshotError> {
-        Self::create_for(repo, state, message, None)
+        Self::create_for(repo, state, message, None, Status::read(repo)?)
     }
 
     /// The same for a run of the loop: only its sessions are ever rolled back to it. A person who
-    /// works in the same project has no part in it.
+    /// works in the same project has no part in it. The status is that of now.
     pub fn create_for(
         repo: &Repo,
         state: &StateDir,
         message: &str,
         run: Option<&str>,
+        status: Status,
     ) -> Result<Self, SnapshotError> {
-        let status = Status::read(repo)?;
         let record = Record { run: run.map(str::to_owned), ..Record::default() };
         let name = format!("{CHECKPOINTS}{}", stamp());
         let (snapshot, _) = Snapshot::save(repo, &name, message, &status, record)?;

@@ -28,6 +28,12 @@ pub struct Status {
 }
 
 impl Status {
+    /// That of a tree with nothing but what is committed.
+    pub fn clean(head: Option<&str>, branch: &str) -> Self {
+        let (head, branch) = (head.map(str::to_owned), Some(branch.to_owned()));
+        Self { head, branch, ..Self::default() }
+    }
+
     /// Reads the status of a repository. What of a submodule is looked at, is the user's to set
     /// (`submodule.<name>.ignore`).
     pub fn read(repo: &Repo) -> Result<Self, GitError> {

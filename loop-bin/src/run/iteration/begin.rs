@@ -51,7 +51,7 @@ impl Run {
         }
         let asked = kept.filter(|kept| kept.outcome.as_deref() == Some(crate::run::RETRY));
         self.hint = asked.map(|asked| asked.details).unwrap_or_default();
-        self.take_checkpoint(story)?;
+        self.take_checkpoint(story, start)?;
         state::remove_if_there(self.context.state().claim())?;
         fault::point("attempt.begun");
         let under_way = format!("{story}\n");
@@ -176,11 +176,12 @@ impl Run {
     }
 
     /// What hooks roll back to while the agent works.
-    fn take_checkpoint(&self, story: &str) -> Result<(), Failure> {
+    fn take_checkpoint(&self, story: &str, start: Start<'_>) -> Result<(), Failure> {
         let repo = self.workspace.repo()?;
         let message = format!("before {story}");
         let (state, run) = (self.context.state(), self.context.run.as_str());
-        Checkpoint::create_for(repo, state, &message, Some(run))?;
+        let status = self.workspace.status(repo, start)?;
+        Checkpoint::create_for(repo, state, &message, Some(run), status)?;
         Ok(())
     }
 
