@@ -89,7 +89,9 @@ impl Run {
         });
         match end {
             WorkEnd::Well | WorkEnd::Landed => self.take_plan(before.as_deref(), left),
-            WorkEnd::Signalled(signal) => Ok(Finish::Manual(signal)),
+            WorkEnd::Signalled(signal) | WorkEnd::LandingStopped(signal) => {
+                Ok(Finish::Manual(signal))
+            }
             WorkEnd::Spent(why) => Ok(Finish::Budget(why)),
             WorkEnd::Quota(_) => {
                 Ok(Finish::Budget("the agent's service refused; start again later".into()))

@@ -83,6 +83,8 @@ impl Run {
                     self.finish_interrupted_landing(&commit)?;
                 }
                 Recovery::LandAgain { .. } => {
+                    let iteration = &mut self.record.counters.iteration;
+                    *iteration = (*iteration).max(1);
                     self.save_unlanded()?;
                     self.is_unlanded = true;
                 }
@@ -138,13 +140,13 @@ impl Run {
     /// The saved work of an attempt, back in the workspace: the copy may be gone by now.
     pub(in crate::run) fn bring_back_work(&mut self) -> Result<(), Failure> {
         let attempt = self.current()?;
-        let name = saved::name_of(&attempt.story, attempt.number);
         let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
-        let saved = landing::resolve(&self.workspace.source().git(), &name)?;
+        let all = saved::all(&self.workspace.source().git(), Some(&attempt.story))?;
+        let saved = all.into_iter().find(|saved| saved.number == attempt.number);
         let is_in_place = self.workspace.is_in_place();
         if let (Some(saved), false) = (&saved, is_in_place) {
             self.prepare_workspace(start)?;
-            self.workspace.overlay(saved, start)?;
+            self.workspace.overlay(&saved.commit, start)?;
         }
         // What the agent did to its plan is lost with the copy, but for its claim that it is done.
         if let Ok(given) = fs_err::read(self.context.run_dir.plan_given())
@@ -154,7 +156,8 @@ impl Run {
         }
         // Without its work a story is not done, whatever was claimed.
         let claimed = saved.is_some() || is_in_place;
-        self.report = Report { claimed, ..Report::default() };
+        let cost_usd = saved.and_then(|saved| saved.cost_usd);
+        self.report = Report { claimed, cost_usd, ..Report::default() };
         Ok(())
     }
 }
