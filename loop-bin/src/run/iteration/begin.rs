@@ -202,7 +202,7 @@ impl Run {
 
     /// What failed, for the next attempt and for people.
     pub(in crate::run) fn learn(&self, story: &str, why: &str) -> Result<(), Failure> {
-        attempt::record_failure(self.context.state(), why)?;
+        attempt::record_failure(self.context.state(), Some(story), why)?;
         let run_dir = Some(&self.context.run_dir);
         attempt::add_lesson(self.context.state(), run_dir, &lesson(story, why))?;
         Ok(())

@@ -1,6 +1,5 @@
 //! An attempt that does not land is kept as a ref of the project, and the workspace is free again.
 
-use ralph_core::attempt::close_failure;
 use ralph_core::fault;
 use ralph_core::plan::progress::{Entry, Status};
 use ralph_core::state;
@@ -146,7 +145,6 @@ impl Run {
         self.record.counters.set_aside(story);
         self.books.mark_on_disk(base, vec![Mark::Blocked(story.to_owned())], None)?;
         self.context.note(Some(story), &state::Event::StorySetAside { why: why.to_owned() });
-        close_failure(self.context.state())?;
         self.context.view.warn(format!("{story} is blocked: {why}"));
         Ok(())
     }

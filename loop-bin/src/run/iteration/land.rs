@@ -292,7 +292,7 @@ impl Run {
             self.books.log(Some(commit), entry)?;
             self.journal_note(&state::Event::StoryDone);
         }
-        clear_failure(self.context.state())?;
+        clear_failure(self.context.state(), &attempt.story)?;
         fault::point("land.logged");
         Ok(())
     }
