@@ -55,7 +55,7 @@ impl Run {
         let git = self.workspace.source().git();
         let number = saved::number_after(&saved::all(&git, Some(NAME))?);
         let attempt = self.new_attempt(NAME, NAME, number, start);
-        attempt.save(&self.context.run_dir)?;
+        self.put_under_way(&attempt)?;
         self.attempt = Some(attempt);
         self.journal_note(&state::Event::IterationStarted { iteration: 1 });
         let finish = self.let_plan(before)?;

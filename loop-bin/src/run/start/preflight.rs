@@ -21,6 +21,7 @@ use crate::finding::Finding;
 use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::iteration::template;
+use crate::run::record::attempt_left;
 use crate::workspace::in_place::{self, NotInPlace};
 use crate::workspace::{Source, Workspace, WorkspaceError};
 use crate::{here, lifecycle, trust};
@@ -225,12 +226,18 @@ impl Preflight {
     /// Uncommitted work: named where the agent works in a copy, refused in place.
     fn look_at_tree(&mut self, repo: &Repo) -> Result<Vec<PathBuf>, Failure> {
         let ours = self.loop_files();
+        let interrupted = attempt_left(&self.run_dir)?;
+        let elsewhere =
+            interrupted.as_ref().filter(|attempt| attempt.work != *self.workspace.root());
+        if let Some(attempt) = elsewhere.filter(|attempt| attempt.work.exists()) {
+            self.problem(self.to_settle_first(attempt));
+            return Ok(Vec::new());
+        }
         if self.workspace.is_in_place() {
             repo.refuse_if_busy()?;
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
-            let is_interrupted = Attempt::load(&self.run_dir)?
-                .is_some_and(|attempt| attempt.work == *self.workspace.root());
+            let is_interrupted = interrupted.is_some();
             match in_place::refuse(repo, &|path| ours.iter().any(|own| own == path))? {
                 Some(NotInPlace::Dirty { .. }) if is_interrupted => {}
                 Some(refused) => self.problem(refused.to_string()),
@@ -248,6 +255,22 @@ impl Preflight {
             self.note(format!("uncommitted, so not in the copy that the agent works in: {files}"));
         }
         Ok(changed)
+    }
+
+    /// An attempt is settled where it was made: only there its work can be told from the user's.
+    fn to_settle_first(&self, attempt: &Attempt) -> String {
+        let Attempt { story, work, .. } = attempt;
+        if work.starts_with(&self.workspace.source().top) {
+            return format!(
+                "an attempt at {story} was interrupted in your own tree, and what it did is still \
+                 there: start with --in-place to go on with it, or run `ralph-loop clean --force` \
+                 to make it your own uncommitted work"
+            );
+        }
+        format!(
+            "an attempt at {story} was interrupted in {work}: start as before (with the same folder, \
+             without --in-place) to go on with it, or give its work up with `ralph-loop clean --force`"
+        )
     }
 
     /// Plan and progress, from the top.

@@ -15,6 +15,7 @@ use crate::run::decide::{
     Counters, Discarding, Found, Outcome, Recovery, SessionEnd, WorkEnd, recovery,
 };
 use crate::run::iteration::{PlanChanges, Report};
+use crate::run::record::attempt_left;
 use crate::run::{Run, RunRecord};
 use crate::saved;
 use crate::terminal::counted;
@@ -39,7 +40,7 @@ pub(crate) fn look(project: &Project) -> Result<Vec<String>, Failure> {
 /// What an earlier run left.
 pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
     let record = RunRecord::load(run_dir)?;
-    let attempt = Attempt::load(run_dir)?;
+    let attempt = attempt_left(run_dir)?;
     let is_landed = match &attempt {
         // It may wait on a branch of ours, or have come from there.
         Some(Attempt { phase: Phase::Landing { commit }, .. }) => {
