@@ -96,3 +96,20 @@ fn what_an_interrupted_attempt_did_is_gone_on_with() {
     assert_eq!(stage.read("half.txt"), "half\nhalf\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
+
+#[test]
+fn an_agent_that_cleans_up_too_well_leaves_no_state_for_git_to_see() {
+    let stage = committed();
+    let agent = "cat >/dev/null; git clean -xfdq; echo x >>x.txt; git clean -xfdq -e x.txt";
+    stage.run(&["--in-place", "--agent", agent]).ended(0).says("2 stories landed");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+}
+
+#[test]
+fn checkpoints_do_not_pile_up_in_the_users_repository() {
+    let stage = committed();
+    stage.run(&["--in-place", "--keep", "1"]).ended(0).says("2 stories landed");
+    let left = stage.repo.git(["for-each-ref", "refs/ralph/checkpoint"]);
+    assert_eq!(left.lines().count(), 1, "{left}");
+}

@@ -164,6 +164,8 @@ impl Run {
             if left.as_deref() != Some(given.bytes()) {
                 state::replace_users(&self.books.plan, given.bytes())?;
             }
+            // Without its list of files, git would show the state as the user's.
+            self.context.state().prepare()?;
             for path in self.protected.restore(self.context.state())? {
                 self.context.view.warn(format!("restored {path} (changed by the agent)"));
             }
