@@ -318,9 +318,11 @@ impl Books {
             let is_done = plan.story(story)?.state == plan::State::Done;
             if is_done { plan.reopen(story).ok() } else { None }
         };
-        let is_committed = ticked(self.committed(tip.as_deref(), &self.plan).as_deref()).is_some();
-        if !is_followed || is_committed || ticked(plan::read_file(&self.plan)?.as_deref()).is_none()
-        {
+        let committed = self.committed(tip.as_deref(), &self.plan);
+        let counts = is_followed || committed.is_none();
+        let is_ticked =
+            || Ok::<_, Failure>(ticked(plan::read_file(&self.plan)?.as_deref()).is_some());
+        if !counts || ticked(committed.as_deref()).is_some() || !is_ticked()? {
             return Ok(false);
         }
         state::edit_users(&self.plan, ticked)?;

@@ -36,7 +36,7 @@ use books::Books;
 use context::Context;
 pub(crate) use decide::{Finish, RETRY, Signal, Wish};
 use decide::{Next, Outcome, Then, WorkEnd};
-use iteration::{Choice, LiveAgent, Report};
+use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;
 
 /// Runs the loop, with the settings that were given on the command line.
@@ -149,6 +149,11 @@ impl Run {
                     return self.run_post_iteration(&story, outcome, then);
                 }
                 Next::Leave(signal) => {
+                    if self.workspace.is_in_place() {
+                        // The work is kept by now, and the tree is the user's.
+                        let attempt = self.current()?;
+                        self.workspace.reset(start_of(&attempt))?;
+                    }
                     let line = format!("{story}: interrupted; the next start checks and lands it");
                     self.context.view.line(line);
                     return Ok(Some(Finish::Manual(signal)));

@@ -60,7 +60,7 @@ impl RunRecord {
     }
 
     fn is_of(&self, run_dir: &RunDir) -> bool {
-        self.folder.as_str().is_empty() || self.folder == run_dir.root()
+        self.folder == run_dir.root()
     }
 
     /// Writes it down. How long the run took is the only thing that a power cut may take.

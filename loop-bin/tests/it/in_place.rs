@@ -113,3 +113,31 @@ fn checkpoints_do_not_pile_up_in_the_users_repository() {
     let left = stage.repo.git(["for-each-ref", "refs/ralph/checkpoint"]);
     assert_eq!(left.lines().count(), 1, "{left}");
 }
+
+#[test]
+fn an_interrupt_of_the_checks_gives_the_tree_back_and_the_next_start_lands() {
+    for (signal, is_clean) in [("INT", true), ("KILL", false)] {
+        let stage = committed();
+        let check = "echo $$ >\"$AGENT_NOTES/begun\"; sleep 600";
+        let mut child = stage.start(&["--in-place", "--verify", check]);
+        crate::stage::until("the check runs", || !stage.note("begun").is_empty());
+        crate::stage::signal(signal, child.id());
+        child.wait().unwrap();
+        let status = stage.repo.git(["status", "--porcelain"]);
+        assert_eq!(status.is_empty(), is_clean, "{status}");
+        let agent = "touch \"$AGENT_NOTES/paid\"; exit 1";
+        let ran = stage.run(&[
+            "--in-place",
+            "--attempts",
+            "1",
+            "--agent",
+            agent,
+            "--verify",
+            "ls US-001.txt",
+        ]);
+        ran.ended(8).says("US-001 done").says("US-002 is blocked");
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+        let files = stage.repo.git(["log", "--format=", "--name-only", "--grep=first", "-1"]);
+        assert!(files.contains("US-001.txt"), "{files}");
+    }
+}

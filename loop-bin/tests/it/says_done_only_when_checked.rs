@@ -267,13 +267,14 @@ fn ticking(story: &str, then: &str) -> String {
 
 #[test]
 fn a_tick_of_its_story_in_the_projects_plan_is_only_the_agents_word() {
-    for is_tracked in [false, true] {
+    for (is_tracked, branch) in [(false, "main"), (true, "main"), (false, "side")] {
         for (verify, then) in [("false", ""), ("true", "exit 1"), ("true", "rm x.txt")] {
             let stage = Stage::new("works", ONE);
             if is_tracked {
                 stage.repo.commit_all("the plan");
             }
-            let ran = stage.run(&["--agent", &ticking("US-001", then), "--verify", verify]);
+            let agent = ticking("US-001", then);
+            let ran = stage.run(&["--agent", &agent, "--verify", verify, "--branch", branch]);
             ran.ended(8)
                 .says("ticked US-001 in the project's own plan, and it has not landed; undone");
             assert_eq!(stage.plan(), "- [!] US-001: First\n", "{verify} {then}");

@@ -282,9 +282,9 @@ impl Preflight {
         let Attempt { story, work, .. } = attempt;
         if work.starts_with(&self.workspace.source().top) {
             return format!(
-                "an attempt at {story} was interrupted in your own tree, and what it did is still \
-                 there: start with --in-place to go on with it, or run `ralph-loop clean --force` \
-                 to make it your own uncommitted work"
+                "an attempt at {story} was interrupted in your own tree: start with --in-place to go \
+                 on with it, or give it up with `ralph-loop clean --force`, which leaves your files \
+                 as they are"
             );
         }
         format!(

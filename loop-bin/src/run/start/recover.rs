@@ -19,7 +19,7 @@ use crate::run::record::attempt_left;
 use crate::run::{Run, RunRecord};
 use crate::saved;
 use crate::terminal::counted;
-use crate::workspace::{Source, Start};
+use crate::workspace::{Source, Start, in_place};
 
 /// What the progress says of an attempt whose loop was killed.
 const KILLED: &str = "the loop was killed while the agent was at work";
@@ -144,8 +144,14 @@ impl Run {
         let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
         let all = saved::all(&self.workspace.source().git(), Some(&attempt.story))?;
         let saved = all.into_iter().find(|saved| saved.number == attempt.number);
-        let is_in_place = self.workspace.is_in_place();
-        if let (Some(saved), false) = (&saved, is_in_place) {
+        // In place the tree may still hold it, with whatever the user did to it since.
+        let ours = self.books.ours();
+        let is_there = self.workspace.is_in_place()
+            && in_place::refuse(self.workspace.repo()?, &|path| {
+                ours.iter().any(|own| own == path)
+            })?
+            .is_some();
+        if let (Some(saved), false) = (&saved, is_there) {
             self.prepare_workspace(start)?;
             self.workspace.overlay(&saved.commit, start)?;
         }
@@ -156,7 +162,7 @@ impl Run {
             self.workspace.give(&self.books.plan, &given)?;
         }
         // Without its work a story is not done, whatever was claimed.
-        let claimed = saved.is_some() || is_in_place;
+        let claimed = saved.is_some() || is_there;
         let cost_usd = saved.and_then(|saved| saved.cost_usd);
         self.report = Report { claimed, cost_usd, ..Report::default() };
         Ok(())
