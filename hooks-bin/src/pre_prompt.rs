@@ -38,7 +38,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     let parts = [
         Some(under_way(call, &story)),
         guardrails(call).filter(|text| !prompt.contains(text.as_str())),
-        failure(call).filter(|text| !prompt.contains(text.as_str())),
+        failure(call, &story).filter(|text| !prompt.contains(text.as_str())),
     ];
     let [story, guardrails, failure] = parts;
     let mut text = story.unwrap_or_default();
@@ -86,8 +86,8 @@ fn guardrails(call: &Call<'_>) -> Option<String> {
     (!newest.is_empty()).then(|| newest.join("\n"))
 }
 
-fn failure(call: &Call<'_>) -> Option<String> {
-    let text = last_failure(call.project().own_state())?;
+fn failure(call: &Call<'_>, story: &Id) -> Option<String> {
+    let text = last_failure(call.project().own_state(), story.as_str())?;
     let lines = text.lines().filter(|line| !line.trim().is_empty()).take(FAILURE_LINES);
     let lines: Vec<String> = lines.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();
     (!lines.is_empty()).then(|| mask(&lines.join("\n")))

@@ -36,7 +36,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<Success, Failur
     match matches.subcommand() {
         Some(("init", _)) => init::run(env),
         Some((name @ ("install" | "uninstall"), matches)) => install::run(env, name, matches),
-        Some(("doctor", _)) => doctor::run(env),
+        Some(("doctor", matches)) => doctor::run(env, matches),
         Some(("status", matches)) => status::run(env, matches.get_flag("json")),
         Some(("explain", matches)) => explain::run(env, matches),
         Some(("attempts", matches)) => {
@@ -98,7 +98,7 @@ fn allow_dirty() -> Arg {
 }
 
 /// The flags that stand for configuration keys.
-fn flags_of_keys() -> impl Iterator<Item = Arg> {
+pub(crate) fn flags_of_keys() -> impl Iterator<Item = Arg> {
     KEYS.iter().filter_map(|key| Some(flag_of(key, key.flag?)))
 }
 
@@ -120,7 +120,7 @@ fn flag_of(key: &'static Key, name: &'static str) -> Arg {
 }
 
 /// What was given for those flags.
-fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
+pub(crate) fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
     let keys = KEYS.iter().filter(|key| key.flag.is_some());
     keys.flat_map(|key| {
         let values = matches.get_many::<String>(key.name).into_iter().flatten();

@@ -8,11 +8,12 @@ use ralph_core::state;
 use ralph_core::under_way::{Attempt, Phase};
 
 use crate::exit::{Failure, Success};
+use crate::run::record::attempt_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
 use crate::workspace::Source;
 use crate::workspace::cache;
-use crate::{agent, here, housekeeping};
+use crate::{agent, here, housekeeping, saved};
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +71,14 @@ pub(crate) fn run(env: &Env, request: Request) -> Result<Success, Failure> {
     let _lock = take_lock(&run_dir, "ralph-loop clean")?;
     let source = Source::of(&project, &repo)?;
     let folder = cache::folder(env, &config, &source.top)?;
-    if let Some(attempt) = Attempt::load(&run_dir)?.filter(|_| !request.dry_run) {
+    if let Some(attempt) = attempt_left(&run_dir)?.filter(|_| !request.dry_run) {
         let is_at_work = matches!(attempt.phase, Phase::Begun | Phase::Working);
         if request.force {
             agent::end_left_by(&attempt.run);
+            for left in [project.own_state().current_story(), project.own_state().checkpoint()] {
+                state::remove_if_there(left)?;
+            }
+            saved::release(repo.git())?;
             Attempt::clear(&run_dir)?;
         } else if is_at_work && attempt.work.starts_with(&folder) && attempt.work.exists() {
             return Err(Unsaved { story: attempt.story }.into());

@@ -1,15 +1,20 @@
 //! `ralph-loop doctor` and `--dry-run`: everything that a start would find out, with nothing written
 //! and no agent run.
 
-use clap::Command;
+use std::collections::BTreeSet;
+
+use camino::Utf8Path;
+use clap::{ArgMatches, Command};
 use nix::sys::statvfs::statvfs;
 use ralph_core::env::Env;
 use ralph_core::state::{Lock, LockError};
 
+use crate::args::{flags_of_keys, given_flags};
 use crate::exit::{Failure, Success};
 use crate::finding::Finding;
 use crate::run::start::{Preflight, look_for_recovery, preflight};
 use crate::terminal::{counted, say};
+use crate::workspace::cache;
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
@@ -23,12 +28,14 @@ struct Unwell(String);
 pub(crate) fn command() -> Command {
     Command::new("doctor")
         .about("Check git, agent, hooks, config, plan and disk; say how to fix each")
+        .after_help("All flags of a run may be given, and mean the run that would be started so.")
+        .args(flags_of_keys().map(|flag| flag.hide(true)))
 }
 
 /// Examines.
-pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
-    let mut findings = match preflight(env, &[]) {
-        Ok(preflight) => [all(&preflight)?, vec![disk(&preflight)?]].concat(),
+pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
+    let mut findings = match preflight(env, &given_flags(matches)) {
+        Ok(preflight) => [all(&preflight)?, disks(&preflight)?].concat(),
         Err(failure) => vec![Finding::Problem(failure.to_string())],
     };
     findings.iter().for_each(show);
@@ -70,11 +77,18 @@ fn all(preflight: &Preflight) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
-fn disk(preflight: &Preflight) -> Result<Finding, Failure> {
-    let stat = statvfs(preflight.project.root().as_std_path())?;
+/// The room where the project is, and where the copy is.
+fn disks(preflight: &Preflight) -> Result<Vec<Finding>, Failure> {
+    let folders = [preflight.project.root(), cache::existing(preflight.workspace.top())];
+    let folders = BTreeSet::from(folders);
+    folders.into_iter().map(disk).collect()
+}
+
+fn disk(folder: &Utf8Path) -> Result<Finding, Failure> {
+    let stat = statvfs(folder.as_std_path())?;
     let free = stat.blocks_available() as u64 * stat.fragment_size() as u64 / 1024 / 1024;
     Ok(match free {
-        0..LEAST_FREE_MIB => Finding::Problem(format!("only {free} MiB of disk are free")),
-        _ => Finding::Good(format!("{} GiB of disk are free", free / 1024)),
+        0..LEAST_FREE_MIB => Finding::Problem(format!("only {free} MiB are free in {folder}")),
+        _ => Finding::Good(format!("{} GiB are free in {folder}", free / 1024)),
     })
 }

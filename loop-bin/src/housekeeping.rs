@@ -1,4 +1,5 @@
-//! What is kept is kept within bounds: attempts at stories that are done, logs and session folders.
+//! What is kept is kept within bounds: attempts at stories that are done, checkpoints, logs and
+//! session folders.
 //! The oldest go first; nothing that needs a person is dropped.
 
 use std::collections::BTreeSet;
@@ -11,6 +12,9 @@ use ralph_core::state::StateDir;
 
 use crate::exit::Failure;
 use crate::saved;
+
+/// The snapshots of checkpoints, which only attempts in place leave in the project.
+const CHECKPOINTS: &str = "refs/ralph/checkpoint/";
 
 /// Removes, or only counts, what is beyond `keep` attempts at finished stories, and what is beyond
 /// `keep` logs and `keep` session folders.
@@ -29,13 +33,17 @@ pub(crate) fn prune(
         format!("delete {}\n", saved::name_of(&attempt.story, attempt.number))
     };
     let attempts: Vec<String> = attempts.iter().skip(keep).map(delete).collect();
+    let newest_first = ["for-each-ref", "--sort=-refname", "--format=delete %(refname)"];
+    let checkpoints = git.line(&[&newest_first[..], &[CHECKPOINTS]].concat())?;
+    let checkpoints = checkpoints.lines().skip(keep).map(|line| format!("{line}\n"));
     let mut files = oldest(&state.logs(), keep);
     files.extend(oldest(&state.sessions(), keep).into_iter().filter(|path| path.is_dir()));
     let counts = (attempts.len(), files.len());
     if only_count {
         return Ok(counts);
     }
-    git.feed(&["update-ref", "--stdin"], attempts.concat().as_bytes())?;
+    let refs: String = attempts.into_iter().chain(checkpoints).collect();
+    git.feed(&["update-ref", "--stdin"], refs.as_bytes())?;
     for path in files {
         let removed =
             if path.is_dir() { fs_err::remove_dir_all(&path) } else { fs_err::remove_file(&path) };

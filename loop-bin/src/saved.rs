@@ -16,6 +16,10 @@ use crate::landing;
 /// Where attempts are kept.
 pub(crate) const REFS: &str = "refs/ralph/attempts/";
 
+/// What the attempt under way began from. The user may rewrite the target and have git remove what
+/// nothing names any more; what our record names stays.
+const UNDER_WAY: &str = "refs/ralph/under-way";
+
 /// The longest first line.
 const LONGEST_SUBJECT: usize = 200;
 
@@ -94,6 +98,16 @@ impl Account<'_> {
         }
         text
     }
+}
+
+/// Holds the commit that an attempt begins from.
+pub(crate) fn hold(git: &Git, base: &str) -> Result<(), GitError> {
+    git.run(&["update-ref", UNDER_WAY, base]).map(drop)
+}
+
+/// No attempt is under way any more.
+pub(crate) fn release(git: &Git) -> Result<(), GitError> {
+    git.run(&["update-ref", "-d", UNDER_WAY]).map(drop)
 }
 
 /// Keeps a tree as an attempt, reads it back, and gives the name of its ref. `git` has the tree, in the

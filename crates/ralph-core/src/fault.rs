@@ -15,12 +15,13 @@ use crate::env::Env;
 const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 
 /// Every point at which a process can be killed; each stands in the code exactly once.
-pub const POINTS: [&str; 31] = [
+pub const POINTS: [&str; 32] = [
     "append.written",
     "attempt.begun",
     "attempt.forgotten",
     "checkpoint.saved",
     "discard.kept",
+    "discard.logged",
     "discard.saved",
     "follow.files",
     "follow.moved",

@@ -7,7 +7,7 @@ use ralph_core::attempt::{
 };
 use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
-use ralph_core::state::{Event, Lock};
+use ralph_core::state::{Event, Id, Lock};
 use ralph_core::verdict::Verdict;
 
 use crate::call::Call;
@@ -32,7 +32,8 @@ pub(super) fn settle(
     let log = log.strip_prefix(call.work_root()).unwrap_or(&log);
     // Asked first: by the time the run is weighed, other runs may have been.
     let begun_at = begun_at(call);
-    let settled = record_failure(state, &told_later(command, output, verdict))
+    let (story, told) = (call.story(), told_later(command, output, verdict));
+    let settled = record_failure(state, story.as_ref().map(Id::as_str), &told)
         .map_err(Failure::from)
         .and_then(|()| settle_attempt(call, verdict, begun_at));
     let decision = match settled {

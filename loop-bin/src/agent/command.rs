@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use nix::unistd::{AccessFlags, access};
 use ralph_core::shell;
 
 use super::client::written;
@@ -56,16 +57,16 @@ impl AgentCommand {
     }
 }
 
-/// The command line with the project's own program, or the script that an interpreter is given, by
-/// its whole path.
-fn with_files_of(project: &Utf8Path, line: &str) -> String {
+/// The command line with a program that is a file of this folder, or the script that an interpreter is
+/// given, by its whole path.
+pub(crate) fn with_files_of(folder: &Utf8Path, line: &str) -> String {
     let script = shell::read(line);
     let own = script.commands.first().and_then(|command| {
         let is_interpreter = command.name().is_some_and(|name| INTERPRETERS.contains(&name));
         let word = if is_interpreter { command.arg(0)? } else { command.program.known()? };
-        let is_file = word.contains(['/', '.']) && project.join(word).is_file();
+        let is_file = word.contains(['/', '.']) && folder.join(word).is_file();
         let place = written(line, command, word)?;
-        (is_file && !word.starts_with('/')).then(|| (place, project.join(word)))
+        (is_file && !word.starts_with('/')).then(|| (place, folder.join(word)))
     });
     let Some((place, path)) = own else { return line.to_owned() };
     let mut line = line.to_owned();
@@ -104,13 +105,27 @@ pub(crate) fn program_of(line: &str) -> Option<String> {
     (!program.starts_with('~')).then(|| program.to_owned())
 }
 
-/// Whether a program can be found.
+/// The script that the line's interpreter is to run.
+pub(crate) fn script_of(line: &str) -> Option<String> {
+    let script = shell::read(line);
+    let command = script.commands.first()?;
+    let is_interpreter = command.name().is_some_and(|name| INTERPRETERS.contains(&name));
+    let is_file = |word: &&str| word.contains(['/', '.']) && !word.starts_with(['-', '~']);
+    command.arg(0).filter(is_file).filter(|_| is_interpreter).map(str::to_owned)
+}
+
+/// Whether a program can be found and started.
 pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
     if program.contains('/') {
-        return root.join(program).is_file();
+        return is_executable(&root.join(program));
     }
-    path.split(':').any(|folder| Utf8Path::new(folder).join(program).is_file())
+    path.split(':').any(|folder| is_executable(&Utf8Path::new(folder).join(program)))
         || is_builtin(program)
+}
+
+/// Whether a file is there that can be started.
+fn is_executable(path: &Utf8Path) -> bool {
+    path.is_file() && access(path.as_std_path(), AccessFlags::X_OK).is_ok()
 }
 
 /// Words that the shell knows by itself.

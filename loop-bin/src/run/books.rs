@@ -33,6 +33,9 @@ const TITLE: &str = "# Progress Log\n";
 const MOST_LOOKS: usize = 100;
 const PULSE: Duration = Duration::from_millis(10);
 
+/// The length of a time with its seconds.
+const SECONDS: usize = "2026-01-01T00:00:00".len();
+
 /// What a file says in a commit; none if it is not there.
 type KnownTexts = HashMap<(String, PathBuf), Option<Vec<u8>>>;
 
@@ -290,14 +293,40 @@ impl Books {
         Ok(())
     }
 
-    /// Whether the progress tells of a story's commit already.
-    pub(crate) fn has_entry(&self, tip: Option<&str>, story: &str, commit: &str) -> bool {
+    /// Whether the progress has this entry already, about an attempt that began then: a crash may have
+    /// come before the attempt was forgotten.
+    pub(crate) fn has_entry(&self, tip: Option<&str>, entry: &Entry, began: &str) -> bool {
         let text = self.progress_text(tip);
+        let began = began.get(..SECONDS).unwrap_or(began);
         progress::logged(&text).last().is_some_and(|last| {
-            last.story == story
-                && last.status == Some(progress::Status::Success)
-                && last.text.contains(commit)
+            let mut lines = last.text.lines();
+            let is_later =
+                lines.any(|line| line.strip_prefix("- Time: ").is_some_and(|at| at >= began));
+            let is_same = (last.iteration, last.story.as_str(), last.status)
+                == (entry.iteration, &entry.story, Some(entry.status));
+            is_same && is_later
         })
+    }
+
+    /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has
+    /// it; returns whether there was one. While its attempt goes on, such a tick is only the agent's
+    /// word: the loop ticks what has landed.
+    pub(crate) fn untick(&self, target: &Target, story: &str) -> Result<bool, Failure> {
+        let (tip, is_followed) = target.look()?;
+        let ticked = |text: Option<&[u8]>| {
+            let plan = Plan::parse(&self.plan, text?.to_vec(), &self.options).ok()?;
+            let is_done = plan.story(story)?.state == plan::State::Done;
+            if is_done { plan.reopen(story).ok() } else { None }
+        };
+        let committed = self.committed(tip.as_deref(), &self.plan);
+        let counts = is_followed || committed.is_none();
+        let is_ticked =
+            || Ok::<_, Failure>(ticked(plan::read_file(&self.plan)?.as_deref()).is_some());
+        if !counts || ticked(committed.as_deref()).is_some() || !is_ticked()? {
+            return Ok(false);
+        }
+        state::edit_users(&self.plan, ticked)?;
+        Ok(true)
     }
 
     /// The same, whether git has it or not: for a landing that a crash interrupted.

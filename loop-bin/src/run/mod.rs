@@ -36,7 +36,7 @@ use books::Books;
 use context::Context;
 pub(crate) use decide::{Finish, RETRY, Signal, Wish};
 use decide::{Next, Outcome, Then, WorkEnd};
-use iteration::{Choice, LiveAgent, Report};
+use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;
 
 /// Runs the loop, with the settings that were given on the command line.
@@ -52,7 +52,7 @@ pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<Success, Failure> {
         Mode::Planning => run.write_plan(),
         Mode::Building => run.work_through_plan(),
     };
-    let finish = ended.unwrap_or_else(|failure| Finish::Error(failure.to_string()));
+    let finish = ended.unwrap_or_else(|failure| run.ended_by(&failure));
     Ok(run.finish(finish))
 }
 
@@ -148,7 +148,29 @@ impl Run {
                     let outcome = self.discard(kept)?;
                     return self.run_post_iteration(&story, outcome, then);
                 }
+                Next::Leave(signal) => {
+                    if self.workspace.is_in_place() {
+                        // The work is kept by now, and the tree is the user's.
+                        let attempt = self.current()?;
+                        self.workspace.reset(start_of(&attempt))?;
+                    }
+                    let line = format!("{story}: interrupted; the next start checks and lands it");
+                    self.context.view.line(line);
+                    return Ok(Some(Finish::Manual(signal)));
+                }
             }
+        }
+    }
+
+    /// What a failure ends the run as. One that follows an interrupt is part of it: whatever was under
+    /// way was stopped, and the next start goes on.
+    fn ended_by(&self, failure: &Failure) -> Finish {
+        match self.context.interrupts.signal() {
+            Some(signal) => {
+                self.context.view.warn(failure.to_string());
+                Finish::Manual(signal)
+            }
+            None => Finish::Error(failure.to_string()),
         }
     }
 

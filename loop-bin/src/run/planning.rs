@@ -55,7 +55,7 @@ impl Run {
         let git = self.workspace.source().git();
         let number = saved::number_after(&saved::all(&git, Some(NAME))?);
         let attempt = self.new_attempt(NAME, NAME, number, start);
-        attempt.save(&self.context.run_dir)?;
+        self.put_under_way(&attempt)?;
         self.attempt = Some(attempt);
         self.journal_note(&state::Event::IterationStarted { iteration: 1 });
         let finish = self.let_plan(before)?;
@@ -89,7 +89,9 @@ impl Run {
         });
         match end {
             WorkEnd::Well | WorkEnd::Landed => self.take_plan(before.as_deref(), left),
-            WorkEnd::Signalled(signal) => Ok(Finish::Manual(signal)),
+            WorkEnd::Signalled(signal) | WorkEnd::LandingStopped(signal) => {
+                Ok(Finish::Manual(signal))
+            }
             WorkEnd::Spent(why) => Ok(Finish::Budget(why)),
             WorkEnd::Quota(_) => {
                 Ok(Finish::Budget("the agent's service refused; start again later".into()))

@@ -4,6 +4,7 @@ use std::io;
 
 use camino::Utf8PathBuf;
 use ralph_core::state::{self, RunDir};
+use ralph_core::under_way::Attempt;
 use serde::{Deserialize, Serialize};
 
 use super::decide::{Counters, Discarding};
@@ -18,6 +19,9 @@ pub(crate) struct RunRecord {
     pub(crate) version: u32,
     /// The run's name.
     pub(crate) run: String,
+    /// The folder that it was written into. In a copy of that folder it is not about this project,
+    /// and its processes are those of another one.
+    pub(crate) folder: Utf8PathBuf,
     /// The process.
     pub(crate) pid: u32,
     /// When it began, as RFC 3339 in UTC.
@@ -46,13 +50,29 @@ impl RunRecord {
         Self { version: VERSION, pid: std::process::id(), ..Self::default() }
     }
 
-    /// The last run's; none if there was none yet.
+    /// The last run's; none if there was none yet, or only in the project that this is a copy of.
     pub(crate) fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
+        Ok(Self::read(run_dir)?.filter(|record| record.is_of(run_dir)))
+    }
+
+    fn read(run_dir: &RunDir) -> io::Result<Option<Self>> {
         state::read_record(&run_dir.record(), VERSION)
+    }
+
+    fn is_of(&self, run_dir: &RunDir) -> bool {
+        self.folder == run_dir.root()
     }
 
     /// Writes it down. How long the run took is the only thing that a power cut may take.
     pub(crate) fn save(&self, run_dir: &RunDir) -> io::Result<()> {
         state::replace_unsynced(&run_dir.record(), &serde_json::to_vec_pretty(self)?)
+    }
+}
+
+/// The attempt that a run left under way; none if that run was another project's.
+pub(crate) fn attempt_left(run_dir: &RunDir) -> io::Result<Option<Attempt>> {
+    match RunRecord::read(run_dir)? {
+        Some(record) if !record.is_of(run_dir) => Ok(None),
+        _ => Attempt::load(run_dir),
     }
 }

@@ -3,11 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
 use ralph_core::config::Config;
 use ralph_core::env::Env;
 
 use super::error::WorkspaceError;
-use super::remove;
+use super::{Workspace, remove};
 
 /// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
 pub(crate) fn folder(
@@ -26,6 +28,24 @@ pub(crate) fn folder(
         return Err(WorkspaceError::InsideProject { folder: base.into_string() });
     }
     Ok(folder)
+}
+
+/// The part of a path that is there already.
+pub(crate) fn existing(folder: &Utf8Path) -> &Utf8Path {
+    folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder)
+}
+
+impl Workspace {
+    /// Why the copy cannot be made where it is to be, as far as that is known without writing.
+    pub(crate) fn refused_folder(&self) -> Option<WorkspaceError> {
+        let folder = existing(&self.top);
+        let mut writable = Err(Errno::ENOTDIR);
+        if folder.is_dir() {
+            writable = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
+        }
+        let folder = folder.to_string();
+        writable.err().map(|error| WorkspaceError::Folder { folder, source: error.into() })
+    }
 }
 
 fn cache_home(env: &Env) -> Option<Utf8PathBuf> {

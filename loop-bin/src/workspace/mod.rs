@@ -224,6 +224,10 @@ impl Workspace {
         if self.is_in_place {
             return self.reset_in_place(start);
         }
+        if !self.top.exists() {
+            // With a copy goes what is remembered of it: a new one has to be set up.
+            self.throw_away()?;
+        }
         if let Err(error) = self.try_reset(start) {
             log_damage(&error);
             self.throw_away()?;

@@ -289,7 +289,7 @@ fn the_agent_finds_the_loop_that_its_prompt_names() {
 #[test]
 fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() {
     let stage = Stage::new("works", THREE);
-    stage.repo.write("sub/agent.sh", "#!/bin/sh\n");
+    stage.repo.write("sub/inner/agent.sh", "#!/bin/sh\n");
     let root = stage.repo.root();
     let from_sub = |args: &[&str]| -> Ran {
         stage.command(args).current_dir(root.join("sub")).output().unwrap().into()
@@ -310,4 +310,21 @@ fn a_log_that_may_not_grow_ends_neither_the_loop_nor_leaves_the_agent() {
     let mut command = stage.command_of("/bin/sh", &["-c", &limited, agent]);
     let ran: Ran = command.output().unwrap().into();
     ran.ended(0).says("US-001 done");
+}
+
+#[test]
+fn an_agent_that_is_typed_in_a_subfolder_is_meant_from_there() {
+    for (agent, folder) in
+        [("../../agent.sh x", "one/two"), ("sh ../agent.sh", "one"), ("./own.sh", "one")]
+    {
+        let stage = Stage::new("works", "- [ ] US-001: First\n");
+        let text = "#!/bin/sh\ncat >/dev/null; echo x >x.txt\n";
+        for path in ["agent.sh", "one/own.sh", "one/two/none.sh"] {
+            stage.repo.write(path, text);
+            stage.repo.chmod(path, 0o755);
+        }
+        let mut command = stage.command(&["--agent", agent]);
+        let ran: Ran = command.current_dir(stage.repo.root().join(folder)).output().unwrap().into();
+        ran.ended(0).says("US-001 done");
+    }
 }

@@ -54,3 +54,28 @@ fn a_repository_that_calls_itself_bare() {
         assert!(!all.contains("rev-parse") && !all.contains("git init"), "{all}");
     }
 }
+
+#[test]
+fn what_the_flags_of_a_run_would_start() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["doctor", "--agent", "no-such-agent -p"]);
+    ran.ended(1).says("the agent `no-such-agent` was not found in the folders of PATH");
+    stage.run(&["doctor", "--verify", "no-such-check"]).ended(1).says("needs `no-such-check`");
+    stage.run(&["doctor", "--no-such-flag"]).ended(2);
+}
+
+#[test]
+fn a_folder_in_which_no_copy_can_be_made() {
+    let stage = Stage::new("works", ONE);
+    let file = stage.note_path("file");
+    fs_err::write(&file, "").unwrap();
+    for args in [&["doctor"][..], &[]] {
+        let args = [args, &["--workspace-folder", file.as_str()]].concat();
+        let ran = stage.run(&args);
+        ran.ended(1)
+            .says(&format!("the copy cannot be made in {file}: "))
+            .says("--workspace-folder");
+    }
+    assert!(!stage.exists(".ralph/events.jsonl"), "nothing was begun");
+    stage.run(&["doctor"]).ended(0).says("GiB are free in").says("home");
+}

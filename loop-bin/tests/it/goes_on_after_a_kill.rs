@@ -199,7 +199,7 @@ fn a_kill_before_the_agent_is_at_work_is_nobodys_fault() {
 
 #[test]
 fn an_attempt_whose_agent_had_ended_is_not_counted_twice() {
-    for fault in ["discard.saved", "discard.kept"] {
+    for fault in ["discard.saved", "discard.kept", "discard.logged"] {
         let mut stage = Stage::new("fails", TWO);
         killed_at(&stage, fault, &["--attempts", "2"]);
         assert!(stage.read(RECORD).contains("\"US-001\": 1"), "{}", stage.read(RECORD));
@@ -208,6 +208,8 @@ fn an_attempt_whose_agent_had_ended_is_not_counted_twice() {
         ran.ended(0);
         assert!(!ran.out.contains(COUNTED), "{}", ran.out);
         assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"), "{fault}");
+        let failed = stage.progress().matches("- Status: FAILED").count();
+        assert_eq!(failed, 1, "{fault}: {}", stage.progress());
     }
 }
 

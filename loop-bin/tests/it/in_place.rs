@@ -96,3 +96,48 @@ fn what_an_interrupted_attempt_did_is_gone_on_with() {
     assert_eq!(stage.read("half.txt"), "half\nhalf\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
+
+#[test]
+fn an_agent_that_cleans_up_too_well_leaves_no_state_for_git_to_see() {
+    let stage = committed();
+    let agent = "cat >/dev/null; git clean -xfdq; echo x >>x.txt; git clean -xfdq -e x.txt";
+    stage.run(&["--in-place", "--agent", agent]).ended(0).says("2 stories landed");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+}
+
+#[test]
+fn checkpoints_do_not_pile_up_in_the_users_repository() {
+    let stage = committed();
+    stage.run(&["--in-place", "--keep", "1"]).ended(0).says("2 stories landed");
+    let left = stage.repo.git(["for-each-ref", "refs/ralph/checkpoint"]);
+    assert_eq!(left.lines().count(), 1, "{left}");
+}
+
+#[test]
+fn an_interrupt_of_the_checks_gives_the_tree_back_and_the_next_start_lands() {
+    for (signal, is_clean) in [("INT", true), ("KILL", false)] {
+        let stage = committed();
+        let check = "echo $$ >\"$AGENT_NOTES/begun\"; sleep 600";
+        let mut child = stage.start(&["--in-place", "--verify", check]);
+        crate::stage::until("the check runs", || !stage.note("begun").is_empty());
+        crate::stage::signal(signal, child.id());
+        child.wait().unwrap();
+        let status = stage.repo.git(["status", "--porcelain"]);
+        assert_eq!(status.is_empty(), is_clean, "{status}");
+        let agent = "touch \"$AGENT_NOTES/paid\"; exit 1";
+        let ran = stage.run(&[
+            "--in-place",
+            "--attempts",
+            "1",
+            "--agent",
+            agent,
+            "--verify",
+            "ls US-001.txt",
+        ]);
+        ran.ended(8).says("US-001 done").says("US-002 is blocked");
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+        let files = stage.repo.git(["log", "--format=", "--name-only", "--grep=first", "-1"]);
+        assert!(files.contains("US-001.txt"), "{files}");
+    }
+}

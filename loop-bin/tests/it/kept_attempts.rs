@@ -67,13 +67,26 @@ fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
     let ran = stage.run(&["--agent", agent]);
     ran.ended(0).says("going on with the work of").says("US-001 done");
     assert_eq!(stage.note("found"), "tried\nnew\n");
-    assert!(stage.note("prompt").contains("mind the gap"), "{}", stage.note("prompt"));
+    let prompt = stage.note("prompt");
+    assert!(prompt.contains("mind the gap") && prompt.contains("oops"), "{prompt}");
     assert_eq!(stage.plan(), "- [x] US-001: First\n");
     assert_eq!(
         (stage.read("new.txt").as_str(), stage.read("done.txt").as_str()),
         ("new\n", "done\n")
     );
     stage.is_clean();
+}
+
+#[test]
+fn another_storys_failure_is_not_in_the_prompt_and_outlasts_its_success() {
+    let stage = Stage::new("works", &format!("{ONE}- [ ] US-002: Second\n"));
+    let agent = "cat >\"$AGENT_NOTES/prompt\"; echo x >$(cat \"$RALPH_ROOT/.ralph/current-story\"); \
+                 [ -e US-002 ] || { echo oops >&2; exit 3; }";
+    stage.run(&["--agent", agent, "--attempts", "1"]).ended(8).says("US-002 done");
+    let prompt = stage.note("prompt");
+    assert!(!prompt.contains("exit code 3\noops"), "{prompt}");
+    let log = stage.read(".ralph/failure-context.log");
+    assert!(log.contains(" ===\nStory: US-001\nthe agent ended with exit code 3\noops\n"), "{log}");
 }
 
 #[test]
@@ -88,7 +101,8 @@ fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
             "cat >\"$AGENT_NOTES/prompt\"; cat a.txt >\"$AGENT_NOTES/found\"; echo x >x.txt";
         stage.run(&["--agent", agent]).ended(0).says("US-001 done");
         assert_eq!(stage.note("found"), "a\n");
-        assert!(stage.note("prompt").contains(hint));
+        let prompt = stage.note("prompt");
+        assert!(prompt.contains(hint) && prompt.contains("exit code 3\noops"), "{prompt}");
     }
     let stage = blocked();
     stage.run(&["retry", "US-009"]).ended(1).says("has no story US-009");

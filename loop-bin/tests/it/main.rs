@@ -28,6 +28,7 @@ mod limits;
 mod locks;
 mod neighbours;
 mod nested;
+mod odd_starts;
 mod one_bad_act_costs_one_attempt;
 mod other_plans;
 mod outputs;

@@ -146,3 +146,35 @@ fn the_flag_of_the_first_version_says_what_to_do_instead() {
     let stage = Stage::new("works", ONE);
     check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "leave the flag out"]);
 }
+
+#[test]
+fn a_placeholder_that_stands_for_nothing() {
+    let stage = Stage::new("works", ONE);
+    let words = ["`ralph/{foo}` has a placeholder that is not known", "`{plan}`"];
+    check(&stage, &["--branch", "ralph/{foo}"], &[], 2, &words);
+}
+
+#[test]
+fn an_agent_that_could_not_be_started() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("tools/agent.sh", "touch \"$AGENT_NOTES/begun\"\n");
+    stage.repo.chmod("tools/agent.sh", 0o644);
+    for (agent, words) in [
+        ("./tools/agent.sh -p", "tools/agent.sh is not executable; run `chmod +x"),
+        ("sh ./agent.sh", "the agent's script ./agent.sh was not found"),
+        ("./agent.sh", "the agent `./agent.sh` was not found"),
+    ] {
+        stage.run(&["--agent", agent]).ended(1).says(words);
+        assert!(!stage.exists(".ralph/events.jsonl"), "{agent}");
+    }
+}
+
+#[test]
+fn a_path_with_a_line_break() {
+    let stage = Stage::new("works", ONE);
+    let moved = stage.repo.scratch().path("line\nbreak");
+    fs_err::rename(stage.repo.root(), &moved).unwrap();
+    let ran: Ran = stage.command(&[]).current_dir(&moved).output().unwrap().into();
+    ran.ended(1).says("has a line break in it; rename the folder");
+    fs_err::rename(&moved, stage.repo.root()).unwrap();
+}

@@ -257,3 +257,48 @@ fn the_end_of_a_long_check_reaches_the_next_prompt() {
     let prompt = stage.note("prompt");
     assert!(prompt.contains("left: 3, right: 4") && prompt.contains("lines left out"), "{prompt}");
 }
+
+/// Reaches the project's own plan past the copy, as an agent without hooks may.
+fn ticking(story: &str, then: &str) -> String {
+    format!(
+        "cat >/dev/null; echo x >x.txt; sed -i '/{story}/s/\\[ \\]/[x]/' \"$RALPH_ROOT/{PLAN}\"; {then}"
+    )
+}
+
+#[test]
+fn a_tick_of_its_story_in_the_projects_plan_is_only_the_agents_word() {
+    for (is_tracked, branch) in [(false, "main"), (true, "main"), (false, "side")] {
+        for (verify, then) in [("false", ""), ("true", "exit 1"), ("true", "rm x.txt")] {
+            let stage = Stage::new("works", ONE);
+            if is_tracked {
+                stage.repo.commit_all("the plan");
+            }
+            let agent = ticking("US-001", then);
+            let ran = stage.run(&["--agent", &agent, "--verify", verify, "--branch", branch]);
+            ran.ended(8)
+                .says("ticked US-001 in the project's own plan, and it has not landed; undone");
+            assert_eq!(stage.plan(), "- [!] US-001: First\n", "{verify} {then}");
+            assert!(stage.events().contains(&"plan_repaired".to_owned()));
+        }
+    }
+}
+
+#[test]
+fn what_else_a_person_does_to_the_plan_during_an_attempt_counts() {
+    let stage = Stage::new("works", TWO);
+    let agent =
+        ticking("US-002", "echo '- [ ] US-003: Third' >>\"$RALPH_ROOT/.ralph/PRD-1/plan.md\"");
+    let ran = stage.run(&["--agent", &agent, "--verify", "false", "--max-iterations", "1"]);
+    ran.ended(0);
+    assert_eq!(stage.plan(), "- [ ] US-001: First\n- [x] US-002: Second\n- [ ] US-003: Third\n");
+}
+
+#[test]
+fn a_tick_that_a_person_commits_during_an_attempt_counts() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    let commit = "cd \"$RALPH_ROOT\"; git commit -qam 'did it myself'; exit 1";
+    let ran = stage.run(&["--agent", &ticking("US-001", commit)]);
+    ran.ended(0).says("finished (complete)");
+    assert_eq!(stage.plan(), "- [x] US-001: First\n");
+}

@@ -59,12 +59,52 @@ fn signals_that_mean_nothing_do_not_end_the_run() {
 #[test]
 fn while_the_checks_run() {
     for (name, code) in BOTH {
-        let mut stage = Stage::new("works", ONE);
+        let stage = Stage::new("works", ONE);
         let begun = stage.note_path("begun");
         let check = format!("echo $$ >'{begun}'; sleep 600");
         let ended = interrupt(&stage, &["--verify", &check], name, || begun.exists());
         assert_eq!(ended, Some(code));
         until("the check is gone", || !is_alive(&stage.note("begun")));
+        stage.run(&["status"]).ended(0).says("the next start checks and lands it");
+        is_landed_without_an_agent(&stage);
+    }
+}
+
+/// The next start lands what is there, and pays for no agent.
+#[track_caller]
+fn is_landed_without_an_agent(stage: &Stage) {
+    stage.is_clean();
+    let ran = stage.run(&["--agent", "touch \"$AGENT_NOTES/paid\""]);
+    ran.ended(0).says("US-001 done").says("1 story landed in 1 iteration");
+    assert!(!stage.note_path("paid").exists());
+    assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
+    stage.is_clean();
+}
+
+#[test]
+fn while_the_checks_run_again_on_what_git_hooks_changed() {
+    let stage = Stage::new("works", ONE);
+    let hook = ".git/hooks/pre-commit";
+    stage.repo.write(hook, "#!/bin/sh\necho more >hooked.txt\ngit add hooked.txt\n");
+    stage.repo.chmod(hook, 0o755);
+    let begun = stage.note_path("begun");
+    let check = format!("[ ! -e hooked.txt ] || {{ echo $$ >'{begun}'; sleep 600; }}");
+    assert_eq!(interrupt(&stage, &["--verify", &check], "INT", || begun.exists()), Some(130));
+    is_landed_without_an_agent(&stage);
+}
+
+#[test]
+fn while_the_copy_is_set_up() {
+    for (name, code) in BOTH {
+        let mut stage = Stage::new("works", ONE);
+        let setup = "setup = ['echo $$ >\"$AGENT_NOTES/begun\"; exec sleep 600']";
+        stage.repo.write(".ralph/config.toml", format!("[workspace]\n{setup}\n"));
+        let ended = interrupt(&stage, &[], name, || !stage.note("begun").is_empty());
+        assert_eq!(ended, Some(code));
+        assert!(!is_alive(&stage.note("begun")));
+        let journal = stage.read(".ralph/events.jsonl");
+        assert!(journal.contains("\"finish_type\":\"manual\""), "{journal}");
+        stage.repo.remove(".ralph/config.toml");
         goes_on(&mut stage);
     }
 }
@@ -73,7 +113,7 @@ fn while_the_checks_run() {
 /// with it the commit.
 #[test]
 fn while_git_commits() {
-    let mut stage = Stage::new("works", ONE);
+    let stage = Stage::new("works", ONE);
     let hook = ".git/hooks/pre-commit";
     let wait = "trap '' INT; echo $$ >\"$AGENT_NOTES/begun\"; sleep 600";
     stage.repo.write(hook, format!("#!/bin/sh\n{wait}\n"));
@@ -86,7 +126,7 @@ fn while_git_commits() {
     assert!(!is_alive(&stage.note("begun")));
     assert_eq!((stage.plan().as_str(), stage.discarded()), (ONE, 1));
     stage.repo.remove(hook);
-    goes_on(&mut stage);
+    is_landed_without_an_agent(&stage);
 }
 
 #[test]

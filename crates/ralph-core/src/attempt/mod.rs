@@ -24,7 +24,7 @@ mod test_files;
 pub use answer::{Done, answer, cause};
 pub use checkpoint::{checkpoint, stale};
 pub use decide::{Circumstances, Outcome, decide};
-pub use failure_context::{clear_failure, close_failure, last_failure, record_failure};
+pub use failure_context::{clear_failure, last_failure, record_failure};
 pub use lessons::{LESSONS_TITLE, add_lesson, lessons};
 pub use memory::Memory;
 pub use test_files::TestFiles;

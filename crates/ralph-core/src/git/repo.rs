@@ -46,6 +46,12 @@ impl Repo {
         let args = ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"];
         let found = git.run(&[&args[..], &["--git-common-dir"]].concat());
         let output = found.map_err(|error| RepoError(unusable(project, &error)))?;
+        if output.iter().filter(|byte| **byte == b'\n').count() != 3 {
+            return Err(RepoError(format!(
+                "the path {:?} has a line break in it; rename the folder",
+                project.as_str()
+            )));
+        }
         let mut lines = output.split(|byte| *byte == b'\n').map(as_path);
         let mut path = || lines.next().unwrap_or_default();
         let (top, git_dir, shared_git_dir) = (path(), path(), path());

@@ -17,7 +17,7 @@ impl From<Landing> for WorkEnd {
             }
             Landing::Failed(why) | Landing::Conflict(why) => Self::Failed(Outcome::Failed, why),
             Landing::Impossible(why) => Self::Impossible(why),
-            Landing::Signalled(signal) => Self::Signalled(signal),
+            Landing::Signalled(signal) => Self::LandingStopped(signal),
         }
     }
 }
@@ -149,6 +149,7 @@ impl Counters {
             WorkEnd::Signalled(signal) => {
                 Next::Discard(Discarding::interrupted(), Then::End(Finish::Manual(signal)))
             }
+            WorkEnd::LandingStopped(signal) => Next::Leave(signal),
             WorkEnd::Impossible(why) => {
                 kept(Outcome::Interrupted, &why, Then::End(Finish::Error(why.clone())))
             }

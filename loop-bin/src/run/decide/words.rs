@@ -69,7 +69,10 @@ pub(crate) enum WorkEnd {
     Blocked(String),
     /// The service's usage limit; with the time of its reset in Unix seconds, where it was told.
     Quota(Option<i64>),
+    /// We were asked to end while the agent worked.
     Signalled(Signal),
+    /// We were asked to end while its work was being checked.
+    LandingStopped(Signal),
     /// The time or the money of the run is used up.
     Spent(String),
     /// Something that no attempt can help: the agent cannot work at all, or no commit can be made.
@@ -109,6 +112,8 @@ pub(crate) enum Next {
     Report,
     /// Keep the attempt; then wait for the service, end the run, or go on.
     Discard(Discarding, Then),
+    /// End the run with the attempt under way, as a kill would: the next start checks and lands it.
+    Leave(Signal),
 }
 
 /// An attempt that does not land; on disk while it is being kept, because it is counted already.

@@ -37,7 +37,7 @@ impl Run {
         let attempt = self.new_attempt(story, &found.title, number, start);
         self.remember_books(tip.as_deref(), plan.bytes())?;
         // In place, what is in the tree from here on is the attempt's.
-        attempt.save(&self.context.run_dir)?;
+        self.put_under_way(&attempt)?;
         if let Some(kept) = &kept {
             self.resume(kept, start)?;
         }
@@ -84,6 +84,14 @@ impl Run {
             base: start.tip.map(str::to_owned),
             ..Attempt::now()
         }
+    }
+
+    /// Writes an attempt down, and holds what it begins from.
+    pub(in crate::run) fn put_under_way(&self, attempt: &Attempt) -> Result<(), Failure> {
+        if let Some(base) = &attempt.base {
+            saved::hold(&self.workspace.source().git(), base)?;
+        }
+        Ok(attempt.save(&self.context.run_dir)?)
     }
 
     /// The workspace at a commit, with what a fresh clone lacks and its setup done.
@@ -195,6 +203,7 @@ impl Run {
         state::remove_if_there(state.current_story())?;
         state::remove_if_there(state.claim())?;
         Attempt::clear(&self.context.run_dir)?;
+        saved::release(&self.workspace.source().git())?;
         state::remove_if_there(self.context.run_dir.plan_given())?;
         fault::point("attempt.forgotten");
         self.attempt = None;
@@ -203,7 +212,7 @@ impl Run {
 
     /// What failed, for the next attempt and for people.
     pub(in crate::run) fn learn(&self, story: &str, why: &str) -> Result<(), Failure> {
-        attempt::record_failure(self.context.state(), why)?;
+        attempt::record_failure(self.context.state(), Some(story), why)?;
         let run_dir = Some(&self.context.run_dir);
         attempt::add_lesson(self.context.state(), run_dir, &lesson(story, why))?;
         Ok(())

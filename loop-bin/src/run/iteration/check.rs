@@ -89,12 +89,7 @@ impl Run {
             // They run what the agent wrote, so the repository is not to be believed any more.
             self.workspace.distrust();
             match checks.last() {
-                Some(Check { end: CheckEnd::Stopped, .. }) => {
-                    let signal = self.context.interrupts.signal();
-                    let stopped = Landing::Failed("the checks were stopped".to_owned());
-                    return Ok(Err(signal.map_or(stopped, Landing::Signalled)));
-                }
-                Some(check) if !check.passed() => return Ok(Err(failed(check))),
+                Some(check) if !check.passed() => return Ok(Err(self.not_passed(check))),
                 _ => {}
             }
             self.workspace.renew(super::begin::start_of(attempt))?;
@@ -202,17 +197,20 @@ impl Run {
             edit.scope.join(", ")
         )))
     }
-}
 
-/// What a failing check says. One that needs a program which no attempt can bring ends the run.
-fn failed(check: &Check) -> Landing {
-    let why = format!("`{}` {}\n{}", check.name(), check.verdict(), check.excerpt());
-    match check.needs() {
-        Some(program) => Landing::Impossible(format!(
-            "the check `{}` needs `{program}`, which was not found; install it, or fix [verify] \
-             commands",
-            check.name()
-        )),
-        None => Landing::Failed(why),
+    /// What follows from a check that did not pass. One that needs a program which no attempt can
+    /// bring ends the run.
+    pub(super) fn not_passed(&self, check: &Check) -> Landing {
+        if let (CheckEnd::Stopped, Some(signal)) = (check.end, self.context.interrupts.signal()) {
+            return Landing::Signalled(signal);
+        }
+        let (name, verdict) = (check.name(), check.verdict());
+        match check.needs() {
+            Some(program) => Landing::Impossible(format!(
+                "the check `{name}` needs `{program}`, which was not found; install it, or fix \
+                 [verify] commands"
+            )),
+            None => Landing::Failed(format!("`{name}` {verdict}\n{}", check.excerpt())),
+        }
     }
 }

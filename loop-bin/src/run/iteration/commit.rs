@@ -83,12 +83,12 @@ impl Run {
         self.workspace.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
         let checks = self.run_checks(attempt)?;
         if let Some(check) = checks.last().filter(|check| !check.passed()) {
-            return Ok(Err(Landing::Failed(format!(
-                "after git hooks changed the commit, `{}` {}\n{}",
-                check.name(),
-                check.verdict(),
-                check.excerpt()
-            ))));
+            return Ok(Err(match self.not_passed(check) {
+                Landing::Failed(why) => {
+                    Landing::Failed(format!("after git hooks changed the commit, {why}"))
+                }
+                other => other,
+            }));
         }
         Ok(Ok((made, Passed { checks, ..passed })))
     }

@@ -1,6 +1,5 @@
 //! An attempt that does not land is kept as a ref of the project, and the workspace is free again.
 
-use ralph_core::attempt::close_failure;
 use ralph_core::fault;
 use ralph_core::plan::progress::{Entry, Status};
 use ralph_core::state;
@@ -43,13 +42,20 @@ impl Run {
         if self.workspace.is_in_place() {
             self.workspace.reset(start_of(&attempt))?;
         }
+        if self.books.untick(&self.target, story)? {
+            let what = format!("ticked {story} in the project's own plan, and it has not landed");
+            self.report_findings(vec![format!("{what}; undone")]);
+        }
         let outcome = if set_aside.is_some() { Outcome::Blocked } else { outcome };
         if let Some(why) = &set_aside {
             self.set_aside(story, attempt.base.as_deref(), why)?;
         }
         let reason = set_aside.unwrap_or(why).lines().next().unwrap_or_default().to_owned();
         let entry = Entry { reason: Some(reason), ..self.entry(&attempt, logged_as(outcome)) };
-        self.books.log(attempt.base.as_deref(), &entry)?;
+        if !self.books.has_entry(attempt.base.as_deref(), &entry, &attempt.began) {
+            self.books.log(attempt.base.as_deref(), &entry)?;
+        }
+        fault::point("discard.logged");
         self.end_iteration(outcome)?;
         Ok(outcome)
     }
@@ -146,7 +152,6 @@ impl Run {
         self.record.counters.set_aside(story);
         self.books.mark_on_disk(base, vec![Mark::Blocked(story.to_owned())], None)?;
         self.context.note(Some(story), &state::Event::StorySetAside { why: why.to_owned() });
-        close_failure(self.context.state())?;
         self.context.view.warn(format!("{story} is blocked: {why}"));
         Ok(())
     }

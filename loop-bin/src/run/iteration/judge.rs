@@ -13,8 +13,8 @@ use crate::run::allowance::{Allowance, Owner};
 use crate::run::decide::{Outcome, Signal, WorkEnd};
 use crate::terminal::seconds;
 
-/// How often in a row a usage limit is waited for: with pauses that grow to half an hour, this is
-/// longer than the five hours of the usual limit.
+/// How often in a row a usage limit is waited for before the run ends: with pauses that grow to half
+/// an hour, this is longer than the five hours of the usual limit.
 const MOST_WAITS: u32 = 16;
 
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
@@ -104,8 +104,10 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
         let wait = seconds(wait);
         WorkEnd::Spent(format!("the usage limit is reset in {wait}, too late for this run"))
     } else if judged.quota_streak >= MOST_WAITS {
-        let waits = "waits did not change that";
-        plain_failure(format!("the agent's service refused, and {MOST_WAITS} {waits}"))
+        let later = "start again later, which goes on with the work";
+        WorkEnd::Spent(format!(
+            "the agent's service still refuses after {MOST_WAITS} waits; {later}"
+        ))
     } else {
         WorkEnd::Quota(reset)
     })
@@ -168,7 +170,11 @@ fn bad_exit(run: &Run) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
     use super::*;
+    use crate::agent::Seen;
 
     fn judged<'a>(limits: &'a Limits) -> Judged<'a> {
         Judged {
@@ -183,6 +189,17 @@ mod tests {
             quota_streak: 0,
             signal: None,
         }
+    }
+
+    #[test]
+    fn a_service_that_keeps_refusing_ends_the_run_and_burns_no_attempt() {
+        let seen = Seen { rejected: Some(None), ..Seen::default() };
+        let run = Run { end: RunEnd::Exited(ExitStatus::from_raw(256)), seen };
+        let limits = Limits::default();
+        let after =
+            |quota_streak| judge(&Judged { run: Some(&run), quota_streak, ..judged(&limits) });
+        assert_eq!(after(MOST_WAITS - 1), WorkEnd::Quota(None));
+        assert!(matches!(after(MOST_WAITS), WorkEnd::Spent(_)));
     }
 
     #[test]

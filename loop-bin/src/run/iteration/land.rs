@@ -194,7 +194,7 @@ impl Run {
             Overlay::Done => {
                 let staged = self.workspace.stage(start, &self.books.ours())?;
                 (attempt.base, attempt.target) = (tip, branch);
-                attempt.save(&self.context.run_dir)?;
+                self.put_under_way(attempt)?;
                 Ok(Ok(staged))
             }
         }
@@ -285,14 +285,13 @@ impl Run {
             self.books.take_progress(Some(commit), &given, &left)?;
         }
         self.workspace.settle_index()?;
-        let short: String = commit.chars().take(8).collect();
-        if !self.books.has_entry(Some(commit), &attempt.story, &short) {
+        if !self.books.has_entry(Some(commit), entry, &attempt.began) {
             self.journal_note(&state::Event::Committed { commit: commit.to_owned() });
             fault::point("land.journaled");
             self.books.log(Some(commit), entry)?;
             self.journal_note(&state::Event::StoryDone);
         }
-        clear_failure(self.context.state())?;
+        clear_failure(self.context.state(), &attempt.story)?;
         fault::point("land.logged");
         Ok(())
     }

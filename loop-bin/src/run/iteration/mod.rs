@@ -13,6 +13,7 @@ mod wait;
 mod watch;
 mod work;
 
+pub(super) use begin::start_of;
 pub(super) use choose::Choice;
 pub(super) use judge::{Judged, judge};
 pub(super) use land::PlanChanges;

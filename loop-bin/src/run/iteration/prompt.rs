@@ -81,7 +81,7 @@ impl Run {
         let entries = progress::excerpt(&progress, LONGEST_PART);
         let guardrails = lessons(self.context.state(), Some(&self.context.run_dir));
         let guardrails = guardrails.unwrap_or_default();
-        let failure = self.failure_text();
+        let failure = self.failure_text(&attempt.story);
         let (plan_path, progress_path) = (
             self.workspace.shown_path(&self.books.plan),
             self.workspace.shown_path(&self.books.progress),
@@ -103,9 +103,9 @@ impl Run {
         Ok(template(&self.books.plan)?.render(&values))
     }
 
-    /// The last failure, and what a person said when they asked for another try.
-    fn failure_text(&self) -> String {
-        let failure = last_failure(self.context.state()).unwrap_or_default();
+    /// The last failure of the story, and what a person said when they asked for another try.
+    fn failure_text(&self, story: &str) -> String {
+        let failure = last_failure(self.context.state(), story).unwrap_or_default();
         match self.hint.trim() {
             "" => failure,
             hint => format!("{failure}\n\nA person says: {hint}").trim().to_owned(),

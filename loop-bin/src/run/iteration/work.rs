@@ -54,7 +54,7 @@ impl Run {
             return Err(std::io::Error::other("no agent waits for our word").into());
         };
         self.show_failure(&attempt.story, why);
-        ralph_core::attempt::record_failure(self.context.state(), why)?;
+        ralph_core::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
         let text = format!(
             "{} ({}) is not done yet, attempt {} of {most}.\n{why}\n\
@@ -164,6 +164,8 @@ impl Run {
             if left.as_deref() != Some(given.bytes()) {
                 state::replace_users(&self.books.plan, given.bytes())?;
             }
+            // Without its list of files, git would show the state as the user's.
+            self.context.state().prepare()?;
             for path in self.protected.restore(self.context.state())? {
                 self.context.view.warn(format!("restored {path} (changed by the agent)"));
             }

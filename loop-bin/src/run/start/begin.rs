@@ -11,6 +11,7 @@ use ralph_core::fault;
 use ralph_core::project::Project;
 use ralph_core::project_plan;
 use ralph_core::state::{self, Lock, LockError};
+use ralph_core::under_way::Attempt;
 
 use super::preflight::{NotReady, Preflight};
 use super::recover::find;
@@ -69,6 +70,7 @@ fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Resu
 fn new_record(context: &Context, target: &str) -> RunRecord {
     RunRecord {
         run: context.run.clone(),
+        folder: context.run_dir.root().to_owned(),
         started_at: context.started_at.clone(),
         plan: context.plan.clone(),
         target: target.to_owned(),
@@ -102,6 +104,10 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     agent::adopt_orphans();
     free_what_was_left(&run_dir, project.own_state(), &path)?;
     let found = find(&run_dir, workspace.source())?;
+    if found.attempt.is_none() {
+        // What was copied here with the project is nobody's to go on with.
+        Attempt::clear(&run_dir)?;
+    }
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let books = Books::of(&path, &project, &config, workspace.source(), &run_dir);

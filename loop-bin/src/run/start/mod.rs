@@ -4,6 +4,7 @@
 mod begin;
 mod outline;
 mod preflight;
+mod programs;
 mod recover;
 
 pub(crate) use begin::{start, take_lock};

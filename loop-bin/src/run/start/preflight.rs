@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use nix::unistd::geteuid;
-use ralph_core::checks::{finds_in_project, one_line};
 use ralph_core::config::{Config, Flag, LoopSettings, Mode};
 use ralph_core::env::Env;
 use ralph_core::git::{Repo, Status};
@@ -12,7 +10,7 @@ use ralph_core::listing::named_files;
 use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
 use ralph_core::project::Project;
 use ralph_core::project_plan;
-use ralph_core::state::{self, RunDir, StateDir};
+use ralph_core::state::{self, Lock, RunDir, StateDir};
 use ralph_core::under_way::Attempt;
 
 use crate::agent::{self, ClientOptions};
@@ -21,9 +19,13 @@ use crate::finding::Finding;
 use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::iteration::template;
+use crate::run::record::attempt_left;
 use crate::workspace::in_place::{self, NotInPlace};
 use crate::workspace::{Source, Workspace, WorkspaceError};
-use crate::{here, lifecycle, trust};
+use crate::{here, trust};
+
+/// What stands for the plan's name in that of a branch.
+const PLAN_NAME: &str = "{plan}";
 
 /// Why a run does not begin.
 #[derive(Debug, thiserror::Error)]
@@ -64,10 +66,17 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         flags.push(flag);
         config = here::config(&project, env, &flags)?;
     }
+    if given.iter().any(|flag| flag.key == "agent.command") {
+        // What was typed is meant from the folder in which that was typed.
+        let (typed, folder) = (&config.agent.command, here::folder()?);
+        if folder != project.root() {
+            config.agent.command = agent::with_files_of(&folder, typed);
+        }
+    }
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
-    let branch = match branch_name(&config, plan.as_ref(), &project) {
+    let branch = match branch_name(&config, plan.as_ref(), &project)? {
         name if name.is_empty() => target_of_unfinished(&run_dir, workspace.source())?,
         name => name,
     };
@@ -174,14 +183,20 @@ fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
 }
 
 /// The branch that was asked for: by flag, by the plan itself, or none.
-fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> String {
+fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Result<String, Failure> {
     let named = config.run.branch.as_str();
     if named.is_empty() {
-        return plan.and_then(branch_of_plan).unwrap_or_default();
+        return Ok(plan.and_then(branch_of_plan).unwrap_or_default());
     }
     let path = plan.map(|plan| plan.path().to_owned());
     let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
-    named.replace("{plan}", &plan_name(&path))
+    let name = named.replace(PLAN_NAME, &plan_name(&path));
+    if name.contains(['{', '}']) {
+        return Err(refusal(format!(
+            "the branch `{named}` has a placeholder that is not known; the only one is `{PLAN_NAME}`"
+        )));
+    }
+    Ok(name)
 }
 
 /// The branch of a run that was killed: it goes on there, whatever is checked out by now.
@@ -214,29 +229,41 @@ fn plan_name(path: &Utf8Path) -> String {
 }
 
 impl Preflight {
-    fn note(&mut self, text: String) {
+    pub(super) fn note(&mut self, text: String) {
         self.findings.push(Finding::Note(text));
     }
 
-    fn problem(&mut self, text: String) {
+    pub(super) fn problem(&mut self, text: String) {
         self.findings.push(Finding::Problem(text));
     }
 
     /// Uncommitted work: named where the agent works in a copy, refused in place.
     fn look_at_tree(&mut self, repo: &Repo) -> Result<Vec<PathBuf>, Failure> {
         let ours = self.loop_files();
+        let interrupted = attempt_left(&self.run_dir)?;
+        let is_elsewhere =
+            |left: &&Attempt| left.work != *self.workspace.root() && left.work.exists();
+        // A loop that is at work has not left anything.
+        if let Some(attempt) = interrupted.as_ref().filter(is_elsewhere)
+            && Lock::holder(&self.run_dir.lock()).is_none()
+        {
+            self.problem(self.to_settle_first(attempt));
+            return Ok(Vec::new());
+        }
         if self.workspace.is_in_place() {
             repo.refuse_if_busy()?;
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
-            let is_interrupted = Attempt::load(&self.run_dir)?
-                .is_some_and(|attempt| attempt.work == *self.workspace.root());
+            let is_interrupted = interrupted.is_some();
             match in_place::refuse(repo, &|path| ours.iter().any(|own| own == path))? {
                 Some(NotInPlace::Dirty { .. }) if is_interrupted => {}
                 Some(refused) => self.problem(refused.to_string()),
                 None => {}
             }
             return Ok(Vec::new());
+        }
+        if let Some(refused) = self.workspace.refused_folder() {
+            self.problem(refused.to_string());
         }
         if is_partial_clone(repo) {
             self.problem(WorkspaceError::PartialClone.to_string());
@@ -250,6 +277,22 @@ impl Preflight {
         Ok(changed)
     }
 
+    /// An attempt is settled where it was made: only there its work can be told from the user's.
+    fn to_settle_first(&self, attempt: &Attempt) -> String {
+        let Attempt { story, work, .. } = attempt;
+        if work.starts_with(&self.workspace.source().top) {
+            return format!(
+                "an attempt at {story} was interrupted in your own tree: start with --in-place to go \
+                 on with it, or give it up with `ralph-loop clean --force`, which leaves your files \
+                 as they are"
+            );
+        }
+        format!(
+            "an attempt at {story} was interrupted in {work}: start as before (with the same folder, \
+             without --in-place) to go on with it, or give its work up with `ralph-loop clean --force`"
+        )
+    }
+
     /// Plan and progress, from the top.
     fn loop_files(&self) -> Vec<PathBuf> {
         let Some(plan) = &self.plan else { return Vec::new() };
@@ -258,70 +301,6 @@ impl Preflight {
         let paths = [plan.to_owned(), progress, StateDir::loop_progress_beside(plan)];
         let below = paths.iter().filter_map(|path| self.workspace.below_top(path));
         below.map(Into::into).collect()
-    }
-
-    /// Agent, checks and scripts that cannot be started.
-    fn look_for_programs(&mut self, env: &Env, repo: &Repo, uncommitted: &[PathBuf]) {
-        let root = self.project.root().to_owned();
-        let path = env.get("PATH").unwrap_or_default();
-        if let Some(program) = agent::program_of(&self.config.agent.command)
-            && !agent::is_found(&program, &path, &root)
-        {
-            let place = if program.contains('/') { root.as_str() } else { "the folders of PATH" };
-            self.problem(format!(
-                "the agent `{program}` was not found in {place}; install it, or name another with \
-                 --agent"
-            ));
-        }
-        let skips = self.config.agent.command.contains("--dangerously-skip-permissions");
-        if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
-            self.problem(
-                "the client refuses --dangerously-skip-permissions as root; run as another user, or \
-                 set IS_SANDBOX=1 if this is a container"
-                    .to_owned(),
-            );
-        }
-        for script in lifecycle::not_executable(self.project.own_state(), &root) {
-            self.note(format!("{script} is not executable; run `chmod +x {script}`"));
-        }
-        if self.config.run.mode == Mode::Building {
-            for line in self.config.verify.commands.clone() {
-                let needs = self
-                    .missing_program(&line, &path)
-                    .or_else(|| self.uncommitted_file(&line, repo, uncommitted));
-                if let Some(needs) = needs {
-                    self.problem(format!("the check `{}` needs {needs}", one_line(&line)));
-                }
-            }
-        }
-    }
-
-    /// The program of a check that is found nowhere. What is named by a path may be a story's to make.
-    fn missing_program(&self, line: &str, path: &str) -> Option<String> {
-        let (program, root) = (agent::program_of(line)?, self.project.root());
-        let is_there = program.contains('/')
-            || finds_in_project(path, root)
-            || agent::is_found(&program, path, root);
-        let advice = "which was not found; install it, or fix [verify] commands";
-        (!is_there).then(|| format!("`{program}`, {advice}"))
-    }
-
-    /// A file that a check names and the copy will not have.
-    fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
-        let tip = self.target.tip().ok().flatten().unwrap_or_else(|| "HEAD".to_owned());
-        let file = line.split_whitespace().find(|word| {
-            let word = word.trim_start_matches("./");
-            let Some(below) = self.workspace.below_top(&self.project.root().join(word)) else {
-                return false;
-            };
-            let object = format!("{tip}:{below}");
-            files.iter().any(|file| file.as_path() == below.as_std_path())
-                && repo.git().run(&["cat-file", "-e", &object]).is_err()
-        })?;
-        Some(format!(
-            "{file}, which is not committed, so the copy that the agent works in does not have it; \
-             commit it, or start with --in-place"
-        ))
     }
 }
 

@@ -15,10 +15,11 @@ use crate::run::decide::{
     Counters, Discarding, Found, Outcome, Recovery, SessionEnd, WorkEnd, recovery,
 };
 use crate::run::iteration::{PlanChanges, Report};
+use crate::run::record::attempt_left;
 use crate::run::{Run, RunRecord};
 use crate::saved;
 use crate::terminal::counted;
-use crate::workspace::{Source, Start};
+use crate::workspace::{Source, Start, in_place};
 
 /// What the progress says of an attempt whose loop was killed.
 const KILLED: &str = "the loop was killed while the agent was at work";
@@ -39,7 +40,7 @@ pub(crate) fn look(project: &Project) -> Result<Vec<String>, Failure> {
 /// What an earlier run left.
 pub(super) fn find(run_dir: &RunDir, source: &Source) -> Result<Found, Failure> {
     let record = RunRecord::load(run_dir)?;
-    let attempt = Attempt::load(run_dir)?;
+    let attempt = attempt_left(run_dir)?;
     let is_landed = match &attempt {
         // It may wait on a branch of ours, or have come from there.
         Some(Attempt { phase: Phase::Landing { commit }, .. }) => {
@@ -83,6 +84,8 @@ impl Run {
                     self.finish_interrupted_landing(&commit)?;
                 }
                 Recovery::LandAgain { .. } => {
+                    let iteration = &mut self.record.counters.iteration;
+                    *iteration = (*iteration).max(1);
                     self.save_unlanded()?;
                     self.is_unlanded = true;
                 }
@@ -138,13 +141,19 @@ impl Run {
     /// The saved work of an attempt, back in the workspace: the copy may be gone by now.
     pub(in crate::run) fn bring_back_work(&mut self) -> Result<(), Failure> {
         let attempt = self.current()?;
-        let name = saved::name_of(&attempt.story, attempt.number);
         let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
-        let saved = landing::resolve(&self.workspace.source().git(), &name)?;
-        let is_in_place = self.workspace.is_in_place();
-        if let (Some(saved), false) = (&saved, is_in_place) {
+        let all = saved::all(&self.workspace.source().git(), Some(&attempt.story))?;
+        let saved = all.into_iter().find(|saved| saved.number == attempt.number);
+        // In place the tree may still hold it, with whatever the user did to it since.
+        let ours = self.books.ours();
+        let is_there = self.workspace.is_in_place()
+            && in_place::refuse(self.workspace.repo()?, &|path| {
+                ours.iter().any(|own| own == path)
+            })?
+            .is_some();
+        if let (Some(saved), false) = (&saved, is_there) {
             self.prepare_workspace(start)?;
-            self.workspace.overlay(saved, start)?;
+            self.workspace.overlay(&saved.commit, start)?;
         }
         // What the agent did to its plan is lost with the copy, but for its claim that it is done.
         if let Ok(given) = fs_err::read(self.context.run_dir.plan_given())
@@ -153,8 +162,9 @@ impl Run {
             self.workspace.give(&self.books.plan, &given)?;
         }
         // Without its work a story is not done, whatever was claimed.
-        let claimed = saved.is_some() || is_in_place;
-        self.report = Report { claimed, ..Report::default() };
+        let claimed = saved.is_some() || is_there;
+        let cost_usd = saved.and_then(|saved| saved.cost_usd);
+        self.report = Report { claimed, cost_usd, ..Report::default() };
         Ok(())
     }
 }

@@ -1,0 +1,94 @@
+//! Agent, checks and scripts that could not be started: found before the first story.
+
+use std::path::PathBuf;
+
+use nix::unistd::geteuid;
+use ralph_core::checks::{finds_in_project, one_line};
+use ralph_core::config::Mode;
+use ralph_core::env::Env;
+use ralph_core::git::Repo;
+
+use super::preflight::Preflight;
+use crate::{agent, lifecycle};
+
+impl Preflight {
+    /// Agent, checks and scripts that cannot be started.
+    pub(super) fn look_for_programs(&mut self, env: &Env, repo: &Repo, uncommitted: &[PathBuf]) {
+        let root = self.project.root().to_owned();
+        let path = env.get("PATH").unwrap_or_default();
+        if let Some(trouble) = self.agent_trouble(&path) {
+            self.problem(trouble);
+        }
+        let skips = self.config.agent.command.contains("--dangerously-skip-permissions");
+        if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
+            self.problem(
+                "the client refuses --dangerously-skip-permissions as root; run as another user, or \
+                 set IS_SANDBOX=1 if this is a container"
+                    .to_owned(),
+            );
+        }
+        for script in lifecycle::not_executable(self.project.own_state(), &root) {
+            self.note(format!("{script} is not executable; run `chmod +x {script}`"));
+        }
+        if self.config.run.mode == Mode::Building {
+            for line in self.config.verify.commands.clone() {
+                let needs = self
+                    .missing_program(&line, &path)
+                    .or_else(|| self.uncommitted_file(&line, repo, uncommitted));
+                if let Some(needs) = needs {
+                    self.problem(format!("the check `{}` needs {needs}", one_line(&line)));
+                }
+            }
+        }
+    }
+
+    /// The program of a check that is found nowhere. What is named by a path may be a story's to make.
+    fn missing_program(&self, line: &str, path: &str) -> Option<String> {
+        let (program, root) = (agent::program_of(line)?, self.project.root());
+        let is_there = program.contains('/')
+            || finds_in_project(path, root)
+            || agent::is_found(&program, path, root);
+        let advice = "which was not found; install it, or fix [verify] commands";
+        (!is_there).then(|| format!("`{program}`, {advice}"))
+    }
+
+    /// A file that a check names and the copy will not have.
+    fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
+        let tip = self.target.tip().ok().flatten().unwrap_or_else(|| "HEAD".to_owned());
+        let file = line.split_whitespace().find(|word| {
+            let word = word.trim_start_matches("./");
+            let Some(below) = self.workspace.below_top(&self.project.root().join(word)) else {
+                return false;
+            };
+            let object = format!("{tip}:{below}");
+            files.iter().any(|file| file.as_path() == below.as_std_path())
+                && repo.git().run(&["cat-file", "-e", &object]).is_err()
+        })?;
+        Some(format!(
+            "{file}, which is not committed, so the copy that the agent works in does not have it; \
+             commit it, or start with --in-place"
+        ))
+    }
+
+    /// Why the agent cannot be started, where that can be told.
+    fn agent_trouble(&self, path: &str) -> Option<String> {
+        let (line, root) = (&self.config.agent.command, self.project.root());
+        let another = "or name another with --agent";
+        if let Some(script) = agent::script_of(line).filter(|script| !root.join(script).is_file()) {
+            return Some(format!(
+                "the agent's script {script} was not found in {root}; write it, {another}"
+            ));
+        }
+        let program = agent::program_of(line).filter(|name| !agent::is_found(name, path, root))?;
+        let file = root.join(&program);
+        if !program.contains('/') {
+            return Some(format!(
+                "the agent `{program}` was not found in the folders of PATH; install it, {another}"
+            ));
+        }
+        if file.is_file() {
+            return Some(format!("the agent {file} is not executable; run `chmod +x {file}`"));
+        }
+        Some(format!("the agent `{program}` was not found in {root}; install it, {another}"))
+    }
+}

@@ -1,0 +1,129 @@
+//! Starts in a project that is not as the last run left it: history rewritten, the folder copied,
+//! another way to work than before.
+
+use std::process::{Child, Command};
+
+use crate::stage::{Stage, is_alive, signal, until};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// What a person may do to the history of the target, and to whatever nothing names any more.
+const REWRITE: &str = "git commit -q --amend -m amended && git reflog expire --expire=now --all && \
+                       git gc -q --prune=now";
+
+fn committed(agent: &str, plan: &str) -> Stage {
+    let stage = Stage::new(agent, plan);
+    stage.repo.commit_all("the plan");
+    stage
+}
+
+#[test]
+fn what_an_attempt_began_from_outlasts_a_rewritten_history() {
+    let stage = committed("works", TWO);
+    let agent = format!("cat >/dev/null; (cd \"$RALPH_ROOT\" && {REWRITE}); echo x >>x.txt");
+    stage.run(&["--agent", &agent, "--verify", "ls x.txt"]).ended(0).says("2 stories landed");
+    assert_eq!(stage.plan(), TWO.replace("[ ]", "[x]"));
+    stage.is_clean();
+    assert_eq!(stage.repo.git(["for-each-ref", "refs/ralph/under-way"]), "");
+}
+
+#[test]
+fn so_it_does_after_a_kill() {
+    let mut stage = committed("hangs", ONE);
+    stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
+    let rewritten =
+        Command::new("sh").args(["-c", REWRITE]).current_dir(stage.repo.root()).status();
+    assert!(rewritten.unwrap().success());
+    stage.agent("works");
+    stage.run(&[]).ended(0).says("going on with the work of US-001/1").says("US-001 done");
+    assert_eq!(stage.read("half.txt"), "half\n");
+    assert_eq!(stage.subjects()[1..3], ["feat(US-001): first", "amended"]);
+}
+
+/// A run in place that was killed while its agent worked.
+fn killed_in_place() -> Stage {
+    let stage = committed("works", ONE);
+    let agent = "cat >/dev/null; echo half >half.txt; touch \"$AGENT_NOTES/begun\"; sleep 600";
+    let begun = || stage.note_path("begun").exists();
+    stage.killed_when(&["--in-place", "--agent", agent], "the agent works", begun);
+    stage
+}
+
+#[test]
+fn what_was_interrupted_in_place_is_settled_there_first() {
+    let stage = killed_in_place();
+    let ran = stage.run(&[]);
+    ran.ended(1).says("an attempt at US-001 was interrupted in your own tree").says("--in-place");
+    assert_eq!((stage.read("half.txt").as_str(), stage.discarded()), ("half\n", 0));
+    stage.run(&["--in-place"]).ended(0).says("going on with the work of US-001/1");
+    stage.is_clean();
+}
+
+#[test]
+fn or_it_is_made_the_users_own() {
+    let stage = killed_in_place();
+    stage.run(&["clean", "--force"]).ended(0);
+    stage.run(&[]).ended(0).says("uncommitted, so not in the copy").says("US-001 done");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? half.txt\n");
+}
+
+#[test]
+fn what_was_interrupted_in_a_copy_is_not_settled_in_the_users_tree() {
+    let mut stage = committed("hangs", ONE);
+    stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
+    stage.repo.git(["commit", "-q", "--allow-empty", "-m", "mine"]);
+    let head = stage.repo.head();
+    stage.agent("works");
+    stage.run(&["--in-place"]).ended(1).says("an attempt at US-001 was interrupted in");
+    assert_eq!(stage.repo.head(), head);
+    stage.run(&[]).ended(0).says("going on with the work of US-001/1");
+    assert_eq!(stage.subjects()[1..3], ["feat(US-001): first", "mine"]);
+}
+
+/// A copy of the project, with everything in its git folder.
+fn copied(stage: &Stage) -> Stage {
+    let copy = Stage::new("works", ONE);
+    let (from, to) = (stage.repo.root(), copy.repo.root());
+    fs_err::remove_dir_all(to).unwrap();
+    let copied = Command::new("cp").args(["-r", from.as_str(), to.as_str()]).status().unwrap();
+    assert!(copied.success());
+    copy
+}
+
+fn at_work(stage: &Stage) -> Child {
+    let child = stage.start(&[]);
+    until("the agent works", || !stage.note("child").is_empty());
+    child
+}
+
+#[test]
+fn a_copied_folder_has_no_part_in_the_run_of_the_original() {
+    let stage = committed("ignores-term", TWO);
+    let mut child = at_work(&stage);
+    let copy = copied(&stage);
+    assert!(!copy.run(&["status"]).ended(0).out.contains("outlived"));
+    copy.run(&["clean", "--force"]).ended(0);
+    let again = copied(&stage);
+    for copy in [copy, again] {
+        copy.run(&[]).ended(0).says("2 stories landed");
+        assert!(is_alive(&stage.note("child")), "the agent of another project");
+        assert_eq!(copy.plan(), TWO.replace("[ ]", "[x]"));
+        copy.is_clean();
+    }
+    signal("INT", child.id());
+    signal("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_copy_that_is_gone_is_set_up_anew() {
+    let stage = Stage::new("works", TWO);
+    let setup = "[workspace]\nsetup = ['echo x >>\"$AGENT_NOTES/setups\"']\n";
+    stage.repo.write(".ralph/config.toml", setup);
+    for runs in 1..=2 {
+        stage.run(&["--max-iterations", "1"]).ended(0);
+        assert_eq!(stage.note("setups").lines().count(), runs);
+        fs_err::remove_dir_all(stage.copy().unwrap()).unwrap();
+    }
+}
