@@ -14,6 +14,7 @@ mod watch;
 mod work;
 
 pub(super) use choose::Choice;
+pub(super) use commit::LEAST_TIME;
 pub(super) use judge::{Judged, judge};
 pub(super) use land::PlanChanges;
 pub(crate) use prompt::template;

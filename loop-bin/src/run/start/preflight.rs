@@ -76,7 +76,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let findings = Vec::new();
     let mut preflight =
         Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings };
-    preflight.outline();
+    preflight.outline()?;
     let uncommitted = preflight.look_at_tree(&repo)?;
     preflight.look_for_programs(env, &repo, &uncommitted);
     if let Some(plan) = &preflight.plan {
@@ -264,7 +264,13 @@ impl Preflight {
     fn look_for_programs(&mut self, env: &Env, repo: &Repo, uncommitted: &[PathBuf]) {
         let root = self.project.root().to_owned();
         let path = env.get("PATH").unwrap_or_default();
-        if let Some(program) = agent::program_of(&self.config.agent.command)
+        let program = agent::program_of(&self.config.agent.command);
+        if let Some(program) = program.as_ref().filter(|program| is_not_executable(&root, program))
+        {
+            self.problem(format!(
+                "the agent `{program}` is not executable; run `chmod +x {program}`"
+            ));
+        } else if let Some(program) = program
             && !agent::is_found(&program, &path, &root)
         {
             let place = if program.contains('/') { root.as_str() } else { "the folders of PATH" };
@@ -299,6 +305,11 @@ impl Preflight {
     /// The program of a check that is found nowhere. What is named by a path may be a story's to make.
     fn missing_program(&self, line: &str, path: &str) -> Option<String> {
         let (program, root) = (agent::program_of(line)?, self.project.root());
+        if is_not_executable(root, &program) {
+            return Some(format!(
+                "`{program}` to be executable; run `chmod +x {program}` and commit it"
+            ));
+        }
         let is_there = program.contains('/')
             || finds_in_project(path, root)
             || agent::is_found(&program, path, root);
@@ -323,6 +334,12 @@ impl Preflight {
              commit it, or start with --in-place"
         ))
     }
+}
+
+/// Whether a program that is named by its path is a file that cannot be started.
+fn is_not_executable(root: &Utf8Path, program: &str) -> bool {
+    let path = root.join(program);
+    program.contains('/') && path.is_file() && !lifecycle::is_executable(&path)
 }
 
 fn is_partial_clone(repo: &Repo) -> bool {
