@@ -128,7 +128,8 @@ impl LoopFile {
     }
 }
 
-fn marks_of(plan: &Plan) -> Vec<Mark> {
+/// What a plan says of its stories.
+pub(crate) fn marks_of(plan: &Plan) -> Vec<Mark> {
     let mark = |story: &Story| match story.state {
         State::Done => Some(Mark::Done(story.id.clone())),
         State::Blocked => Some(Mark::Blocked(story.id.clone())),

@@ -25,7 +25,7 @@ mod waiting;
 
 pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};
 pub(crate) use follow::{finish_interrupted, is_interrupted};
-pub(crate) use loop_files::{Change, LoopFile, Mark};
+pub(crate) use loop_files::{Change, LoopFile, Mark, marks_of};
 pub(crate) use message::{Story, message};
 pub(crate) use target::{Advance, Target, is_ancestor, is_on_a_branch, resolve};
 pub(crate) use waiting::Waiting;

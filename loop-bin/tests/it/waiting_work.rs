@@ -83,6 +83,10 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
         stage.run(&["--max-iterations", "1"]).ended(0).says("move it away");
         stage.repo.remove("US-001.txt");
         stage.repo.write("mine.txt", "mine\n");
+        if is_tracked {
+            stage.repo.write(PLAN, "- [ ] US-001: First, reworded\n- [ ] US-002: Second\n");
+            stage.repo.git(["add", PLAN]);
+        }
         stage.repo.git(["add", "mine.txt"]);
         stage.repo.git(["commit", "-qm", "mine"]);
         is_told(&stage, "on ralph/main: main has moved on; `ralph-loop` rebases the work");
@@ -100,6 +104,12 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
         assert!(message.contains("Ralph-Story: US-001"), "{message}");
         stage.is_clean();
         if is_tracked {
+            assert!(
+                stage.plan().starts_with("- [x] US-001: First, reworded\n"),
+                "{}",
+                stage.plan()
+            );
+            assert!(stage.progress().contains("US-001"), "{}", stage.progress());
             assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
         }
     }

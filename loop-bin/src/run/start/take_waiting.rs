@@ -3,11 +3,12 @@
 //!
 //! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
 
+use ralph_core::state;
 use ralph_core::under_way::Attempt;
 
 use crate::exit::Failure;
-use crate::git_output::text_at;
-use crate::landing::{Change, LoopFile};
+use crate::git_output::{RAW, differences};
+use crate::landing;
 use crate::run::Run;
 use crate::run::decide::Landing;
 use crate::terminal::counted;
@@ -21,18 +22,24 @@ impl Run {
             return Ok(());
         }
         if let Some((tip, work)) = self.target.diverged()? {
-            match self.rebased(tip, &work)? {
-                Ok(new) => self.target.replace_waiting(&work, &new)?,
-                Err(Landing::Failed(why) | Landing::Conflict(why) | Landing::Impossible(why)) => {
-                    let (branch, waiting) = (self.target.branch(), self.target.current_branch());
-                    self.context.view.warn(format!(
-                        "the work on {waiting} cannot be rebased onto {branch}: {}; the run goes on \
-                         from {waiting}, and `git merge {waiting}` takes it by hand",
-                        why.lines().next().unwrap_or_default()
-                    ));
-                    return Ok(());
+            let why = match self.rebased(tip, &work) {
+                Ok(Ok(new)) => {
+                    self.target.replace_waiting(&work, &new)?;
+                    None
                 }
-                Err(_) => return Ok(()),
+                Ok(Err(Landing::Failed(why) | Landing::Conflict(why))) => Some(why),
+                Ok(Err(Landing::Impossible(why))) => Some(why),
+                Ok(Err(_)) => return Ok(()),
+                Err(failure) => Some(failure.to_string()),
+            };
+            if let Some(why) = why {
+                let (branch, waiting) = (self.target.branch(), self.target.current_branch());
+                let why = why.lines().next().unwrap_or_default();
+                self.context.view.warn(format!(
+                    "the work on {waiting} cannot be rebased onto {branch}: {why}; the run goes on \
+                     from {waiting}, and `git merge {waiting}` takes it by hand"
+                ));
+                return Ok(());
             }
         }
         let tip = self.target.tip()?;
@@ -55,8 +62,8 @@ impl Run {
         let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
         let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
         let (commits, branch) = (listed.lines().count(), self.target.branch().to_owned());
-        let commits = counted(commits, "commit", "commits");
-        self.context.view.line(format!("rebasing {commits} that wait onto {branch}"));
+        let commits = counted(commits, "commit that waits", "commits that wait");
+        self.context.view.line(format!("rebasing {commits} onto {branch}"));
         let mut tip = tip;
         for commit in listed.lines() {
             let start = Start { tip: Some(&tip), branch: &branch };
@@ -64,7 +71,8 @@ impl Run {
             let format = "--format=%s%n%(trailers:key=Ralph-Story,valueonly=true,separator=)";
             let told = git.line(&["log", "-1", format, commit])?;
             let (title, story) = told.split_once('\n').unwrap_or((&told, &told));
-            if let Overlay::Conflict(said) = self.workspace.overlay(commit, start)? {
+            let work = self.without_loop_files(commit)?;
+            if let Overlay::Conflict(said) = self.workspace.overlay(&work, start)? {
                 return Ok(Err(Landing::Conflict(format!("`{title}` does not fit: {said}"))));
             }
             let attempt = self.new_attempt(story, title, 0, start);
@@ -76,31 +84,38 @@ impl Run {
         Ok(Ok(tip))
     }
 
+    /// A commit with all that another one changed, but for plan, progress and lessons: those change
+    /// by themselves, whatever a person did to them meanwhile.
+    fn without_loop_files(&self, commit: &str) -> Result<String, Failure> {
+        let index = self.context.run_dir.root().join("index-rebase");
+        let git = self.workspace.git().on_index(index.clone().into());
+        let parent = git.line(&["rev-parse", &format!("{commit}^1")])?;
+        let changed = [&["diff-tree", "-r"], &RAW[..], &[&parent, commit]].concat();
+        let (changed, ours) = (differences(&git.run(&changed)?), self.books.ours());
+        let ours = changed.iter().filter(|one| ours.contains(&one.path));
+        let restored: Vec<u8> = ours.flat_map(|one| one.old.line(&one.path)).collect();
+        git.run(&["read-tree", commit])?;
+        git.feed(&["update-index", "-z", "--index-info"], &restored)?;
+        let tree = git.line(&["write-tree"])?;
+        state::remove_if_there(index)?;
+        Ok(landing::commit_tree(&git, &tree, &[&parent], "work that waits")?)
+    }
+
     /// Checks what is in the workspace, and commits it with the message of a commit.
     fn commit_again(
         &mut self,
         attempt: &Attempt,
         commit: &str,
     ) -> Result<Result<String, Landing>, Failure> {
-        let git = self.workspace.source().git();
-        let (ours, base) = (self.books.ours(), attempt.base.as_deref().unwrap_or_default());
+        let base = attempt.base.as_deref().unwrap_or_default();
+        let files = self.books.files_of(commit, base)?;
         let start = Start { tip: Some(base), branch: &attempt.target };
-        let staged = self.workspace.stage(start, &ours)?;
-        let mut files = Vec::new();
-        for path in ours {
-            // As the commit has them: its tick and its entries are part of it.
-            let Ok(after) = fs_err::read(self.workspace.top().as_std_path().join(&path)) else {
-                continue;
-            };
-            let before = text_at(&git, base, &path);
-            if text_at(&git, commit, &path).is_some() {
-                files.push(LoopFile { path, before, after, change: Change::AsOnDisk });
-            }
-        }
+        let staged = self.workspace.stage(start, &self.books.ours())?;
         let passed = match self.check_work(attempt, staged)? {
             Ok(passed) => passed,
             Err(landing) => return Ok(Err(landing)),
         };
+        let git = self.workspace.source().git();
         let message = git.line(&["log", "-1", "--format=%B", commit])?;
         Ok(self.commit(attempt, Some(&message), passed, &files)?.map(|(made, _)| made.commit))
     }
