@@ -97,10 +97,11 @@ pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
 fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
     let all = saved::all(git, story)?;
     if all.is_empty() {
-        say(match story {
-            Some(story) => format!("No attempt at {story} is kept."),
-            None => "No attempt is kept.".to_owned(),
-        });
+        let of = story.map(|story| format!(" at {story}")).unwrap_or_default();
+        say(format!(
+            "No attempt{of} is kept: nothing was tried yet, no attempt changed a file, or those of \
+             finished stories were removed ([workspace] keep)."
+        ));
         return Ok(());
     }
     let width = all.iter().map(|attempt| attempt.id.len()).max().unwrap_or(0);

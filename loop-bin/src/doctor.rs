@@ -7,12 +7,12 @@ use camino::Utf8Path;
 use clap::{ArgMatches, Command};
 use nix::sys::statvfs::statvfs;
 use ralph_core::env::Env;
-use ralph_core::state::{Lock, LockError};
+use ralph_core::state::Lock;
 
 use crate::args::{flags_of_keys, given_flags};
 use crate::exit::{Failure, Success};
 use crate::finding::Finding;
-use crate::run::start::{Preflight, look_for_recovery, preflight};
+use crate::run::start::{Preflight, held_by, look_for_recovery, preflight};
 use crate::terminal::{counted, say};
 use crate::workspace::cache;
 
@@ -72,7 +72,7 @@ fn all(preflight: &Preflight) -> Result<Vec<Finding>, Failure> {
     findings.extend(preflight.workspace.linked_by_files(&preflight.config.verify.commands));
     findings.extend(look_for_recovery(&preflight.project)?.into_iter().map(Finding::Note));
     if let Some(held) = Lock::holder(&preflight.run_dir.lock()) {
-        findings.push(Finding::Note(LockError::Held(held).to_string()));
+        findings.push(Finding::Note(held_by(&held)));
     }
     Ok(findings)
 }

@@ -10,10 +10,12 @@ use serde::Serialize;
 
 use crate::exit::{Failure, Success};
 use crate::here;
+use crate::landing::Waiting;
 use crate::run::RunRecord;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::saved;
 use crate::terminal::{counted, say};
+use crate::workspace::Source;
 
 /// How far back the journal is looked through.
 const LINES: usize = 2_000;
@@ -47,6 +49,8 @@ struct Report {
     tokens: u64,
     /// How the last run ended; none if it runs, or was killed.
     last_finish: Option<String>,
+    /// What there is to say about that.
+    last_reason: Option<String>,
     verdicts: Vec<String>,
     denials: Vec<String>,
     /// Stories that wait for a person, with their titles.
@@ -94,6 +98,9 @@ impl Report {
             self.cost_usd = record.counters.spent.cost_usd;
             self.tokens = record.counters.spent.tokens;
             self.last_finish = record.finish.clone();
+            self.last_reason = record.reason.clone();
+            let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
+            self.waiting.extend(waiting.map(|waiting| waiting.told()));
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; start again to go on with it".into());
             }
@@ -138,7 +145,10 @@ impl Report {
     fn show(&self) {
         say(match (self.running, &self.last_finish) {
             (Some(pid), _) => format!("Running   process {pid}"),
-            (None, Some(finish)) => format!("Not running   the last run ended: {finish}"),
+            (None, Some(finish)) => {
+                let why = self.last_reason.iter().map(|why| format!(" ({})", why.trim()));
+                format!("Not running   the last run ended: {finish}{}", why.collect::<String>())
+            }
             (None, None) => "Not running   no run has ended here yet".to_owned(),
         });
         match (&self.plan, &self.plan_problem) {

@@ -46,7 +46,7 @@ impl Check {
         }
         let first = lines.iter().take(FIRST_LINES).copied();
         let last = lines.iter().skip(FIRST_LINES + left_out).copied();
-        let gap = format!("[{left_out} lines left out]");
+        let gap = format!("[lines left out: {left_out}]");
         first.chain([gap.as_str()]).chain(last).map(|line| format!("{line}\n")).collect()
     }
 
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(told(90), output(90));
         let long = told(300);
         assert!(long.starts_with("1\n2\n") && long.ends_with("\n299\n300\n"), "{long}");
-        assert!(long.contains("\n15\n[210 lines left out]\n226\n"), "{long}");
+        assert!(long.contains("\n15\n[lines left out: 210]\n226\n"), "{long}");
         assert_eq!(long.lines().count(), 91);
     }
 

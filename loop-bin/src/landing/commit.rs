@@ -1,11 +1,13 @@
 //! The commit of a story, made in the workspace with the user's identity, git hooks and signature.
 
+use std::fmt;
 use std::time::Duration;
 
 use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
 use crate::exit::Failure;
+use crate::terminal::counted;
 
 /// Stands in where git does not know the user; a commit would otherwise be refused.
 const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
@@ -14,7 +16,8 @@ const NOBODY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@loca
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) commit: String,
-    pub(crate) tree: String,
+    /// Whether git hooks changed what was to be committed.
+    pub(crate) is_altered: bool,
     /// Whether git did not know the user.
     pub(crate) is_by_nobody: bool,
 }
@@ -22,16 +25,37 @@ pub(crate) struct Made {
 /// Why no commit was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// A git hook of the user's refused, with these words.
-    ByHook(String),
+    /// A git hook of the user's refused: who that may be, and what was said.
+    ByHook {
+        who: String,
+        said: String,
+    },
     /// Git can write no commit here, whatever the agent does.
     Impossible(String),
     Stopped,
 }
 
-/// Commits what is in the index; the inner error is a commit that was refused.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ByHook { who, said } => write!(f, "the commit was refused by {who}\n{said}"),
+            Self::Impossible(said) if is_about_signing(said) => write!(
+                f,
+                "git cannot sign the commit; see to user.signingkey and the key, or set \
+                 commit.gpgsign to false; then start again\n{said}"
+            ),
+            Self::Impossible(said) => {
+                write!(f, "git cannot write the commit; see to that, then start again\n{said}")
+            }
+            Self::Stopped => write!(f, "the commit was stopped"),
+        }
+    }
+}
+
+/// Commits what is in the index, which is this tree; the inner error is a commit that was refused.
 pub(crate) fn commit(
     git: &Git,
+    tree: &str,
     message: &str,
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
@@ -50,19 +74,21 @@ pub(crate) fn commit(
         Err(GitError::Failed { stderr, .. }) if is_impossible(&stderr) => {
             return Ok(Err(Refusal::Impossible(stderr)));
         }
-        Err(GitError::Failed { stderr, .. }) => return Ok(Err(Refusal::ByHook(stderr))),
+        Err(GitError::Failed { stderr: said, .. }) => {
+            let silent = if said.trim().is_empty() { ", which printed nothing" } else { "" };
+            return Ok(Err(Refusal::ByHook { who: hooks_of_commits(git) + silent, said }));
+        }
         Err(GitError::Stopped { .. }) => return Ok(Err(Refusal::Stopped)),
         Err(GitError::Deadline { seconds, .. }) => {
-            return Ok(Err(Refusal::ByHook(format!(
-                "it did not end within {seconds} seconds and was ended; does a git hook \
-                 (pre-commit, commit-msg) hang?"
-            ))));
+            let limit = counted(seconds as usize, "second", "seconds");
+            let who = format!("{}, which did not end within {limit}", hooks_of_commits(git));
+            return Ok(Err(Refusal::ByHook { who, said: String::new() }));
         }
         Err(other) => return Err(other.into()),
     }
     let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
-    let (commit, tree) = made.split_once('\n').unwrap_or((&made, ""));
-    Ok(Ok(Made { commit: commit.to_owned(), tree: tree.to_owned(), is_by_nobody }))
+    let (commit, found) = made.split_once('\n').unwrap_or((&made, ""));
+    Ok(Ok(Made { commit: commit.to_owned(), is_altered: found != tree, is_by_nobody }))
 }
 
 /// Whether git knows under whose name to commit; asked only once it has refused.
@@ -70,14 +96,35 @@ fn knows_user(git: &Git) -> bool {
     git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
 }
 
+/// The git hooks of the user's that can refuse a commit. Git does not say which one did.
+fn hooks_of_commits(git: &Git) -> String {
+    let folder = git.with_hooks().line(&["rev-parse", "--git-path", "hooks"]).unwrap_or_default();
+    let folder = git.dir().join(folder);
+    let mut hooks = vec!["pre-commit", "prepare-commit-msg", "commit-msg"];
+    hooks.retain(|name| folder.join(name).is_file());
+    match hooks.as_slice() {
+        [] => "git".to_owned(),
+        [hook] => format!("your git hook {hook}"),
+        several => format!("one of your git hooks {}", several.join(", ")),
+    }
+}
+
 /// Whether git said that it cannot write a commit at all: a signature that cannot be made, a branch
-/// that a hook does not let move, a disk that is full. What the user's hooks refuse reads otherwise, and is for the agent to fix.
+/// that a hook does not let move, a disk that is full. What the user's hooks refuse reads otherwise,
+/// and is for the agent to fix.
 fn is_impossible(said: &str) -> bool {
+    is_about_signing(said)
+        || said.lines().any(|line| {
+            let line = line.trim();
+            line == "fatal: failed to write commit object"
+                || line.starts_with("fatal: ") && line.contains("aborted by")
+        })
+}
+
+fn is_about_signing(said: &str) -> bool {
     said.lines().any(|line| {
         let line = line.trim();
-        line == "fatal: failed to write commit object"
-            || line == "fatal: ref updates aborted by hook"
-            || line.starts_with("error: gpg failed to sign")
+        line.starts_with("error: gpg failed to sign")
             || line.starts_with("fatal: ") && line.contains("user.signingkey")
     })
 }

@@ -7,13 +7,13 @@
 
 use ralph_core::fault;
 use ralph_core::git::GitError;
-use ralph_core::listing::named_files;
 
 use super::checkout::{Checkout, Note};
 use super::index_lock::{self, IndexLock};
 use super::loop_files::LoopFile;
 use super::step::Step;
 use super::target::{look_at, resolve};
+use super::waiting::Cause;
 use crate::exit::Failure;
 use crate::workspace::Source;
 
@@ -23,10 +23,8 @@ pub(super) enum Followed {
     Yes,
     /// The branch is not where it was.
     Moved,
-    /// Files of the user's would be overwritten, or the index is locked.
-    InTheWay(String),
-    /// Git or a hook refused to move the branch.
-    Refused(String),
+    /// It cannot, and that is why.
+    No(Cause),
 }
 
 /// Moves a branch; where it is checked out in the project, index and files follow.
@@ -53,17 +51,13 @@ pub(super) fn follow(
     let next = match (is_here, &lock) {
         (false, _) => None,
         (true, None) => {
-            let path = index_lock::path_in(&place.git_dir);
-            let why = format!("{} is held by another process", path.display());
-            return Ok(Followed::InTheWay(why));
+            return Ok(Followed::No(Cause::Locked(index_lock::path_in(&place.git_dir))));
         }
         (true, Some(_)) => {
             let step = Step::of(&place, &note, files)?;
             let in_the_way = step.in_the_way()?;
             if !in_the_way.is_empty() {
-                let files = named_files(&in_the_way);
-                let why = format!("it would overwrite uncommitted work in {files}");
-                return Ok(Followed::InTheWay(why));
+                return Ok(Followed::No(Cause::in_the_way(&place.git, in_the_way)?));
             }
             Some((step.index()?, step))
         }
@@ -117,7 +111,7 @@ fn swap(place: &Checkout, note: &Note) -> Result<Option<Followed>, Failure> {
     match place.git.run(&["update-ref", "-m", "ralph: land a story", branch, new, from]) {
         Ok(_) => Ok(None),
         Err(GitError::Failed { stderr, .. }) if resolve(&place.git, branch)? == *old => {
-            Ok(Some(Followed::Refused(stderr)))
+            Ok(Some(Followed::No(Cause::Refused(stderr))))
         }
         Err(GitError::Failed { .. }) => Ok(Some(Followed::Moved)),
         Err(error) => Err(error.into()),

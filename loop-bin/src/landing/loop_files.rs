@@ -5,8 +5,11 @@ use std::io;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_core::git::Git;
 use ralph_core::plan::{AgentsPlan, Options, Plan, State, Story};
 use ralph_core::state;
+
+use crate::git_output::text_at;
 
 /// What becomes of a story's box.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +98,12 @@ impl LoopFile {
         Self { before, change, ..self.clone() }
     }
 
+    /// The same file as a commit really has it: git hooks may have formatted it.
+    pub(crate) fn in_commit(self, git: &Git, commit: &str) -> Self {
+        let after = text_at(git, commit, &self.path);
+        Self { after: after.unwrap_or_else(|| self.after.clone()), ..self }
+    }
+
     /// Whether the commit changes it. The user's own text may change where the commit's does not: a
     /// story that is in nobody else's text, for instance.
     pub(crate) fn is_changed(&self) -> bool {
@@ -119,7 +128,8 @@ impl LoopFile {
     }
 }
 
-fn marks_of(plan: &Plan) -> Vec<Mark> {
+/// What a plan says of its stories.
+pub(crate) fn marks_of(plan: &Plan) -> Vec<Mark> {
     let mark = |story: &Story| match story.state {
         State::Done => Some(Mark::Done(story.id.clone())),
         State::Blocked => Some(Mark::Blocked(story.id.clone())),

@@ -4,6 +4,7 @@
 //! | file | what it knows |
 //! | --- | --- |
 //! | `target.rs` | which branch it is, and where work waits that cannot follow |
+//! | `waiting.rs` | what waits there, why, and how the user takes it |
 //! | `message.rs` | what the commit says |
 //! | `commit.rs` | the commit itself, with the user's git hooks |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
@@ -20,9 +21,11 @@ mod loop_files;
 mod message;
 mod step;
 mod target;
+mod waiting;
 
 pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};
 pub(crate) use follow::{finish_interrupted, is_interrupted};
-pub(crate) use loop_files::{Change, LoopFile, Mark};
+pub(crate) use loop_files::{Change, LoopFile, Mark, marks_of};
 pub(crate) use message::{Story, message};
 pub(crate) use target::{Advance, Target, is_ancestor, is_on_a_branch, resolve};
+pub(crate) use waiting::Waiting;

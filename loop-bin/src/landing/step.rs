@@ -77,7 +77,8 @@ impl<'a> Step<'a> {
         suspects: &[&Difference],
         side: impl Fn(&Difference) -> &FileEntry,
     ) -> Result<BTreeSet<PathBuf>, Failure> {
-        let index = self.place.scratch("index-look");
+        // Another process may look at the same time.
+        let index = self.place.scratch(&format!("index-look-{}", std::process::id()));
         state::remove_if_there(&index)?;
         let git = self.place.git.on_index(index.clone());
         let (absent, there): (Vec<&Difference>, Vec<&Difference>) =

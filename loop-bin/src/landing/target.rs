@@ -8,12 +8,15 @@ use ralph_core::git::{Git, GitError};
 
 use super::follow::{self, Followed};
 use super::loop_files::LoopFile;
+use super::waiting::{Cause, Waiting};
 use crate::exit::Failure;
 use crate::git_output::text_at;
 use crate::workspace::Source;
 
-/// Where work waits that the project's checkout cannot follow to.
-const WAITING: &str = "ralph/";
+/// The branch on which work waits that the project's checkout cannot follow to.
+pub(super) fn waiting_for(branch: &str) -> String {
+    format!("ralph/{branch}")
+}
 
 /// Git's word for a ref that is not to be there.
 const NOTHING: &str = "";
@@ -44,12 +47,8 @@ pub(crate) enum Advance {
     Landed,
     /// Another process moved the target first.
     Moved,
-    /// The work waits on a branch of ours, because these words of git's were in the way.
-    Waits(String),
-    /// The branch is not there any more; the work is on a branch of ours.
-    Gone,
-    /// Git or a hook refused to move the branch; the work is on a branch of ours.
-    Refused(String),
+    /// The work is on a branch of ours.
+    Waits(Cause),
 }
 
 /// The branch on which the work lands.
@@ -73,11 +72,10 @@ impl Target {
         if source.git().run(&["check-ref-format", "--branch", &branch]).is_err() {
             return Err(Failure::usage(TargetError::BadName { name: branch }));
         }
-        let mut target = Self { source: source.clone(), branch, is_waiting: false };
-        if let Some(path) = target.other_work_tree()? {
-            let branch = target.branch.clone();
+        if let Some(path) = other_work_tree(source, &branch)? {
             return Err(TargetError::Elsewhere { branch, path }.into());
         }
+        let mut target = Self { source: source.clone(), branch, is_waiting: false };
         target.is_waiting = target.has_waiting_work()?;
         Ok(target)
     }
@@ -107,15 +105,19 @@ impl Target {
 
     /// Where the work is now: the branch, or the one on which it waits.
     pub(crate) fn current_branch(&self) -> String {
-        if self.is_waiting { format!("{WAITING}{}", self.branch) } else { self.branch.clone() }
+        if self.is_waiting { waiting_for(&self.branch) } else { self.branch.clone() }
     }
 
     fn name(&self) -> String {
         format!("refs/heads/{}", self.current_branch())
     }
 
+    fn own_name(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
     fn waiting_name(&self) -> String {
-        format!("refs/heads/{WAITING}{}", self.branch)
+        format!("refs/heads/{}", waiting_for(&self.branch))
     }
 
     /// Whether work waits that the project's checkout did not follow to.
@@ -123,13 +125,33 @@ impl Target {
         self.is_waiting
     }
 
-    /// How the user takes the work that waits.
-    pub(crate) fn how_to_take(&self) -> String {
-        let waiting = format!("{WAITING}{}", self.branch);
-        format!(
-            "commit or stash your changes, then `git switch {} && git merge {waiting}`",
-            self.branch
-        )
+    /// What is on the target and not in the user's files, if anything is.
+    pub(crate) fn waiting(&self) -> Result<Option<Waiting>, Failure> {
+        Waiting::find(&self.source, &self.branch)
+    }
+
+    /// Looks whether a person took the work that waits, and perhaps removed its branch.
+    pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
+        self.is_waiting = self.is_waiting && self.has_waiting_work()?;
+        Ok(())
+    }
+
+    /// The tip of the branch and that of the work that waits, if neither follows from the other.
+    pub(crate) fn diverged(&self) -> Result<Option<(String, String)>, Failure> {
+        let git = self.source.git();
+        let own = resolve(&git, &self.own_name())?;
+        let work = resolve(&git, &self.waiting_name())?;
+        let (Some(own), Some(work), true) = (own, work, self.is_waiting) else { return Ok(None) };
+        let follows = is_ancestor(&git, &own, &work)?;
+        Ok(if follows { None } else { Some((own, work)) })
+    }
+
+    /// Puts work that was rebased in the place of that which waited.
+    pub(crate) fn replace_waiting(&self, old: &str, new: &str) -> Result<(), Failure> {
+        let message = "ralph: rebase work that waits";
+        let name = self.waiting_name();
+        self.source.git().run(&["update-ref", "-m", message, &name, new, old])?;
+        Ok(())
     }
 
     /// The commit at its end; none in a repository without commits.
@@ -162,7 +184,7 @@ impl Target {
     fn has_waiting_work(&self) -> Result<bool, Failure> {
         let git = self.source.git();
         let Some(waiting) = resolve(&git, &self.waiting_name())? else { return Ok(false) };
-        let Some(tip) = resolve(&git, &self.name())? else { return Ok(true) };
+        let Some(tip) = resolve(&git, &self.own_name())? else { return Ok(true) };
         Ok(!is_ancestor(&git, &waiting, &tip)?)
     }
 
@@ -174,15 +196,14 @@ impl Target {
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
         if self.source.shared.join("worktrees").is_dir()
-            && let Some(path) = self.other_work_tree()?
+            && let Some(path) = other_work_tree(&self.source, &self.branch)?
         {
-            self.wait(new)?;
-            return Ok(Advance::Waits(format!("{} is checked out in {path} as well", self.branch)));
+            return self.wait(new, Cause::Elsewhere(path));
         }
         if self.is_waiting && self.can_return(new)? {
             // The branch may be free again, and then all that waits lands at once.
             let git = self.source.git();
-            let branch = format!("refs/heads/{}", self.branch);
+            let branch = self.own_name();
             let tip = resolve(&git, &branch)?;
             let text = |file: &LoopFile| text_at(&git, tip.as_deref()?, &file.path);
             let files: Vec<LoopFile> = files.iter().map(|file| file.since(text(file))).collect();
@@ -194,58 +215,52 @@ impl Target {
             }
         }
         let name = self.name();
-        let moved = follow::follow(&self.source, &name, old, new, files)?;
-        match moved {
+        match follow::follow(&self.source, &name, old, new, files)? {
             Followed::Yes => Ok(Advance::Landed),
-            Followed::Moved if old.is_some() && !self.exists()? => {
-                self.wait(new)?;
-                Ok(Advance::Gone)
+            Followed::Moved if old.is_none() || self.exists()? => Ok(Advance::Moved),
+            Followed::Moved if self.is_waiting => {
+                // A person took what waited, and the branch itself is the target again.
+                self.is_waiting = false;
+                Ok(Advance::Moved)
             }
-            Followed::Moved => Ok(Advance::Moved),
-            Followed::InTheWay(why) => {
-                self.wait(new)?;
-                Ok(Advance::Waits(why))
-            }
-            Followed::Refused(why) => {
-                self.wait(new)?;
-                Ok(Advance::Refused(why))
-            }
+            Followed::Moved => self.wait(new, Cause::Gone),
+            Followed::No(cause) => self.wait(new, cause),
         }
     }
 
     /// Whether the branch could simply be moved on to a commit on top of what waits.
     fn can_return(&self, new: &str) -> Result<bool, Failure> {
         let git = self.source.git();
-        match resolve(&git, &format!("refs/heads/{}", self.branch))? {
+        match resolve(&git, &self.own_name())? {
             Some(tip) => Ok(is_ancestor(&git, &tip, new)?),
             None => Ok(false),
         }
     }
 
     /// Puts the work on a branch of ours, from which the run goes on.
-    fn wait(&mut self, new: &str) -> Result<(), Failure> {
+    fn wait(&mut self, new: &str, cause: Cause) -> Result<Advance, Failure> {
         let message = "ralph: work that waits";
         self.source.git().run(&["update-ref", "-m", message, &self.waiting_name(), new])?;
         self.is_waiting = true;
-        Ok(())
+        Ok(Advance::Waits(cause))
     }
+}
 
-    /// Another work tree in which the branch is checked out.
-    fn other_work_tree(&self) -> Result<Option<String>, Failure> {
-        let listed = self.source.git().run(&["worktree", "list", "--porcelain", "-z"])?;
-        let listed = String::from_utf8_lossy(&listed);
-        let wanted = format!("branch refs/heads/{}", self.branch);
-        let mut path = "";
-        for line in listed.split('\0') {
-            if let Some(found) = line.strip_prefix("worktree ") {
-                path = found;
-            }
-            if line == wanted && !is_same_folder(Utf8Path::new(path), &self.source.top) {
-                return Ok(Some(path.to_owned()));
-            }
+/// Another work tree in which the branch is checked out.
+pub(super) fn other_work_tree(source: &Source, branch: &str) -> Result<Option<String>, Failure> {
+    let listed = source.git().run(&["worktree", "list", "--porcelain", "-z"])?;
+    let listed = String::from_utf8_lossy(&listed);
+    let wanted = format!("branch refs/heads/{branch}");
+    let mut path = "";
+    for line in listed.split('\0') {
+        if let Some(found) = line.strip_prefix("worktree ") {
+            path = found;
         }
-        Ok(None)
+        if line == wanted && !is_same_folder(Utf8Path::new(path), &source.top) {
+            return Ok(Some(path.to_owned()));
+        }
     }
+    Ok(None)
 }
 
 fn is_same_folder(one: &Utf8Path, other: &Utf8Path) -> bool {

@@ -23,7 +23,7 @@ use ralph_core::state::{self, Cap, RunDir, StateDir};
 use super::start::progress_path;
 use crate::exit::Failure;
 use crate::git_output::text_at;
-use crate::landing::{Change, LoopFile, Mark, Target};
+use crate::landing::{Change, LoopFile, Mark, Target, marks_of};
 use crate::workspace::Source;
 
 /// How a new progress file begins.
@@ -255,6 +255,35 @@ impl Books {
                 files.push(LoopFile::new(path, before, change));
             }
         }
+        Ok(files)
+    }
+
+    /// The change that a commit made to these files, for another tip.
+    pub(crate) fn files_of(&self, commit: &str, tip: &str) -> Result<Vec<LoopFile>, Failure> {
+        let parent = format!("{commit}^1");
+        let texts = |path: &Utf8Path| {
+            let [before, after, now] =
+                [&parent, commit, tip].map(|at| self.committed(Some(at), path));
+            Some((self.below_top(path)?, before, after?, now))
+        };
+        let mut files = Vec::new();
+        if let Some((path, Some(before), after, now @ Some(_))) = texts(&self.plan) {
+            let parse = |text: &[u8]| Plan::parse(&self.plan, text.to_vec(), &self.options);
+            let before = parse(&before)?;
+            let known = marks_of(&before);
+            let mut marks = marks_of(&parse(&after)?);
+            marks.retain(|mark| !known.contains(mark));
+            let added = vec![agents_plan(&before, Some(&after), "")];
+            files.push(LoopFile::new(path, now, self.plan_change(marks, added)));
+        }
+        for file in &self.appended {
+            let Some((path, before, after, now)) = texts(&file.path) else { continue };
+            if let Some(text) = after.strip_prefix(before.unwrap_or_default().as_slice()) {
+                let change = Change::Append { title: file.title, text: text.to_vec() };
+                files.push(LoopFile::new(path, now, change));
+            }
+        }
+        files.retain(LoopFile::is_changed);
         Ok(files)
     }
 

@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
+use ralph_core::checks::RUN_MARK;
 use ralph_core::config::Mode;
 use ralph_core::fault;
+use ralph_core::git::Git;
+use ralph_core::plan::State;
 use ralph_core::state;
 
 use super::Run;
-use super::decide::Finish;
-use super::iteration::receipt;
+use super::decide::{Ending, Finish};
+use super::iteration::{LEAST_TIME, receipt};
+use super::start::NotReady;
 use crate::agent::Descendants;
 use crate::exit::{Failure, Success};
 use crate::housekeeping;
-use crate::landing::{self, Advance, LoopFile, Mark};
+use crate::landing::{self, Advance, LoopFile, Made, Mark};
 use crate::terminal::{self, clock, counted};
 use crate::workspace::Start;
 
@@ -45,6 +49,7 @@ impl Run {
         let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
         self.context.note(None, &state::Event::LoopFinished { finish_type, reason });
         self.record.finish = Some(finish.word().to_owned());
+        self.record.reason = finish.reason().map(str::to_owned);
         self.save();
         self.close(finish)
     }
@@ -72,6 +77,7 @@ impl Run {
             return Ok(());
         }
         for _ in 0..5 {
+            self.target.look_again()?;
             let (tip, is_followed) = self.target.look()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
             let blocked =
@@ -96,15 +102,29 @@ impl Run {
             let texts: Vec<_> =
                 files.iter().map(|file| (file.path.clone(), file.after.clone())).collect();
             let tree = self.workspace.with_files(&texts)?;
-            let run = &self.context.run;
-            let message = format!("{RECORDS}\n\nRalph-Run: {run}\n");
-            let commit = landing::commit_tree(&git, &tree, &[base], &message)?;
-            match self.target.advance(tip.as_deref(), &commit, &files)? {
+            self.workspace.show_files(&texts)?;
+            let made = self.commit_records(&git, &tree)?;
+            let files = self.as_committed(&made, files);
+            match self.advance(tip.as_deref(), &made.commit, &files)? {
                 Advance::Moved => {}
                 _ => return self.books.clear_pending(tip.as_deref()),
             }
         }
         Ok(())
+    }
+
+    /// Commits what is in the index, as any other commit that lands. What is refused goes with the
+    /// next story that lands.
+    fn commit_records(&self, git: &Git, tree: &str) -> Result<Made, Failure> {
+        let (run, interrupts) = (&self.context.run, &self.context.interrupts);
+        let is_hurried = self.context.is_interrupted();
+        let limit = if is_hurried { Some(LEAST_TIME) } else { self.commit_limit() };
+        let message = format!("{RECORDS}\n\nRalph-Run: {run}\n");
+        let git = git.with_var(RUN_MARK, run);
+        match landing::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
+            Ok(made) => Ok(made),
+            Err(refusal) => Err(NotReady(format!("progress is not committed: {refusal}")).into()),
+        }
     }
 
     fn tell(&self, result: Result<(), Failure>) {
@@ -132,24 +152,7 @@ impl Run {
             )),
             _ => {}
         }
-        if self.target.is_waiting() {
-            let (waiting, take) = (self.target.current_branch(), self.target.how_to_take());
-            context.view.warn(format!("work waits on {waiting}; {take}"));
-        }
-        let done = match context.config.run.mode {
-            Mode::Planning => "planning".to_owned(),
-            Mode::Building => format!(
-                "{} landed in {}",
-                counted(counters.commits as usize, "story", "stories"),
-                counted(counters.iteration as usize, "iteration", "iterations")
-            ),
-        };
-        context.view.line(format!(
-            "finished ({}): {done}, {} in all; {}",
-            finish.word(),
-            clock(context.elapsed()),
-            receipt(counters.spent)
-        ));
+        self.ending(&finish).last_lines().iter().for_each(|line| context.view.line(line));
         context.view.close();
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
@@ -159,5 +162,37 @@ impl Run {
                 .load(&self.target)
                 .is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0);
         Success::Loop { finish, incomplete }
+    }
+
+    /// How the run ended. What cannot be read is left out.
+    fn ending<'a>(&self, finish: &'a Finish) -> Ending<'a> {
+        let (context, counters) = (&self.context, &self.record.counters);
+        let mut plan = self.books.load(&self.target).ok();
+        let done = match context.config.run.mode {
+            Mode::Planning => {
+                plan = None;
+                "planning".to_owned()
+            }
+            Mode::Building => format!(
+                "{} landed in {}",
+                counted(counters.commits as usize, "story", "stories"),
+                counted(counters.iteration as usize, "iteration", "iterations")
+            ),
+        };
+        let mut blocked = counters.set_aside.clone();
+        for story in plan.iter().flat_map(|plan| plan.stories()) {
+            if story.state == State::Blocked {
+                blocked.insert(story.id.clone());
+            }
+        }
+        let (took, spent) = (clock(context.elapsed()), receipt(counters.spent));
+        Ending {
+            finish,
+            account: format!("{done}, {took} in all; {spent}"),
+            stories: plan.map(|plan| plan.counts()),
+            blocked: blocked.into_iter().collect(),
+            waiting: self.target.waiting().ok().flatten().map(|waiting| waiting.told()),
+            has_options: !context.flags.is_empty(),
+        }
     }
 }

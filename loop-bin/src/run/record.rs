@@ -36,6 +36,8 @@ pub(crate) struct RunRecord {
     pub(crate) story: Option<String>,
     /// Why it ended; none while it runs, or if it never got to its end.
     pub(crate) finish: Option<String>,
+    /// What there is to say about that.
+    pub(crate) reason: Option<String>,
     /// The attempt under way, while it is being kept: it is counted already.
     pub(crate) discarding: Option<Discarding>,
     /// Whether it was asked to end.

@@ -68,13 +68,10 @@ impl Run {
         let open = counted(plan.counts().open, "open story", "open stories");
         let branch = self.target.branch();
         context.view.line(format!("working on {shown}, landing on {branch}: {open}"));
-        if self.target.is_waiting() {
-            let (waiting, take) = (self.target.current_branch(), self.target.how_to_take());
-            context.view.warn(format!(
-                "work of an earlier run waits on {waiting}, and this run goes on from there; {take}"
-            ));
-        }
         let wish = context.run_started_script()?;
+        if wish == Wish::GoOn {
+            self.take_waiting()?;
+        }
         // Work of an earlier run that waits to be landed is in the copy already.
         if wish == Wish::GoOn && plan.counts().open > 0 && self.attempt.is_none() {
             self.prepare_first()?;

@@ -17,6 +17,7 @@ use super::cache::spoken;
 use super::error::WorkspaceError;
 use super::{Source, Workspace};
 use crate::git_output::paths;
+use crate::terminal::counted;
 
 /// Gitignore patterns of ignored files that a copy gets: a convention of the clients.
 const INCLUDE: &str = ".worktreeinclude";
@@ -87,7 +88,7 @@ impl Workspace {
         if size > limit_mb.saturating_mul(1_000_000) {
             return Err(WorkspaceError::TooMuchIncluded {
                 size: spoken(size),
-                files: wanted.len(),
+                files: counted(wanted.len(), "file", "files"),
                 limit: spoken(limit_mb.saturating_mul(1_000_000)),
             });
         }

@@ -31,10 +31,10 @@ pub(crate) enum WorkspaceError {
     )]
     PartialClone,
     #[error(
-        ".worktreeinclude names {size} in {files} files, more than the {limit} that may be copied; \
+        ".worktreeinclude names {size} in {files}, more than the {limit} that may be copied; \
          narrow its patterns, or raise [workspace] include_limit_mb"
     )]
-    TooMuchIncluded { size: String, files: usize, limit: String },
+    TooMuchIncluded { size: String, files: String, limit: String },
     #[error(
         "the setup command `{command}` {verdict}; fix it in [workspace] setup, or start with \
          --in-place\n{output}"

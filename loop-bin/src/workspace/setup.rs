@@ -71,7 +71,12 @@ impl Workspace {
             }
             return Err(WorkspaceError::Setup {
                 command: failed.name(),
-                verdict: failed.verdict(),
+                verdict: match (failed.end, limit) {
+                    (CheckEnd::TimedOut, Some(limit)) => {
+                        format!("did not end within {} s (setup_timeout)", limit.as_secs())
+                    }
+                    _ => failed.verdict(),
+                },
                 output: failed.excerpt(),
             });
         }

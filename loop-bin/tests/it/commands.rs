@@ -191,7 +191,7 @@ fn a_repository_above_a_ceiling_of_gits_is_not_worked_on() {
     let mut command = stage.command(&[]);
     command.current_dir(&inner).env("GIT_CEILING_DIRECTORIES", stage.repo.root());
     let ran: crate::stage::Ran = command.output().unwrap().into();
-    ran.ended(1).says("is not in a git work tree that can be used").says("run `git init`");
+    ran.ended(1).says("is not a git repository; run `git init`").says("run `git init`");
     assert_eq!(stage.subjects(), ["first"]);
 }
 

@@ -183,7 +183,7 @@ fn a_setup_command_that_fails_or_hangs_ends_the_run_with_its_output() {
         "echo begun; echo $$ >\"$AGENT_NOTES/pid\"; exec sleep 600",
         "setup_timeout = 1\n",
     );
-    stage.run(&[]).ended(1).says("took too long").says("begun");
+    stage.run(&[]).ended(1).says("did not end within 1 s (setup_timeout)").says("begun");
     assert!(!crate::stage::is_alive(&stage.note("pid")));
 }
 

@@ -22,7 +22,8 @@ fn one_that_hangs_costs_an_attempt_and_is_ended() {
         let stage = Stage::new("works", ONE);
         hangs(&stage, name);
         let ran = stage.run(&["--verify-timeout", "1"]);
-        ran.ended(0).says("did not end within 1 second").says("hook");
+        let refused = format!("by your git hook {name}, which did not end within 1 second\n");
+        ran.ended(0).says(&refused);
         assert!(!is_alive(&stage.note("hook")), "{name}");
         assert_eq!(stage.subjects(), ["feat(US-001): first", "first"], "{name}");
         assert_eq!((stage.discarded(), stage.plan()), (1, ONE.replace("[ ]", "[x]")), "{name}");
@@ -98,7 +99,11 @@ fn one_that_refuses_is_for_the_agent_to_satisfy() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "grep -q nice work.txt || { echo 'not nice' >&2; exit 1; }");
     let agent = "grep -q 'not nice' && echo nice >work.txt || echo rude >work.txt";
-    stage.run(&["--agent", agent]).ended(0).says("the commit was refused").says("not nice");
+    stage
+        .run(&["--agent", agent])
+        .ended(0)
+        .says("refused by your git hook pre-commit")
+        .says("not nice");
     assert_eq!((stage.read("work.txt").as_str(), stage.discarded()), ("nice\n", 1));
 }
 
@@ -158,5 +163,45 @@ fn one_that_refuses_without_a_word_is_told_as_such() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "exit 1");
     let ran = stage.run(&["--attempts", "1"]);
-    ran.ended(8).says("the commit was refused by a git hook that printed nothing");
+    ran.ended(8).says("the commit was refused by your git hook pre-commit, which printed nothing");
+}
+
+#[test]
+fn the_commit_of_the_progress_is_made_like_any_other() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    hook(&stage, "commit-msg", "head -1 \"$1\" >>\"$AGENT_NOTES/heard\"");
+    stage.run(&[]).ended(0);
+    assert_eq!(stage.note("heard"), "feat(US-001): first\nchore(ralph): record progress\n");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn one_that_refuses_the_commit_of_the_progress_is_quoted_and_nothing_is_lost() {
+    for place in [&[][..], &["--in-place"]] {
+        let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+        stage.repo.commit_all("the plan");
+        hook(&stage, "commit-msg", "! grep -q chore \"$1\" || { echo no chores >&2; exit 1; }");
+        let ran = stage.run(&[&["--max-iterations", "1"], place].concat());
+        ran.ended(0).says("progress is not committed: the commit was refused by your git hook");
+        ran.says("no chores");
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), "", "{place:?}");
+        stage.repo.remove(".git/hooks/commit-msg");
+        stage.run(place).ended(0).says("US-002 done");
+        let progress = stage.progress();
+        assert!(progress.contains("US-001") && progress.contains("US-002"), "{progress}");
+        assert_eq!(stage.repo.git(["status", "--porcelain"]), "", "{place:?}");
+    }
+}
+
+#[test]
+fn one_that_formats_the_plan_leaves_nothing_uncommitted() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.repo.commit_all("the plan");
+    let tidy = "for file in $(git diff --cached --name-only -- '*.md'); do \
+                sed -i 's/[.]*$/./' $file; git add $file; done";
+    hook(&stage, "pre-commit", tidy);
+    stage.run(&[]).ended(0).says("2 stories landed");
+    assert_eq!(stage.plan(), "- [x] US-001: First.\n- [x] US-002: Second.\n");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }

@@ -32,6 +32,13 @@ fn attempts_are_listed_and_shown_with_reason_and_difference() {
 }
 
 #[test]
+fn a_story_without_attempts_is_told_as_such() {
+    let stage = Stage::new("works", ONE);
+    let listed = stage.run(&["attempts", "US-001"]);
+    listed.ended(0).says("No attempt at US-001 is kept: nothing was tried yet");
+}
+
+#[test]
 fn an_attempt_is_taken_into_a_tree_that_it_fits_into_and_nothing_is_overwritten() {
     let stage = blocked();
     stage.repo.write("mine.txt", "mine\n");

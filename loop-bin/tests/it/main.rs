@@ -48,6 +48,7 @@ mod undo;
 mod unusual_projects;
 mod user_work_survives;
 mod view;
+mod waiting_work;
 
 use std::process::Output;
 

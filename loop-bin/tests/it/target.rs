@@ -132,8 +132,8 @@ fn work_that_would_overwrite_a_persons_waits_on_a_branch_and_returns_once_it_can
                  [ $story != US-001 ] || echo theirs >a.txt";
     let ran = stage.run(&["--agent", agent, "--max-iterations", "2"]);
     ran.ended(0).says("uncommitted, so not in the copy that the agent works in: a.txt");
-    ran.says("your checkout stays as it is, because it would overwrite uncommitted work in a.txt");
-    ran.says("the work waits on ralph/main").says("git merge ralph/main");
+    ran.says("your checkout stays as it is: landing would overwrite your uncommitted a.txt");
+    ran.says("the work waits on ralph/main").says("git merge --ff-only ralph/main");
     assert_eq!(stage.read("a.txt"), "mine, uncommitted\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n");
     let waits = stage.repo.git(["log", "--format=%s", "main..ralph/main"]);
@@ -220,7 +220,7 @@ fn a_work_tree_that_takes_the_target_during_a_run_keeps_its_files() {
     let agent =
         format!("cat >/dev/null; echo x >x.txt; git -C $RALPH_ROOT worktree add -q {tree} t");
     let ran = stage.run(&["--branch", "t", "--agent", &agent]);
-    ran.ended(0).says(&format!("t is checked out in {tree} as well")).says("waits on ralph/t");
+    ran.ended(0).says(&format!("t is checked out in {tree}")).says("waits on ralph/t");
     assert_eq!(stage.repo.git(["-C", tree.as_str(), "status", "--porcelain"]), "");
 }
 

@@ -51,7 +51,7 @@ fn mistakes_are_explained() {
     assert!(code == 2 && err.contains("--show"), "{err}");
     let plain = test.scratch().dir("plain");
     let (code, _, err) = ralph_loop(&plain, &["undo"]);
-    assert!(code == 1 && err.contains("not in a git work tree"), "{err}");
+    assert!(code == 1 && err.contains("is not a git repository; run `git init`"), "{err}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub enum GitError {
     },
     /// Another process holds a lock in the repository, and kept it.
     #[error(
-        "another process holds {lock} and kept it for {seconds} seconds; wait for that git to end, \
+        "another process holds {lock} and kept it for {seconds} s; wait for that git to end, \
          or remove the file if none is running"
     )]
     Locked {
@@ -39,7 +39,7 @@ pub enum GitError {
         lock: String,
     },
     /// Git did not end within its limit, or did nothing for that long, and was killed.
-    #[error("`git {command}` in {dir} was killed: it took, or did nothing for, {seconds} seconds")]
+    #[error("`git {command}` in {dir} was killed: it took, or did nothing for, {seconds} s")]
     Deadline {
         /// The git command.
         command: String,
@@ -80,7 +80,7 @@ impl GitError {
 
     /// Whether git found no repository where it looked for one.
     pub(super) fn names_no_repository(&self) -> bool {
-        self.said().contains("not a git repository")
+        self.said().contains("not a git repository (or any")
     }
 
     /// Whether git found a repository that is set to have no work tree.

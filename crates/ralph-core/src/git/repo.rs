@@ -179,11 +179,11 @@ fn unusable(project: &Utf8Path, error: &GitError) -> String {
              core.bare false` there if it does have a work tree, or start in a clone that has one"
         );
     }
-    // Where there is no repository at all, git does not say how to get one.
-    let advice = if error.names_no_repository() {
-        "; run `git init` in the project and commit what is there, then try again"
-    } else {
-        ""
-    };
-    format!("{project} is not in a git work tree that can be used: {error}{advice}")
+    // Git does not say how to get one.
+    if error.names_no_repository() {
+        return format!(
+            "{project} is not a git repository; run `git init` there and commit what is there"
+        );
+    }
+    format!("{project} is not in a git work tree that can be used: {error}")
 }

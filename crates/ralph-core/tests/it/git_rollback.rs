@@ -101,7 +101,7 @@ fn variables_that_point_elsewhere_do_not_mislead_us() {
     let outside = TestRepo::new();
     let not_a_repository = outside.scratch().dir("plain");
     let error = Repo::open(Utf8Path::new(&not_a_repository)).unwrap_err().to_string();
-    assert!(error.contains("not in a git work tree"), "{error}");
+    assert!(error.contains("is not a git repository; run `git init`"), "{error}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! What a run decides, without a disk, a clock or a process.
 
+mod last_lines;
 mod recovery;
 mod step;
 mod words;
 
+pub(crate) use last_lines::Ending;
 pub(crate) use recovery::{Found, Recovery, recovery};
 pub(crate) use words::{
     Counters, Discarding, Finish, Landing, Next, Outcome, RETRY, SessionEnd, Signal, Spent, Then,

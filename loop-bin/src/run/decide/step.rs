@@ -58,7 +58,7 @@ impl Counters {
         if let Some(limit) =
             limits.max_duration.limit().filter(|limit| seconds >= limit.as_secs_f64())
         {
-            return Some(Finish::Budget(format!("{} have passed", seconds_of(limit))));
+            return Some(Finish::Budget(format!("its time of {} is used up", seconds_of(limit))));
         }
         let is_last = max_iterations > 0 && self.iteration >= max_iterations;
         is_last.then_some(Finish::MaxIterations)

@@ -138,7 +138,7 @@ fn limits_of_the_run_end_it_before_the_next_story() {
     let spent = limit(50, 0.0, |limits| limits.max_cost_usd = 0.5);
     assert_eq!(spent, Some(Finish::Budget("spent $0.50 of $0.50".into())));
     let late = limit(50, 60.0, |limits| limits.max_duration = Seconds(60));
-    assert_eq!(late, Some(Finish::Budget("60 seconds have passed".into())));
+    assert_eq!(late, Some(Finish::Budget("its time of 60 seconds is used up".into())));
 }
 
 #[test]

@@ -26,7 +26,7 @@ const SCOPE: &str = "scope";
 
 /// Work that has passed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Passed {
+pub(in crate::run) struct Passed {
     pub(super) staged: Staged,
     pub(super) checks: Vec<Check>,
     pub(super) weakened: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Passed {
 
 impl Run {
     /// Checks what is staged; the inner error is work that did not pass.
-    pub(super) fn check_work(
+    pub(in crate::run) fn check_work(
         &mut self,
         attempt: &Attempt,
         staged: Staged,

@@ -31,6 +31,7 @@ impl Run {
             self.bring_back_work()?;
             return Ok(Choice::Unlanded);
         }
+        self.target.look_again()?;
         let plan = self.books.load(&self.target)?;
         self.context.view.position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {

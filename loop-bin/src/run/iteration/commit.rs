@@ -17,14 +17,16 @@ use crate::run::decide::Landing;
 const MOST_FORMATTINGS: usize = 2;
 
 /// What a check or a commit may take even when the run's time is used up.
-pub(super) const LEAST_TIME: Duration = Duration::from_secs(10);
+pub(in crate::run) const LEAST_TIME: Duration = Duration::from_secs(10);
 
 impl Run {
     /// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once
     /// that has passed the checks as well; what they change in the commit itself is checked too.
-    pub(super) fn commit(
+    /// The message is that of the story unless it is given.
+    pub(in crate::run) fn commit(
         &mut self,
         attempt: &Attempt,
+        message: Option<&str>,
         passed: Passed,
         files: &[LoopFile],
     ) -> Result<Result<(Made, Passed), Landing>, Failure> {
@@ -34,32 +36,25 @@ impl Run {
                 files.iter().map(|file| (file.path.clone(), file.after.clone())).collect();
             let wanted = self.workspace.with_files(&texts)?;
             self.workspace.show_files(&texts)?;
-            let message = self.message(attempt, &passed);
+            let message = message.map_or_else(|| self.message(attempt, &passed), str::to_owned);
             let limit = self.commit_limit();
             let stop = || self.context.is_interrupted();
             let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
-            match landing::commit(&git, &message, limit, &stop)? {
-                Ok(made) => {
-                    if made.tree == wanted {
-                        return Ok(Ok((made, passed)));
-                    }
-                    return self.check_hooks_work(attempt, made, passed);
-                }
+            match landing::commit(&git, &wanted, &message, limit, &stop)? {
+                Ok(made) if made.is_altered => return self.check_hooks_work(attempt, made, passed),
+                Ok(made) => return Ok(Ok((made, passed))),
                 Err(Refusal::Stopped) => {
                     let signal = self.context.interrupts.signal();
-                    let stopped = Landing::Failed("the commit was stopped".to_owned());
+                    let stopped = Landing::Failed(Refusal::Stopped.to_string());
                     return Ok(Err(signal.map_or(stopped, Landing::Signalled)));
                 }
-                Err(Refusal::Impossible(said)) => {
-                    return Ok(Err(Landing::Impossible(format!(
-                        "git cannot write the commit; if it is to be signed, see to user.signingkey \
-                     and the key, or set commit.gpgsign to false; then start again\n{said}"
-                    ))));
+                Err(refusal @ Refusal::Impossible(_)) => {
+                    return Ok(Err(Landing::Impossible(refusal.to_string())));
                 }
-                Err(Refusal::ByHook(said)) => {
+                Err(refusal @ Refusal::ByHook { .. }) => {
                     let now = self.workspace.stage(start_of(attempt), &self.books.ours())?;
                     if now.tree == passed.staged.tree {
-                        return Ok(Err(refused(&said)));
+                        return Ok(Err(Landing::Failed(refusal.to_string())));
                     }
                     passed = match self.check_work(attempt, now)? {
                         Ok(passed) => passed,
@@ -114,11 +109,4 @@ impl Run {
         let check = self.context.config.verify.timeout.limit();
         check.into_iter().chain(left).min()
     }
-}
-
-fn refused(said: &str) -> Landing {
-    if said.trim().is_empty() {
-        return Landing::Failed("the commit was refused by a git hook that printed nothing".into());
-    }
-    Landing::Failed(format!("the commit was refused\n{said}"))
 }

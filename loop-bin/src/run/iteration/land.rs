@@ -15,7 +15,7 @@ use ralph_core::under_way::{Attempt, Phase};
 use super::begin::start_of;
 use super::check::Passed;
 use crate::exit::Failure;
-use crate::landing::{self, Advance, Made, Mark};
+use crate::landing::{self, Advance, LoopFile, Made, Mark};
 use crate::run::Run;
 use crate::run::decide::{Landing, WorkEnd};
 use crate::saved;
@@ -121,6 +121,7 @@ impl Run {
     ) -> Result<Landing, Failure> {
         let mut staged = staged;
         for _ in 0..MOST_MOVES {
+            self.target.look_again()?;
             let (tip, is_followed) = self.target.look()?;
             let branch = self.target.current_branch();
             if tip != attempt.base || branch != attempt.target {
@@ -139,19 +140,16 @@ impl Run {
                 changes.marks.clone(),
                 changes.agents.clone(),
             )?;
-            let (made, passed) = match self.commit(attempt, passed, &files)? {
+            let (made, passed) = match self.commit(attempt, None, passed, &files)? {
                 Ok(made) => made,
                 Err(landing) => return Ok(landing),
             };
+            let files = self.as_committed(&made, files);
             self.enter(attempt, Phase::Landing { commit: made.commit.clone() })?;
             fault::point("land.committed");
             let base = attempt.base.clone();
             self.books.remember(base.as_deref(), &made.commit, &files);
-            let advance = match self.workspace.is_in_place() {
-                // The commit itself moved the branch.
-                true => self.books.bring_users_texts(&files).map(|()| Advance::Landed)?,
-                false => self.target.advance(base.as_deref(), &made.commit, &files)?,
-            };
+            let advance = self.advance(base.as_deref(), &made.commit, &files)?;
             fault::point("land.advanced");
             if advance == Advance::Moved {
                 log::info!("{}: the target moved; landing again", attempt.story);
@@ -163,6 +161,31 @@ impl Run {
             return Ok(Landing::Done);
         }
         Ok(Landing::Failed("the target moved each time the work was about to land".to_owned()))
+    }
+
+    /// The loop's files as a commit has them.
+    pub(in crate::run) fn as_committed(&self, made: &Made, files: Vec<LoopFile>) -> Vec<LoopFile> {
+        if !made.is_altered {
+            return files;
+        }
+        let git = self.workspace.git();
+        files.into_iter().map(|file| file.in_commit(&git, &made.commit)).collect()
+    }
+
+    /// Moves the target to a commit that was made in the workspace.
+    pub(in crate::run) fn advance(
+        &mut self,
+        base: Option<&str>,
+        commit: &str,
+        files: &[LoopFile],
+    ) -> Result<Advance, Failure> {
+        if !self.workspace.is_in_place() {
+            return self.target.advance(base, commit, files);
+        }
+        // The commit itself moved the branch.
+        self.books.bring_users_texts(files)?;
+        self.workspace.settle_index()?;
+        Ok(Advance::Landed)
     }
 
     /// Lays the saved attempt over where the target is now.
@@ -201,28 +224,17 @@ impl Run {
     }
 
     fn tell_advance(&mut self, story: &str, advance: &Advance) {
-        let branch = self.target.branch().to_owned();
-        let waiting = self.target.current_branch();
-        let take = self.target.how_to_take();
-        match advance {
-            Advance::Landed | Advance::Moved => {}
-            Advance::Waits(why) => self.context.view.warn(format!(
-                "{story}: your checkout stays as it is, because {why}; the work waits on {waiting}: \
-                 {take}"
-            )),
-            Advance::Gone => {
-                self.target_trouble = Some(format!(
-                    "{branch} was deleted while the run went on; the work is on {waiting}: \
-                     `git branch {branch} {waiting}` brings it back"
-                ));
-            }
-            Advance::Refused(why) => {
-                self.target_trouble = Some(format!(
-                    "{branch} could not be moved ({}); the work is on {waiting}: {take}",
-                    why.trim()
-                ));
-            }
+        let Advance::Waits(cause) = advance else { return };
+        let (branch, waiting) = (self.target.branch(), self.target.current_branch());
+        let why = cause.why(branch);
+        if cause.ends_run() {
+            self.target_trouble = Some(why);
+            return;
         }
+        let way_on = cause.way_on(branch, &waiting);
+        self.context.view.warn(format!(
+            "{story}: the work waits on {waiting}, your checkout stays as it is: {why}; {way_on}"
+        ));
     }
 
     /// What follows from a commit that is on the target.

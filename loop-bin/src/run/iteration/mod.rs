@@ -15,6 +15,7 @@ mod work;
 
 pub(super) use begin::start_of;
 pub(super) use choose::Choice;
+pub(super) use commit::LEAST_TIME;
 pub(super) use judge::{Judged, judge};
 pub(super) use land::PlanChanges;
 pub(crate) use prompt::template;

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ralph_core::config::{Config, Flag, Mode};
 use ralph_core::env::Env;
 use ralph_core::fault;
 use ralph_core::project::Project;
 use ralph_core::project_plan;
-use ralph_core::state::{self, Lock, LockError};
+use ralph_core::state::{self, Held, Holder, Lock, LockError};
 use ralph_core::under_way::Attempt;
 
 use super::preflight::{NotReady, Preflight};
@@ -37,9 +38,25 @@ fn run_name() -> String {
 pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Failure> {
     match Lock::take(&run_dir.lock(), doing) {
         Ok(lock) => Ok(lock),
-        Err(error @ LockError::Held(_)) => Err(Failure::Locked(Box::new(error))),
+        Err(LockError::Held(held)) => Err(Failure::Locked(Box::new(NotReady(held_by(&held))))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Who works in the project, and what to do about it.
+pub(crate) fn held_by(held: &Held) -> String {
+    let who = match &held.by {
+        Some(Holder { pid, since, .. }) => {
+            let since = since.parse::<Timestamp>().map(|at| at.to_zoned(TimeZone::system()));
+            let since = since.map(|at| at.strftime(", since %H:%M").to_string());
+            format!(" (process {pid}{})", since.unwrap_or_default())
+        }
+        None => String::new(),
+    };
+    format!(
+        "another ralph-loop{who} is working in this project; wait for it, or stop it with Ctrl-C \
+         there"
+    )
 }
 
 /// What killed processes of an earlier run hold: locks and temporary files that nobody else owns.

@@ -6,7 +6,8 @@ mod outline;
 mod preflight;
 mod programs;
 mod recover;
+mod take_waiting;
 
-pub(crate) use begin::{start, take_lock};
+pub(crate) use begin::{held_by, start, take_lock};
 pub(crate) use preflight::{NotReady, Preflight, preflight, progress_path, run_dir};
 pub(crate) use recover::look as look_for_recovery;

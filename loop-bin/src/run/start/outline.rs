@@ -1,17 +1,22 @@
 //! What a run would do, for people who ask before it begins.
 
+use std::collections::BTreeSet;
+
 use ralph_core::checks::one_line;
 use ralph_core::config::{Config, Limits, Mode, StoriesPerSession};
 use ralph_core::plan::{Next, Plan};
 
 use super::preflight::Preflight;
+use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::here;
+use crate::landing::Waiting;
+use crate::run::RunRecord;
 use crate::terminal::counted;
 
 impl Preflight {
     /// Puts it among the findings.
-    pub(super) fn outline(&mut self) {
+    pub(super) fn outline(&mut self) -> Result<(), Failure> {
         let Config { run, agent, verify, limits, session, .. } = &self.config;
         let is_planning = run.mode == Mode::Planning;
         let good = Finding::Good;
@@ -34,6 +39,7 @@ impl Preflight {
         }
         let (top, branch) = (self.workspace.top(), self.target.current_branch());
         findings.push(good(format!("works in {top}, lands on {branch}")));
+        findings.extend(self.waiting()?.into_iter().map(Finding::Note));
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
         if limits.story_max_cost_usd > 0.0 && !is_alone && !is_planning {
@@ -44,6 +50,17 @@ impl Preflight {
             ));
         }
         self.findings.extend(findings);
+        Ok(())
+    }
+
+    /// Work of earlier runs that is not in the user's files, on this target or on the last one.
+    fn waiting(&self) -> Result<Vec<String>, Failure> {
+        let last = RunRecord::load(&self.run_dir)?.map(|record| record.target).unwrap_or_default();
+        let mut found = Vec::new();
+        for branch in BTreeSet::from([self.target.branch(), &last]) {
+            found.extend(Waiting::find(self.workspace.source(), branch)?);
+        }
+        Ok(found.iter().map(Waiting::told).collect())
     }
 }
 
@@ -68,8 +85,10 @@ fn stories(plan: &Plan) -> String {
 fn limited(max_iterations: u64, timeout_s: u64, limits: &Limits) -> String {
     let mut parts =
         vec![counted(limits.attempts_per_story as usize, "attempt", "attempts") + " a story"];
+    if max_iterations > 0 {
+        parts.push(counted(max_iterations as usize, "iteration", "iterations"));
+    }
     for (before, limit, unit) in [
-        ("", max_iterations as f64, " iterations"),
         ("", timeout_s as f64, " s an iteration"),
         ("$", limits.max_cost_usd, " a run"),
         ("", limits.max_duration.0 as f64, " s a run"),

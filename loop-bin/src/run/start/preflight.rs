@@ -85,7 +85,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let findings = Vec::new();
     let mut preflight =
         Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings };
-    preflight.outline();
+    preflight.outline()?;
     let uncommitted = preflight.look_at_tree(&repo)?;
     preflight.look_for_programs(env, &repo, &uncommitted);
     if let Some(plan) = &preflight.plan {

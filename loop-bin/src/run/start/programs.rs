@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use camino::Utf8Path;
 use nix::unistd::geteuid;
 use ralph_core::checks::{finds_in_project, one_line};
 use ralph_core::config::Mode;
@@ -45,6 +46,11 @@ impl Preflight {
     /// The program of a check that is found nowhere. What is named by a path may be a story's to make.
     fn missing_program(&self, line: &str, path: &str) -> Option<String> {
         let (program, root) = (agent::program_of(line)?, self.project.root());
+        if is_not_executable(root, &program) {
+            return Some(format!(
+                "`{program}` to be executable; run `chmod +x {program}` and commit it"
+            ));
+        }
         let is_there = program.contains('/')
             || finds_in_project(path, root)
             || agent::is_found(&program, path, root);
@@ -91,4 +97,10 @@ impl Preflight {
         }
         Some(format!("the agent `{program}` was not found in {root}; install it, {another}"))
     }
+}
+
+/// Whether a program that is named by its path is a file that cannot be started.
+fn is_not_executable(root: &Utf8Path, program: &str) -> bool {
+    let path = root.join(program);
+    program.contains('/') && path.is_file() && !lifecycle::is_executable(&path)
 }

@@ -64,7 +64,8 @@ impl Run {
             self.record.counters = Counters { iteration: *iterations, ..record.counters.clone() };
             let most = self.context.config.run.max_iterations;
             if most > 0 && *iterations > 0 {
-                let told = format!("resuming: {iterations} of {most} iterations already used");
+                let most = counted(most as usize, "iteration", "iterations");
+                let told = format!("resuming: {iterations} of {most} already used");
                 self.context.view.line(told);
             }
         }

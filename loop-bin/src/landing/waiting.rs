@@ -1,0 +1,247 @@
+//! Work that has landed and is not in the user's files: how much of it, why, and what to do about it.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use ralph_core::git::{Git, GitError};
+use ralph_core::listing::named_files;
+
+use super::checkout::{Checkout, Note};
+use super::index_lock;
+use super::step::Step;
+use super::target::{is_ancestor, look_at, other_work_tree, resolve, waiting_for};
+use crate::exit::Failure;
+use crate::git_output::paths;
+use crate::terminal::counted;
+use crate::workspace::Source;
+
+/// Why work is not in the user's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Files of the user's would be overwritten.
+    InTheWay { changed: Vec<PathBuf>, untracked: Vec<PathBuf> },
+    /// Another process holds git's lock on the index.
+    Locked(PathBuf),
+    /// The branch has commits that the work does not build on.
+    Diverged,
+    /// The branch is not there any more.
+    Gone,
+    /// Git refused to move the branch, with these words.
+    Refused(String),
+    /// Another work tree has the branch.
+    Elsewhere(String),
+    /// The project is on another branch.
+    NotCheckedOut,
+    /// Whatever it was, it is over.
+    Nothing,
+}
+
+impl Cause {
+    /// Files that would be overwritten.
+    pub(super) fn in_the_way(git: &Git, files: Vec<PathBuf>) -> Result<Self, GitError> {
+        if files.is_empty() {
+            return Ok(Self::Nothing);
+        }
+        let list = ["ls-files", "-z", "--"].map(OsStr::new);
+        let names: Vec<&OsStr> = files.iter().map(|file| file.as_os_str()).collect();
+        let known = paths(&git.run(&[&list[..], &names].concat())?);
+        let (changed, untracked) = files.into_iter().partition(|file| known.contains(file));
+        Ok(Self::InTheWay { changed, untracked })
+    }
+
+    /// Whether no story can land until a person has seen to it.
+    pub(crate) fn ends_run(&self) -> bool {
+        matches!(self, Self::Gone | Self::Refused(_))
+    }
+
+    /// Why the work for `target` waits.
+    pub(crate) fn why(&self, target: &str) -> String {
+        match self {
+            Self::InTheWay { changed, untracked } => {
+                let parts = [("uncommitted", changed), ("untracked", untracked)];
+                let parts = parts.into_iter().filter(|(_, files)| !files.is_empty());
+                let parts: Vec<String> =
+                    parts.map(|(kind, files)| format!("{kind} {}", named_files(files))).collect();
+                format!("landing would overwrite your {}", parts.join(" and your "))
+            }
+            Self::Locked(path) => format!("another process holds {}", path.display()),
+            Self::Diverged => format!("{target} has moved on"),
+            Self::Gone => format!("{target} no longer exists (deleted or renamed)"),
+            Self::Refused(said) => format!("git refused to move {target} ({})", said.trim()),
+            Self::Elsewhere(path) => format!("{target} is checked out in {path}"),
+            Self::NotCheckedOut => format!("{target} is not checked out"),
+            Self::Nothing => "nothing is in the way any more".to_owned(),
+        }
+    }
+
+    /// How the user takes the work for `target` from the branch on which it is.
+    pub(crate) fn way_on(&self, target: &str, branch: &str) -> String {
+        let merge = format!("`git merge --ff-only {branch}`");
+        match self {
+            Self::InTheWay { changed, untracked } => {
+                let them = if changed.len() + untracked.len() == 1 { "it" } else { "them" };
+                if untracked.is_empty() {
+                    return format!(
+                        "stash {them}, then {merge}; or commit {them}, then `ralph-loop`"
+                    );
+                }
+                let act = if changed.is_empty() { "move" } else { "stash or move" };
+                format!("{act} {them} away, then {merge}")
+            }
+            Self::Locked(_) => {
+                format!("wait for it, or remove the file if no git is at work here; then {merge}")
+            }
+            Self::Diverged => format!(
+                "`ralph-loop` rebases the work and checks it again, `git merge {branch}` merges it \
+                 unchecked"
+            ),
+            Self::Gone => format!(
+                "`git branch {target} {branch}` brings it back, `git merge {branch}` takes the work \
+                 into the branch that took its place"
+            ),
+            Self::Refused(_) => format!("see to that, then {merge}"),
+            Self::Elsewhere(_) => format!("{merge} in that folder takes it"),
+            Self::NotCheckedOut if target == branch => {
+                format!("`git merge {branch}` takes it into your branch")
+            }
+            Self::NotCheckedOut => format!("`git switch {target}`, then {merge}"),
+            Self::Nothing => format!("{merge} takes it, and so does the next run"),
+        }
+    }
+}
+
+/// Work that is not in the user's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    target: String,
+    branch: String,
+    commits: usize,
+    cause: Cause,
+}
+
+impl Waiting {
+    /// What waits for `target`, if anything does.
+    pub(crate) fn find(source: &Source, target: &str) -> Result<Option<Self>, Failure> {
+        if target.is_empty() {
+            return Ok(None);
+        }
+        let git = source.git();
+        let (tip, is_here) = look_at(&git, &format!("refs/heads/{target}"))?;
+        let head = resolve(&git, "HEAD")?;
+        let found = |branch: &str, commits, cause| {
+            let (target, branch) = (target.to_owned(), branch.to_owned());
+            Some(Self { target, branch, commits, cause })
+        };
+        let waiting = waiting_for(target);
+        if let Some(work) = resolve(&git, &format!("refs/heads/{waiting}"))? {
+            let base = tip.as_deref().or(head.as_deref());
+            let commits = count(&git, &work, base, &[])?;
+            if commits > 0 {
+                let cause = match tip {
+                    Some(tip) => why_not_here(source, target, is_here, tip, work)?,
+                    None => Cause::Gone,
+                };
+                return Ok(found(&waiting, commits, cause));
+            }
+        }
+        let (Some(tip), false) = (tip, is_here) else { return Ok(None) };
+        // Of another branch only what the loop has made is of interest here.
+        let commits = count(&git, &tip, head.as_deref(), &["--grep=^Ralph-"])?;
+        if commits == 0 {
+            return Ok(None);
+        }
+        Ok(found(target, commits, Cause::NotCheckedOut))
+    }
+
+    /// All about it, in one line.
+    pub(crate) fn told(&self) -> String {
+        let Self { target, branch, commits, cause } = self;
+        let commits = counted(*commits, "commit waits", "commits wait");
+        let (why, way_on) = (cause.why(target), cause.way_on(target, branch));
+        format!("{commits} on {branch}: {why}; {way_on}")
+    }
+}
+
+/// How many commits one has that the other does not.
+fn count(git: &Git, of: &str, not: Option<&str>, which: &[&str]) -> Result<usize, GitError> {
+    let mut args = [&["rev-list", "--count", of], which].concat();
+    args.extend(not.iter().flat_map(|not| ["--not", not]));
+    Ok(git.line(&args)?.parse().unwrap_or(0))
+}
+
+/// Why a branch that is there has not been moved to the work.
+fn why_not_here(
+    source: &Source,
+    target: &str,
+    is_here: bool,
+    tip: String,
+    work: String,
+) -> Result<Cause, Failure> {
+    if !is_ancestor(&source.git(), &tip, &work)? {
+        return Ok(Cause::Diverged);
+    }
+    if let Some(path) = other_work_tree(source, target)? {
+        return Ok(Cause::Elsewhere(path));
+    }
+    if !is_here {
+        return Ok(Cause::NotCheckedOut);
+    }
+    let place = Checkout::of(source);
+    let lock = index_lock::path_in(&place.git_dir);
+    if lock.exists() && !index_lock::is_left(&place.git_dir) {
+        return Ok(Cause::Locked(lock));
+    }
+    let branch = format!("refs/heads/{target}");
+    let note = Note { branch, old: Some(tip), new: work, loop_files: Vec::new() };
+    let in_the_way = Step::of(&place, &note, &[])?.in_the_way()?;
+    Ok(Cause::in_the_way(&place.git, in_the_way)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(cause: Cause) -> String {
+        let waiting = Waiting {
+            target: "main".to_owned(),
+            branch: "ralph/main".to_owned(),
+            commits: 2,
+            cause,
+        };
+        waiting.told()
+    }
+
+    #[test]
+    fn every_cause_has_its_own_way_on() {
+        let files = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let in_the_way = |changed: &[&str], untracked: &[&str]| Cause::InTheWay {
+            changed: files(changed),
+            untracked: files(untracked),
+        };
+        let causes = [
+            in_the_way(&["a.txt"], &[]),
+            in_the_way(&[], &["b.txt"]),
+            in_the_way(&["a.txt", "c.txt"], &["b.txt"]),
+            Cause::Locked(".git/index.lock".into()),
+            Cause::Diverged,
+            Cause::Gone,
+            Cause::Refused("locked\n".to_owned()),
+            Cause::Elsewhere("/other".to_owned()),
+            Cause::NotCheckedOut,
+            Cause::Nothing,
+        ];
+        let lines: Vec<String> = causes.into_iter().map(told).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt; stash it, then `git merge --ff-only ralph/main`; or commit it, then `ralph-loop`
+        2 commits wait on ralph/main: landing would overwrite your untracked b.txt; move it away, then `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, c.txt and your untracked b.txt; stash or move them away, then `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: another process holds .git/index.lock; wait for it, or remove the file if no git is at work here; then `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: main has moved on; `ralph-loop` rebases the work and checks it again, `git merge ralph/main` merges it unchecked
+        2 commits wait on ralph/main: main no longer exists (deleted or renamed); `git branch main ralph/main` brings it back, `git merge ralph/main` takes the work into the branch that took its place
+        2 commits wait on ralph/main: git refused to move main (locked); see to that, then `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: main is checked out in /other; `git merge --ff-only ralph/main` in that folder takes it
+        2 commits wait on ralph/main: main is not checked out; `git switch main`, then `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: nothing is in the way any more; `git merge --ff-only ralph/main` takes it, and so does the next run
+        ");
+    }
+}

@@ -1,0 +1,205 @@
+//! The last lines of a run: what is done, what remains, and the command that goes on. Pure.
+
+use ralph_core::plan::Counts;
+
+use super::words::Finish;
+use crate::terminal::counted;
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending<'a> {
+    pub(crate) finish: &'a Finish,
+    /// What the run did, and what that took.
+    pub(crate) account: String,
+    /// Where the plan stands; none while it is being written, or if it cannot be read.
+    pub(crate) stories: Option<Counts>,
+    /// The ids of blocked stories.
+    pub(crate) blocked: Vec<String>,
+    /// Work that is not in the user's files, and how to take it.
+    pub(crate) waiting: Option<String>,
+    /// Whether the run was started with options of its own.
+    pub(crate) has_options: bool,
+}
+
+impl Ending<'_> {
+    /// The lines, in this order.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("finished ({}): {}", self.finish.word(), self.account)];
+        lines.extend(self.stories.map(|stories| self.what_remains(stories)));
+        lines.extend(self.waiting.clone());
+        lines.extend(self.what_goes_on());
+        lines
+    }
+
+    fn what_remains(&self, stories: Counts) -> String {
+        let Counts { open, done, blocked, .. } = stories;
+        let all = counted(open + done + blocked, "story", "stories");
+        let mut parts = vec![format!("{done} of {all} done")];
+        if !self.blocked.is_empty() {
+            let ids = self.blocked.join(", ");
+            parts.push(format!("{} blocked ({ids})", self.blocked.len()));
+        }
+        if open > 0 {
+            parts.push(format!("{open} left"));
+        }
+        parts.join(", ")
+    }
+
+    fn what_goes_on(&self) -> Option<String> {
+        let options = if self.has_options { " with the same options" } else { "" };
+        let again = format!("`ralph-loop`{options}");
+        if let (Some(story), false) = (self.blocked.first(), self.can_go_on()) {
+            return Some(format!(
+                "`ralph-loop attempts {story}` shows what was tried, `ralph-loop retry {story} \
+                 --hint \"…\"` reopens it; then {again} goes on"
+            ));
+        }
+        Some(match self.finish {
+            Finish::Complete => return None,
+            Finish::MaxIterations => format!("{again} goes on"),
+            Finish::Manual(_) => format!("{again} goes on where it was interrupted"),
+            Finish::NoChanges => format!("once something is different, {again} tries again"),
+            Finish::Blocked(_) => format!("once the plan has a story to work on, {again} goes on"),
+            Finish::HookAbort => format!("a lifecycle script ended the run; {again} goes on"),
+            Finish::Budget(_) => {
+                format!("{again} goes on with a new budget (--max-cost, --max-duration)")
+            }
+            Finish::Error(_) => {
+                format!("once that is fixed, {again} goes on; `ralph-loop doctor` looks for more")
+            }
+        })
+    }
+
+    /// Whether a start without anything else done would find something to do.
+    fn can_go_on(&self) -> bool {
+        let is_stuck = matches!(self.finish, Finish::Blocked(_) | Finish::NoChanges);
+        self.stories.is_some_and(|stories| stories.open > 0) && !is_stuck
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::decide::Signal;
+
+    fn told(finish: Finish, open: usize, blocked: &[&str]) -> String {
+        let stories = Counts { open, done: 1, blocked: blocked.len(), optional: 0 };
+        let ending = Ending {
+            finish: &finish,
+            account: "1 story landed in 2 iterations".to_owned(),
+            stories: Some(stories),
+            blocked: blocked.iter().map(|id| (*id).to_owned()).collect(),
+            waiting: None,
+            has_options: false,
+        };
+        ending.last_lines().join("\n")
+    }
+
+    #[test]
+    fn complete_leaves_nothing_to_do() {
+        insta::assert_snapshot!(told(Finish::Complete, 0, &[]), @r"
+        finished (complete): 1 story landed in 2 iterations
+        1 of 1 story done
+        ");
+    }
+
+    #[test]
+    fn a_limit_of_iterations_names_what_is_left() {
+        insta::assert_snapshot!(told(Finish::MaxIterations, 2, &["US-003"]), @r"
+        finished (max_iterations): 1 story landed in 2 iterations
+        1 of 4 stories done, 1 blocked (US-003), 2 left
+        `ralph-loop` goes on
+        ");
+    }
+
+    #[test]
+    fn an_interrupted_run_goes_on() {
+        insta::assert_snapshot!(told(Finish::Manual(Signal::Interrupt), 2, &[]), @r"
+        finished (manual): 1 story landed in 2 iterations
+        1 of 3 stories done, 2 left
+        `ralph-loop` goes on where it was interrupted
+        ");
+    }
+
+    #[test]
+    fn stories_that_gave_nothing_are_reopened_by_a_person() {
+        insta::assert_snapshot!(told(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
+        finished (no_changes): 1 story landed in 2 iterations
+        1 of 4 stories done, 2 blocked (US-002, US-003), 1 left
+        `ralph-loop attempts US-002` shows what was tried, `ralph-loop retry US-002 --hint "…"` reopens it; then `ralph-loop` goes on
+        "#);
+    }
+
+    #[test]
+    fn iterations_that_were_skipped_can_be_tried_again() {
+        insta::assert_snapshot!(told(Finish::NoChanges, 1, &[]), @r"
+        finished (no_changes): 1 story landed in 2 iterations
+        1 of 2 stories done, 1 left
+        once something is different, `ralph-loop` tries again
+        ");
+    }
+
+    #[test]
+    fn a_blocked_story_is_shown_and_reopened() {
+        insta::assert_snapshot!(told(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
+        finished (blocked): 1 story landed in 2 iterations
+        1 of 3 stories done, 1 blocked (US-003), 1 left
+        `ralph-loop attempts US-003` shows what was tried, `ralph-loop retry US-003 --hint "…"` reopens it; then `ralph-loop` goes on
+        "#);
+    }
+
+    #[test]
+    fn stories_that_wait_for_each_other_need_another_plan() {
+        insta::assert_snapshot!(told(Finish::Blocked("x".into()), 2, &[]), @r"
+        finished (blocked): 1 story landed in 2 iterations
+        1 of 3 stories done, 2 left
+        once the plan has a story to work on, `ralph-loop` goes on
+        ");
+    }
+
+    #[test]
+    fn a_script_that_ended_the_run_is_named() {
+        insta::assert_snapshot!(told(Finish::HookAbort, 1, &[]), @r"
+        finished (hook_abort): 1 story landed in 2 iterations
+        1 of 2 stories done, 1 left
+        a lifecycle script ended the run; `ralph-loop` goes on
+        ");
+    }
+
+    #[test]
+    fn a_budget_is_new_with_the_next_run() {
+        insta::assert_snapshot!(told(Finish::Budget("x".into()), 1, &[]), @r"
+        finished (budget): 1 story landed in 2 iterations
+        1 of 2 stories done, 1 left
+        `ralph-loop` goes on with a new budget (--max-cost, --max-duration)
+        ");
+    }
+
+    #[test]
+    fn an_error_is_fixed_first() {
+        insta::assert_snapshot!(told(Finish::Error("x".into()), 1, &[]), @r"
+        finished (error): 1 story landed in 2 iterations
+        1 of 2 stories done, 1 left
+        once that is fixed, `ralph-loop` goes on; `ralph-loop doctor` looks for more
+        ");
+    }
+
+    #[test]
+    fn work_that_waits_and_options_are_told() {
+        let finish = Finish::MaxIterations;
+        let ending = Ending {
+            finish: &finish,
+            account: "1 story landed in 1 iteration".to_owned(),
+            stories: Some(Counts { open: 1, done: 1, ..Counts::default() }),
+            blocked: Vec::new(),
+            waiting: Some("1 commit waits on feature/x: …".to_owned()),
+            has_options: true,
+        };
+        insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
+        finished (max_iterations): 1 story landed in 1 iteration
+        1 of 2 stories done, 1 left
+        1 commit waits on feature/x: …
+        `ralph-loop` with the same options goes on
+        ");
+    }
+}

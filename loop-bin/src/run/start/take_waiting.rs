@@ -1,0 +1,122 @@
+//! Work of an earlier run that waits beside its branch lands first, if it can: where the branch has
+//! moved on, the work is rebased onto it and checked again, commit by commit.
+//!
+//! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
+
+use ralph_core::state;
+use ralph_core::under_way::Attempt;
+
+use crate::exit::Failure;
+use crate::git_output::{RAW, differences};
+use crate::landing;
+use crate::run::Run;
+use crate::run::decide::Landing;
+use crate::terminal::counted;
+use crate::workspace::{Overlay, Start};
+
+impl Run {
+    /// Takes what waits onto its branch, or says why that cannot be.
+    pub(in crate::run) fn take_waiting(&mut self) -> Result<(), Failure> {
+        // In place the branch is moved by the commits themselves.
+        if !self.target.is_waiting() || self.workspace.is_in_place() {
+            return Ok(());
+        }
+        if let Some((tip, work)) = self.target.diverged()? {
+            let why = match self.rebased(tip, &work) {
+                Ok(Ok(new)) => {
+                    self.target.replace_waiting(&work, &new)?;
+                    None
+                }
+                Ok(Err(Landing::Failed(why) | Landing::Conflict(why))) => Some(why),
+                Ok(Err(Landing::Impossible(why))) => Some(why),
+                Ok(Err(_)) => return Ok(()),
+                Err(failure) => Some(failure.to_string()),
+            };
+            if let Some(why) = why {
+                let (branch, waiting) = (self.target.branch(), self.target.current_branch());
+                let why = why.lines().next().unwrap_or_default();
+                self.context.view.warn(format!(
+                    "the work on {waiting} cannot be rebased onto {branch}: {why}; the run goes on \
+                     from {waiting}, and `git merge {waiting}` takes it by hand"
+                ));
+                return Ok(());
+            }
+        }
+        let tip = self.target.tip()?;
+        let mut files = self.books.files_for(false, tip.as_deref(), Vec::new(), None)?;
+        // What is not committed yet goes with the next story.
+        files.retain(|file| !file.is_changed());
+        if let Some(tip) = &tip {
+            self.target.advance(Some(tip), tip, &files)?;
+        }
+        if !self.target.is_waiting() {
+            let branch = self.target.branch();
+            self.context.view.line(format!("the work that waited is on {branch} now"));
+        }
+        Ok(())
+    }
+
+    /// The commits up to `work` on top of `tip`, each of them checked.
+    fn rebased(&mut self, tip: String, work: &str) -> Result<Result<String, Landing>, Failure> {
+        let git = self.workspace.source().git();
+        let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
+        let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
+        let (commits, branch) = (listed.lines().count(), self.target.branch().to_owned());
+        let commits = counted(commits, "commit that waits", "commits that wait");
+        self.context.view.line(format!("rebasing {commits} onto {branch}"));
+        let mut tip = tip;
+        for commit in listed.lines() {
+            let start = Start { tip: Some(&tip), branch: &branch };
+            self.prepare_workspace(start)?;
+            let format = "--format=%s%n%(trailers:key=Ralph-Story,valueonly=true,separator=)";
+            let told = git.line(&["log", "-1", format, commit])?;
+            let (title, story) = told.split_once('\n').unwrap_or((&told, &told));
+            let work = self.without_loop_files(commit)?;
+            if let Overlay::Conflict(said) = self.workspace.overlay(&work, start)? {
+                return Ok(Err(Landing::Conflict(format!("`{title}` does not fit: {said}"))));
+            }
+            let attempt = self.new_attempt(story, title, 0, start);
+            tip = match self.commit_again(&attempt, commit)? {
+                Ok(made) => made,
+                Err(landing) => return Ok(Err(landing)),
+            };
+        }
+        Ok(Ok(tip))
+    }
+
+    /// A commit with all that another one changed, but for plan, progress and lessons: those change
+    /// by themselves, whatever a person did to them meanwhile.
+    fn without_loop_files(&self, commit: &str) -> Result<String, Failure> {
+        let index = self.context.run_dir.root().join("index-rebase");
+        let git = self.workspace.git().on_index(index.clone().into());
+        let parent = git.line(&["rev-parse", &format!("{commit}^1")])?;
+        let changed = [&["diff-tree", "-r"], &RAW[..], &[&parent, commit]].concat();
+        let (changed, ours) = (differences(&git.run(&changed)?), self.books.ours());
+        let ours = changed.iter().filter(|one| ours.contains(&one.path));
+        let restored: Vec<u8> = ours.flat_map(|one| one.old.line(&one.path)).collect();
+        git.run(&["read-tree", commit])?;
+        git.feed(&["update-index", "-z", "--index-info"], &restored)?;
+        let tree = git.line(&["write-tree"])?;
+        state::remove_if_there(index)?;
+        Ok(landing::commit_tree(&git, &tree, &[&parent], "work that waits")?)
+    }
+
+    /// Checks what is in the workspace, and commits it with the message of a commit.
+    fn commit_again(
+        &mut self,
+        attempt: &Attempt,
+        commit: &str,
+    ) -> Result<Result<String, Landing>, Failure> {
+        let base = attempt.base.as_deref().unwrap_or_default();
+        let files = self.books.files_of(commit, base)?;
+        let start = Start { tip: Some(base), branch: &attempt.target };
+        let staged = self.workspace.stage(start, &self.books.ours())?;
+        let passed = match self.check_work(attempt, staged)? {
+            Ok(passed) => passed,
+            Err(landing) => return Ok(Err(landing)),
+        };
+        let git = self.workspace.source().git();
+        let message = git.line(&["log", "-1", "--format=%B", commit])?;
+        Ok(self.commit(attempt, Some(&message), passed, &files)?.map(|(made, _)| made.commit))
+    }
+}

@@ -1,0 +1,188 @@
+//! Work that has landed and is not in the user's files: said with its cause and the way on, during the
+//! run, at its end, by `status` and by `--dry-run`, and taken by the next run.
+
+use crate::stage::{PLAN, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+
+/// Works in a.txt and in a new file.
+const AGENT: &str = "cat >/dev/null; echo theirs >a.txt; echo x >new.txt";
+
+fn committed(plan: &str) -> Stage {
+    let stage = Stage::new("works", plan);
+    stage.repo.commit_all("the plan");
+    stage
+}
+
+/// Whoever asks is told the same.
+#[track_caller]
+fn is_told(stage: &Stage, words: &str) {
+    stage.run(&["status"]).ended(0).says(words);
+    stage.run(&["--dry-run"]).ended(0).says(words);
+}
+
+#[test]
+fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
+    for (file, cause) in [
+        ("a.txt", "landing would overwrite your uncommitted a.txt; stash it"),
+        ("new.txt", "landing would overwrite your untracked new.txt; move it away"),
+    ] {
+        let stage = committed(ONE);
+        stage.repo.write(file, "mine\n");
+        let ran = stage.run(&["--agent", AGENT]);
+        ran.ended(0).says(&format!(
+            "US-001: the work waits on ralph/main, your checkout stays as it is: {cause}"
+        ));
+        let waits = format!("2 commits wait on ralph/main: {cause}, then `git merge --ff-only");
+        ran.says(&waits);
+        is_told(&stage, &waits);
+        stage.repo.remove(file);
+        if file == "a.txt" {
+            stage.repo.git(["checkout", "-q", "a.txt"]);
+        }
+        is_told(&stage, "2 commits wait on ralph/main: nothing is in the way any more");
+        stage.repo.git(["merge", "-q", "--ff-only", "ralph/main"]);
+        let told = stage.run(&["status"]).out;
+        assert!(!told.contains("ralph/main"), "{told}");
+    }
+}
+
+#[test]
+fn an_ignored_file_of_the_users_is_not_overwritten_either() {
+    let stage = committed(ONE);
+    stage.repo.write(".gitignore", "new.txt\n");
+    stage.repo.commit_all("ignore");
+    stage.repo.write("new.txt", "mine\n");
+    let agent = "cat >/dev/null; echo x >new.txt; git add -f new.txt; git commit -qm x";
+    let cause = "landing would overwrite your untracked new.txt; move it away";
+    stage.run(&["--agent", agent]).ended(0).says(cause);
+    is_told(&stage, cause);
+    assert_eq!(stage.read("new.txt"), "mine\n");
+}
+
+#[test]
+fn a_lock_on_the_index_is_named() {
+    let stage = committed(ONE);
+    let agent = format!("{AGENT}; touch $RALPH_ROOT/.git/index.lock");
+    let cause = "index.lock; wait for it, or remove the file if no git is at work here";
+    stage.run(&["--agent", &agent]).ended(0).says("your checkout stays as it is").says(cause);
+    is_told(&stage, cause);
+    stage.repo.remove(".git/index.lock");
+    stage.run(&[]).ended(0).says("the work that waited is on main now");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
+    for is_tracked in [true, false] {
+        let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+        if is_tracked {
+            stage.repo.commit_all("the plan");
+        }
+        stage.repo.write("US-001.txt", "mine\n");
+        stage.run(&["--max-iterations", "1"]).ended(0).says("move it away");
+        stage.repo.remove("US-001.txt");
+        stage.repo.write("mine.txt", "mine\n");
+        if is_tracked {
+            stage.repo.write(PLAN, "- [ ] US-001: First, reworded\n- [ ] US-002: Second\n");
+            stage.repo.git(["add", PLAN]);
+        }
+        stage.repo.git(["add", "mine.txt"]);
+        stage.repo.git(["commit", "-qm", "mine"]);
+        is_told(&stage, "on ralph/main: main has moved on; `ralph-loop` rebases the work");
+        let check = "ls | tr '\\n' ' ' >>\"$AGENT_NOTES/checked\"; echo >>\"$AGENT_NOTES/checked\"";
+        let ran = stage.run(&["--verify", check]);
+        ran.ended(0).says("the work that waited is on main now").says("US-002 done");
+        assert!(stage.note("checked").starts_with("US-001.txt a.txt mine.txt src "));
+        let mut subjects = stage.subjects();
+        subjects.retain(|subject| !subject.starts_with("chore"));
+        let expected = ["feat(US-002): second", "feat(US-001): first", "mine"];
+        assert_eq!(subjects[..3], expected, "tracked: {is_tracked}");
+        assert_eq!(stage.plan().matches("[x]").count(), 2, "{}", stage.plan());
+        assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
+        let message = stage.repo.git(["log", "-1", "--format=%B", "--grep=US-001"]);
+        assert!(message.contains("Ralph-Story: US-001"), "{message}");
+        stage.is_clean();
+        if is_tracked {
+            assert!(
+                stage.plan().starts_with("- [x] US-001: First, reworded\n"),
+                "{}",
+                stage.plan()
+            );
+            assert!(stage.progress().contains("US-001"), "{}", stage.progress());
+            assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+        }
+    }
+}
+
+#[test]
+fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
+    let stage = committed(ONE);
+    stage.repo.write("a.txt", "mine\n");
+    stage.run(&["--agent", AGENT]).ended(0).says("or commit it, then `ralph-loop`");
+    stage.repo.git(["commit", "-qam", "mine"]);
+    let before = stage.repo.git(["rev-parse", "ralph/main", "main"]);
+    let ran = stage.run(&[]);
+    ran.ended(0)
+        .says("cannot be rebased onto main: `feat(US-001): first` does not fit: both changed");
+    ran.says("2 commits wait on ralph/main: main has moved on");
+    assert_eq!(stage.repo.git(["rev-parse", "ralph/main", "main"]), before);
+    // Work that fails the checks there is not taken either.
+    let stage = committed(ONE);
+    stage.repo.write("a.txt", "mine\n");
+    stage.run(&["--agent", AGENT]).ended(0);
+    stage.repo.git(["stash", "-q"]);
+    stage.repo.write("other.txt", "x\n");
+    stage.repo.commit_all("other");
+    let ran = stage.run(&["--verify", "! [ -e other.txt ]"]);
+    ran.ended(0).says("cannot be rebased onto main: `! [ -e other.txt ]` failed");
+    assert_eq!(stage.read("a.txt"), "a\n");
+}
+
+#[test]
+fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
+    for (acts, head) in [
+        ("git checkout -q -b other && git branch -D main", "other"),
+        ("git branch -m trunk", "trunk"),
+    ] {
+        let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+        let agent = format!("{AGENT}; cd $RALPH_ROOT && {acts}");
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(1).says("ralph-loop: main no longer exists (deleted or renamed)\n");
+        let waits = "wait on ralph/main: main no longer exists (deleted or renamed); `git branch \
+                     main ralph/main` brings it back, `git merge ralph/main` takes the work into";
+        ran.says(waits).says("once that is fixed, ");
+        assert!(!ran.out.contains("git switch main"), "{}", ran.out);
+        let told = stage.run(&["status"]);
+        told.ended(0).says("ended: error (main no longer exists").says(waits);
+        stage.run(&["--dry-run"]).ended(0).says(waits);
+        stage.repo.git(["merge", "-q", "ralph/main"]);
+        assert_eq!(stage.repo.git(["branch", "--show-current"]), format!("{head}\n"));
+        assert!(!stage.run(&["status"]).out.contains("ralph/main"));
+    }
+}
+
+#[test]
+fn work_on_a_branch_that_was_named_is_told_at_the_end_and_later() {
+    let stage = committed(ONE);
+    let waits = "2 commits wait on feature/x: feature/x is not checked out; `git merge feature/x`";
+    stage.run(&["--branch", "feature/x"]).ended(0).says(waits);
+    stage.run(&["status"]).ended(0).says(waits);
+    stage.run(&["--dry-run", "--branch", "feature/x"]).ended(0).says(waits);
+    stage.repo.git(["merge", "-q", "feature/x"]);
+    let told = stage.run(&["status"]).out;
+    assert!(!told.contains("feature/x"), "{told}");
+}
+
+#[test]
+fn work_that_a_person_takes_during_the_run_is_on_the_target_again() {
+    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let agent = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story.txt; \
+                 cd $RALPH_ROOT; [ $story = US-002 ] || { echo mine >US-001.txt; exit; }; \
+                 rm US-001.txt; git merge -q --ff-only ralph/main; git branch -D ralph/main";
+    stage.run(&["--agent", agent]).ended(0).says("2 stories landed");
+    assert_eq!(stage.repo.git(["branch", "--list", "ralph/*"]), "");
+    assert!(stage.exists("US-001.txt") && stage.exists("US-002.txt"));
+    assert_eq!(stage.read(PLAN).matches("[x]").count(), 2);
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}
