@@ -3,7 +3,7 @@
 //! One rule: **a file that git tracks changes by commits, any other one on disk.** So the user's
 //! checkout never shows a change of ours, and a person may switch branches or stash at any time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -348,14 +348,15 @@ impl Books {
             if is_done { plan.reopen(story).ok() } else { None }
         };
         let committed = self.committed(tip.as_deref(), &self.plan);
-        let counts = is_followed || committed.is_none();
-        let is_ticked =
-            || Ok::<_, Failure>(ticked(plan::read_file(&self.plan)?.as_deref()).is_some());
-        if !counts || ticked(committed.as_deref()).is_some() || !is_ticked()? {
-            return Ok(false);
+        let is_undone = Cell::new(false);
+        if (is_followed || committed.is_none()) && ticked(committed.as_deref()).is_none() {
+            state::edit_users(&self.plan, |text| {
+                let open = ticked(text);
+                is_undone.set(open.is_some());
+                open
+            })?;
         }
-        state::edit_users(&self.plan, ticked)?;
-        Ok(true)
+        Ok(is_undone.get())
     }
 
     /// The same, whether git has it or not: for a landing that a crash interrupted.

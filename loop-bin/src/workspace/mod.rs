@@ -213,9 +213,10 @@ impl Workspace {
         }
     }
 
-    /// Whether there is a copy yet.
+    /// Whether there is a copy yet. Its repository may be missing, if a crash came while that was made
+    /// anew; the files are what counts.
     pub(crate) fn exists(&self) -> bool {
-        self.top.join(".git").exists()
+        self.top.is_dir()
     }
 
     /// Brings the workspace to a commit, with nothing else in it but what git ignores. A copy that
@@ -224,7 +225,7 @@ impl Workspace {
         if self.is_in_place {
             return self.reset_in_place(start);
         }
-        if !self.top.exists() {
+        if !self.exists() {
             // With a copy goes what is remembered of it: a new one has to be set up.
             self.throw_away()?;
         }
@@ -309,7 +310,7 @@ impl Workspace {
         if self.is_in_place {
             return self.return_head(start);
         }
-        if !self.is_fresh || !self.exists() {
+        if !self.is_fresh || !self.top.join(".git").exists() {
             repository::renew(&self.source, &self.top, &mut self.settings)?;
             self.ignore_leftovers()?;
             self.is_fresh = true;

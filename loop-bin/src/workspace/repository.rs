@@ -31,6 +31,9 @@ pub(super) fn renew(
         fs_err::create_dir(top).map_err(trouble)?;
     }
     let new = top.with_extension("new");
+    let (old, new_git) = (top.join(".git"), new.join(".git"));
+    // A crash may have come while they were on their way.
+    move_modules(&new_git, &old)?;
     remove_all(new.as_std_path()).map_err(trouble)?;
     let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--template="];
     let from_to = [source.top.as_str(), new.as_str()];
@@ -47,15 +50,21 @@ pub(super) fn renew(
         None => settings.insert(git_settings::missing(source, &new)?),
     };
     carry_settings(source, &new, settings)?;
-    let (old, new_git) = (top.join(".git"), new.join(".git"));
-    let modules = old.join(MODULES);
-    if modules.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        fs_err::rename(modules, new_git.join(MODULES))?;
-    }
+    move_modules(&old, &new_git)?;
     remove_all(old.as_std_path())?;
     fs_err::rename(new_git, old)?;
     fault::point("workspace.renewed");
     Ok(remove_all(new.as_std_path())?)
+}
+
+/// Moves the repositories of submodules from one git folder to another that has none.
+fn move_modules(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
+    let (from, there) = (from.join(MODULES), to.join(MODULES));
+    if !from.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) || there.exists() {
+        return Ok(());
+    }
+    fs_err::create_dir_all(to)?;
+    fs_err::rename(from, there)
 }
 
 fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Result<()> {

@@ -83,3 +83,27 @@ fn a_work_tree_of_the_clients_is_neither_refused_nor_committed() {
     assert!(!files.contains(".claude"), "{files}");
     assert!(stage.exists(".claude/worktrees/one/a.txt"));
 }
+
+/// The repository of the copy is made anew beside the old one, which its submodules leave last.
+#[test]
+fn a_crash_while_the_copys_repository_is_made_anew_costs_neither_submodules_nor_work() {
+    for is_old_gone in [false, true] {
+        let (mut stage, _library) = with_submodule();
+        stage.agent("hangs");
+        stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
+        let copy = stage.copy().unwrap();
+        let (old, new) = (copy.join(".git"), copy.with_extension("new").join(".git"));
+        fs_err::create_dir_all(&new).unwrap();
+        fs_err::rename(old.join("modules"), new.join("modules")).unwrap();
+        if is_old_gone {
+            fs_err::remove_dir_all(old).unwrap();
+        }
+        stage.agent("works");
+        stage.run(&[]).ended(0).says("going on with the work of US-001/1").says("US-001 done");
+        assert_eq!(
+            (stage.read("half.txt").as_str(), stage.read("lib/a.txt").as_str()),
+            ("half\n", "a\n")
+        );
+        stage.is_clean();
+    }
+}
