@@ -80,7 +80,7 @@ impl GitError {
 
     /// Whether git found no repository where it looked for one.
     pub(super) fn names_no_repository(&self) -> bool {
-        self.said().contains("not a git repository (or any")
+        self.said().contains("not a git repository")
     }
 
     /// Whether git found a repository that is set to have no work tree.

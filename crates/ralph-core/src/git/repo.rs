@@ -179,8 +179,8 @@ fn unusable(project: &Utf8Path, error: &GitError) -> String {
              core.bare false` there if it does have a work tree, or start in a clone that has one"
         );
     }
-    // Git does not say how to get one.
-    if error.names_no_repository() {
+    // Git does not say how to get one. Of one that it cannot find any more it says more than this.
+    if error.names_no_repository() && error.to_string().contains("parent") {
         return format!(
             "{project} is not a git repository; run `git init` there and commit what is there"
         );
