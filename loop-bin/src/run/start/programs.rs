@@ -93,7 +93,9 @@ impl Preflight {
             ));
         }
         if file.is_file() {
-            return Some(format!("the agent {file} is not executable; run `chmod +x {file}`"));
+            return Some(format!(
+                "the agent `{program}` is not executable; run `chmod +x {program}`"
+            ));
         }
         Some(format!("the agent `{program}` was not found in {root}; install it, {another}"))
     }
