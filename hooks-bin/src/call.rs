@@ -7,19 +7,19 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::Glob;
-use ralph_core::config::Config;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::state::{
+    self, Event, HookFailure, Id, Journal, Lock, Marks, RunDir, SessionDir, StateDir,
+};
 use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Edit, Facts};
 use ralph_core::hook::Input;
-use ralph_core::known_files::{KnownFiles, ReadLog, Sight};
-use ralph_core::project::Project;
 use ralph_core::shell::Script;
-use ralph_core::state::{
-    self, Event, HookFailure, Id, Journal, Lock, Marks, RunDir, SessionDir, StateDir,
-};
-use ralph_core::surroundings::Surroundings;
-use ralph_core::under_way::Attempt;
+use ralph_project::config::Config;
+use ralph_project::known_files::{KnownFiles, ReadLog, Sight};
+use ralph_project::project::Project;
+use ralph_project::surroundings::Surroundings;
+use ralph_project::under_way::Attempt;
 
 /// More files than this nobody reads at once.
 const MOST_FITTING: usize = 100;

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Once;
 
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::hook::{Decision, Input, Reply};
 
 use crate::call::Call;

@@ -12,7 +12,7 @@ mod session;
 mod stop;
 
 use ralph_core::hook::Decision;
-use ralph_core::leftovers::Kind;
+use ralph_project::leftovers::Kind;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};

@@ -1,17 +1,17 @@
 //! Notices failing test runs, and rolls the attempt back without losing it.
 //!
 //! The client reports a command that failed by another event than one that succeeded; both come
-//! here. How a run is judged is in `ralph_core::verdict`, what it means in `ralph_core::attempt`.
+//! here. How a run is judged is in `ralph_core::verdict`, what it means in `ralph_project::attempt`.
 
 mod failed;
 mod output;
 
+use ralph_base::state::{Event, LastVerdict};
 use ralph_core::guard;
 use ralph_core::hook::{BashResult, Decision};
-use ralph_core::known_files::{Sight, resolved};
 use ralph_core::shell::Script;
-use ralph_core::state::{Event, LastVerdict};
 use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
+use ralph_project::known_files::{Sight, resolved};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};

@@ -1,10 +1,10 @@
 //! Records the prompt, and adds what the agent should know about the story under way.
 
-use ralph_core::attempt::{last_failure, lessons};
-use ralph_core::gate::{LoopState, Reading, StateFile};
+use ralph_base::secrets::mask;
+use ralph_base::state::{Event, Id};
 use ralph_core::hook::Decision;
-use ralph_core::secrets::mask;
-use ralph_core::state::{Event, Id};
+use ralph_project::attempt::{last_failure, lessons};
+use ralph_project::gate::{LoopState, Reading, StateFile};
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};

@@ -8,10 +8,10 @@ mod commit;
 mod transcript;
 
 use camino::Utf8Path;
+use ralph_base::state::Event;
 use ralph_core::guard::{self, Denial};
 use ralph_core::hook::Decision;
-use ralph_core::known_files::Sight;
-use ralph_core::state::Event;
+use ralph_project::known_files::Sight;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};

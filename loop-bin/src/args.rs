@@ -3,8 +3,8 @@
 //! The flags are made from [`KEYS`], so that a flag without a variable and a key cannot exist.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use ralph_core::config::{Flag, KEYS, Key, Kind};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_project::config::{Flag, KEYS, Key, Kind};
 
 use crate::exit::{Failure, Success};
 use crate::{

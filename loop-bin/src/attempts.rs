@@ -2,7 +2,7 @@
 //! onto a branch.
 
 use clap::{Arg, ArgMatches, Command};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::git::{Git, GitError, Repo};
 
 use crate::exit::{Failure, Success};

@@ -2,10 +2,10 @@
 //! kept, and says what that frees.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::state;
 use ralph_core::git::Repo;
-use ralph_core::state;
-use ralph_core::under_way::{Attempt, Phase};
+use ralph_project::under_way::{Attempt, Phase};
 
 use crate::exit::{Failure, Success};
 use crate::run::record::attempt_left;

@@ -2,12 +2,12 @@
 //! has ended; a story that is said to be done is checked here first.
 
 use clap::{Arg, ArgMatches, Command};
-use ralph_core::checks::{CheckContext, run_checks};
-use ralph_core::claim::{Claim, ClaimStatus};
-use ralph_core::env::Env;
-use ralph_core::project::Project;
-use ralph_core::state::{Lock, RunDir, StateDir};
-use ralph_core::under_way::Attempt;
+use ralph_base::env::Env;
+use ralph_base::state::{Lock, RunDir, StateDir};
+use ralph_project::checks::{CheckContext, run_checks};
+use ralph_project::claim::{Claim, ClaimStatus};
+use ralph_project::project::Project;
+use ralph_project::under_way::Attempt;
 
 use crate::exit::{Failure, Success};
 use crate::here;

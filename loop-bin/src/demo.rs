@@ -3,10 +3,10 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Command;
 use jiff::Timestamp;
-use ralph_core::config::Flag;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::state::StateDir;
 use ralph_core::git::Git;
-use ralph_core::state::StateDir;
+use ralph_project::config::Flag;
 
 use crate::exit::{Failure, Success};
 use crate::run;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 use clap::{ArgMatches, Command};
 use nix::sys::statvfs::statvfs;
-use ralph_core::env::Env;
-use ralph_core::state::Lock;
+use ralph_base::env::Env;
+use ralph_base::state::Lock;
 
 use crate::args::{flags_of_keys, given_flags};
 use crate::exit::{Failure, Success};

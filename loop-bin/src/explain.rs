@@ -1,11 +1,11 @@
 //! `ralph-loop explain`: how a command or an edit is read, and which rule would speak.
 
 use clap::{Arg, ArgGroup, ArgMatches, Command};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
 use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
-use ralph_core::surroundings::Surroundings;
 use ralph_core::verdict::{self, Run};
+use ralph_project::surroundings::Surroundings;
 
 use crate::exit::{Failure, Success};
 use crate::here;

@@ -1,11 +1,11 @@
 //! The project around the working directory: what every subcommand begins with.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::config::{Config, Flag};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::plan::{FindError, Plan, Warning};
-use ralph_core::project::Project;
-use ralph_core::project_plan;
+use ralph_project::config::{Config, Flag};
+use ralph_project::project::Project;
+use ralph_project::project_plan;
 
 use crate::exit::Failure;
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use camino::Utf8Path;
+use ralph_base::state::StateDir;
 use ralph_core::git::Git;
-use ralph_core::state::StateDir;
 
 use crate::exit::Failure;
 use crate::saved;

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::Utf8Path;
 use clap::Command;
-use ralph_core::env::Env;
-use ralph_core::state::{self, StateDir};
+use ralph_base::env::Env;
+use ralph_base::state::{self, StateDir};
 
 use crate::exit::{Failure, Success};
 use crate::terminal::say;
@@ -141,7 +141,7 @@ mod tests {
         let text =
             config(&["cargo test", "echo \"hi\" \\ x"].map(str::to_owned), &["npm ci".to_owned()]);
         let env = Env::of([("", "")]);
-        let read = ralph_core::config::Config::from_parts("c", &text, &env, &[]).unwrap();
+        let read = ralph_project::config::Config::from_parts("c", &text, &env, &[]).unwrap();
         assert_eq!(read.verify.commands, ["cargo test", "echo \"hi\" \\ x"]);
         assert_eq!(read.workspace.setup, ["npm ci"]);
     }

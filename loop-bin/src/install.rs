@@ -4,7 +4,7 @@
 use camino::Utf8PathBuf;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use installer::{Install, Uninstall};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 
 use crate::exit::{Failure, Success};
 use crate::terminal::say_as_it_is;

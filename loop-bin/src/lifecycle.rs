@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::checks::{CheckEnd, RUN_MARK, run_script};
-use ralph_core::config::{FailBehavior, Hooks};
-use ralph_core::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
+use ralph_base::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
+use ralph_project::checks::{CheckEnd, RUN_MARK, run_script};
+use ralph_project::config::{FailBehavior, Hooks};
 
 use crate::run::Wish;
 use crate::run::context::Context;

@@ -30,7 +30,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 
 fn main() -> ExitCode {
     let matches = match args::command().try_get_matches_from(std::env::args_os()) {

@@ -2,9 +2,9 @@
 
 use clap::{Arg, ArgMatches, Command};
 use jiff::Timestamp;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::state;
 use ralph_core::git::{Repo, Status};
-use ralph_core::state;
 
 use crate::exit::{Failure, Success};
 use crate::here;

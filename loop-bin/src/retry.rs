@@ -2,10 +2,10 @@
 
 use camino::Utf8Path;
 use clap::{Arg, ArgMatches, Command};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::state::{self, Lock};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::State;
-use ralph_core::state::{self, Lock};
 
 use crate::exit::{Failure, Success};
 use crate::git_output::base_of;

@@ -5,10 +5,10 @@
 //! landed attempt is the landed commit itself.
 
 use camino::Utf8Path;
-use ralph_core::fault;
+use ralph_base::fault;
+use ralph_base::secrets::mask;
+use ralph_base::state::Id;
 use ralph_core::git::{Git, GitError};
-use ralph_core::secrets::mask;
-use ralph_core::state::Id;
 
 use crate::exit::Failure;
 use crate::landing;

@@ -1,11 +1,11 @@
 //! `ralph-loop status`: where the run stands, and what waits for the user.
 
 use clap::{Arg, ArgAction, Command};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::state::{self, Event, Journal, Lock};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Counts, Plan, State};
-use ralph_core::project::Project;
-use ralph_core::state::{self, Event, Journal, Lock};
+use ralph_project::project::Project;
 use serde::Serialize;
 
 use crate::exit::{Failure, Success};

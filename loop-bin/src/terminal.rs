@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use console::{Term, style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::plan::Plan;
 
 use crate::agent::Seen;

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use camino::Utf8Path;
 use nix::unistd::geteuid;
-use ralph_core::state::StateDir;
+use ralph_base::state::StateDir;
 
 /// Anybody may write.
 const BY_ALL: u32 = 0o002;

@@ -1,9 +1,9 @@
 //! `ralph-loop undo`: lists, shows and brings back what a rollback discarded.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::git::{self, Discarded, Repo};
-use ralph_core::project::Project;
+use ralph_project::project::Project;
 
 use crate::exit::{Failure, Success};
 use crate::here;

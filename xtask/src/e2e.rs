@@ -16,7 +16,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use camino::Utf8PathBuf;
 use clap::Args;
-use ralph_core::install::HOOK_NAMES;
+use ralph_project::install::HOOK_NAMES;
 
 use self::client::Client;
 use self::expect::{Lacking, Unmet};

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use installer::{Install, Uninstall};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 
 use crate::dist;
 

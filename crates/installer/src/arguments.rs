@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use ralph_core::install::ClientVersion;
+use ralph_project::install::ClientVersion;
 
 /// Which settings file, and whether to touch it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

@@ -1,6 +1,6 @@
 //! A change as a person reads it: the difference of the settings and the files that come and go.
 
-use ralph_core::install::Change;
+use ralph_project::install::Change;
 use similar::TextDiff;
 
 /// What would change, in lines.
@@ -27,7 +27,7 @@ pub(crate) fn described(change: &Change) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ralph_core::install::{ClientVersion, HOOK_NAMES, Place, plan_install, plan_uninstall};
+    use ralph_project::install::{ClientVersion, HOOK_NAMES, Place, plan_install, plan_uninstall};
     use test_support::Scratch;
 
     use super::*;

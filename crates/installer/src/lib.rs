@@ -1,13 +1,13 @@
 //! `install` and `uninstall` as a person types them: `ralph-loop` and `cargo xtask` share all of it
 //! but where the binaries come from.
 //!
-//! What an installation changes is worked out by [`ralph_core::install`]; here are the flags, the
+//! What an installation changes is worked out by [`ralph_project::install`]; here are the flags, the
 //! question to the client and what is shown. Printing is left to the caller.
 //!
 //! ```no_run
 //! use clap::Parser;
 //! use installer::Install;
-//! use ralph_core::env::Env;
+//! use ralph_base::env::Env;
 //!
 //! #[derive(Parser)]
 //! struct Arguments {

@@ -3,8 +3,8 @@
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::env::Env;
-use ralph_core::install::{
+use ralph_base::env::Env;
+use ralph_project::install::{
     Change, ClientVersion, InstallError, NotAVersion, Place, plan_install, plan_uninstall,
 };
 

@@ -6,7 +6,7 @@
 //! ```sh
 //! echo '{"hook_event_name":"PreToolUse","cwd":"/srv/app","tool_name":"Edit",
 //!     "tool_input":{"file_path":"/srv/app/migrations/001.sql"}}' |
-//!     cargo run --quiet -p ralph-core --example custom_hook
+//!     cargo run --quiet -p ralph-loop-core --example custom_hook
 //! ```
 
 use std::io::{self, Read, Write};

@@ -1,7 +1,7 @@
 //! Reads a plan of any format and tells where it stands.
 //!
 //! ```sh
-//! cargo run --quiet -p ralph-core --example read_plan -- .ralph/PRD-1/plan.md
+//! cargo run --quiet -p ralph-loop-core --example read_plan -- .ralph/PRD-1/plan.md
 //! ```
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a small program for people")]

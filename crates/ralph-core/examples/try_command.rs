@@ -3,7 +3,7 @@
 //! Nothing is lost by that: what is taken back is kept under a ref, and `undo` brings it back.
 //!
 //! ```sh
-//! cargo run --quiet -p ralph-core --example try_command -- sh -c 'sed -i s/a/b/ README.md && false'
+//! cargo run --quiet -p ralph-loop-core --example try_command -- sh -c 'sed -i s/a/b/ README.md && false'
 //! ```
 
 #![expect(clippy::print_stderr, clippy::disallowed_methods, reason = "a small program for people")]
@@ -11,8 +11,8 @@
 use std::process::{Command, ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, rollback};
-use ralph_core::state::StateDir;
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use ralph_core::config::Config;
-use ralph_core::gate::{
-    Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
-};
+use ralph_base::state::{self, Event, LoopDir};
 use ralph_core::hook::Decision;
 use ralph_core::plan::{self, LoopProgress};
-use ralph_core::state::{self, Event, LoopDir};
-use ralph_core::transcript::Ending;
+use ralph_project::config::Config;
+use ralph_project::gate::{
+    Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
+};
+use ralph_project::transcript::Ending;
 
 use super::session::Session;
 use super::{leaving, our_loop};

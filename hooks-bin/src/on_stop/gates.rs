@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use ralph_core::checks::{CheckContext, run_checks};
-use ralph_core::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
+use ralph_base::state::{LastVerdict, SessionDir};
 use ralph_core::git::Status;
-use ralph_core::state::{LastVerdict, SessionDir};
+use ralph_project::checks::{CheckContext, run_checks};
+use ralph_project::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 
 use super::session::Session;
 

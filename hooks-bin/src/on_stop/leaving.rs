@@ -3,11 +3,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::Utf8PathBuf;
-use ralph_core::gate::{Fill, LastStop, StopStatus, Who, handoff_note, note_on_disk};
+use ralph_base::secrets::mask;
+use ralph_base::state::{self, Cap, Event, SessionDir, StateDir};
 use ralph_core::hook::Decision;
 use ralph_core::plan::State;
-use ralph_core::secrets::mask;
-use ralph_core::state::{self, Cap, Event, SessionDir, StateDir};
+use ralph_project::gate::{Fill, LastStop, StopStatus, Who, handoff_note, note_on_disk};
 
 use super::session::Session;
 use crate::call::Call;

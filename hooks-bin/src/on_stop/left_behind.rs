@@ -1,12 +1,12 @@
 //! `TaskCompleted` and `TeammateIdle`: nothing may be left behind in the lines that were added.
 
-use ralph_core::attempt;
-use ralph_core::gate::{Cause, StopStatus, Who};
+use ralph_base::state::Event;
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
-use ralph_core::leftovers::{Kind, added_lines, find, told};
-use ralph_core::state::Event;
-use ralph_core::transcript::Ending;
+use ralph_project::attempt;
+use ralph_project::gate::{Cause, StopStatus, Who};
+use ralph_project::leftovers::{Kind, added_lines, find, told};
+use ralph_project::transcript::Ending;
 
 use super::session::Session;
 use crate::call::Call;

@@ -6,13 +6,13 @@
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ralph_core::config::StoriesPerSession;
-use ralph_core::gate::{Cause, Standing, StopStatus};
+use ralph_base::state::{Lock, LockError, RunDir};
 use ralph_core::hook::Decision;
-use ralph_core::install::STOP_TIMEOUT;
-use ralph_core::mailbox::{self, Mailbox, Question};
-use ralph_core::state::{Lock, LockError, RunDir};
-use ralph_core::transcript::Ending;
+use ralph_project::config::StoriesPerSession;
+use ralph_project::gate::{Cause, Standing, StopStatus};
+use ralph_project::install::STOP_TIMEOUT;
+use ralph_project::mailbox::{self, Mailbox, Question};
+use ralph_project::transcript::Ending;
 
 use super::continuation::{Answer, refused, send_on};
 use super::leaving;

@@ -4,15 +4,15 @@ use std::cell::OnceCell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::gate::{
-    Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
-};
+use ralph_base::state::{self, Id, LoopDir, SessionDir};
 use ralph_core::git::Status;
 use ralph_core::plan::{self, KnownStory, Options, Plan, Question};
-use ralph_core::project_plan;
-use ralph_core::state::{self, Id, LoopDir, SessionDir};
-use ralph_core::transcript::{self, Ending};
-use ralph_core::under_way::Attempt;
+use ralph_project::gate::{
+    Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
+};
+use ralph_project::project_plan;
+use ralph_project::transcript::{self, Ending};
+use ralph_project::under_way::Attempt;
 
 use crate::call::Call;
 

@@ -5,11 +5,11 @@
 //! 3. Is there a next story, and was this session asked to go on?
 //! 4. Is a gate unmet?
 
-use ralph_core::config::Stop;
-use ralph_core::gate::{self, Cause, ContextWindow, Fill, LetGo, StopStatus, Who, reason};
+use ralph_base::state::Event;
 use ralph_core::hook::{BackgroundTask, Decision, Input};
-use ralph_core::state::Event;
-use ralph_core::transcript::Ending;
+use ralph_project::config::Stop;
+use ralph_project::gate::{self, Cause, ContextWindow, Fill, LetGo, StopStatus, Who, reason};
+use ralph_project::transcript::Ending;
 
 use super::session::Session;
 use super::{continuation, gates, leaving};

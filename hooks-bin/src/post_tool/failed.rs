@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ralph_core::attempt::{
-    self, Circumstances, Done, Memory, Outcome, TestFiles, add_lesson, record_failure,
-};
+use ralph_base::state::{Event, Id, Lock};
 use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
-use ralph_core::state::{Event, Id, Lock};
 use ralph_core::verdict::Verdict;
+use ralph_project::attempt::{
+    self, Circumstances, Done, Memory, Outcome, TestFiles, add_lesson, record_failure,
+};
 
 use crate::call::Call;
 use crate::harness::Failure;

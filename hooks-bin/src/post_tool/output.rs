@@ -1,7 +1,7 @@
 //! The output of a command, as far as the client hands it on.
 
+use ralph_base::state::last_lines;
 use ralph_core::hook::BashResult;
-use ralph_core::state::last_lines;
 
 /// How much of the end of a file with all of the output is read.
 const END: u64 = 64 * 1024;

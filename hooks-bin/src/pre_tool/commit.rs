@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ralph_core::git::Status;
 use ralph_core::guard::{self, Denial, Edit, Facts};
 use ralph_core::shell::Script;
-use ralph_core::surroundings;
+use ralph_project::surroundings;
 
 use crate::call::Call;
 

@@ -5,10 +5,10 @@
 //! about stands there already.
 
 use camino::Utf8Path;
+use ralph_base::state::last_lines;
 use ralph_core::guard;
-use ralph_core::known_files::resolved;
 use ralph_core::shell;
-use ralph_core::state::last_lines;
+use ralph_project::known_files::resolved;
 use serde::Deserialize;
 
 use crate::call::Call;

@@ -2,7 +2,7 @@
 
 use std::process::{Output, Stdio};
 
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::hook::{Decision, Reply};
 use ralph_hooks::call::Call;
 use ralph_hooks::harness::{Failure, Hook, INPUT_LIMIT, serve};

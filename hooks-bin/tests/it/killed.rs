@@ -5,8 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, discarded, rollback_changes, undo};
-use ralph_core::state::StateDir;
 use serde_json::json;
 use test_support::{Fingerprint, TestRepo, program};
 

@@ -2,8 +2,8 @@
 
 mod runs;
 
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, discarded, undo};
-use ralph_core::state::StateDir;
 use serde_json::json;
 use test_support::{Fingerprint, TestRepo};
 

@@ -1,9 +1,9 @@
 //! A run of our loop, as its agent's hooks find it: a project, a copy, a lock, an attempt.
 
 use camino::Utf8Path;
+use ralph_base::state::{Lock, RunDir, StateDir};
 use ralph_core::git::{Checkpoint, Repo, Status};
-use ralph_core::state::{Lock, RunDir, StateDir};
-use ralph_core::under_way::Attempt;
+use ralph_project::under_way::Attempt;
 use test_support::TestRepo;
 
 use crate::client::Client;

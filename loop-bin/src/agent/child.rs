@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use ralph_core::mailbox::{Mailbox, Question};
+use ralph_project::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
 use super::command::AgentCommand;

@@ -5,10 +5,10 @@
 //! off are passed on.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::git::Repo;
-use ralph_core::install::Place;
-use ralph_core::project::Project;
+use ralph_project::install::Place;
+use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
 /// The file in which the client keeps what it knows of each folder.

@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::config::Config;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::state::{self, RunDir};
 use ralph_core::git::Git;
-use ralph_core::install::{
+use ralph_project::config::Config;
+use ralph_project::install::{
     ClientVersion, HOOK_NAMES, Place, Registrations, hooks_are_off, merge, registered,
 };
-use ralph_core::project::Project;
-use ralph_core::state::{self, RunDir};
+use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
 use super::client::Client;

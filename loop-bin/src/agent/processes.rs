@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getppid};
-use ralph_core::checks::RUN_MARK;
-use ralph_core::install::HOOK_NAMES;
+use ralph_project::checks::RUN_MARK;
+use ralph_project::install::HOOK_NAMES;
 
 /// The name of this program.
 const PROGRAM: &str = env!("CARGO_BIN_NAME");

@@ -4,7 +4,7 @@
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use ralph_core::usage_limit;
+use ralph_project::usage_limit;
 
 /// A reset that passed so lately is not tomorrow's: the message is older than the limit's end.
 const JUST_NOW: SignedDuration = SignedDuration::from_mins(10);

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ralph_base::state;
 use ralph_core::git::{Git, GitError};
-use ralph_core::state;
 use serde::{Deserialize, Serialize};
 
 use super::loop_files::{Change, LoopFile};

@@ -5,7 +5,7 @@
 //! happens under git's own lock on the index, and a note says what is going on: bringing index and
 //! files along can be done again after a crash, as often as it takes.
 
-use ralph_core::fault;
+use ralph_base::fault;
 use ralph_core::git::GitError;
 
 use super::checkout::{Checkout, Note};

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ralph_core::state;
+use ralph_base::state;
 
 /// How long another process may hold the index before the work waits instead.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::state;
 use ralph_core::git::Git;
 use ralph_core::plan::{AgentsPlan, Options, Plan, State, Story};
-use ralph_core::state;
 
 use crate::git_output::text_at;
 

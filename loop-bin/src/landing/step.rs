@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ralph_core::fault;
+use ralph_base::fault;
+use ralph_base::state;
 use ralph_core::git::Git;
-use ralph_core::state;
 
 use super::checkout::{Checkout, Note};
 use super::index_lock;

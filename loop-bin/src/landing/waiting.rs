@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use ralph_base::listing::named_files;
 use ralph_core::git::{Git, GitError};
-use ralph_core::listing::named_files;
 
 use super::checkout::{Checkout, Note};
 use super::index_lock;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ralph_core::config::{Agent, Limits};
+use ralph_project::config::{Agent, Limits};
 
 use super::decide::Spent;
 
@@ -64,7 +64,7 @@ impl Allowance {
 
 #[cfg(test)]
 mod tests {
-    use ralph_core::config::Seconds;
+    use ralph_project::config::Seconds;
 
     use super::*;
 

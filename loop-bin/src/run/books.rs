@@ -10,15 +10,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::attempt::LESSONS_TITLE;
-use ralph_core::config::Config;
+use ralph_base::secrets::mask;
+use ralph_base::state::{self, Cap, RunDir, StateDir};
 use ralph_core::git::GitError;
 use ralph_core::plan::progress::{self, Entry};
 use ralph_core::plan::{self, AgentsPlan, Options, Plan, agents_plan};
-use ralph_core::project::Project;
-use ralph_core::project_plan;
-use ralph_core::secrets::mask;
-use ralph_core::state::{self, Cap, RunDir, StateDir};
+use ralph_project::attempt::LESSONS_TITLE;
+use ralph_project::config::Config;
+use ralph_project::project::Project;
+use ralph_project::project_plan;
 
 use super::start::progress_path;
 use crate::exit::Failure;

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use ralph_core::config::{Config, Flag};
-use ralph_core::project::Project;
-use ralph_core::state::{Event, Journal, Marks, RunDir, StateDir};
+use ralph_base::state::{Event, Journal, Marks, RunDir, StateDir};
+use ralph_project::config::{Config, Flag};
+use ralph_project::project::Project;
 
 use crate::agent::ClientOptions;
 use crate::signals::Interrupts;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use ralph_core::checks::RUN_MARK;
-use ralph_core::config::Mode;
-use ralph_core::fault;
+use ralph_base::fault;
+use ralph_base::state;
 use ralph_core::git::Git;
 use ralph_core::plan::State;
-use ralph_core::state;
+use ralph_project::checks::RUN_MARK;
+use ralph_project::config::Mode;
 
 use super::Run;
 use super::decide::{Ending, Finish};

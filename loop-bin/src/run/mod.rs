@@ -20,12 +20,12 @@ pub(crate) mod record;
 mod scripts;
 pub(crate) mod start;
 
-use ralph_core::config::{Flag, Mode};
-use ralph_core::env::Env;
-use ralph_core::fault;
+use ralph_base::env::Env;
+use ralph_base::fault;
+use ralph_base::state::Lock;
 use ralph_core::plan::AgentsPlan;
-use ralph_core::state::Lock;
-use ralph_core::under_way::Attempt;
+use ralph_project::config::{Flag, Mode};
+use ralph_project::under_way::Attempt;
 
 use crate::doctor;
 use crate::exit::{Failure, Success};
@@ -184,7 +184,7 @@ impl Run {
         fault::point("loop.step-saved");
     }
 
-    fn journal_note(&self, event: &ralph_core::state::Event) {
+    fn journal_note(&self, event: &ralph_base::state::Event) {
         let story = self.attempt.as_ref().map(|attempt| attempt.story.as_str());
         self.context.note(story, event);
     }

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
+use ralph_base::state;
 use ralph_core::plan::{self, Plan, Planned, progress};
-use ralph_core::prompt::{self, Template, Values};
-use ralph_core::state;
+use ralph_project::prompt::{self, Template, Values};
 
 use super::Run;
 use super::decide::{Finish, Outcome, Then, Wish, WorkEnd};

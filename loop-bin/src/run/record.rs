@@ -3,8 +3,8 @@
 use std::io;
 
 use camino::Utf8PathBuf;
-use ralph_core::state::{self, RunDir};
-use ralph_core::under_way::Attempt;
+use ralph_base::state::{self, RunDir};
+use ralph_project::under_way::Attempt;
 use serde::{Deserialize, Serialize};
 
 use super::decide::{Counters, Discarding};

@@ -1,7 +1,7 @@
 //! The lifecycle scripts of a run: their variables, their output and the journal's word of them.
 
-use ralph_core::checks::CheckEnd;
-use ralph_core::state;
+use ralph_base::state;
+use ralph_project::checks::CheckEnd;
 
 use super::Run;
 use super::context::Context;
@@ -18,8 +18,8 @@ impl Context {
     /// Runs one script and shows what it prints, marked as its own.
     pub(super) fn script(&self, name: &str, more: Vec<(&str, String)>) -> Result<Wish, Failure> {
         let mode = match self.config.run.mode {
-            ralph_core::config::Mode::Building => "building",
-            ralph_core::config::Mode::Planning => "planning",
+            ralph_project::config::Mode::Building => "building",
+            ralph_project::config::Mode::Planning => "planning",
         };
         let mut vars = vec![
             ("MODE", mode.to_owned()),

@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
-use ralph_core::config::Config;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_project::config::Config;
 
 use super::error::WorkspaceError;
 use super::{Workspace, remove};

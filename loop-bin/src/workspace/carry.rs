@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::state::PROJECT_MARKER;
+use ralph_base::state::PROJECT_MARKER;
 
 use super::cache::spoken;
 use super::error::WorkspaceError;

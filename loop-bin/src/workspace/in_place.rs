@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::listing::named_files;
+use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
-use ralph_core::listing::named_files;
-use ralph_core::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
 
 use super::error::WorkspaceError;
 use super::{Start, Workspace};

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::env::Env;
-use ralph_core::listing::first_few;
+use ralph_base::env::Env;
+use ralph_base::listing::first_few;
 use ralph_core::shell;
 
 use super::Workspace;

@@ -37,12 +37,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::config::Config;
-use ralph_core::env::Env;
-use ralph_core::fault;
+use ralph_base::env::Env;
+use ralph_base::fault;
+use ralph_base::state::RunDir;
 use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
-use ralph_core::project::Project;
-use ralph_core::state::RunDir;
+use ralph_project::config::Config;
+use ralph_project::project::Project;
 
 pub(crate) use error::WorkspaceError;
 pub(crate) use import::Imported;

@@ -1,6 +1,6 @@
 //! The changes of a saved attempt, laid over the commit that the workspace stands at.
 
-use ralph_core::listing::named_files;
+use ralph_base::listing::named_files;
 
 use super::error::WorkspaceError;
 use super::{Start, Workspace};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use camino::Utf8Path;
-use ralph_core::fault;
+use ralph_base::fault;
 use ralph_core::git::Git;
 
 use super::error::WorkspaceError;

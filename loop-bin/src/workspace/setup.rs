@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ralph_core::checks::{CheckContext, CheckEnd, run_checks};
-use ralph_core::state;
+use ralph_base::state;
+use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
 
 use super::Workspace;
 use super::cache::fingerprint;

@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
+use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError};
-use ralph_core::state::{CLIENT_FOLDER, PROJECT_MARKER};
 
 use super::error::WorkspaceError;
 use super::remove::remove_all;

@@ -1,7 +1,7 @@
 //! `kill -9` at every change of state: the next start completes the plan, each story landed once,
 //! and the user's tree was not part of it.
 
-use ralph_core::fault::POINTS;
+use ralph_base::fault::POINTS;
 
 use crate::stage::{PLAN, Ran, Stage};
 

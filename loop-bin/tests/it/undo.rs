@@ -1,7 +1,7 @@
 //! `ralph-loop undo`, by a person who has just lost something.
 
+use ralph_base::state::{Id, StateDir};
 use ralph_core::git::{Checkpoint, Repo, rollback};
-use ralph_core::state::{Id, StateDir};
 use test_support::TestRepo;
 
 use crate::ralph_loop;

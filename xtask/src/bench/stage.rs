@@ -6,8 +6,8 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::state::{Id, RunDir, SessionDir, StateDir};
-use ralph_core::under_way::Attempt;
+use ralph_base::state::{Id, RunDir, SessionDir, StateDir};
+use ralph_project::under_way::Attempt;
 use serde_json::{Value, json};
 use test_support::TestRepo;
 

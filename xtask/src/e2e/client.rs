@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::install::ClientVersion;
+use ralph_project::install::ClientVersion;
 
 use crate::run;
 

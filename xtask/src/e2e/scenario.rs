@@ -1,7 +1,7 @@
 //! What a scenario is.
 
 use anyhow::Result;
-use ralph_core::install::ClientVersion;
+use ralph_project::install::ClientVersion;
 
 use super::stage::Stage;
 

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::install::{Place, plan_install};
-use ralph_core::state::{Id, SessionDir, StateDir};
+use ralph_base::state::{Id, SessionDir, StateDir};
+use ralph_project::install::{Place, plan_install};
 use serde_json::Value;
 use test_support::TestRepo;
 

@@ -2,12 +2,13 @@
 
 use anyhow::{Context, Result};
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::config::Config;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::secrets;
 use ralph_core::hook::Input;
 use ralph_core::plan::{Options, Plan, State, agents_plan};
 use ralph_core::verdict::{self, Kind, Run};
-use ralph_core::{secrets, transcript};
+use ralph_project::config::Config;
+use ralph_project::transcript;
 use test_support::test_runs;
 
 use super::target::Target;

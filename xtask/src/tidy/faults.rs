@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::fault::POINTS;
+use ralph_base::fault::POINTS;
 use regex::Regex;
 
 use super::tree::{files, report};
@@ -21,7 +21,7 @@ fn every_fault_point_is_listed_and_stands_in_the_code_once() {
         missing.map(|name| format!("{name} is listed and nowhere in the code")).collect();
     for (name, count) in &found {
         if !POINTS.contains(&name.as_str()) {
-            findings.push(format!("{name} is not in the list of crates/ralph-core/src/fault.rs"));
+            findings.push(format!("{name} is not in the list of crates/ralph-base/src/fault.rs"));
         } else if *count > 1 {
             findings.push(format!("{name} stands in the code {count} times"));
         }

@@ -41,7 +41,14 @@ fn every_direct_dependency_has_a_reason() {
     let section = section.split("\n[").next().unwrap();
     let names =
         section.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.trim());
-    let ours = ["installer", "ralph-core", "scripted-model", "test-support"];
+    let ours = [
+        "installer",
+        "ralph-base",
+        "ralph-core",
+        "ralph-project",
+        "scripted-model",
+        "test-support",
+    ];
     let missing: Vec<&str> = names
         .filter(|name| !ours.contains(name) && !document.contains(&format!("| `{name}` |")))
         .collect();

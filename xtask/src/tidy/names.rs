@@ -28,7 +28,7 @@ fn names_say_something() {
 
 /// The files that may spell them out, relative to the root.
 const OWNERS: [&str; 2] =
-    ["crates/ralph-core/src/state/dir.rs", "crates/ralph-core/src/state/session_dir.rs"];
+    ["crates/ralph-base/src/state/dir.rs", "crates/ralph-base/src/state/session_dir.rs"];
 
 #[test]
 fn state_files_are_named_in_one_place() {

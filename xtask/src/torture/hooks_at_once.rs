@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result};
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo};
-use ralph_core::state::StateDir;
 use serde_json::{Value, json};
 
 use super::oracle;
@@ -101,7 +101,7 @@ fn journal(stage: &Stage) -> Vec<String> {
 fn reads(stage: &Stage, state: &StateDir, sessions: usize) -> Vec<String> {
     let mut found = Vec::new();
     for n in (0..HOOKS).filter(|n| n % 3 == 1) {
-        let Ok(id) = ralph_core::state::Id::parse(&format!("s-{}", n % sessions)) else { continue };
+        let Ok(id) = ralph_base::state::Id::parse(&format!("s-{}", n % sessions)) else { continue };
         let log = fs_err::read_to_string(state.session(&id).reads()).unwrap_or_default();
         let wanted = format!("Read: {}", stage.path(&format!("build/{n}.txt")));
         if !log.lines().any(|line| line == wanted) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use camino::Utf8Path;
-use ralph_core::fault::POINTS;
+use ralph_base::fault::POINTS;
 
 use super::dice::Dice;
 use super::oracle;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use camino::Utf8PathBuf;
-use ralph_core::state::StateDir;
+use ralph_base::state::StateDir;
 use test_support::run_with_input;
 
 use super::dice::Dice;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_core::state::{Lock, RunDir, StateDir};
+use ralph_base::state::{Lock, RunDir, StateDir};
 use test_support::TestRepo;
 
 use super::stage::{Ran, STORIES, Stage, plan_with};

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::state::{Id, StateDir};
+use ralph_base::state::{Id, StateDir};
 use test_support::run_with_input;
 
 use super::disk::sane;

@@ -11,7 +11,7 @@ use super::repo::Repo;
 use super::snapshot::Snapshot;
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
-use crate::state;
+use ralph_base::state;
 
 /// The files that are not as they were in the target; our own folders aside, and whatever is in
 /// submodules and repositories inside.

@@ -7,8 +7,8 @@ use super::repo::Repo;
 use super::snapshot::{Record, Snapshot};
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
-use crate::fault;
-use crate::state::{self, StateDir};
+use ralph_base::fault;
+use ralph_base::state::{self, StateDir};
 
 /// Stands for "no commit" in a repository that has none.
 const NO_COMMIT: &str = "0000000000000000000000000000000000000000";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::command::Git;
 use super::error::GitError;
-use crate::supervised::{self, CheckEnd};
+use ralph_base::supervised::{self, CheckEnd};
 
 impl Git {
     /// Commits as the user would, with the user's hooks and the message on standard input. It ends

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use ralph_core::git::{Checkpoint, Repo, rollback, undo};
-//! use ralph_core::state::StateDir;
+//! use ralph_base::state::StateDir;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let test = test_support::TestRepo::new();
@@ -69,7 +69,7 @@ pub use changed::changed_since;
 pub use checkpoint::Checkpoint;
 pub use command::{Git, Patience};
 pub use error::GitError;
-pub(crate) use objects::{content_now, contents_at};
+pub use objects::{content_now, contents_at};
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
 pub use restore::Restored;

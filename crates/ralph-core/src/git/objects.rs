@@ -61,7 +61,7 @@ fn size(input: &mut impl BufRead) -> io::Result<Option<u64>> {
 
 /// The files as they were in a commit, from one git process; those that did not exist are left
 /// out. Names must hold no newline.
-pub(crate) fn contents_at<'a>(
+pub fn contents_at<'a>(
     repo: &Repo,
     base: &str,
     paths: &'a [Vec<u8>],
@@ -81,7 +81,7 @@ pub(crate) fn contents_at<'a>(
 }
 
 /// A regular file of a size that people write; links and folders are none.
-pub(crate) fn content_now(path: &Path) -> Option<Vec<u8>> {
+pub fn content_now(path: &Path) -> Option<Vec<u8>> {
     let metadata = fs_err::symlink_metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > LARGEST_FILE {
         return None;

@@ -18,8 +18,8 @@ use super::repo::Repo;
 use super::snapshot::{Record, Snapshot};
 use super::snapshot_error::SnapshotError;
 use super::status::Status;
-use crate::fault;
-use crate::state::{self, RESTORE_NOTE};
+use ralph_base::fault;
+use ralph_base::state::{self, RESTORE_NOTE};
 
 /// What the reflog says, so that a person can see who moved HEAD.
 const REASON: &str = "ralph: return to a saved state";

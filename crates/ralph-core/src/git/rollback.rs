@@ -10,8 +10,8 @@ use super::repo::Repo;
 use super::restore::{Restored, is_interrupted, restore};
 use super::snapshot::Snapshot;
 use super::snapshot_error::SnapshotError;
-use crate::secrets::mask;
-use crate::state::{Id, Lock, StateDir};
+use ralph_base::secrets::mask;
+use ralph_base::state::{Id, Lock, StateDir};
 
 /// How long one rollback waits for another.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);

@@ -11,7 +11,7 @@ use wait_timeout::ChildExt;
 
 use super::command::Git;
 use super::error::GitError;
-use crate::supervised;
+use ralph_base::supervised;
 
 /// What is kept of git's own messages.
 const MOST_STDERR: usize = 8 * 1024;

@@ -4,7 +4,7 @@ use std::io;
 
 use super::error::GitError;
 use super::repo::RepoError;
-use crate::state::LockError;
+use ralph_base::state::LockError;
 
 /// Why a tree could not be saved, or a saved state not be brought back. Nothing was changed, unless
 /// it is [`Unfinished`](Self::Unfinished).

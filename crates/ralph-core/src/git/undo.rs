@@ -15,7 +15,7 @@ use super::repo::Repo;
 use super::rollback::{PATIENCE, find};
 use super::snapshot::Snapshot;
 use super::snapshot_error::SnapshotError;
-use crate::state::{Lock, StateDir};
+use ralph_base::state::{Lock, StateDir};
 
 /// Brings back a discarded attempt, all of it or nothing; names the files that this changed.
 pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Vec<PathBuf>, SnapshotError> {

@@ -8,7 +8,7 @@ use super::check::Denial;
 use super::copy::{self, CopyOf};
 use super::protected::{Owner, globs, owner};
 use super::settings::Settings;
-use crate::state::PROJECT_MARKER;
+use ralph_base::state::PROJECT_MARKER;
 
 /// The rules for edits alone; switched off by name like the others.
 pub const EDIT_RULES: [&str; 3] = ["protected-path", "scope", "read-before-edit"];

@@ -7,7 +7,7 @@ use super::paths::{self, Place};
 use super::protected::{Owner, globs, owner};
 use super::writes;
 use crate::shell::{Command, Reach, Word};
-use crate::state::{CLIENT_FOLDER, PROJECT_MARKER};
+use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
 
 /// Whether a recursive delete reaches the project itself, its history or anything outside.
 pub(super) fn deletes_outside(act: &Act) -> bool {

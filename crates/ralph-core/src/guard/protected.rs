@@ -4,7 +4,7 @@
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-use crate::state;
+use ralph_base::state;
 
 /// What a path inside the project belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

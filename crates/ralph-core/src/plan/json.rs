@@ -7,7 +7,7 @@ use super::depends::Wanted;
 use super::error::{Located, Problem};
 use super::lines::LineNumbers;
 use super::story::State;
-use crate::json_members::members;
+use ralph_base::json_members::members;
 use serde_json::value::RawValue;
 use std::ops::Range;
 

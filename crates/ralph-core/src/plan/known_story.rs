@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::story::{Options, State, Story};
-use crate::state;
+use ralph_base::state;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;

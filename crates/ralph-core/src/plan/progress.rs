@@ -124,7 +124,7 @@ impl Entry {
 
 /// The bytes that append a section, which begins with its heading: after one blank line, and with
 /// the line endings of the file.
-pub(crate) fn section_for(existing: &[u8], section: &str) -> Vec<u8> {
+pub fn section_for(existing: &[u8], section: &str) -> Vec<u8> {
     let lead = match existing {
         [] => format!("{TITLE}\n\n"),
         [.., b'\n'] => "\n".to_owned(),

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 
 /// Tells the test that it is the child, and where it is to work.
 const FOLDER: &str = "RALPH_INTERNAL__CHILD";

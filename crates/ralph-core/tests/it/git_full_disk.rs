@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use camino::Utf8Path;
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, SnapshotError, discarded, rollback, undo};
-use ralph_core::state::StateDir;
 use test_support::{Fingerprint, Scratch, TestRepo};
 
 use crate::child;

@@ -1,8 +1,8 @@
 //! A rollback that is killed at any point: nothing is lost, and the next one finishes it.
 
-use ralph_core::fault::POINTS;
+use ralph_base::fault::POINTS;
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, discarded, rollback, rollback_changes, undo};
-use ralph_core::state::StateDir;
 use test_support::{Fingerprint, TestRepo};
 
 use crate::child;

@@ -1,8 +1,8 @@
 //! Submodules and repositories inside the repository: left alone, and named.
 
 use camino::Utf8PathBuf;
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, changed_since, rollback, undo};
-use ralph_core::state::StateDir;
 use test_support::TestRepo;
 
 const ADD: [&str; 4] = ["-c", "protocol.file.allow=always", "submodule", "--quiet"];

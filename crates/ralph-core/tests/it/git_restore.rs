@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, Status, rollback, undo};
-use ralph_core::state::StateDir;
 use test_support::{Fingerprint, TestRepo};
 
 pub(crate) fn state_of(test: &TestRepo) -> StateDir {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::git::{Status, rollback, undo};
 use test_support::{Fingerprint, TestRepo};
 

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use camino::Utf8Path;
+use ralph_base::state::{Id, Lock, RESTORE_NOTE};
 use ralph_core::git::{
     Checkpoint, GitError, Patience, Repo, SnapshotError, changed_since, changes_of, discarded,
     rollback, rollback_changes, undo,
 };
-use ralph_core::state::{Id, Lock, RESTORE_NOTE};
 use test_support::TestRepo;
 
 use crate::git_restore::{checkpoint, state_of};

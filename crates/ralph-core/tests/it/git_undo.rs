@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo, SnapshotError, rollback, undo};
-use ralph_core::state::StateDir;
 use test_support::{Fingerprint, TestRepo};
 
 struct Project {

@@ -7,8 +7,6 @@
 )]
 
 mod child;
-mod docs;
-mod gates;
 mod git_commit;
 mod git_damaged;
 mod git_full_disk;

@@ -3,7 +3,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_hooks::harness::serve;
 use ralph_hooks::on_stop::HOOK;
 use serde_json::{Value, json};

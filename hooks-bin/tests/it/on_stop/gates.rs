@@ -1,6 +1,6 @@
 //! Every gate alone and in combination, through the real binary.
 
-use ralph_core::state::{Id, LastVerdict, StateDir};
+use ralph_base::state::{Id, LastVerdict, StateDir};
 use serde_json::json;
 
 use super::{Stage, payload};

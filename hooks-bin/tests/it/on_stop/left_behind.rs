@@ -1,7 +1,7 @@
 //! Tasks and teammates: what added lines may not hold.
 
+use ralph_base::state::StateDir;
 use ralph_core::git::{Checkpoint, Repo};
-use ralph_core::state::StateDir;
 use serde_json::json;
 
 use super::{Answer, Stage, payload};

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ralph_core::env::MAILBOX;
-use ralph_core::mailbox::{Answer, Mailbox, Question};
-use ralph_core::state::{Lock, RunDir};
+use ralph_base::env::MAILBOX;
+use ralph_base::state::{Lock, RunDir};
+use ralph_project::mailbox::{Answer, Mailbox, Question};
 
 use super::{Stage, payload};
 use crate::run::{RUN, begin, hold_lock};

@@ -1,8 +1,8 @@
 //! A test run that ends while our loop is at work: in its agent's session, and in others.
 
+use ralph_base::state::{RunDir, StateDir};
 use ralph_core::git::{Repo, discarded};
-use ralph_core::state::{RunDir, StateDir};
-use ralph_core::under_way::Attempt;
+use ralph_project::under_way::Attempt;
 
 use super::{
     PYTEST_FAILED, PYTEST_PASSED, at_a_checkpoint, break_something, change_files, without_state,

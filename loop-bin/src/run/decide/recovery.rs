@@ -1,7 +1,7 @@
 //! What the next start does about a run that did not come to its end. Pure: the start does it, and
 //! `status`, `doctor` and `--dry-run` say it.
 
-use ralph_core::under_way::{Attempt, Phase};
+use ralph_project::under_way::{Attempt, Phase};
 
 use super::words::Discarding;
 use crate::run::record::RunRecord;

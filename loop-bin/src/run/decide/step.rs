@@ -1,7 +1,7 @@
 //! What follows from the end of an agent, and what ends a run. Pure: nothing here touches a disk, a
 //! clock or a process, so that every case can be tested without one.
 
-use ralph_core::config::Limits;
+use ralph_project::config::Limits;
 
 use super::words::{
     Counters, Discarding, Finish, Landing, Next, Outcome, SessionEnd, Spent, Then, WorkEnd,

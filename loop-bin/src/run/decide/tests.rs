@@ -1,6 +1,6 @@
 //! What follows from every end of an agent, without a process.
 
-use ralph_core::config::Seconds;
+use ralph_project::config::Seconds;
 
 use super::super::words::Signal;
 use super::*;

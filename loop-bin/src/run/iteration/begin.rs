@@ -1,14 +1,14 @@
 //! The beginning of an attempt: the workspace at the target's tip, what the agent needs in it, and
 //! all of it written down.
 
-use ralph_core::attempt;
-use ralph_core::config::RollbackOn;
-use ralph_core::fault;
+use ralph_base::fault;
+use ralph_base::listing::named_files;
+use ralph_base::state;
 use ralph_core::git::Checkpoint;
-use ralph_core::listing::named_files;
 use ralph_core::plan::Plan;
-use ralph_core::state;
-use ralph_core::under_way::Attempt;
+use ralph_project::attempt;
+use ralph_project::config::RollbackOn;
+use ralph_project::under_way::Attempt;
 
 use super::work::Report;
 use crate::exit::Failure;

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use ralph_core::attempt::TestFiles;
-use ralph_core::checks::{Check, CheckContext, CheckEnd, one_line, run_checks};
-use ralph_core::config::Weakened;
+use ralph_base::listing::{first_few, named_files};
+use ralph_base::state::{self, Id};
 use ralph_core::guard::{Edit, out_of_scope};
-use ralph_core::listing::{first_few, named_files};
-use ralph_core::state::{self, Id};
-use ralph_core::surroundings::scope_of;
-use ralph_core::under_way::Attempt;
-use ralph_core::weakening::weakened_since;
+use ralph_project::attempt::TestFiles;
+use ralph_project::checks::{Check, CheckContext, CheckEnd, one_line, run_checks};
+use ralph_project::config::Weakened;
+use ralph_project::surroundings::scope_of;
+use ralph_project::under_way::Attempt;
+use ralph_project::weakening::weakened_since;
 
 use crate::exit::Failure;
 use crate::git_output::{listed, paths};

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use ralph_base::state::{self, StateDir};
 use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
-use ralph_core::state::{self, StateDir};
 
 use super::LiveAgent;
 use crate::exit::Failure;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ralph_core::checks::{Check, RUN_MARK};
-use ralph_core::config::Config;
-use ralph_core::under_way::Attempt;
+use ralph_project::checks::{Check, RUN_MARK};
+use ralph_project::config::Config;
+use ralph_project::under_way::Attempt;
 
 use super::begin::start_of;
 use super::check::Passed;

@@ -1,9 +1,9 @@
 //! An attempt that does not land is kept as a ref of the project, and the workspace is free again.
 
-use ralph_core::fault;
+use ralph_base::fault;
+use ralph_base::state;
 use ralph_core::plan::progress::{Entry, Status};
-use ralph_core::state;
-use ralph_core::under_way::Attempt;
+use ralph_project::under_way::Attempt;
 
 use super::begin::start_of;
 use crate::exit::Failure;

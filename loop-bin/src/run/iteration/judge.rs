@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ralph_core::claim::{Claim, ClaimStatus};
-use ralph_core::config::Limits;
+use ralph_base::state::LastVerdict;
 use ralph_core::plan::{AgentsPlan, State as StoryState};
-use ralph_core::state::LastVerdict;
+use ralph_project::claim::{Claim, ClaimStatus};
+use ralph_project::config::Limits;
 
 use crate::agent::{Run, RunEnd};
 use crate::run::allowance::{Allowance, Owner};

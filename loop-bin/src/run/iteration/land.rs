@@ -5,12 +5,12 @@
 //! again.
 
 use jiff::Timestamp;
-use ralph_core::attempt::clear_failure;
-use ralph_core::fault;
+use ralph_base::fault;
+use ralph_base::state;
 use ralph_core::plan::AgentsPlan;
 use ralph_core::plan::progress::{Entry, Status};
-use ralph_core::state;
-use ralph_core::under_way::{Attempt, Phase};
+use ralph_project::attempt::clear_failure;
+use ralph_project::under_way::{Attempt, Phase};
 
 use super::begin::start_of;
 use super::check::Passed;
@@ -71,7 +71,7 @@ impl Run {
         self.imported = self.workspace.import(start);
         let staged = self.workspace.stage(start, &self.books.ours())?;
         if !staged.refused.is_empty() {
-            let files = ralph_core::listing::named_files(&staged.refused);
+            let files = ralph_base::listing::named_files(&staged.refused);
             self.context.view.warn(format!("{}: left out of the commit: {files}", attempt.story));
         }
         Ok(staged)

@@ -1,14 +1,14 @@
 //! What the agent is told: its prompt, and the variables around it.
 
 use camino::Utf8Path;
-use ralph_core::attempt::{last_failure, lessons};
-use ralph_core::config::{self, KEYS, Key, Kind};
-use ralph_core::env::{MAILBOX, WORKSPACE};
+use ralph_base::env::{MAILBOX, WORKSPACE};
+use ralph_base::state::StateDir;
 use ralph_core::plan::Plan;
 use ralph_core::plan::progress;
-use ralph_core::prompt::{self, Template, Values};
-use ralph_core::state::StateDir;
-use ralph_core::under_way::Attempt;
+use ralph_project::attempt::{last_failure, lessons};
+use ralph_project::config::{self, KEYS, Key, Kind};
+use ralph_project::prompt::{self, Template, Values};
+use ralph_project::under_way::Attempt;
 
 use crate::agent::is_found;
 use crate::exit::Failure;

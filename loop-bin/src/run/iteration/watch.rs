@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use ralph_core::fault;
-use ralph_core::mailbox::{Answer, Mailbox, Question};
-use ralph_core::state;
-use ralph_core::under_way::Phase;
+use ralph_base::fault;
+use ralph_base::state;
+use ralph_project::mailbox::{Answer, Mailbox, Question};
+use ralph_project::under_way::Phase;
 
 use crate::agent::{AgentCommand, Run as AgentRun, Session, Supervision, Turn};
 use crate::exit::Failure;

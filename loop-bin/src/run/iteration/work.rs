@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use ralph_core::claim::{Claim, ClaimStatus};
-use ralph_core::gate::{ContextWindow, LastStop, Standing, StopStatus, Ticking, instruction};
+use ralph_base::state::{self, Id, LastVerdict};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
-use ralph_core::state::{self, Id, LastVerdict};
-use ralph_core::under_way::{Attempt, Phase};
+use ralph_project::claim::{Claim, ClaimStatus};
+use ralph_project::gate::{ContextWindow, LastStop, Standing, StopStatus, Ticking, instruction};
+use ralph_project::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
 use super::watch::Watched;
@@ -16,7 +16,7 @@ use crate::run::Run;
 use crate::run::allowance::Allowance;
 use crate::run::decide::{Outcome, SessionEnd, Spent, WorkEnd};
 use crate::terminal::clock;
-use ralph_core::config::StoriesPerSession;
+use ralph_project::config::StoriesPerSession;
 
 /// Why a fresh session goes on with a story.
 const CONTEXT_FULL: &str = "context full, continuing in a new session";
@@ -54,7 +54,7 @@ impl Run {
             return Err(std::io::Error::other("no agent waits for our word").into());
         };
         self.show_failure(&attempt.story, why);
-        ralph_core::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
+        ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
         let text = format!(
             "{} ({}) is not done yet, attempt {} of {most}.\n{why}\n\

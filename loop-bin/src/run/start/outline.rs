@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ralph_core::checks::one_line;
-use ralph_core::config::{Config, Limits, Mode, StoriesPerSession};
 use ralph_core::plan::{Next, Plan};
+use ralph_project::checks::one_line;
+use ralph_project::config::{Config, Limits, Mode, StoriesPerSession};
 
 use super::preflight::Preflight;
 use crate::exit::Failure;

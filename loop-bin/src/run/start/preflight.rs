@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_core::config::{Config, Flag, LoopSettings, Mode};
-use ralph_core::env::Env;
+use ralph_base::env::Env;
+use ralph_base::listing::named_files;
+use ralph_base::state::{self, Lock, RunDir, StateDir};
 use ralph_core::git::{Repo, Status};
-use ralph_core::listing::named_files;
 use ralph_core::plan::{FindError, Format, LoopProgress, Plan};
-use ralph_core::project::Project;
-use ralph_core::project_plan;
-use ralph_core::state::{self, Lock, RunDir, StateDir};
-use ralph_core::under_way::Attempt;
+use ralph_project::config::{Config, Flag, LoopSettings, Mode};
+use ralph_project::project::Project;
+use ralph_project::project_plan;
+use ralph_project::under_way::Attempt;
 
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;

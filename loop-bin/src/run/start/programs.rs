@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use camino::Utf8Path;
 use nix::unistd::geteuid;
-use ralph_core::checks::{finds_in_project, one_line};
-use ralph_core::config::Mode;
-use ralph_core::env::Env;
+use ralph_base::env::Env;
 use ralph_core::git::Repo;
+use ralph_project::checks::{finds_in_project, one_line};
+use ralph_project::config::Mode;
 
 use super::preflight::Preflight;
 use crate::{agent, lifecycle};

@@ -1,11 +1,11 @@
 //! What an earlier run left, and what is done about it. What is to be done is decided in
 //! `decide/recovery.rs`.
 
+use ralph_base::state::{Lock, RunDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::progress::{Entry, Status};
-use ralph_core::project::Project;
-use ralph_core::state::{Lock, RunDir};
-use ralph_core::under_way::{Attempt, Phase};
+use ralph_project::project::Project;
+use ralph_project::under_way::{Attempt, Phase};
 
 use super::preflight::run_dir;
 use crate::agent;

@@ -3,8 +3,8 @@
 //!
 //! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
 
-use ralph_core::state;
-use ralph_core::under_way::Attempt;
+use ralph_base::state;
+use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::git_output::{RAW, differences};

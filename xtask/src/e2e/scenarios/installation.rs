@@ -1,7 +1,7 @@
 //! Installing, installing again and uninstalling, beside the user's own hook.
 
 use anyhow::Result;
-use ralph_core::install::{HOOK_NAMES, plan_install, plan_uninstall};
+use ralph_project::install::{HOOK_NAMES, plan_install, plan_uninstall};
 use scripted_model::{Answer, Script};
 
 use crate::e2e::expect;

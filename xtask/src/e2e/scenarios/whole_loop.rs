@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use camino::Utf8PathBuf;
-use ralph_core::install::plan_uninstall;
+use ralph_project::install::plan_uninstall;
 use scripted_model::{Answer, Script};
 use serde_json::Value;
 

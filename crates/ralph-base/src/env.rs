@@ -1,0 +1,134 @@
+//! Every environment variable that we read, and the only place that reads them.
+//!
+//! Variables that stand for a configuration key are listed with that key in
+//! [`crate::config::KEYS`]; those here say where things are and who called us.
+//!
+//! ```
+//! use ralph_base::env::Env;
+//!
+//! let env = Env::of([("RALPH_ROOT", "/srv/app")]);
+//! assert_eq!(env.root().unwrap(), "/srv/app");
+//! assert!(env.home().is_none());
+//! ```
+
+use std::collections::BTreeMap;
+
+use camino::Utf8PathBuf;
+
+/// The variable of [`Env::workspace`].
+pub const WORKSPACE: &str = "RALPH_WORKSPACE";
+
+/// The variable of [`Env::mailbox`].
+pub const MAILBOX: &str = "RALPH_INTERNAL__MAILBOX";
+
+/// The environment: that of this process, or one made up for a test or an embedding program.
+#[derive(Debug, Clone)]
+pub struct Env {
+    source: Source,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Process,
+    Fixed(BTreeMap<String, String>),
+}
+
+impl Env {
+    /// The environment of this process, read on demand: a hook asks for three or four variables
+    /// and should not copy them all.
+    pub fn process() -> Self {
+        Self { source: Source::Process }
+    }
+
+    /// An environment of exactly these variables.
+    pub fn of<K: Into<String>, V: Into<String>>(vars: impl IntoIterator<Item = (K, V)>) -> Self {
+        let vars = vars.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
+        Self { source: Source::Fixed(vars) }
+    }
+
+    /// One variable; empty counts as unset, because scripts clear variables that way, and so does
+    /// a value that is not UTF-8.
+    #[expect(clippy::disallowed_methods, reason = "this is the door for reading variables")]
+    pub fn get(&self, name: &str) -> Option<String> {
+        let value = match &self.source {
+            Source::Process => std::env::var(name).ok(),
+            Source::Fixed(vars) => vars.get(name).cloned(),
+        };
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// `RALPH_ROOT`: the project, whatever else suggests another one.
+    pub fn root(&self) -> Option<Utf8PathBuf> {
+        self.path("RALPH_ROOT")
+    }
+
+    /// `CLAUDE_PROJECT_DIR`: the project as the client sees it.
+    pub fn client_project(&self) -> Option<Utf8PathBuf> {
+        self.path("CLAUDE_PROJECT_DIR")
+    }
+
+    /// `CLAUDE_CONFIG_DIR`: where the client keeps a person's settings instead of `~/.claude`.
+    pub fn client_config(&self) -> Option<Utf8PathBuf> {
+        self.path("CLAUDE_CONFIG_DIR")
+    }
+
+    /// `RALPH_LOOP_DIR`: a folder with `feature_list.json`, for continuation without our loop.
+    pub fn loop_dir(&self) -> Option<Utf8PathBuf> {
+        self.path("RALPH_LOOP_DIR")
+    }
+
+    /// `RALPH_RUN`: set by the loop for its agent, so that hooks know whose session it is.
+    pub fn run(&self) -> Option<String> {
+        self.get("RALPH_RUN")
+    }
+
+    /// `RALPH_WORKSPACE`: set by the loop for its agent, the folder in which that works.
+    pub fn workspace(&self) -> Option<Utf8PathBuf> {
+        self.path(WORKSPACE)
+    }
+
+    /// Where the stop hook of the loop's agent asks the loop.
+    pub fn mailbox(&self) -> Option<Utf8PathBuf> {
+        self.path(MAILBOX)
+    }
+
+    /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`: after how many blocks in a row without a tool call the
+    /// client overrules a stop hook.
+    pub fn client_block_cap(&self) -> Option<u64> {
+        self.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")?.trim().parse().ok()
+    }
+
+    /// `GIT_CEILING_DIRECTORIES`: folders into which git does not go up to look for a repository.
+    pub fn git_ceilings(&self) -> Vec<Utf8PathBuf> {
+        let list = self.get("GIT_CEILING_DIRECTORIES").unwrap_or_default();
+        let folders = list.split(':').filter(|folder| !folder.is_empty());
+        folders.map(|folder| Utf8PathBuf::from(folder.trim_end_matches('/'))).collect()
+    }
+
+    /// `HOME`, where the state of projects without a `.ralph/` folder is kept.
+    pub fn home(&self) -> Option<Utf8PathBuf> {
+        self.path("HOME")
+    }
+
+    /// `TMPDIR`, or the system's usual folder for temporary files.
+    pub fn temp_dir(&self) -> Utf8PathBuf {
+        self.path("TMPDIR").unwrap_or_else(|| Utf8PathBuf::from("/tmp"))
+    }
+
+    fn path(&self, name: &str) -> Option<Utf8PathBuf> {
+        self.get(name).map(Utf8PathBuf::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_means_unset() {
+        let env = Env::of([("RALPH_RUN", ""), ("HOME", "/home/dev")]);
+        assert_eq!(env.run(), None);
+        assert_eq!(env.home().unwrap(), "/home/dev");
+        assert_eq!(env.temp_dir(), "/tmp");
+    }
+}

@@ -1,0 +1,326 @@
+//! Masks what looks like a key, so that a text can be kept.
+//!
+//! Recognised are keys by their known beginnings, values that are assigned to a telling name,
+//! bearer tokens, passwords in addresses, private key blocks, signed tokens, and long words that
+//! only a machine writes. Commit ids, checksums and UUIDs stay readable.
+//!
+//! ```
+//! use ralph_base::secrets::mask;
+//!
+//! assert_eq!(mask("use sk-ant-api03-0123456789abcdef now"), "use [masked] now");
+//! assert_eq!(mask("API_KEY=\"hunter2hunter2\""), "API_KEY=\"[masked]\"");
+//! assert_eq!(mask("fix 3c42706aa11bb22cc33dd44ee55ff66778899aab"),
+//!     "fix 3c42706aa11bb22cc33dd44ee55ff66778899aab");
+//! ```
+
+/// What stands in the place of a key.
+pub const MASK: &str = "[masked]";
+
+/// Beginnings of keys, and the least length of the whole.
+const BEGINNINGS: [(&str, usize); 46] = [
+    ("dp.pt.", 20),
+    ("sk-", 20),
+    ("rk_live_", 20),
+    ("rk_test_", 20),
+    ("sk_live_", 20),
+    ("sk_test_", 20),
+    ("pk_live_", 20),
+    ("whsec_", 20),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghu_", 20),
+    ("ghs_", 20),
+    ("ghr_", 20),
+    ("github_pat_", 20),
+    ("glpat-", 16),
+    ("xoxb-", 16),
+    ("xoxp-", 16),
+    ("xoxa-", 16),
+    ("xapp-", 16),
+    ("AKIA", 20),
+    ("ASIA", 20),
+    ("AIza", 30),
+    ("ya29.", 20),
+    ("npm_", 20),
+    ("pypi-", 20),
+    ("hf_", 20),
+    ("SG.", 30),
+    ("gsk_", 20),
+    ("xai-", 20),
+    ("pplx-", 20),
+    ("nvapi-", 20),
+    ("r8_", 20),
+    ("hvs.", 20),
+    ("dop_v1_", 20),
+    ("shpat_", 20),
+    ("shpss_", 20),
+    ("sq0atp-", 20),
+    ("lin_api_", 20),
+    ("figd_", 20),
+    ("tskey-", 20),
+    ("dckr_pat_", 20),
+    ("glptt-", 16),
+    ("gldt-", 16),
+    ("xoxe-", 16),
+    ("xoxs-", 16),
+    ("AGE-SECRET-KEY-", 30),
+];
+
+/// Parts of names that hold secrets.
+const TELLING: [&str; 13] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "access_key",
+    "private_key",
+    "credential",
+    "passphrase",
+    "accountkey",
+    "account_key",
+];
+
+/// Shorter values of telling names are words of a sentence.
+const SHORTEST_VALUE: usize = 6;
+
+/// Longer words of mixed characters were made by a machine.
+const LONG_WORD: usize = 40;
+
+/// The text without its keys.
+pub fn mask(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut before = Before::Nothing;
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(length) = private_key_block(rest) {
+            masked.push_str(MASK);
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        if let Some(length) = assigned(rest, before, masked.chars().next_back()) {
+            masked.push_str(MASK);
+            rest = rest.get(length..).unwrap_or_default();
+            before = Before::Nothing;
+            continue;
+        }
+        let length = rest.find(|c| !is_key_char(c)).unwrap_or(rest.len());
+        if length == 0 {
+            let c = rest.chars().next().unwrap_or_default();
+            before = before.then(c);
+            masked.push(c);
+            rest = rest.get(c.len_utf8()..).unwrap_or_default();
+            continue;
+        }
+        let (word, after) = rest.split_at(length);
+        push_word(&mut masked, word, before, after);
+        before = Before::after(word);
+        rest = after;
+    }
+    masked
+}
+
+/// The length of a value that is assigned to a telling name: up to the closing quote, or else up to
+/// where a value ends in shells, programs and data.
+fn assigned(rest: &str, before: Before, last: Option<char>) -> Option<usize> {
+    let is_value = !rest.starts_with([' ', '"', '\'', '`', '=', '>']) && !rest.starts_with(MASK);
+    if before != Before::Assignment || !is_value {
+        return None;
+    }
+    let line = rest.lines().next().unwrap_or_default();
+    let quoted = last.filter(|c| matches!(c, '"' | '\'' | '`')).and_then(|quote| line.find(quote));
+    let ends = |c: char| c.is_whitespace() || "\"'`,;)]}<>".contains(c);
+    let length = quoted.or_else(|| line.find(ends)).unwrap_or(line.len());
+    (length >= SHORTEST_VALUE).then_some(length)
+}
+
+/// What stands before a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Nothing of interest.
+    Nothing,
+    /// A telling name.
+    Name,
+    /// A telling name and what assigns to it.
+    Assignment,
+    /// The word `Bearer` or `Basic`.
+    Bearer,
+    /// The two slashes of an address, and a name.
+    Address,
+    /// A user's name in an address, and a colon.
+    User,
+}
+
+impl Before {
+    /// After a character that is no part of a key.
+    fn then(self, c: char) -> Self {
+        match (self, c) {
+            (Self::Name, '=' | ':') => Self::Assignment,
+            (Self::Name | Self::Assignment | Self::Bearer, ' ' | '"' | '\'' | '`' | '>') => self,
+            (Self::Address, ':') => Self::User,
+            (Self::Assignment, '=') => self,
+            _ => Self::Nothing,
+        }
+    }
+
+    fn after(word: &str) -> Self {
+        let lower = word.to_ascii_lowercase();
+        if word.starts_with("//") {
+            Self::Address
+        } else if lower == "bearer" || lower == "basic" {
+            Self::Bearer
+        } else if TELLING.iter().any(|name| lower.contains(name)) || word.ends_with("_KEY") {
+            // An option takes the word after it, with or without a sign between.
+            if word.starts_with("--") { Self::Assignment } else { Self::Name }
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+/// Puts a word, or the mask in its place.
+fn push_word(masked: &mut String, word: &str, before: Before, after: &str) {
+    let is_secret = match before {
+        Before::Bearer => {
+            word.len() >= SHORTEST_VALUE
+                && word.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+        }
+        Before::User => after.starts_with('@'),
+        _ => false,
+    };
+    let shown = if is_secret || is_key(word) { MASK } else { word };
+    masked.push_str(shown);
+}
+
+fn is_key_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '+' | '~' | '$' | '%')
+}
+
+/// Whether a word is a key by itself.
+fn is_key(word: &str) -> bool {
+    let known = BEGINNINGS
+        .iter()
+        .any(|(beginning, least)| word.starts_with(beginning) && word.len() >= *least);
+    let is_webhook = word.contains("hooks.slack.com/services/");
+    known || is_webhook || is_signed_token(word) || is_machine_made(word)
+}
+
+/// Three parts with dots between, of which the first is the encoded beginning of an object.
+fn is_signed_token(word: &str) -> bool {
+    word.starts_with("eyJ") && word.len() >= 30 && word.matches('.').count() == 2
+}
+
+/// Small letters, capitals and digits in one long word; paths and checksums are not like that.
+fn is_machine_made(word: &str) -> bool {
+    word.len() >= LONG_WORD
+        && !word.contains(['/', '.', '_', '-'])
+        && word.bytes().any(|byte| byte.is_ascii_lowercase())
+        && word.bytes().any(|byte| byte.is_ascii_uppercase())
+        && word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// The length of a private key block that begins here; one without an end goes to the end.
+fn private_key_block(text: &str) -> Option<usize> {
+    const END: &str = "-----END";
+    let header = text.strip_prefix("-----BEGIN ")?;
+    let (title, _) = header.split_once("-----")?;
+    if !title.ends_with("PRIVATE KEY") || title.contains('\n') {
+        return None;
+    }
+    let end = text.find(END).and_then(|at| {
+        let after = text.get(at + END.len()..)?;
+        Some(at + END.len() + after.find("-----")? + "-----".len())
+    });
+    Some(end.unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(mask(text), expected);
+    }
+
+    #[test]
+    fn known_keys_are_masked_wherever_they_stand() {
+        check("a sk-ant-api03-AbCdEf0123456789 b", "a [masked] b");
+        check("(ghp_0123456789abcdefghij0123456789abcdef)", "([masked])");
+        check("AKIAIOSFODNN7EXAMPLE, next", "[masked], next");
+        check("x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghij", "x=[masked]");
+        check(&"aB3".repeat(20), "[masked]");
+    }
+
+    #[test]
+    fn values_of_telling_names_are_masked() {
+        check("API_KEY=abcdefgh", "API_KEY=[masked]");
+        check("export DB_PASSWORD='hunter2-x'", "export DB_PASSWORD='[masked]'");
+        check("\"client_secret\": \"abc123def\"", "\"client_secret\": \"[masked]\"");
+        check("password: hunter2!", "password: [masked]");
+        check("password=Tr0ub4dor&3xyz now", "password=[masked] now");
+        check("PASSWORD=\"p@ss w0rd!x\" now", "PASSWORD=\"[masked]\" now");
+        check("export STRIPE_KEY=zq8Yw2kLmN4p", "export STRIPE_KEY=[masked]");
+        check("Authorization: Bearer abcdef123456", "Authorization: Bearer [masked]");
+        check("postgres://app:hunter2@db/x", "postgres://app:[masked]@db/x");
+    }
+
+    #[test]
+    fn private_key_blocks_are_masked_to_their_end() {
+        let block = "-----BEGIN RSA PRIVATE KEY-----\nabc\ndef\n-----END RSA PRIVATE KEY-----";
+        check(&format!("a\n{block}\nb"), "a\n[masked]\nb");
+        check("-----BEGIN PRIVATE KEY-----\nabc", "[masked]");
+        check("-----BEGIN CERTIFICATE-----\nabc", "-----BEGIN CERTIFICATE-----\nabc");
+    }
+
+    #[test]
+    fn ordinary_text_stays_as_it_is() {
+        for text in [
+            "fix the token parser in src/token.rs, please",
+            "the password field is empty",
+            "session 2f34ec4b-e866-4eb9-9c21-1d11a42caab5",
+            "commit 3c42706aa11bb22cc33dd44ee55ff66778899aab",
+            "sk-learn and ski-lift, AKIA",
+            "see https://example.com/a/b?c=d#e",
+            "secret: x",
+            "Größe 3 — naïve",
+        ] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn no_key_of_the_corpus_survives_in_any_surrounding() {
+        let shapes = test_support::key_shapes();
+        assert!(shapes.len() > 50);
+        for shape in shapes {
+            for text in [
+                shape.text.clone(),
+                format!("$ run\nfailed with {} after 3 s\n", shape.text),
+                format!("(`{}`, next)", shape.text),
+                format!("{{\"value\":\"{}\"}}", shape.text),
+            ] {
+                let kept = mask(&text);
+                let left = shape.secrets.iter().find(|secret| kept.contains(secret.as_str()));
+                assert_eq!(left, None, "{}: {kept}", shape.name);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_known_key_never_survives(before in "[ \"'(,]{0,4}", after in "[ \"'),]{1,4}", key in "[A-Za-z0-9]{30}") {
+            let text = format!("{before}ghp_{key}{after}");
+            prop_assert!(!mask(&text).contains(&key));
+        }
+
+        #[test]
+        fn what_is_masked_stays_as_it_is(text in "(\\PC|token|password|[= :\"'])*") {
+            let masked = mask(&text);
+            prop_assert_eq!(mask(&masked), masked);
+        }
+    }
+}

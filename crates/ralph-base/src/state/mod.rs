@@ -1,0 +1,56 @@
+//! What is kept on disk: where each file is, and the only ways in which it is written.
+//!
+//! ```
+//! use ralph_base::state::{Event, Id, Journal, StateDir};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("ralph-doc-{}", std::process::id()));
+//! # let folder = camino::Utf8PathBuf::from_path_buf(folder).unwrap();
+//! let state = StateDir::of_project(&folder);
+//! let session = Id::parse("2f34ec4b-e866-4eb9-9c21-1d11a42caab5")?;
+//! assert!(state.session(&session).reads().ends_with("session.log"));
+//! assert!(Id::parse("../../etc").is_err());
+//!
+//! let journal = Journal::new(&state, "my-tool");
+//! journal.append(&Event::StoryDone)?;
+//! assert_eq!(journal.tail(1)?.first().unwrap().source, "my-tool");
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod dir;
+mod event;
+mod git_folder;
+mod id;
+mod journal;
+mod last_verdict;
+mod lock;
+mod masked;
+mod read;
+mod run_dir;
+mod session_dir;
+mod size_limit;
+mod sync;
+mod tail;
+mod write;
+
+pub use dir::{
+    CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, StateDir, UNTOUCHED, belongs_to_a_plan,
+    is_in_use,
+};
+pub use event::{Event, HookFailure, Record};
+pub use git_folder::{RESTORE_NOTE, TREE_LOCK};
+pub use id::{BadId, Id};
+pub use journal::{Journal, Marks, now};
+pub use last_verdict::LastVerdict;
+pub use lock::{Held, Holder, Lock, LockError};
+pub use read::{open_regular, read, read_at_most, read_record, read_text};
+pub use run_dir::RunDir;
+pub use session_dir::{LoopDir, SessionDir};
+pub use tail::last_lines;
+pub use write::{
+    Cap, append_capped, append_line, edit_users, in_the_way, is_same_file, keep_as_found,
+    keep_content_as_found, leads_elsewhere, open_log, remove_if_there, remove_stale_temporaries,
+    replace, replace_soon, replace_unsynced, replace_users, replace_users_soon,
+};

@@ -1,0 +1,153 @@
+//! What the agent is told after a failing run: short, concrete, and with a next step.
+
+use super::decide::Outcome;
+use ralph_core::git::saved_id;
+use ralph_core::verdict::{FailingTest, Verdict};
+
+/// How many failing tests are named.
+const MOST_NAMED: usize = 8;
+
+/// What became of the attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// Nothing was rolled back.
+    Untouched {
+        /// Why, as the beginning of a sentence.
+        why: String,
+    },
+    /// It goes on, for the reason that was decided.
+    Weighed(Outcome),
+    /// It was rolled back.
+    RolledBack {
+        /// The ref that keeps it.
+        saved_as: String,
+        /// Whether files that git does not track were left, because their owner is not known.
+        untracked_stay: bool,
+        /// Repositories inside this one that were left alone, and files that changed meanwhile.
+        left_alone: Vec<String>,
+    },
+    /// It should have been rolled back, but that failed.
+    CouldNot {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Done {
+    /// Whether the agent only needs to know, and has nothing to fix.
+    pub fn is_information(&self) -> bool {
+        use Outcome::{Baseline, FailedBefore, RedPhase};
+        matches!(self, Self::Weighed(Baseline | FailedBefore | RedPhase))
+    }
+}
+
+/// The text for the agent, whose output is kept in `log`.
+pub fn answer(verdict: &Verdict, done: &Done, log: &str) -> String {
+    let then = match done {
+        Done::Untouched { why } => format!(
+            "{why}, so nothing was rolled back; the output is kept in {log}. Fix these tests before \
+             you go on."
+        ),
+        Done::RolledBack { saved_as, untracked_stay, left_alone } => {
+            rolled_back(saved_as, *untracked_stay, left_alone, log)
+        }
+        Done::CouldNot { why } => format!(
+            "The attempt could not be rolled back: {why}. Look at `git status` before you go on, \
+             and fix these tests; the output is kept in {log}."
+        ),
+        Done::Weighed(outcome) => weighed(*outcome, log),
+    };
+    format!("{}\n{then}", headline(verdict))
+}
+
+fn weighed(outcome: Outcome, log: &str) -> String {
+    match outcome {
+        Outcome::RollBack | Outcome::RolledBackAlready => format!(
+            "The tree is back at the checkpoint already. Read {log}, then try another approach in \
+             smaller steps."
+        ),
+        Outcome::Strike { left } => format!(
+            "This is still your attempt: {left} more failing {} and it is rolled back to the \
+             checkpoint. Fix these tests before anything else; the output is kept in {log}.",
+            if left == 1 { "run" } else { "runs" }
+        ),
+        Outcome::Recorded => {
+            format!("The output is kept in {log}. Fix these tests before you call the story done.")
+        }
+        Outcome::RedPhase => {
+            "Only test files have changed since the checkpoint, so this counts as \
+             writing the test first. Now make it pass."
+                .to_owned()
+        }
+        Outcome::FailedBefore => {
+            "These tests failed before you changed anything, so this does not \
+             count against the attempt."
+                .to_owned()
+        }
+        Outcome::Baseline => "Nothing has changed since the checkpoint: these tests failed before \
+             you began, and will not be held against the attempt."
+            .to_owned(),
+    }
+}
+
+fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log: &str) -> String {
+    let id = saved_id(saved_as);
+    let files = if untracked_stay {
+        "all files that git tracks are as they were at the checkpoint (new ones stay)"
+    } else {
+        "all files are as they were at the checkpoint"
+    };
+    let but = match left_alone {
+        [] => String::new(),
+        some => format!(
+            "; left alone, as repositories of their own or because they changed meanwhile: {}",
+            some.join(", ")
+        ),
+    };
+    format!(
+        "The attempt was rolled back: {files}{but}. Read them again before you edit. Nothing is \
+         lost: the attempt is kept as {saved_as} (look at it with `git diff HEAD {saved_as}`; the \
+         user can restore it with `ralph-loop undo {id}`). Read {log}, then try another approach \
+         in smaller steps, and run these tests first."
+    )
+}
+
+/// The cause of a rollback in one line, for the journal, the ref and the lesson.
+pub fn cause(verdict: &Verdict) -> String {
+    let names: Vec<&str> = verdict.failing.iter().take(3).map(|test| test.name.as_str()).collect();
+    let runner = verdict.runner.map(|runner| format!(" ({runner})")).unwrap_or_default();
+    match names.len() {
+        0 => format!("tests failed{runner}"),
+        _ => format!("failed{runner}: {}", names.join(", ")),
+    }
+}
+
+/// `Tests failed: 2 failed, 12 passed (pytest)`, and their names below.
+fn headline(verdict: &Verdict) -> String {
+    let counts = verdict.counts;
+    let failed = counts.bad();
+    let mut text = "Tests failed".to_owned();
+    if failed > 0 {
+        text.push_str(&format!(": {failed} failed, {} passed", counts.passed));
+    }
+    if let Some(runner) = verdict.runner {
+        text.push_str(&format!(" ({runner})"));
+    }
+    text.push('.');
+    for test in verdict.failing.iter().take(MOST_NAMED) {
+        text.push_str(&format!("\n- {}", described(test)));
+    }
+    match verdict.failing.len().saturating_sub(MOST_NAMED) {
+        0 => text,
+        more => format!("{text}\n- and {more} more"),
+    }
+}
+
+fn described(test: &FailingTest) -> String {
+    let name: String = test.name.chars().take(200).collect();
+    match (&test.file, test.line) {
+        (Some(file), Some(line)) => format!("{name} ({file}:{line})"),
+        (Some(file), None) => format!("{name} ({file})"),
+        _ => name,
+    }
+}

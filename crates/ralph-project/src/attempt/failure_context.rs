@@ -1,0 +1,155 @@
+//! `failure-context.log`: the failing output, newest last, for the next prompt and for people.
+
+use std::io;
+
+use ralph_base::secrets::mask;
+use ralph_base::state::{self, Cap, StateDir};
+
+/// How many lines of one failure are kept.
+const LONGEST_EXCERPT: usize = 100;
+
+/// Above this size the file is cut to its last lines.
+const CAP: Cap = Cap { above: 100_000, keep_lines: 500 };
+
+/// A single line may be as long as a whole bundle; more than this of it helps nobody.
+const LONGEST_LINE: usize = 2_000;
+
+const HEADER: &str = "=== Test Failure ";
+
+/// The line below the header, where the failure is that of a story.
+const STORY: &str = "Story: ";
+
+/// Appends the beginning of a failure's text under a header with the time, without the keys in it.
+pub fn record_failure(state: &StateDir, story: Option<&str>, text: &str) -> io::Result<()> {
+    let mut block = format!("{HEADER}{} ===\n", state::now());
+    if let Some(story) = story {
+        block.push_str(&format!("{STORY}{story}\n"));
+    }
+    let mut excerpt = String::new();
+    for line in text.lines().take(LONGEST_EXCERPT) {
+        excerpt.extend(line.chars().take(LONGEST_LINE));
+        excerpt.push('\n');
+    }
+    block.push_str(&mask(&excerpt));
+    state::append_capped(&state.failure_context(), block.as_bytes(), CAP)
+}
+
+/// Forgets the failures of a story that is done, and those that are no story's.
+pub fn clear_failure(state: &StateDir, story: &str) -> io::Result<()> {
+    let path = state.failure_context();
+    let others = |log: &[u8]| -> String {
+        let log = String::from_utf8_lossy(log);
+        failures(&log).filter(|failure| !failure.concerns(story)).map(|one| one.block).collect()
+    };
+    state::edit_users(&path, |log| Some(others(log?).into_bytes()))?;
+    if fs_err::metadata(&path).is_ok_and(|log| log.len() == 0) {
+        state::remove_if_there(&path)?;
+    }
+    Ok(())
+}
+
+/// The newest failure of a story, without its header. Where the log does not say whose it is, it may
+/// be this one's.
+pub fn last_failure(state: &StateDir, story: &str) -> Option<String> {
+    let log = state::read(state.failure_context()).ok()?;
+    let log = String::from_utf8_lossy(&log);
+    let newest = failures(&log).filter(|failure| failure.concerns(story)).last()?;
+    Some(newest.text.trim_end().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A failure as it stands in the log.
+struct Failure<'a> {
+    /// All of it.
+    block: &'a str,
+    story: Option<&'a str>,
+    /// What failed.
+    text: &'a str,
+}
+
+impl Failure<'_> {
+    fn concerns(&self, story: &str) -> bool {
+        self.story.is_none_or(|own| own == story)
+    }
+}
+
+/// The failures of a log, oldest first.
+fn failures(log: &str) -> impl Iterator<Item = Failure<'_>> {
+    let starts = log.match_indices(HEADER).map(|(at, _)| at);
+    let starts: Vec<usize> = [0].into_iter().chain(starts.filter(|at| *at > 0)).collect();
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([log.len()]).collect();
+    starts.into_iter().zip(ends).filter_map(|(start, end)| {
+        let block = log.get(start..end)?;
+        let (_, text) = block.split_once('\n')?;
+        let named = text.strip_prefix(STORY).and_then(|rest| rest.split_once('\n'));
+        let (story, text) = named.map_or((None, text), |(story, text)| (Some(story), text));
+        Some(Failure { block, story, text })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn each_failure_has_a_header_and_a_hundred_lines_at_most() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        let output: String = (0..300).map(|n| format!("line {n}\n")).collect();
+        record_failure(&state, None, &output).unwrap();
+        let text = scratch.read(".ralph/failure-context.log");
+        assert!(text.starts_with("=== Test Failure 2"), "{text}");
+        assert!(text.contains("Z ===\nline 0\n") && text.ends_with("line 99\n"), "{text}");
+    }
+
+    #[test]
+    fn the_file_is_cut_to_its_last_lines() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        for n in 0..12 {
+            let line = format!("{n} {}\n", "x".repeat(150));
+            record_failure(&state, None, &line.repeat(100)).unwrap();
+        }
+        let text = scratch.read(".ralph/failure-context.log");
+        assert!(text.len() < 110_000, "{}", text.len());
+        assert!(text.contains("\n11 xxx") && !text.contains("\n0 xxx"));
+    }
+
+    #[test]
+    fn keys_in_the_output_are_not_kept() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        record_failure(&state, None, "expected ghp_0123456789abcdefghij0123456789 to be refused\n")
+            .unwrap();
+        assert_eq!(last_failure(&state, "US-001").unwrap(), "expected [masked] to be refused");
+    }
+
+    #[test]
+    fn each_story_has_its_own_failures() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        for (story, text) in [("US-001", "one"), ("US-002", "two"), ("US-001", "three\n  four")] {
+            record_failure(&state, Some(story), text).unwrap();
+        }
+        let last = |story: &str| last_failure(&state, story).unwrap_or_default();
+        assert_eq!(["US-001", "US-002", "US-003"].map(last), ["three\n  four", "two", ""]);
+        clear_failure(&state, "US-001").unwrap();
+        assert_eq!(["US-001", "US-002"].map(last), ["", "two"]);
+        clear_failure(&state, "US-002").unwrap();
+        assert!(!scratch.path(".ralph/failure-context.log").exists());
+    }
+
+    #[test]
+    fn the_newest_failure_is_found_and_forgotten() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        assert_eq!(last_failure(&state, "US-001"), None);
+        record_failure(&state, None, "one\n=== not a header ===\n").unwrap();
+        record_failure(&state, None, &"two\n".repeat(200)).unwrap();
+        assert_eq!(last_failure(&state, "US-001").unwrap(), "two\n".repeat(100).trim_end());
+        clear_failure(&state, "US-001").unwrap();
+        clear_failure(&state, "US-001").unwrap();
+        assert_eq!(last_failure(&state, "US-001"), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! `guardrails.md`: one short lesson for each distinct cause of a rollback.
+
+use std::io;
+
+use camino::Utf8Path;
+
+use ralph_base::secrets::mask;
+use ralph_base::state::{self, RunDir, StateDir};
+
+/// What the file begins with.
+pub const LESSONS_TITLE: &str =
+    "# Guardrails\n\nLessons from attempts that were rolled back; they go into every prompt.\n\n";
+
+/// A lesson goes into every prompt, so it is short.
+const LONGEST: usize = 300;
+
+/// Adds a lesson unless it is there already; what people wrote into the file stays. During a run it
+/// waits in the git folder, so that nothing of ours shows up among the user's files.
+pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> io::Result<()> {
+    let path = state.guardrails();
+    let pending = run_dir.map(RunDir::lessons);
+    let mut known = text_of(&path)?;
+    if let Some(pending) = &pending {
+        known.push_str(&text_of(pending)?);
+    }
+    let lesson = mask(lesson);
+    let lesson = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = format!("- {}", lesson.chars().take(LONGEST).collect::<String>());
+    if known.lines().any(|known| known.trim_end() == line) {
+        return Ok(());
+    }
+    match pending {
+        Some(pending) => state::append_line(&pending, line.as_bytes()),
+        None if known.is_empty() => {
+            state::append_line(&path, format!("{LESSONS_TITLE}{line}").as_bytes())
+        }
+        None => state::append_line(&path, line.as_bytes()),
+    }
+}
+
+/// All lessons, those that wait included.
+pub fn lessons(state: &StateDir, run_dir: Option<&RunDir>) -> io::Result<String> {
+    let mut text = text_of(&state.guardrails())?;
+    if let Some(run_dir) = run_dir {
+        text.push_str(&text_of(&run_dir.lessons())?);
+    }
+    Ok(text)
+}
+
+fn text_of(path: &Utf8Path) -> io::Result<String> {
+    match state::read(path) {
+        Ok(known) => Ok(String::from_utf8_lossy(&known).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn the_same_lesson_is_written_once() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        for lesson in ["keep a() pure", "do not touch b", "keep a() pure", "TOKEN=abcdef123"] {
+            add_lesson(&state, None, lesson).unwrap();
+        }
+        let text = scratch.read(".ralph/guardrails.md");
+        assert!(
+            text.ends_with("prompt.\n\n- keep a() pure\n- do not touch b\n- TOKEN=[masked]\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_people_wrote_stays() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        scratch.file(".ralph/guardrails.md", "my own rule, without a newline");
+        add_lesson(&state, None, "two\nlines").unwrap();
+        let text = scratch.read(".ralph/guardrails.md");
+        assert_eq!(text, "my own rule, without a newline\n- two lines\n");
+    }
+
+    #[test]
+    fn a_lesson_of_a_run_waits_in_the_git_folder() {
+        let scratch = Scratch::new();
+        let state = StateDir::of_project(scratch.root());
+        let run_dir = RunDir::in_git_folder(&scratch.path(".git"));
+        scratch.file(".ralph/guardrails.md", "- known\n");
+        for lesson in ["known", "new", "new"] {
+            add_lesson(&state, Some(&run_dir), lesson).unwrap();
+        }
+        assert_eq!(scratch.read(".ralph/guardrails.md"), "- known\n");
+        assert_eq!(lessons(&state, Some(&run_dir)).unwrap(), "- known\n- new\n");
+    }
+}

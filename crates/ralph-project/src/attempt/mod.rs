@@ -1,0 +1,30 @@
+//! What a failing test run means for the attempt under way: go on, or go back?
+//!
+//! ```
+//! use ralph_project::attempt::{Circumstances, Outcome, decide};
+//! use ralph_project::config::RollbackOn;
+//!
+//! let outcome = decide(&Circumstances {
+//!     on: RollbackOn::Failure,
+//!     after_failures: 3,
+//!     failures_so_far: 1,
+//!     ..Circumstances::default()
+//! });
+//! assert_eq!(outcome, Outcome::Strike { left: 1 });
+//! ```
+
+mod answer;
+mod checkpoint;
+mod decide;
+mod failure_context;
+mod lessons;
+mod memory;
+mod test_files;
+
+pub use answer::{Done, answer, cause};
+pub use checkpoint::{checkpoint, stale};
+pub use decide::{Circumstances, Outcome, decide};
+pub use failure_context::{clear_failure, last_failure, record_failure};
+pub use lessons::{LESSONS_TITLE, add_lesson, lessons};
+pub use memory::Memory;
+pub use test_files::TestFiles;

@@ -1,0 +1,260 @@
+//! The user's own checks: each command under `sh -c`, until a deadline; how they are watched is
+//! `supervised.rs`.
+
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+
+use camino::Utf8Path;
+
+use ralph_base::supervised;
+pub use ralph_base::supervised::{CheckEnd, run_script};
+
+/// What of a long output is told: a little of the beginning, and the end, where runners say what
+/// failed. Together they are less than a failure's record holds.
+const FIRST_LINES: usize = 15;
+const LAST_LINES: usize = 75;
+
+/// One check that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The command as the user wrote it.
+    pub command: String,
+    /// How it ended.
+    pub end: CheckEnd,
+    /// What it printed, cut in the middle.
+    pub output: String,
+}
+
+impl Check {
+    /// Whether it passed.
+    pub fn passed(&self) -> bool {
+        self.end == CheckEnd::Exited(Some(0))
+    }
+
+    /// The command on one line, for messages.
+    pub fn name(&self) -> String {
+        one_line(&self.command)
+    }
+
+    /// What it printed, short enough to be told as a whole.
+    pub fn excerpt(&self) -> String {
+        let lines: Vec<&str> = self.output.lines().collect();
+        let left_out = lines.len().saturating_sub(FIRST_LINES + LAST_LINES);
+        if left_out == 0 {
+            return self.output.clone();
+        }
+        let first = lines.iter().take(FIRST_LINES).copied();
+        let last = lines.iter().skip(FIRST_LINES + left_out).copied();
+        let gap = format!("[lines left out: {left_out}]");
+        first.chain([gap.as_str()]).chain(last).map(|line| format!("{line}\n")).collect()
+    }
+
+    /// What became of it, in a few words.
+    pub fn verdict(&self) -> String {
+        match self.end {
+            CheckEnd::Exited(Some(0)) => "passed".to_owned(),
+            CheckEnd::Exited(Some(code)) => format!("failed with exit code {code}"),
+            CheckEnd::Exited(None) => "was ended by a signal".to_owned(),
+            CheckEnd::TimedOut => "took too long".to_owned(),
+            CheckEnd::Stopped => "was stopped".to_owned(),
+        }
+    }
+}
+
+impl Check {
+    /// Why no attempt at any story can make it pass: the shell knows no such program. A path is
+    /// another matter, because a story may be there to make what it leads to.
+    pub fn needs(&self) -> Option<&str> {
+        let said = self.output.lines().rev().find(|line| !line.trim().is_empty())?;
+        let said = said.trim().strip_prefix("sh: ")?;
+        let name = [": command not found", ": not found"].iter().find_map(|e| said.strip_suffix(e));
+        let name = name?.rsplit(": ").next()?;
+        (self.end == CheckEnd::Exited(Some(127)) && !name.contains('/')).then_some(name)
+    }
+}
+
+/// Whether programs are looked for in the project as well, so that a story may make one.
+pub fn finds_in_project(path: &str, root: &Utf8Path) -> bool {
+    path.split(':')
+        .any(|folder| !folder.starts_with('/') || Utf8Path::new(folder).starts_with(root))
+}
+
+/// A check of several lines by its first one: messages and the progress have a line for each check.
+pub fn one_line(command: &str) -> String {
+    let mut lines = command.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    match lines.count() {
+        0 => first.to_owned(),
+        more => format!("{first} … ({} lines)", more + 1),
+    }
+}
+
+/// A variable of the processes that serve a run of the loop without being its agent. They outlive a
+/// loop that is killed, and the next start ends them.
+pub const RUN_MARK: &str = "RALPH_INTERNAL__RUN";
+
+/// Where checks run.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckContext<'a> {
+    /// The folder.
+    pub dir: &'a Utf8Path,
+    /// The loop's run that they serve; empty outside of one.
+    pub run: &'a str,
+}
+
+/// Runs the checks in order, up to the first that does not pass. `stop` is asked before each of
+/// them and all the time.
+pub fn run_checks(
+    context: CheckContext<'_>,
+    commands: &[String],
+    limit: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<Vec<Check>> {
+    let mut checks: Vec<Check> = Vec::new();
+    for command in commands {
+        let check = match stop() {
+            true => {
+                Check { command: command.clone(), end: CheckEnd::Stopped, output: String::new() }
+            }
+            false => run(context, command, limit, stop)?,
+        };
+        let passed = check.passed();
+        checks.push(check);
+        if !passed {
+            break;
+        }
+    }
+    Ok(checks)
+}
+
+fn run(
+    context: CheckContext<'_>,
+    command: &str,
+    limit: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<Check> {
+    let mut shell = shell(context.dir, command);
+    shell.env(RUN_MARK, context.run);
+    let (end, output) = supervised::run(shell, &[], limit, stop)?;
+    Ok(Check { command: command.to_owned(), end, output })
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
+fn shell(dir: &Utf8Path, command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    // Otherwise only the last of several lines would count.
+    if command.trim().contains('\n') {
+        shell.arg("-e");
+    }
+    // Runners that would watch for changes, or ask, do neither in a build machine.
+    shell.arg("-c").arg(command).current_dir(dir).env("CI", "true");
+    shell
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use test_support::Scratch;
+
+    use super::*;
+
+    fn check(command: &str, limit: Option<Duration>, stop: bool) -> Check {
+        let scratch = Scratch::new();
+        run(CheckContext { dir: scratch.root(), run: "" }, command, limit, &|| stop).unwrap()
+    }
+
+    #[test]
+    fn the_exit_code_decides_and_both_outputs_are_kept() {
+        let failed = check("echo out; echo err >&2; exit 3", None, false);
+        assert_eq!(failed.end, CheckEnd::Exited(Some(3)));
+        assert_eq!(failed.output, "out\nerr\n");
+        assert!(check("true", None, false).passed());
+        assert_eq!(check("kill -9 $$", None, false).end, CheckEnd::Exited(None));
+    }
+
+    #[test]
+    fn each_of_several_lines_must_succeed() {
+        let several = |lines: &str| check(lines, None, false);
+        let failed = several("\necho first; false\necho second\n");
+        assert_eq!((failed.passed(), failed.output.as_str()), (false, "first\n"));
+        assert_eq!(failed.name(), "echo first; false … (2 lines)");
+        for lines in ["true\ntrue\n", "if false\nthen exit 1\nfi", "false || true\n! false\n"] {
+            assert!(several(lines).passed(), "{lines}");
+        }
+        // On one line it is the user who says what counts.
+        assert!(several("false; true\n").passed());
+        assert_eq!(one_line("  cargo test\n"), "cargo test");
+    }
+
+    #[test]
+    fn a_program_that_nobody_knows_is_told_from_one_that_is_to_be_made() {
+        let needs = |command: &str| check(command, None, false).needs().map(str::to_owned);
+        assert_eq!(needs("no-such-program --all"), Some("no-such-program".to_owned()));
+        assert_eq!(needs("cd / && no-such-program"), Some("no-such-program".to_owned()));
+        for ordinary in ["./test.sh", "tools/check x", "exit 127", "echo 'sh: x: not found'; false"]
+        {
+            assert_eq!(needs(ordinary), None, "{ordinary}");
+        }
+        let root = Utf8Path::new("/home/dev/app");
+        for (path, expected) in [
+            ("/usr/bin:/bin", false),
+            ("/usr/bin:/home/dev/application", false),
+            ("/home/dev/app/bin:/bin", true),
+            ("node_modules/.bin:/bin", true),
+            ("/bin:", true),
+        ] {
+            assert_eq!(finds_in_project(path, root), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_check_that_takes_too_long_is_killed_with_its_children() {
+        let begun = Instant::now();
+        let limit = Some(Duration::from_millis(100));
+        let slow = check("sleep 60 & echo $!; sleep 60; true", limit, false);
+        assert_eq!(slow.end, CheckEnd::TimedOut);
+        test_support::until("its child is gone", || !test_support::is_alive(&slow.output));
+        assert_eq!(check("sleep 60", None, true).end, CheckEnd::Stopped);
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_process_left_behind_does_not_hold_us_up() {
+        let begun = Instant::now();
+        assert!(check("sleep 60 & echo done", None, false).passed());
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn of_many_lines_the_first_and_the_last_are_told() {
+        let output = |lines: usize| (1..=lines).map(|n| format!("{n}\n")).collect::<String>();
+        let told = |lines: usize| {
+            let end = CheckEnd::Exited(Some(1));
+            Check { command: "x".into(), end, output: output(lines) }.excerpt()
+        };
+        assert_eq!(told(90), output(90));
+        let long = told(300);
+        assert!(long.starts_with("1\n2\n") && long.ends_with("\n299\n300\n"), "{long}");
+        assert!(long.contains("\n15\n[lines left out: 210]\n226\n"), "{long}");
+        assert_eq!(long.lines().count(), 91);
+    }
+
+    #[test]
+    fn long_output_keeps_its_beginning_and_its_end() {
+        let long = check("echo first; yes | head -c 1000000; echo last", None, false);
+        assert!(long.output.starts_with("first\n") && long.output.ends_with("last\n"));
+        assert!(long.output.len() < 70 * 1024 && long.output.contains("bytes left out"));
+    }
+
+    #[test]
+    fn checks_end_at_the_first_failure() {
+        let scratch = Scratch::new();
+        let commands = ["true", "false", "touch ran"].map(str::to_owned);
+        let bench = CheckContext { dir: scratch.root(), run: "" };
+        let checks = run_checks(bench, &commands, None, &|| false).unwrap();
+        assert_eq!(checks.iter().map(Check::passed).collect::<Vec<_>>(), [true, false]);
+        assert!(!scratch.path("ran").exists());
+    }
+}

@@ -1,0 +1,200 @@
+//! Puts the layers together: defaults, then the file, then variables, then flags.
+
+use std::io;
+
+use camino::Utf8Path;
+use toml::{Table, Value};
+
+use super::check::{self, Complaint};
+use super::error::ConfigError;
+use super::items::items;
+use super::keys::{KEYS, Key, Kind};
+use super::seconds::Seconds;
+use super::values::Config;
+use ralph_base::env::Env;
+use ralph_base::state;
+
+/// A value given on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// The key it sets.
+    pub key: String,
+    /// The value as typed; for a list several flags add up.
+    pub value: String,
+}
+
+impl Flag {
+    /// A flag for this key.
+    pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { key: key.into(), value: value.into() }
+    }
+}
+
+impl Config {
+    /// Loads the configuration of a project. A file that is not there is an empty one.
+    pub fn load(path: &Utf8Path, env: &Env, flags: &[Flag]) -> Result<Self, ConfigError> {
+        let bytes = match state::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let text = String::from_utf8(bytes)
+            .map_err(|error| ConfigError::not_text(path.as_str(), &error))?;
+        Self::from_parts(path.as_str(), &text, env, flags)
+    }
+
+    /// For hooks: a configuration in any case, and what is wrong with the user's, if anything is.
+    /// A broken file leaves the defaults in force, because a typo must not disarm a guard.
+    pub fn load_or_default(path: &Utf8Path, env: &Env) -> (Self, Option<ConfigError>) {
+        match Self::load(path, env, &[]) {
+            Ok(config) => (config, None),
+            Err(error) => (Self::default(), Some(error)),
+        }
+    }
+
+    /// Whether a flag, a variable or the file gives a key a value of its own.
+    pub fn is_given(path: &Utf8Path, env: &Env, flags: &[Flag], key: &str) -> bool {
+        let in_file = || {
+            let table: Table = state::read_text(path).ok()?.parse().ok()?;
+            let (outer, inner) = key.split_once('.')?;
+            table.get(outer)?.get(inner).map(drop)
+        };
+        flags.iter().any(|flag| flag.key == key)
+            || Key::find(key).and_then(|key| env.get(key.env?)).is_some()
+            || in_file().is_some()
+    }
+
+    /// The same from a text that was read already; `path` is for messages.
+    pub fn from_parts(
+        path: &str,
+        text: &str,
+        env: &Env,
+        flags: &[Flag],
+    ) -> Result<Self, ConfigError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let config: Self =
+            toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
+        let layers = overrides(env, flags)?;
+        let config = if layers.is_empty() { config } else { config.overlaid(&layers)? };
+        if let Some(complaint) = check::complaint(&config) {
+            return Err(located(complaint, path, text, &layers));
+        }
+        Ok(config)
+    }
+
+    /// Each value is laid over by itself, so that an error names the one it came from.
+    fn overlaid(self, layers: &[Override]) -> Result<Self, ConfigError> {
+        let failure = |origin: &str, message: &str| ConfigError::Value {
+            origin: origin.to_owned(),
+            message: message.to_owned(),
+        };
+        let mut config = self;
+        for Override { key, value, origin } in layers {
+            let mut table =
+                Table::try_from(&config).map_err(|e| failure(origin, &e.to_string()))?;
+            put(&mut table, key.name, value.clone());
+            config = table.try_into().map_err(|e: toml::de::Error| failure(origin, e.message()))?;
+        }
+        Ok(config)
+    }
+}
+
+/// Where a value that is complained about was given: the flag, the variable, or the line.
+fn located(complaint: Complaint, path: &str, text: &str, layers: &[Override]) -> ConfigError {
+    let Complaint { keys, value, message } = complaint;
+    let holds = |given: &Value| match given {
+        Value::Array(items) => items.iter().any(|item| item.as_str() == Some(&*value)),
+        given => given.as_str() == Some(&*value),
+    };
+    // What is laid over last is what counts.
+    let mut given = layers.iter().rev().filter(|layer| keys.contains(&layer.key.name));
+    match given.find(|layer| holds(&layer.value)) {
+        Some(layer) => ConfigError::of_value(&layer.origin, &message),
+        None => ConfigError::about(path, text, (keys, &value), &message),
+    }
+}
+
+/// One value from outside the file.
+struct Override {
+    key: &'static Key,
+    value: Value,
+    origin: String,
+}
+
+fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
+    let mut layers = Vec::new();
+    for key in KEYS {
+        if let Some((variable, text)) = key.env.and_then(|name| Some((name, env.get(name)?))) {
+            layers.push(Override {
+                key,
+                value: value_of(key, variable, &text)?,
+                origin: variable.into(),
+            });
+        }
+    }
+    for flag in flags {
+        let Some(key) = Key::find(&flag.key) else { continue };
+        let origin = format!("--{}", key.flag.unwrap_or(key.name));
+        let earlier = layers.iter_mut().find(|layer: &&mut Override| layer.origin == origin);
+        match (key.kind, earlier) {
+            // A flag that is given several times for a list adds to it.
+            (Kind::List, Some(Override { value: Value::Array(items), .. })) => {
+                items.push(flag.value.clone().into());
+            }
+            (Kind::List, _) => {
+                layers.push(Override { key, value: vec![flag.value.clone()].into(), origin });
+            }
+            _ => layers.push(Override { key, value: value_of(key, &origin, &flag.value)?, origin }),
+        }
+    }
+    Ok(layers)
+}
+
+fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> {
+    let text = given.trim();
+    let (value, wanted) = match key.kind {
+        Kind::Integer => (integer(text), "a whole number"),
+        Kind::Number => (text.parse().ok().map(Value::Float), "a number"),
+        Kind::Seconds => {
+            let seconds = text.parse::<Seconds>().ok();
+            let value = seconds.and_then(|seconds| i64::try_from(seconds.0).ok());
+            (value.map(Value::Integer), "a length of time such as 3600, 90m or 8h")
+        }
+        Kind::Switch => (switch(text).map(Value::Boolean), "`true` or `false`"),
+        Kind::Choice => (integer(text).or_else(|| Some(text.into())), "a word or a number"),
+        Kind::Text => (Some(text.into()), "a text"),
+        // A newline at the end makes one item of a command that holds commas.
+        Kind::List => (Some(items(given).into()), "a list"),
+        Kind::Table => (None, "something that a variable or a flag can hold"),
+    };
+    value.ok_or_else(|| ConfigError::Value {
+        origin: origin.to_owned(),
+        message: format!("`{text}` is not {wanted}"),
+    })
+}
+
+/// Decimal, whatever it begins with: `08` is 8.
+fn integer(text: &str) -> Option<Value> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok().map(Value::Integer)).flatten()
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn put(table: &mut Table, name: &str, value: Value) {
+    let (outer, inner) = name.split_once('.').unwrap_or((name, ""));
+    let entry = table.entry(outer).or_insert_with(|| Value::Table(Table::new()));
+    if let Value::Table(entry) = entry {
+        entry.insert(inner.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

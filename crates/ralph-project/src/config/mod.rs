@@ -1,0 +1,38 @@
+//! Configuration: one file, all of it optional; variables over the file, flags over variables.
+//!
+//! ```
+//! use ralph_project::config::{Config, Flag};
+//! use ralph_base::env::Env;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = "[limits]\nattempts_per_story = 5\n[loop]\nmax_iterations = 10\n";
+//! let env = Env::of([("MAX_ITERATIONS", "08")]);
+//! let flags = [Flag::new("loop.mode", "planning")];
+//! let config = Config::from_parts("config.toml", file, &env, &flags)?;
+//! assert_eq!(config.limits.attempts_per_story, 5);
+//! assert_eq!(config.run.max_iterations, 8);
+//!
+//! let typo = Config::from_parts("config.toml", "[limits]\natempts_per_story = 5\n", &env, &[]);
+//! assert!(typo.unwrap_err().to_string().contains("config.toml:2"));
+//! # Ok(())
+//! # }
+//! ```
+
+mod check;
+mod error;
+mod items;
+mod keys;
+mod load;
+mod seconds;
+mod values;
+
+pub use error::ConfigError;
+pub use items::as_variable;
+pub use keys::{KEYS, Key, Kind};
+pub use load::Flag;
+pub use seconds::Seconds;
+pub use values::{
+    Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, PlanSettings,
+    Rollback, RollbackOn, Scope, Session, Stop, StoriesPerSession, Tests, Verify, Weakened,
+    WorkspaceSettings,
+};

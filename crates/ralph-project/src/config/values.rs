@@ -1,0 +1,414 @@
+//! The settings and their defaults: one `Default` for each table of `config.toml`.
+//!
+//! What each key means to a user stands beside it in [`super::KEYS`], from which the table in
+//! `docs/configuration.md` is made.
+
+use std::collections::BTreeMap;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::seconds::Seconds;
+use ralph_core::guard;
+
+/// All settings.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Config {
+    /// The table `[loop]`; the word is taken in Rust.
+    #[serde(rename = "loop")]
+    pub run: LoopSettings,
+    pub agent: Agent,
+    pub plan: PlanSettings,
+    pub verify: Verify,
+    pub rollback: Rollback,
+    pub limits: Limits,
+    pub guard: guard::Settings,
+    pub scope: Scope,
+    pub stop: Stop,
+    pub session: Session,
+    pub hooks: Hooks,
+    pub tests: Tests,
+    pub workspace: WorkspaceSettings,
+    pub commit: CommitSettings,
+}
+
+/// The table `[loop]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct LoopSettings {
+    pub mode: Mode,
+    pub max_iterations: u64,
+    pub plan: String,
+    pub progress: String,
+    pub prd: u64,
+    pub specs: String,
+    pub branch: String,
+    pub fail_if_incomplete: bool,
+    pub dry_run: bool,
+    pub json_events: bool,
+}
+
+impl Default for LoopSettings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Building,
+            max_iterations: 50,
+            plan: String::new(),
+            progress: String::new(),
+            prd: 0,
+            specs: "specs".to_owned(),
+            branch: String::new(),
+            fail_if_incomplete: false,
+            dry_run: false,
+            json_events: false,
+        }
+    }
+}
+
+/// What the loop does with the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Works through its stories.
+    #[default]
+    Building,
+    /// Writes or refreshes it.
+    Planning,
+}
+
+/// The table `[agent]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Agent {
+    pub command: String,
+    pub timeout: Seconds,
+    pub silence: Seconds,
+    pub grace: Seconds,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        let command =
+            "claude -p --dangerously-skip-permissions --output-format stream-json --verbose";
+        Self {
+            command: command.to_owned(),
+            timeout: Seconds(3600),
+            silence: Seconds(1800),
+            grace: Seconds(10),
+        }
+    }
+}
+
+/// The table `[plan]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct PlanSettings {
+    pub optional_sections: Vec<String>,
+}
+
+impl Default for PlanSettings {
+    fn default() -> Self {
+        Self { optional_sections: ralph_core::plan::Options::default().optional_sections }
+    }
+}
+
+/// The table `[verify]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Verify {
+    pub commands: Vec<String>,
+    pub timeout: Seconds,
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Self { commands: Vec::new(), timeout: Seconds(1800) }
+    }
+}
+
+/// The table `[rollback]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Rollback {
+    pub on: RollbackOn,
+    #[serde(deserialize_with = "at_least_one")]
+    pub after_failures: u64,
+}
+
+impl Default for Rollback {
+    fn default() -> Self {
+        Self { on: RollbackOn::Failure, after_failures: 3 }
+    }
+}
+
+/// When an attempt is taken back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RollbackOn {
+    /// As soon as enough test runs failed.
+    #[default]
+    Failure,
+    /// When the iteration ends without success.
+    StoryEnd,
+    /// Never by itself.
+    Never,
+}
+
+/// The table `[limits]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Limits {
+    #[serde(deserialize_with = "at_least_one")]
+    pub attempts_per_story: u64,
+    pub stalled_after: u64,
+    pub wait_for_quota: bool,
+    #[serde(deserialize_with = "amount")]
+    pub max_cost_usd: f64,
+    pub max_duration: Seconds,
+    #[serde(deserialize_with = "amount")]
+    pub story_max_cost_usd: f64,
+    pub story_max_duration: Seconds,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            attempts_per_story: 3,
+            stalled_after: 3,
+            wait_for_quota: true,
+            max_cost_usd: 0.0,
+            max_duration: Seconds(0),
+            story_max_cost_usd: 0.0,
+            story_max_duration: Seconds(0),
+        }
+    }
+}
+
+/// The table `[scope]`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Scope {
+    pub paths: Vec<String>,
+    pub stories: BTreeMap<String, Vec<String>>,
+}
+
+/// The table `[stop]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Stop {
+    pub max_blocks: u64,
+    pub max_idle_blocks: u64,
+    pub verify: bool,
+    pub subagents: Vec<String>,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self {
+            max_blocks: 1,
+            max_idle_blocks: 2,
+            verify: false,
+            subagents: vec!["ralph-*".to_owned()],
+        }
+    }
+}
+
+/// The table `[session]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Session {
+    #[serde(deserialize_with = "part")]
+    pub context_limit: f64,
+    pub context_window: u64,
+    pub stories_per_session: StoriesPerSession,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            context_limit: 0.8,
+            context_window: 0,
+            stories_per_session: StoriesPerSession::AtMost(1),
+        }
+    }
+}
+
+/// How many stories one session of the agent works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoriesRepr", into = "StoriesRepr")]
+pub enum StoriesPerSession {
+    /// This many.
+    AtMost(u64),
+    /// As many as fit into the context.
+    Auto,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, expecting = "a number of stories, or \"auto\"")]
+enum StoriesRepr {
+    Number(u64),
+    Word(String),
+}
+
+impl TryFrom<StoriesRepr> for StoriesPerSession {
+    type Error = &'static str;
+
+    fn try_from(value: StoriesRepr) -> Result<Self, Self::Error> {
+        match value {
+            StoriesRepr::Number(0) => Err("at least 1 story, or \"auto\""),
+            StoriesRepr::Number(number) => Ok(Self::AtMost(number)),
+            StoriesRepr::Word(word) if word == "auto" => Ok(Self::Auto),
+            StoriesRepr::Word(_) => Err("a number of stories, or \"auto\""),
+        }
+    }
+}
+
+impl From<StoriesPerSession> for StoriesRepr {
+    fn from(value: StoriesPerSession) -> Self {
+        match value {
+            StoriesPerSession::AtMost(number) => Self::Number(number),
+            StoriesPerSession::Auto => Self::Word("auto".to_owned()),
+        }
+    }
+}
+
+/// The table `[hooks]`: the lifecycle scripts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Hooks {
+    pub enabled: bool,
+    pub started: bool,
+    pub next_iteration: bool,
+    pub post_iteration: bool,
+    pub finished: bool,
+    pub timeout: Seconds,
+    pub fail_behavior: FailBehavior,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            started: true,
+            next_iteration: true,
+            post_iteration: true,
+            finished: true,
+            timeout: Seconds(30),
+            fail_behavior: FailBehavior::Continue,
+        }
+    }
+}
+
+/// What a lifecycle script that fails on its own account does to the loop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailBehavior {
+    /// The loop goes on.
+    #[default]
+    Continue,
+    /// The loop ends.
+    Abort,
+}
+
+/// The table `[tests]`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct Tests {
+    pub commands: Vec<String>,
+    pub files: Vec<String>,
+    pub weakened: Weakened,
+}
+
+/// What happens when everything passes, but fewer tests run or they check less than before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weakened {
+    /// The user is told; removing a test can be right.
+    #[default]
+    Report,
+    /// The story is not done.
+    Refuse,
+    /// Nothing.
+    Ignore,
+}
+
+/// The table `[workspace]`: where the agent works.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct WorkspaceSettings {
+    pub in_place: bool,
+    pub folder: String,
+    pub setup: Vec<String>,
+    pub setup_timeout: Seconds,
+    pub include_limit_mb: u64,
+    pub keep: u64,
+}
+
+impl Default for WorkspaceSettings {
+    fn default() -> Self {
+        Self {
+            in_place: false,
+            folder: String::new(),
+            setup: Vec::new(),
+            setup_timeout: Seconds(1800),
+            include_limit_mb: 1024,
+            keep: 100,
+        }
+    }
+}
+
+/// The table `[commit]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
+pub struct CommitSettings {
+    pub message: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+impl Default for CommitSettings {
+    fn default() -> Self {
+        Self { message: "{type}({id}): {title}".to_owned(), kind: "feat".to_owned() }
+    }
+}
+
+/// A part of the whole. `80` for 80 % would never be reached, and nobody would notice.
+fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if (0.0..=1.0).contains(&number) {
+        return Ok(number);
+    }
+    Err(D::Error::custom(format!("{number} is not between 0 and 1; 80 % is 0.8")))
+}
+
+/// An amount of money. What is no number, or below zero, would be no limit at all.
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.is_finite() && number >= 0.0 {
+        return Ok(number);
+    }
+    Err(D::Error::custom(format!("{number} is no amount of money; 0 means no limit")))
+}
+
+/// A number that would mean nothing if it were zero: neither "none" nor "without limit" is to be had.
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        0 => Err(D::Error::custom("invalid number 0, because at least 1 is needed")),
+        number => Ok(number),
+    }
+}

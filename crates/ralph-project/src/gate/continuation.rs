@@ -1,0 +1,238 @@
+//! What comes next in a plan when the agent wants to stop, and how it is told.
+
+use std::collections::BTreeSet;
+
+use camino::Utf8PathBuf;
+
+use super::unmet::{counted, first_of, quoted};
+use ralph_core::plan::{LoopField, LoopProgress, Next, Plan, Story};
+
+/// The longest description of a story that is passed on; the plan has the rest.
+const MOST_DETAILS: usize = 6000;
+
+/// How many remaining stories are named.
+const NAMED: usize = 10;
+
+/// How far a loop has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The iteration that just ended.
+    pub iteration: u64,
+    /// The last one that may be begun; 0 means that there is no limit.
+    pub limit: u64,
+}
+
+impl Standing {
+    /// As `progress.txt` says, or else as configured.
+    pub fn of(progress: &LoopProgress, configured: u64) -> Self {
+        let limit = progress.max_iterations.unwrap_or(configured);
+        Self { iteration: progress.iteration.unwrap_or(0), limit }
+    }
+
+    fn is_spent(self) -> bool {
+        self.limit > 0 && self.iteration >= self.limit
+    }
+
+    /// How often a session may be sent on, counted by ourselves: the files can be changed by
+    /// whoever is held back.
+    pub fn continuations(self) -> u64 {
+        if self.limit == 0 { u64::MAX } else { self.limit }
+    }
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Course<'a> {
+    /// This story.
+    GoOn(&'a Story),
+    /// Nothing: all is done.
+    Complete,
+    /// Nothing, because no iteration is left; these stories remain.
+    ReachedLimit(Vec<String>),
+    /// Nothing, because none of these stories can be worked on.
+    Stuck(Vec<String>),
+}
+
+/// Decides what comes next. A plan that is complete is complete also after the last iteration.
+pub fn course<'a>(plan: &'a Plan, set_aside: &BTreeSet<String>, standing: Standing) -> Course<'a> {
+    match plan.next_story(set_aside) {
+        Next::Complete => Course::Complete,
+        Next::Stuck { waiting, blocked } => {
+            Course::Stuck(waiting.into_iter().chain(blocked).map(told).collect())
+        }
+        Next::Story(_) if standing.is_spent() => Course::ReachedLimit(
+            plan.stories()
+                .iter()
+                .filter(|story| story.state == ralph_core::plan::State::Open && !story.optional)
+                .map(told)
+                .collect(),
+        ),
+        Next::Story(story) => Course::GoOn(story),
+    }
+}
+
+/// What remains, for the journal.
+pub fn remaining(stories: &[String]) -> String {
+    let count = counted(stories.len(), "story remains", "stories remain");
+    format!("{count}: {}", first_of(stories, NAMED))
+}
+
+fn told(story: &Story) -> String {
+    format!("{} ({})", story.id, quoted(&story.title))
+}
+
+/// Who ticks a story.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ticking {
+    /// The agent, in the plan; and it writes what it did into the other file.
+    Agent {
+        /// Where the agent writes what it did.
+        progress: Utf8PathBuf,
+    },
+    /// We do, once the checks have passed.
+    Us,
+}
+
+/// The text that sends the agent on to the next story. `before` tells what became of the last one.
+pub fn instruction(
+    before: Option<&str>,
+    plan: &Plan,
+    story: &Story,
+    standing: Standing,
+    ticking: &Ticking,
+) -> String {
+    let iteration = standing.iteration.saturating_add(1);
+    let limit = match standing.limit {
+        0 => "no limit".to_owned(),
+        limit => limit.to_string(),
+    };
+    let counts = plan.counts();
+    let all = counts.open + counts.done + counts.blocked;
+    let mut text = format!(
+        "CONTINUATION: iteration {iteration}/{limit}. {} of {} done.",
+        counts.done,
+        counted(all, "story is", "stories are")
+    );
+    if let Some(before) = before {
+        text.push_str(&format!("\n{before}"));
+    }
+    text.push_str(&format!("\nNext story: {}: {}", story.id, story.title.trim()));
+    let details: String = story.details.trim().chars().take(MOST_DETAILS).collect();
+    if !details.is_empty() {
+        text.push_str(&format!("\n{details}"));
+    }
+    let path = plan.path();
+    text.push_str(&match ticking {
+        Ticking::Agent { progress } => format!(
+            "\nWhen it works: set `passes` to true for {} in {path}, write what you did into \
+             {progress}, and stop; the next story follows. Leave the other stories as they are.",
+            story.id
+        ),
+        Ticking::Us => format!(
+            "\nWhen it works, stop: the checks run then, and the story is committed and ticked for \
+             you. Leave {path} as it is."
+        ),
+    });
+    text
+}
+
+/// `progress.txt` with the next iteration counted, every other byte as it was.
+pub fn counted_up(progress: &[u8], standing: Standing) -> Vec<u8> {
+    let next = standing.iteration.saturating_add(1).to_string();
+    LoopProgress::set(progress, LoopField::Iteration, &next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_core::plan::Options;
+
+    const FEATURES: &str = r#"{"total_features":3,"features":[
+        {"id":1,"description":"Log in","steps":["open the form","type"],"passes":true},
+        {"id":2,"description":"Log out","steps":["press the button"],"passes":false},
+        {"id":3,"description":"Reset","steps":[],"passes":false}]}"#;
+
+    fn plan(text: &str) -> Plan {
+        let name = if text.starts_with('{') { "/p/feature_list.json" } else { "/p/plan.md" };
+        Plan::parse(name.into(), text.as_bytes().to_vec(), &Options::default()).unwrap()
+    }
+
+    fn check(text: &str, iteration: u64, limit: u64, expected: &str) {
+        let plan = plan(text);
+        let found = match course(&plan, &BTreeSet::new(), Standing { iteration, limit }) {
+            Course::GoOn(story) => format!("go on with {}", story.id),
+            Course::Complete => "complete".to_owned(),
+            Course::ReachedLimit(stories) => format!("limit; {}", remaining(&stories)),
+            Course::Stuck(stories) => format!("stuck; {}", remaining(&stories)),
+        };
+        assert_eq!(found, expected, "{iteration}/{limit}");
+    }
+
+    #[test]
+    fn iterations_are_used_up_to_the_limit() {
+        check(FEATURES, 0, 2, "go on with 2");
+        check(FEATURES, 1, 2, "go on with 2");
+        check(FEATURES, 2, 2, "limit; 2 stories remain: 2 (Log out), 3 (Reset)");
+        check(FEATURES, 99, 2, "limit; 2 stories remain: 2 (Log out), 3 (Reset)");
+        check(FEATURES, 99, 0, "go on with 2");
+    }
+
+    #[test]
+    fn a_complete_plan_is_complete_also_after_the_last_iteration() {
+        let done = FEATURES.replace("false", "true");
+        check(&done, 2, 2, "complete");
+        check(&done, 0, 0, "complete");
+    }
+
+    #[test]
+    fn a_plan_with_nothing_to_work_on_is_stuck() {
+        check("- [!] US-001: a\n- [ ] US-002: b (depends: US-001)\n", 0, 5, {
+            "stuck; 2 stories remain: US-002 (b), US-001 (a)"
+        });
+    }
+
+    #[test]
+    fn the_agent_is_told_the_story_its_steps_and_what_to_update() {
+        let plan = plan(FEATURES);
+        let story = plan.story("2").unwrap();
+        let ticking = Ticking::Agent { progress: "/p/progress.txt".into() };
+        let text = instruction(None, &plan, story, Standing { iteration: 1, limit: 5 }, &ticking);
+        assert_eq!(
+            text,
+            "CONTINUATION: iteration 2/5. 1 of 3 stories are done.\n\
+             Next story: 2: Log out\nSteps:\n1. press the button\n\
+             When it works: set `passes` to true for 2 in /p/feature_list.json, write what you did \
+             into /p/progress.txt, and stop; the next story follows. Leave the other stories as \
+             they are."
+        );
+    }
+
+    #[test]
+    fn under_our_own_loop_the_agent_leaves_the_plan_alone() {
+        let plan = plan("- [x] US-001: a\n- [ ] US-002: b\n");
+        let story = plan.story("US-002").unwrap();
+        let before = Some("US-001 is done (commit abc1234).");
+        let standing = Standing { iteration: 1, limit: 0 };
+        let text = instruction(before, &plan, story, standing, &Ticking::Us);
+        assert_eq!(
+            text,
+            "CONTINUATION: iteration 2/no limit. 1 of 2 stories are done.\n\
+             US-001 is done (commit abc1234).\nNext story: US-002: b\n\
+             When it works, stop: the checks run then, and the story is committed and ticked for \
+             you. Leave /p/plan.md as it is."
+        );
+    }
+
+    #[test]
+    fn only_the_iteration_is_changed_in_progress_txt() {
+        let before = "# x\r\n- Iteration: 1/5 \r\n- Max Iterations: 5\r\n- Status: running\u{0}end";
+        let standing = Standing::of(&LoopProgress::parse(before.as_bytes()), 50);
+        assert_eq!(standing, Standing { iteration: 1, limit: 5 });
+        let after = counted_up(before.as_bytes(), standing);
+        assert_eq!(String::from_utf8(after).unwrap(), before.replace("1/5", "2/5"));
+        assert_eq!(
+            Standing::of(&LoopProgress::default(), 50),
+            Standing { iteration: 0, limit: 50 }
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! How a session stopped last, for the loop that waits for it and for the hook that sees its end.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::state_file::{self, Reading};
+use ralph_base::state::SessionDir;
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// How a stop was allowed. The words are an interface: they stand in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StopStatus {
+    /// Nothing stood against it.
+    #[serde(rename = "allowed")]
+    Allowed,
+    /// The context is nearly full: a fresh session should go on.
+    #[serde(rename = "handoff")]
+    Handoff,
+    /// Commands still run in the background, and nothing was judged.
+    #[serde(rename = "waiting")]
+    Waiting,
+    /// The plan has no story left.
+    #[serde(rename = "COMPLETE")]
+    Complete,
+    /// Stories remain, but no iterations.
+    #[serde(rename = "REACHED_LIMIT")]
+    ReachedLimit,
+    /// Something is unmet, but holding back further would lead nowhere.
+    #[serde(rename = "let_go")]
+    LetGo,
+    /// The agent's service failed.
+    #[serde(rename = "api_error")]
+    ApiError,
+    /// The session is over.
+    #[serde(rename = "ended")]
+    Ended,
+}
+
+impl StopStatus {
+    /// The word that stands in the journal and in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Handoff => "handoff",
+            Self::Waiting => "waiting",
+            Self::Complete => "COMPLETE",
+            Self::ReachedLimit => "REACHED_LIMIT",
+            Self::LetGo => "let_go",
+            Self::ApiError => "api_error",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// How a session stopped last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastStop {
+    /// The version of this format.
+    #[serde(default)]
+    pub version: u32,
+    /// How it was allowed.
+    pub status: StopStatus,
+    /// What else is to be known about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The story that was open then, once that is on record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
+}
+
+impl LastStop {
+    /// A stop with this status.
+    pub fn new(status: StopStatus, note: Option<String>) -> Self {
+        Self { version: VERSION, status, note, incomplete: None }
+    }
+
+    /// Reads how the session stopped last; none if it did not, or if a newer version wrote it.
+    pub fn load(session: &SessionDir) -> Option<Self> {
+        match state_file::read::<Self>(&session.last_stop()) {
+            Reading::Found(stop) if stop.version <= VERSION => Some(stop),
+            _ => None,
+        }
+    }
+
+    /// Writes it down.
+    pub fn save(&self, session: &SessionDir) -> io::Result<()> {
+        state_file::write(&session.last_stop(), self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_in_the_journal_is_the_word_in_the_file() {
+        use StopStatus::*;
+        for status in [Allowed, Handoff, Waiting, Complete, ReachedLimit, LetGo, ApiError, Ended] {
+            assert_eq!(serde_json::to_value(status).unwrap(), status.word());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `loop.json`: a loop inside one session that goes on until its result was verified, and the gate
+//! on it.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::state_file::{StateFile, count, flag, text};
+use super::unmet::{Unmet, quoted};
+use ralph_base::state::SessionDir;
+
+/// How often such a loop goes round where the file does not say; what tools in the field assume.
+const USUAL_LIMIT: u64 = 25;
+
+/// A loop inside a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoopState {
+    /// What is being done.
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    pub task: String,
+    /// How often it went round.
+    #[serde(deserialize_with = "count")]
+    pub iteration: Option<u64>,
+    /// How often it may go round.
+    #[serde(deserialize_with = "count")]
+    pub max_iterations: Option<u64>,
+    /// `pending`, `passed` or `failed`.
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    pub validation_result: String,
+    /// What went wrong last.
+    #[serde(deserialize_with = "text")]
+    pub last_error: String,
+    /// Whether somebody checked that the task is done.
+    #[serde(deserialize_with = "flag")]
+    pub verified_done: bool,
+    /// Everything else in the file, kept when it is written again.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl StateFile for LoopState {
+    fn path(session: &SessionDir) -> Utf8PathBuf {
+        session.loop_state()
+    }
+}
+
+impl LoopState {
+    /// The gate: holds until `verified_done`, while iterations are left. `file` is where this
+    /// stands.
+    pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
+        let iteration = self.iteration.unwrap_or(0);
+        let limit = self.max_iterations.unwrap_or(USUAL_LIMIT);
+        if self.verified_done || iteration >= limit {
+            return None;
+        }
+        let (what, next) = if !self.last_error.trim().is_empty() {
+            (format!("last error: {}", quoted(&self.last_error)), "fix that error".to_owned())
+        } else if self.validation_result.trim().is_empty() {
+            ("its result was not verified".to_owned(), "verify the result".to_owned())
+        } else {
+            let result = quoted(&self.validation_result);
+            (format!("its validation is `{result}`"), "validate the result".to_owned())
+        };
+        let what = format!("the loop is at iteration {iteration}/{limit} and not done; {what}");
+        let next = format!(
+            "{next}, and in {file} count the iteration and set `verified_done` to true when it holds"
+        );
+        Some(Unmet { gate: "LOOP", what, next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let state: LoopState = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            state.gate("l.json".into()).map(|unmet| unmet.to_string()).as_deref(),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_verified_or_spent_loop_is_free() {
+        check(r#"{"verified_done":true}"#, None);
+        check(r#"{"iteration":25}"#, None);
+        check(r#"{"iteration":"5","max_iterations":"5","last_error":"x"}"#, None);
+        check(r#"{"max_iterations":0}"#, None);
+    }
+
+    #[test]
+    fn the_last_error_is_named() {
+        check(
+            r#"{"iteration":3,"max_iterations":25,"last_error":"Type error in src/auth.ts:42","verified_done":false}"#,
+            Some(
+                "LOOP gate failed: the loop is at iteration 3/25 and not done; last error: Type error in \
+                 src/auth.ts:42. Next: fix that error, and in l.json count the \
+                 iteration and set `verified_done` to true when it holds.",
+            ),
+        );
+    }
+
+    #[test]
+    fn without_an_error_the_validation_is_named() {
+        check(
+            r#"{"validation_result":"pending","last_error":""}"#,
+            Some(
+                "LOOP gate failed: the loop is at iteration 0/25 and not done; its validation is \
+                 `pending`. Next: validate the result, and in l.json count the \
+                 iteration and set `verified_done` to true when it holds.",
+            ),
+        );
+        check(
+            "{}",
+            Some(
+                "LOOP gate failed: the loop is at iteration 0/25 and not done; its result was not \
+                 verified. Next: verify the result, and in l.json count the iteration and set \
+                 `verified_done` to true when it holds.",
+            ),
+        );
+    }
+}

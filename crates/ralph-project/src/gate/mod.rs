@@ -1,0 +1,79 @@
+//! Gates: may the session stop, and if not, what is left to do?
+//!
+//! Each gate takes what was read from a state file and says nothing, or what is unmet and the next
+//! step. A missing file is no gate; a broken one is reported and holds nobody back. Whatever asks
+//! for a block passes through [`Blocks`], which ends it. What users and other tools need to know
+//! is in `docs/gates.md`.
+//!
+//! Other tools write the files that the gates read with the same types:
+//!
+//! ```
+//! use ralph_project::gate::{Orchestrator, QualityGate, Reading, Stage, StateFile, reason};
+//! use ralph_base::state::{Id, StateDir};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let scratch = test_support::Scratch::new();
+//! # let root = scratch.root();
+//! let session = StateDir::of_project(root).session(&Id::parse("2f34ec4b")?);
+//! let mut work = Orchestrator::new("implementation");
+//! work.set("plan_approved", true);
+//! work.save(&session)?;
+//!
+//! let types = Stage {
+//!     name: "types".into(),
+//!     status: "failed".into(),
+//!     details: "3 type errors found".into(),
+//! };
+//! QualityGate { stages: vec![types], ..Default::default() }.save(&session)?;
+//!
+//! let Reading::Found(quality) = QualityGate::load(&session) else { panic!("it was written") };
+//! let unmet = quality.gate("quality-gate.json".into()).into_iter().collect::<Vec<_>>();
+//! assert_eq!(
+//!     reason(&unmet, &[]),
+//!     "QUALITY gate failed: types: 3 type errors found. Next: fix what is reported, \
+//!      run `types` again, and record the new result in quality-gate.json."
+//! );
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `state_file.rs` | how the files are read and written |
+//! | `orchestrator.rs`, `loop_state.rs`, `quality.rs`, `tasks.rs` | one file each, and its gate |
+//! | `work.rs` | the gates on the work itself |
+//! | `unmet.rs` | what a gate says |
+//! | `blocks.rs` | how often a session was held back |
+//! | `continuation.rs` | what comes next in a plan |
+//! | `subagents.rs` | which subagents are held back like a session |
+//! | `context.rs`, `last_stop.rs` | the context window; how a session stopped last |
+
+mod blocks;
+mod context;
+mod continuation;
+mod last_stop;
+mod loop_state;
+mod orchestrator;
+mod quality;
+mod state_file;
+mod subagents;
+mod tasks;
+mod unmet;
+mod work;
+
+pub use blocks::{
+    Blocks, Cause, LetGo, Limits, MOST_BLOCKS, Moment, Row, Who, ask_on_disk, note_on_disk,
+};
+pub use context::{ContextWindow, Fill, handoff_note};
+pub use continuation::{Course, Standing, Ticking, counted_up, course, instruction, remaining};
+pub use last_stop::{LastStop, StopStatus};
+pub use loop_state::LoopState;
+pub use orchestrator::{CONDITIONS, Orchestrator};
+pub use quality::{QualityGate, Stage};
+pub use state_file::{Broken, Reading, StateFile};
+pub use subagents::is_gated;
+pub use tasks::{Task, Tasks};
+pub use unmet::{Unmet, reason};
+pub use work::{
+    FailedCheck, current_story, last_lines, last_verdict, uncommitted, uncommitted_advice, verify,
+};

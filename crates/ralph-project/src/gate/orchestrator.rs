@@ -1,0 +1,196 @@
+//! `orchestrator.json`: an orchestrating skill's nine conditions, and the gate on them.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::state_file::{StateFile, flag, text, truth};
+use super::unmet::{Unmet, quoted};
+use ralph_base::state::SessionDir;
+
+/// An orchestrated session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Orchestrator {
+    /// What is being done.
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    pub task: String,
+    /// Where the work stands.
+    #[serde(deserialize_with = "text")]
+    pub phase: String,
+    /// Whether somebody checked that all of it is done.
+    #[serde(deserialize_with = "flag")]
+    pub verified_done: bool,
+    /// The conditions by name: `true`, `false`, or `null` for "not judged yet".
+    pub conditions: Map<String, Value>,
+    /// Everything else in the file, kept when it is written again. Conditions stand here where a
+    /// tool writes them without a folder around them.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl StateFile for Orchestrator {
+    fn path(session: &SessionDir) -> Utf8PathBuf {
+        session.orchestrator()
+    }
+}
+
+/// The nine conditions in the order in which they are met, and what to do about each.
+pub const CONDITIONS: [(&str, &str); 9] = [
+    ("memory_search", "search what earlier sessions learned about this"),
+    ("task_classified", "classify the task"),
+    ("must_have_answered", "have the questions answered that must be answered first"),
+    ("plan_approved", "write the plan and have it approved"),
+    ("implementation_complete", "finish the implementation"),
+    ("correctness_passed", "build it and run its tests until they pass"),
+    ("quality_passed", "run type checker and linter and fix what they report"),
+    ("adversarial_passed", "have the result reviewed by somebody who wants it to fail"),
+    ("retrospective_done", "write down what was learned"),
+];
+
+impl Orchestrator {
+    /// A new orchestrated session: nothing met yet.
+    pub fn new(phase: &str) -> Self {
+        let conditions = CONDITIONS.iter().map(|(name, _)| ((*name).to_owned(), false.into()));
+        Self { phase: phase.to_owned(), conditions: conditions.collect(), ..Self::default() }
+    }
+
+    /// Sets one condition.
+    pub fn set(&mut self, condition: &str, met: bool) {
+        self.conditions.insert(condition.to_owned(), met.into());
+    }
+
+    /// The conditions that do not hold, known ones first in their order; `judged` says whether
+    /// each was looked at already.
+    fn unmet(&self) -> Vec<Condition<'_>> {
+        let known = CONDITIONS.iter().filter_map(|(name, next)| {
+            let value = self.conditions.get(*name).or_else(|| self.other.get(*name))?;
+            Some(Condition { name, next, value: judged(value) })
+        });
+        let own = self.conditions.iter().filter(|(name, _)| !is_known(name)).filter_map(
+            |(name, value)| Some(Condition { name, next: "meet it", value: truth(value)? }),
+        );
+        known.chain(own).filter(|condition| condition.value != Some(true)).collect()
+    }
+
+    /// The gate: holds until `verified_done`. `file` is where this stands.
+    pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
+        if self.verified_done {
+            return None;
+        }
+        let phase = if self.phase.is_empty() { "unknown" } else { &self.phase };
+        let unmet = self.unmet();
+        let mut what = format!("the orchestrator is in phase `{}` and not verified", quoted(phase));
+        if !unmet.is_empty() {
+            let names: Vec<String> = unmet.iter().take(12).map(Condition::shown).collect();
+            what.push_str(&format!("; unmet: {}", names.join(", ")));
+        }
+        let next = match unmet.first() {
+            Some(first) => format!("{}, record each condition as it is met", first.next),
+            None => "check the result against the task".to_owned(),
+        };
+        let next =
+            format!("{next}, and set `verified_done` to true in {file} once all of it holds");
+        Some(Unmet { gate: "ORCHESTRATOR", what, next })
+    }
+}
+
+struct Condition<'a> {
+    name: &'a str,
+    next: &'a str,
+    value: Option<bool>,
+}
+
+impl Condition<'_> {
+    fn shown(&self) -> String {
+        let name = quoted(self.name);
+        if self.value.is_none() { format!("{name} (not judged yet)") } else { name }
+    }
+}
+
+/// Of the nine conditions, whatever is not clearly true is not met.
+fn judged(value: &Value) -> Option<bool> {
+    truth(value).unwrap_or(Some(false))
+}
+
+fn is_known(name: &str) -> bool {
+    CONDITIONS.iter().any(|(known, _)| *known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let state: Orchestrator = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            state.gate("o.json".into()).map(|unmet| unmet.to_string()).as_deref(),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_verified_session_is_free_whatever_its_conditions_say() {
+        check(r#"{"verified_done":true,"conditions":{"quality_passed":false}}"#, None);
+        check(r#"{"verified_done":"true"}"#, None);
+    }
+
+    #[test]
+    fn the_phase_and_every_unmet_condition_are_named() {
+        check(
+            r#"{"phase":"implementation","verified_done":false,"conditions":{
+                "retrospective_done":false,"plan_approved":true,"implementation_complete":"false",
+                "adversarial_passed":null,"screenshots_taken":false,"note":"x"}}"#,
+            Some(
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not verified; \
+                 unmet: implementation_complete, adversarial_passed (not judged yet), \
+                 retrospective_done, screenshots_taken. Next: finish the implementation, record \
+                 each condition as it is met, and set `verified_done` to true in o.json once all of it holds.",
+            ),
+        );
+    }
+
+    #[test]
+    fn conditions_may_stand_beside_the_phase() {
+        check(
+            r#"{"phase":"tests","quality_passed":false,"iterations":3}"#,
+            Some(
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `tests` and not verified; unmet: \
+                 quality_passed. Next: run type checker and linter and fix what they report, record \
+                 each condition as it is met, and set `verified_done` to true in o.json once all of it holds.",
+            ),
+        );
+    }
+
+    #[test]
+    fn without_conditions_the_phase_is_all_there_is_to_say() {
+        check(
+            "{}",
+            Some(
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `unknown` and not verified. \
+                 Next: check the result against the task, and set `verified_done` to true in \
+                 o.json once all of it holds.",
+            ),
+        );
+    }
+
+    #[test]
+    fn each_of_the_nine_conditions_alone_is_named_with_its_next_step() {
+        for (name, next) in CONDITIONS {
+            let mut state = Orchestrator::new("x");
+            for (other, _) in CONDITIONS {
+                state.set(other, other != name);
+            }
+            let text = state.gate("o.json".into()).unwrap().to_string();
+            assert!(text.contains(&format!("unmet: {name}. Next: {next},")), "{text}");
+        }
+    }
+
+    #[test]
+    fn unknown_keys_survive_writing() {
+        let text = r#"{"phase":"x","verified_done":false,"conditions":{},"iterations":3}"#;
+        let state: Orchestrator = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&state).unwrap(), text);
+    }
+}

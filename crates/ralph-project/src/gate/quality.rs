@@ -1,0 +1,167 @@
+//! `quality-gate.json`: how the stages of a quality check ended, and the gate on them.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::state_file::{StateFile, shown, text};
+use super::unmet::{Unmet, quoted};
+use ralph_base::state::SessionDir;
+
+/// A quality check and its stages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QualityGate {
+    /// `pending`, `passed` or `failed`.
+    #[serde(deserialize_with = "text")]
+    pub last_result: String,
+    /// The stages, such as `correctness`, `quality` and `security`.
+    #[serde(deserialize_with = "read_stages", serialize_with = "write_stages")]
+    pub stages: Vec<Stage>,
+    /// Everything else in the file, kept when it is written again.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// One stage of a quality check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// `pending`, `passed` or `failed`.
+    pub status: String,
+    /// What it found.
+    pub details: String,
+}
+
+impl StateFile for QualityGate {
+    fn path(session: &SessionDir) -> Utf8PathBuf {
+        session.quality_gate()
+    }
+}
+
+impl QualityGate {
+    /// The gate: holds while the last result, or one of the stages, is `failed`. `file` is where
+    /// this stands.
+    pub fn gate(&self, file: &Utf8Path) -> Option<Unmet> {
+        let failed: Vec<&Stage> =
+            self.stages.iter().filter(|stage| is_failed(&stage.status)).collect();
+        if failed.is_empty() && !is_failed(&self.last_result) {
+            return None;
+        }
+        if failed.is_empty() {
+            return Some(Unmet {
+                gate: "QUALITY",
+                what: "the last quality check did not pass".to_owned(),
+                next: format!(
+                    "run it again, fix what it reports, and record the new result in {file}"
+                ),
+            });
+        }
+        let told: Vec<String> = failed.iter().take(6).map(|stage| stage.told()).collect();
+        let names: Vec<String> =
+            failed.iter().take(6).map(|stage| format!("`{}`", quoted(&stage.name))).collect();
+        Some(Unmet {
+            gate: "QUALITY",
+            what: told.join("; "),
+            next: format!(
+                "fix what is reported, run {} again, and record the new result in {file}",
+                names.join(" and ")
+            ),
+        })
+    }
+}
+
+impl Stage {
+    fn told(&self) -> String {
+        let name = quoted(&self.name);
+        match quoted(&self.details).as_str() {
+            "" => name,
+            details => format!("{name}: {details}"),
+        }
+    }
+}
+
+fn is_failed(status: &str) -> bool {
+    ["failed", "fail", "failure", "error"].iter().any(|word| status.eq_ignore_ascii_case(word))
+}
+
+/// An object from names to stages; a stage is an object with `status` and `details`, or a word.
+fn read_stages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stage>, D::Error> {
+    let stages = Option::<Map<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(stages.into_iter().map(|(name, value)| stage(name, &value)).collect())
+}
+
+fn write_stages<S: Serializer>(stages: &[Stage], serializer: S) -> Result<S::Ok, S::Error> {
+    let body = |stage: &Stage| json!({"status": stage.status, "details": stage.details});
+    serializer.collect_map(stages.iter().map(|stage| (&stage.name, body(stage))))
+}
+
+fn stage(name: String, value: &Value) -> Stage {
+    let field = |key: &str| value.get(key).map(shown).unwrap_or_default();
+    match value {
+        Value::Object(_) => Stage { name, status: field("status"), details: field("details") },
+        other => Stage { name, status: shown(other), details: String::new() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let state: QualityGate = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            state.gate("q.json".into()).map(|unmet| unmet.to_string()).as_deref(),
+            expected,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_did_not_fail_holds_nobody_back() {
+        check("{}", None);
+        check(r#"{"last_result":"pending","stages":{"quality":{"status":"pending"}}}"#, None);
+        check(r#"{"last_result":"passed","stages":null}"#, None);
+    }
+
+    #[test]
+    fn failed_stages_are_named_with_their_details() {
+        check(
+            r#"{"last_result":"failed","stages":{
+                "correctness":{"status":"passed","details":null},
+                "quality":{"status":"failed","details":"3 type errors found"},
+                "security":"failed"}}"#,
+            Some(
+                "QUALITY gate failed: quality: 3 type errors found; security. Next: fix what is \
+                 reported, run `quality` and `security` again, and record the new result in q.json.",
+            ),
+        );
+        check(
+            r#"{"last_result":"failed"}"#,
+            Some(
+                "QUALITY gate failed: the last quality check did not pass. Next: run it again, \
+                 fix what it reports, and record the new result in q.json.",
+            ),
+        );
+    }
+
+    #[test]
+    fn a_list_of_details_is_told_in_one_line() {
+        check(
+            r#"{"stages":{"lint":{"status":"FAILED","details":["a.rs:1 unused","b.rs:2 unused"]}}}"#,
+            Some(
+                "QUALITY gate failed: lint: a.rs:1 unused; b.rs:2 unused. Next: fix what is \
+                 reported, run `lint` again, and record the new result in q.json.",
+            ),
+        );
+    }
+
+    #[test]
+    fn it_is_written_as_it_is_read() {
+        let text = r#"{"last_result":"failed","stages":{"lint":{"details":"x","status":"failed"}},"session_id":"s"}"#;
+        let state: QualityGate = serde_json::from_str(text).unwrap();
+        let written: QualityGate = serde_json::from_value(json!(state)).unwrap();
+        assert_eq!(written, state);
+    }
+}

@@ -1,0 +1,219 @@
+//! How the files that gates read are read and written: small, regular, JSON objects.
+//!
+//! Tools in the field write them with shell scripts, so a number or a truth may arrive as a text;
+//! anything further off makes the file broken, which is reported and holds nobody back.
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use ralph_base::state::{self, SessionDir};
+
+/// No such file is larger; what is larger is not read.
+const LARGEST: u64 = 1024 * 1024;
+
+/// What stands where a state file may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading<T> {
+    /// No file, so no gate.
+    Missing,
+    /// A file that can be judged.
+    Found(T),
+    /// A file that cannot be judged, and why.
+    Broken(Broken),
+}
+
+/// Why a state file cannot be judged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path} cannot be used and holds nobody back: {why}; repair it or remove it")]
+pub struct Broken {
+    /// The file.
+    pub path: Utf8PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// A state file of a session that holds one JSON object.
+pub trait StateFile: DeserializeOwned + Serialize {
+    /// Where the file is.
+    fn path(session: &SessionDir) -> Utf8PathBuf;
+
+    /// Reads the session's file.
+    fn load(session: &SessionDir) -> Reading<Self> {
+        read(&Self::path(session))
+    }
+
+    /// Replaces the session's file.
+    fn save(&self, session: &SessionDir) -> io::Result<()> {
+        write(&Self::path(session), self)
+    }
+}
+
+/// Reads one file.
+pub(super) fn read<T: DeserializeOwned>(path: &Utf8Path) -> Reading<T> {
+    let broken = |why: String| Reading::Broken(Broken { path: path.to_owned(), why });
+    match state::read_at_most(path, LARGEST) {
+        Ok(bytes) => match parse(&bytes) {
+            Ok(value) => Reading::Found(value),
+            Err(error) => broken(error.to_string()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Reading::Missing,
+        Err(error) => broken(error.to_string()),
+    }
+}
+
+/// Replaces one file. A session does not outlive a power cut, and a broken file holds nobody back.
+pub(super) fn write<T: Serialize>(path: &Utf8Path, value: &T) -> io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    state::replace_unsynced(path, &text)
+}
+
+/// Reads an object; a list would be taken for the object's fields in their order.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(serde_json::Error::custom("it holds no JSON object"));
+    }
+    serde_json::from_slice(bytes)
+}
+
+/// `true`, `"true"`, `null`: scripts write truths as texts, and `null` for "not judged yet".
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "`true`, `false` or `null`")]
+enum Truth {
+    Flag(bool),
+    Text(String),
+    Nothing(()),
+}
+
+impl Truth {
+    fn value<E: serde::de::Error>(self) -> Result<Option<bool>, E> {
+        match self {
+            Self::Flag(flag) => Ok(Some(flag)),
+            Self::Nothing(()) => Ok(None),
+            Self::Text(text) => match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "yes" | "1" => Ok(Some(true)),
+                "false" | "no" | "0" => Ok(Some(false)),
+                "" | "null" => Ok(None),
+                _ => Err(E::custom(format!("`{text}` is neither `true` nor `false`"))),
+            },
+        }
+    }
+}
+
+/// A truth that may be a text; what is not said is not so.
+pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Truth::deserialize(deserializer)?.value()?.unwrap_or(false))
+}
+
+/// The same for a JSON value that was read already; none where it is no truth at all.
+pub(super) fn truth(value: &Value) -> Option<Option<bool>> {
+    let truth = Truth::deserialize(value).ok()?;
+    truth.value::<serde_json::Error>().ok()
+}
+
+/// A whole number that may be a text.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+            (Some(number), ..) => Ok(Some(number)),
+            // Below zero nothing was counted yet.
+            (None, Some(_), _) => Ok(Some(0)),
+            (None, None, Some(number)) if number.is_finite() => Ok(Some(number.max(0.0) as u64)),
+            _ => Err(D::Error::custom("expected a whole number")),
+        },
+        Value::String(text) if text.trim().is_empty() => Ok(None),
+        Value::String(text) => text
+            .trim()
+            .parse()
+            .map(Some)
+            .map_err(|_| D::Error::custom(format!("`{text}` is not a whole number"))),
+        _ => Err(D::Error::custom("expected a whole number")),
+    }
+}
+
+/// A text; a number or a list is shown as it stands.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(shown(&Value::deserialize(deserializer)?))
+}
+
+/// A JSON value for a person: texts bare, lists joined.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Sample {
+        #[serde(deserialize_with = "flag")]
+        done: bool,
+        #[serde(deserialize_with = "count")]
+        number: Option<u64>,
+        #[serde(deserialize_with = "text")]
+        error: String,
+    }
+
+    fn check(content: &str, expected: Option<Sample>) {
+        let scratch = Scratch::new();
+        let found = match read(&scratch.file("x.json", content)) {
+            Reading::Found(sample) => Some(sample),
+            Reading::Missing => panic!("missing"),
+            Reading::Broken(broken) => {
+                assert!(broken.to_string().contains("x.json"), "{broken}");
+                None
+            }
+        };
+        assert_eq!(found, expected, "{content}");
+    }
+
+    #[test]
+    fn what_scripts_write_is_understood() {
+        let sample =
+            |done, number, error: &str| Some(Sample { done, number, error: error.to_owned() });
+        check(r#"{"done":true,"number":3,"error":"x"}"#, sample(true, Some(3), "x"));
+        check("\u{feff}\n{\"done\":\"true\",\"number\":\"3\"}", sample(true, Some(3), ""));
+        check(r#"{"done":null,"number":-4,"error":["a","b"]}"#, sample(false, Some(0), "a; b"));
+        check(r#"{"done":"","number":2.5,"error":7,"more":{}}"#, sample(false, Some(2), "7"));
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_broken() {
+        for content in [
+            "",
+            "[true, 1]",
+            "null",
+            "{\"done\":",
+            "{\"done\":\"perhaps\"}",
+            "{\"done\":[]}",
+            "{\"number\":{}}",
+            "{\"number\":\"many\"}",
+            "\u{0}",
+        ] {
+            check(content, None);
+        }
+        check(&format!("{{\"error\":\"{}\"}}", "x".repeat(2 * 1024 * 1024)), None);
+    }
+
+    #[test]
+    fn no_file_is_missing_and_a_folder_is_broken() {
+        let scratch = Scratch::new();
+        assert_eq!(read::<Sample>(&scratch.path("x.json")), Reading::Missing);
+        assert!(matches!(read::<Sample>(&scratch.dir("x.json")), Reading::Broken(_)));
+    }
+}

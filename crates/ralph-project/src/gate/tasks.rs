@@ -1,0 +1,167 @@
+//! `tasks/*.json`: one file a task, and the gate on those that are not finished.
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::state_file::{self, Broken, Reading, shown, text};
+use super::unmet::{Unmet, counted, first_of};
+use ralph_base::state::{Id, SessionDir};
+
+/// More files than this are not read: a gate must stay quick.
+const MOST_FILES: usize = 20_000;
+
+/// How many titles a reason names.
+const NAMED: usize = 3;
+
+/// One task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Task {
+    /// `pending`, `in_progress`, `completed`, …
+    #[serde(deserialize_with = "text")]
+    pub status: String,
+    /// What it is about.
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Everything else in the file, kept when it is written again.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Task {
+    /// Writes the task with this id.
+    pub fn save(&self, session: &SessionDir, id: &Id) -> io::Result<()> {
+        state_file::write(&session.task(id), self)
+    }
+
+    fn is_open(&self) -> bool {
+        let status = self.status.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        matches!(status.as_str(), "pending" | "in_progress")
+    }
+
+    /// Tools differ in what they call it.
+    fn name(&self) -> String {
+        let other = |key: &str| self.other.get(key).map(shown).unwrap_or_default();
+        let names = [self.title.clone(), other("subject"), other("name"), other("description")];
+        let named = names.into_iter().find(|name| !name.trim().is_empty());
+        named.unwrap_or_else(|| "a task without a title".to_owned())
+    }
+}
+
+/// A session's tasks, and what could not be read of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tasks {
+    /// In the order of their file names.
+    pub tasks: Vec<Task>,
+    /// Files that cannot be judged.
+    pub broken: Vec<Broken>,
+}
+
+impl Tasks {
+    /// Reads all of them; no folder means no tasks.
+    pub fn load(session: &SessionDir) -> Self {
+        let mut found = Self::default();
+        for path in files(&session.tasks()) {
+            match state_file::read(&path) {
+                Reading::Found(task) => found.tasks.push(task),
+                Reading::Broken(broken) => found.broken.push(broken),
+                Reading::Missing => {}
+            }
+        }
+        found
+    }
+
+    /// The gate: holds while a task is `pending` or `in_progress`. `folder` is where they stand.
+    pub fn gate(&self, folder: &Utf8Path) -> Option<Unmet> {
+        let open: Vec<String> =
+            self.tasks.iter().filter(|task| task.is_open()).map(Task::name).collect();
+        if open.is_empty() {
+            return None;
+        }
+        let are = if open.len() == 1 { "is" } else { "are" };
+        Some(Unmet {
+            gate: "TASKS",
+            what: format!(
+                "{} {are} not finished: {}",
+                counted(open.len(), "task", "tasks"),
+                first_of(&open, NAMED)
+            ),
+            next: format!(
+                "finish them and mark them `completed` in {folder}, or remove those that no longer \
+                 apply"
+            ),
+        })
+    }
+}
+
+fn files(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let Ok(entries) = folder.read_dir_utf8() else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path().to_owned());
+    let mut paths: Vec<_> =
+        paths.filter(|path| path.extension() == Some("json")).take(MOST_FILES).collect();
+    paths.sort();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+    use ralph_base::state::StateDir;
+
+    fn check(files: &[(&str, &str)], expected: Option<&str>, broken: usize) {
+        let scratch = Scratch::new();
+        let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
+        for (name, content) in files {
+            scratch.file(&format!(".ralph/state/s1/tasks/{name}"), content);
+        }
+        let tasks = Tasks::load(&session);
+        assert_eq!(tasks.gate("t".into()).map(|unmet| unmet.to_string()).as_deref(), expected);
+        assert_eq!(tasks.broken.len(), broken);
+    }
+
+    #[test]
+    fn finished_foreign_and_broken_tasks_hold_nobody_back() {
+        check(&[], None, 0);
+        check(&[("1.json", r#"{"status":"completed"}"#), ("2.json", "{}")], None, 0);
+        check(&[("1.json", "rubbish"), ("2.txt", r#"{"status":"pending"}"#)], None, 1);
+    }
+
+    #[test]
+    fn unfinished_tasks_are_counted_and_the_first_are_named() {
+        let next = "Next: finish them and mark them `completed` in t, or remove those that no \
+                    longer apply.";
+        check(
+            &[
+                ("4.json", r#"{"status":"pending"}"#),
+                ("1.json", r#"{"status":"in_progress","title":"Log in"}"#),
+                ("2.json", r#"{"status":"In-Progress","subject":"Log out"}"#),
+                ("3.json", r#"{"status":"pending","description":"Reset"}"#),
+            ],
+            Some(&format!(
+                "TASKS gate failed: 4 tasks are not finished: Log in, Log out, Reset and 1 more. {next}"
+            )),
+            0,
+        );
+        check(
+            &[("1.json", r#"{"status":"pending"}"#)],
+            Some(&format!(
+                "TASKS gate failed: 1 task is not finished: a task without a title. {next}"
+            )),
+            0,
+        );
+    }
+
+    #[test]
+    fn a_task_is_written_as_it_is_read() {
+        let scratch = Scratch::new();
+        let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
+        let task = Task { status: "pending".into(), title: "x".into(), ..Task::default() };
+        task.save(&session, &Id::parse("t1").unwrap()).unwrap();
+        assert_eq!(Tasks::load(&session).tasks, [task]);
+    }
+}

@@ -1,0 +1,181 @@
+//! The gates on the work itself: what is uncommitted, how the tests ended, whether the story is
+//! done, and what the user's own checks say.
+
+use std::path::PathBuf;
+
+use super::unmet::{Unmet, counted, first_of, quoted};
+use ralph_base::state::LastVerdict;
+use ralph_core::plan::{KnownStory, State};
+
+/// How many names a reason shows.
+const NAMED: usize = 5;
+
+/// The gate on uncommitted changes: holds an orchestrated session. Files are relative to the top
+/// of the work tree, ours left out.
+pub fn uncommitted(changed: &[PathBuf]) -> Option<Unmet> {
+    if changed.is_empty() {
+        return None;
+    }
+    let names: Vec<String> =
+        changed.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let count = counted(changed.len(), "file is", "files are");
+    Some(Unmet {
+        gate: "CHANGES",
+        what: format!("{count} not committed: {}", first_of(&names, NAMED)),
+        next: "commit what belongs to the task, and remove what does not".to_owned(),
+    })
+}
+
+/// The same as advice, for a session that may stop all the same.
+pub fn uncommitted_advice(changed: &[PathBuf]) -> Option<String> {
+    uncommitted(changed).map(|unmet| unmet.what)
+}
+
+/// The gate on the last test run: holds while it failed.
+pub fn last_verdict(last: &LastVerdict) -> Option<Unmet> {
+    if last.verdict != "failed" {
+        return None;
+    }
+    let command = quoted(&last.command);
+    let mut what = "the last test run failed".to_owned();
+    if !command.is_empty() {
+        what.push_str(&format!(" (`{command}`)"));
+    }
+    if !last.tests.is_empty() {
+        what.push_str(&format!(": {}", first_of(&last.tests, NAMED)));
+    }
+    let again = if command.is_empty() { "the tests" } else { "it" };
+    Some(Unmet { gate: "TESTS", what, next: format!("fix the cause and run {again} again") })
+}
+
+/// The gate on the story under way: holds while it is open and the agent did not report on it.
+pub fn current_story(story: &KnownStory, reported: bool) -> Option<Unmet> {
+    if story.state != State::Open || reported {
+        return None;
+    }
+    let id = quoted(&story.id);
+    Some(Unmet {
+        gate: "STORY",
+        what: format!("story {id} ({}) is not done", quoted(&story.title)),
+        next: format!(
+            "finish it and run `ralph-loop complete {id} --status success --summary \"…\"`; if it \
+             cannot be finished, say why with `--status blocked`"
+        ),
+    })
+}
+
+/// One of the user's own checks that did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedCheck {
+    /// The command as the user wrote it.
+    pub command: String,
+    /// How it ended, in a few words.
+    pub ended: String,
+    /// What it printed.
+    pub output: String,
+}
+
+/// How many lines of a check's output a reason shows.
+const OUTPUT_LINES: usize = 30;
+
+/// The gate on the user's own checks.
+pub fn verify(failed: Option<&FailedCheck>) -> Option<Unmet> {
+    let failed = failed?;
+    Some(Unmet {
+        gate: "VERIFY",
+        what: format!(
+            "`{}` {}; it printed:\n{}\n",
+            quoted(&failed.command),
+            failed.ended,
+            last_lines(&failed.output)
+        ),
+        next: "fix what it reports and run it again".to_owned(),
+    })
+}
+
+/// The end of an output, where runners sum up; a very long line is cut.
+pub fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let kept = lines.iter().skip(lines.len().saturating_sub(OUTPUT_LINES));
+    kept.map(|line| line.chars().take(300).collect::<String>()).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_core::plan::{Options, Plan};
+
+    fn told(unmet: Option<Unmet>) -> Option<String> {
+        unmet.map(|unmet| unmet.to_string())
+    }
+
+    #[test]
+    fn a_clean_tree_holds_nobody_back_and_a_dirty_one_is_named() {
+        assert_eq!(uncommitted(&[]), None);
+        assert_eq!(uncommitted_advice(&[]), None);
+        let one = [PathBuf::from("a.txt")];
+        assert_eq!(uncommitted_advice(&one).unwrap(), "1 file is not committed: a.txt");
+        let many: Vec<PathBuf> = (0..7).map(|n| format!("{n}.txt").into()).collect();
+        assert_eq!(
+            told(uncommitted(&many)).unwrap(),
+            "CHANGES gate failed: 7 files are not committed: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 \
+             more. Next: commit what belongs to the task, and remove what does not."
+        );
+    }
+
+    #[test]
+    fn only_a_failed_test_run_holds() {
+        for verdict in ["passed", "errored", "no-tests", "not-a-test", ""] {
+            let last = LastVerdict { verdict: verdict.into(), ..LastVerdict::default() };
+            assert_eq!(last_verdict(&last), None, "{verdict}");
+        }
+        let last = LastVerdict {
+            verdict: "failed".into(),
+            command: "npm test".into(),
+            tests: vec!["adds".into(), "subtracts".into()],
+            ..LastVerdict::default()
+        };
+        assert_eq!(
+            told(last_verdict(&last)).unwrap(),
+            "TESTS gate failed: the last test run failed (`npm test`): adds, subtracts. Next: fix the \
+             cause and run it again."
+        );
+        let bare = LastVerdict { verdict: "failed".into(), ..LastVerdict::default() };
+        assert_eq!(
+            told(last_verdict(&bare)).unwrap(),
+            "TESTS gate failed: the last test run failed. Next: fix the cause and run the tests again."
+        );
+    }
+
+    #[test]
+    fn only_an_open_story_without_a_report_holds() {
+        let text = "- [ ] US-001: Log in\n- [x] US-002: Log out\n- [!] US-003: Reset\n";
+        let plan = Plan::parse("plan.md".into(), text.into(), &Options::default()).unwrap();
+        let story = |id| KnownStory::of(plan.story(id).unwrap());
+        assert_eq!(current_story(&story("US-001"), true), None);
+        assert_eq!(current_story(&story("US-002"), false), None);
+        assert_eq!(current_story(&story("US-003"), false), None);
+        assert_eq!(
+            told(current_story(&story("US-001"), false)).unwrap(),
+            "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run `ralph-loop \
+             complete US-001 --status success --summary \"…\"`; if it cannot be finished, say why \
+             with `--status blocked`."
+        );
+    }
+
+    #[test]
+    fn a_failed_check_is_shown_with_the_end_of_its_output() {
+        assert_eq!(verify(None), None);
+        let output: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
+        let failed = FailedCheck {
+            command: "cargo test".into(),
+            ended: "failed with exit code 101".into(),
+            output,
+        };
+        let text = told(verify(Some(&failed))).unwrap();
+        assert!(text.starts_with(
+            "VERIFY gate failed: `cargo test` failed with exit code 101; it printed:\nline 70\n"
+        ));
+        assert!(text.ends_with("line 99\nNext: fix what it reports and run it again."), "{text}");
+    }
+}

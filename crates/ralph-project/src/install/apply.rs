@@ -1,0 +1,237 @@
+//! Working out what an installation would change on disk, and doing it.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::document::SettingsProblem;
+use super::place::Place;
+use super::registration::{HOOK_NAMES, LeftOut, Registrations};
+use super::settings::{hooks_are_off, is_registered, merge, remove};
+use super::version::ClientVersion;
+use ralph_base::state;
+
+/// How many links a path may lead through.
+const MOST_LINKS: usize = 40;
+
+/// Why an installation is not possible.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The settings cannot be changed.
+    #[error("{path}: {problem}")]
+    Settings {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What is wrong with it.
+        problem: SettingsProblem,
+    },
+    /// A binary is missing.
+    #[error("{0} does not exist; the four hooks must lie together: build them, or copy them there")]
+    NoBinary(Utf8PathBuf),
+    /// The disk.
+    #[error(transparent)]
+    Disk(#[from] io::Error),
+}
+
+/// What would change on disk.
+#[derive(Debug, Clone)]
+pub struct Change {
+    place: Place,
+    /// Whether the settings as they are must be kept beside the new ones.
+    keeps_old: bool,
+    /// The settings as they are; none if there is no file.
+    pub before: Option<String>,
+    /// The settings as they will be; none if there will be no file.
+    pub after: Option<String>,
+    /// Binaries that will be written: from, to.
+    pub copies: Vec<(Utf8PathBuf, Utf8PathBuf)>,
+    /// Files that will be removed.
+    pub removals: Vec<Utf8PathBuf>,
+    /// Events that the client does not know.
+    pub left_out: Vec<LeftOut>,
+    /// Whether the settings switch every hook off.
+    pub hooks_are_off: bool,
+}
+
+/// What installing the hooks from the folder `binaries` would change.
+pub fn plan_install(
+    place: &Place,
+    binaries: &Utf8Path,
+    client: ClientVersion,
+    strict: bool,
+) -> Result<Change, InstallError> {
+    // Asked first, because nothing is copied for settings that cannot be written.
+    end_of_links(&place.settings)?;
+    let before = load(&place.settings)?;
+    let registrations = Registrations::of(client, &place.in_shell, strict);
+    let after = merge(before.as_deref().unwrap_or_default(), &registrations)
+        .map_err(|problem| InstallError::Settings { path: place.settings.clone(), problem })?;
+    let mut copies = Vec::new();
+    for name in HOOK_NAMES {
+        let (from, to) = (binaries.join(name), place.hooks.join(name));
+        if !from.is_file() {
+            return Err(InstallError::NoBinary(from));
+        }
+        if fs_err::read(&to).ok() != Some(fs_err::read(&from)?) {
+            copies.push((from, to));
+        }
+    }
+    Ok(Change {
+        place: place.clone(),
+        keeps_old: true,
+        hooks_are_off: hooks_are_off(&after),
+        before,
+        after: Some(after),
+        copies,
+        removals: Vec::new(),
+        left_out: registrations.left_out().to_vec(),
+    })
+}
+
+/// What taking the hooks out would change.
+pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
+    let refused = |problem| InstallError::Settings { path: place.settings.clone(), problem };
+    let before = load(&place.settings)?;
+    let backup = load(&place.backup())?;
+    let mut removals: Vec<Utf8PathBuf> = Vec::new();
+    let after = match &before {
+        Some(text) => {
+            let without = remove(text).map_err(refused)?;
+            match &backup {
+                Some(old) if is_all_that_changed(&without, old) => {
+                    removals.push(place.backup());
+                    Some(old.clone())
+                }
+                // Without an older file there was none: an empty one is of our making.
+                None if without != *text && without.trim() == "{}" => None,
+                _ => Some(without),
+            }
+        }
+        None => None,
+    };
+    let sibling = place.sibling.as_deref().map(load).transpose()?.flatten();
+    if !sibling.is_some_and(|text| is_registered(&text).unwrap_or(true)) {
+        let binaries = HOOK_NAMES.map(|name| place.hooks.join(name));
+        removals.extend(binaries.into_iter().filter(|path| path.symlink_metadata().is_ok()));
+    }
+    Ok(Change {
+        place: place.clone(),
+        keeps_old: false,
+        before,
+        after,
+        copies: Vec::new(),
+        removals,
+        left_out: Vec::new(),
+        hooks_are_off: false,
+    })
+}
+
+/// Whether our registrations are the only difference to the older file: then that file is what
+/// was there before, to the byte.
+fn is_all_that_changed(without: &str, old: &str) -> bool {
+    let newest = Registrations::of(ClientVersion::new(u32::MAX, 0, 0), "hooks", false);
+    let there_and_back = merge(old, &newest).and_then(|text| remove(&text));
+    there_and_back.as_deref() == Ok(without) && is_registered(old) == Ok(false)
+}
+
+impl Change {
+    /// Whether everything is as it should be.
+    pub fn is_empty(&self) -> bool {
+        self.before == self.after && self.copies.is_empty() && self.removals.is_empty()
+    }
+
+    /// The settings file that changes.
+    pub fn settings(&self) -> &Utf8Path {
+        &self.place.settings
+    }
+
+    /// Makes the change: binaries first, so that no registration points at nothing.
+    pub fn apply(&self) -> Result<(), InstallError> {
+        for (from, to) in &self.copies {
+            copy(from, to)?;
+        }
+        if self.before != self.after {
+            if self.keeps_old {
+                self.keep_old()?;
+            }
+            match &self.after {
+                Some(text) => write_settings(&self.place.settings, text)?,
+                None => fs_err::remove_file(end_of_links(&self.place.settings)?)?,
+            }
+        }
+        for path in &self.removals {
+            fs_err::remove_file(path)?;
+        }
+        if !self.removals.is_empty() {
+            // Folders that still hold something stay, and that is no failure.
+            let _ = fs_err::remove_dir(&self.place.hooks);
+            if let Some(folder) = self.place.hooks.parent() {
+                let _ = fs_err::remove_dir(folder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the settings beside the new ones. A file from before the installation is worth more
+    /// than one from before an update.
+    fn keep_old(&self) -> io::Result<()> {
+        let Some(text) = &self.before else { return Ok(()) };
+        let backup = self.place.backup();
+        let is_update = is_registered(text).unwrap_or(true);
+        let is_of_our_making = is_update && remove(text).is_ok_and(|rest| rest.trim() == "{}");
+        if is_of_our_making || backup.exists() && is_update {
+            return Ok(());
+        }
+        write_settings(&backup, text)?;
+        let permissions = fs_err::metadata(&self.place.settings)?.permissions();
+        fs_err::set_permissions(&backup, permissions)
+    }
+}
+
+fn load(path: &Utf8Path) -> io::Result<Option<String>> {
+    match fs_err::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Settings are often a link into somebody's collection of such files: the link stays, also where
+/// what it leads to is not there yet.
+fn write_settings(path: &Utf8Path, text: &str) -> io::Result<()> {
+    let real = end_of_links(path)?;
+    let permissions = fs_err::metadata(&real).map(|metadata| metadata.permissions()).ok();
+    state::replace(&real, text.as_bytes())?;
+    permissions.map_or(Ok(()), |permissions| fs_err::set_permissions(&real, permissions))
+}
+
+/// The file that a path leads to in the end, there or not. A folder that is not there is an error:
+/// it is on a disk that is not mounted, or nobody wants it any more.
+fn end_of_links(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    let mut real = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if !real.is_symlink() {
+            return Ok(real);
+        }
+        let to = real.read_link_utf8()?;
+        real = real.parent().map_or_else(|| to.clone(), |folder| folder.join(&to));
+        if !real.parent().is_some_and(Utf8Path::is_dir) {
+            return Err(io::Error::other(format!(
+                "{path} is a link to {real}, and there is no such folder; make it, or remove the link"
+            )));
+        }
+    }
+    Err(io::Error::other(format!("{path} is a link that leads to itself; remove it")))
+}
+
+/// A running binary cannot be overwritten, but it can be replaced.
+fn copy(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs_err::create_dir_all(folder)?;
+    }
+    let fresh = Utf8PathBuf::from(format!("{to}.new"));
+    fs_err::copy(from, &fresh)?;
+    fs_err::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755))?;
+    fs_err::rename(&fresh, to)
+}

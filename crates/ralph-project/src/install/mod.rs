@@ -1,0 +1,39 @@
+//! Registering the hooks with the client, and taking the registrations back.
+//!
+//! The settings file belongs to the user: what is not ours keeps its bytes, order and indentation.
+//! How the client is asked for its version and what is printed is left to the caller.
+//!
+//! ```
+//! use ralph_project::install::{ClientVersion, Registrations, merge, remove};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let client: ClientVersion = "2.1.325 (Claude Code)".parse()?;
+//! let registrations = Registrations::of(client, r#""$CLAUDE_PROJECT_DIR"/.claude/hooks"#, false);
+//! let before = "{\n    \"model\": \"opus\"\n}\n";
+//! let after = merge(before, &registrations)?;
+//! assert!(after.starts_with("{\n    \"model\": \"opus\",\n    \"hooks\": {\n"));
+//! assert_eq!(merge(&after, &registrations)?, after);
+//! assert_eq!(remove(&after)?, before);
+//! # Ok(())
+//! # }
+//! ```
+
+mod apply;
+mod document;
+mod place;
+mod registration;
+mod settings;
+mod style;
+mod version;
+
+#[cfg(test)]
+mod apply_tests;
+#[cfg(test)]
+mod settings_tests;
+
+pub use apply::{Change, InstallError, plan_install, plan_uninstall};
+pub use document::SettingsProblem;
+pub use place::Place;
+pub use registration::{HOOK_NAMES, LeftOut, Registrations, STOP_TIMEOUT};
+pub use settings::{hooks_are_off, is_registered, merge, registered, remove};
+pub use version::{ClientVersion, NotAVersion};

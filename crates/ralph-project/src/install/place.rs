@@ -1,0 +1,99 @@
+//! Where the settings and the binaries go.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use ralph_base::env::Env;
+use ralph_base::state::CLIENT_FOLDER;
+
+const SHARED: &str = "settings.json";
+const LOCAL: &str = "settings.local.json";
+const HOOKS: &str = "hooks";
+
+/// Where the settings and the binaries go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The settings file.
+    pub settings: Utf8PathBuf,
+    /// The folder for the binaries.
+    pub hooks: Utf8PathBuf,
+    /// That folder as a shell that the client starts would write it.
+    pub(super) in_shell: String,
+    /// The settings file that may register the same binaries.
+    pub(super) sibling: Option<Utf8PathBuf>,
+}
+
+impl Place {
+    /// A project's settings, which its people share.
+    pub fn project(root: &Utf8Path) -> Self {
+        Self::in_project(root, SHARED, LOCAL)
+    }
+
+    /// A project's settings for one person, which are not committed.
+    pub fn project_local(root: &Utf8Path) -> Self {
+        Self::in_project(root, LOCAL, SHARED)
+    }
+
+    /// A person's settings for all projects: in the folder that `CLAUDE_CONFIG_DIR` names, else in
+    /// the home folder; none if there is neither.
+    pub fn user(env: &Env) -> Option<Self> {
+        let (folder, in_shell) = match env.client_config() {
+            Some(folder) => {
+                let in_shell = quoted(&folder.join(HOOKS));
+                (folder, in_shell)
+            }
+            None => {
+                let in_shell = format!(r#""$HOME"/{CLIENT_FOLDER}/{HOOKS}"#);
+                (env.home()?.join(CLIENT_FOLDER), in_shell)
+            }
+        };
+        let (settings, hooks) = (folder.join(SHARED), folder.join(HOOKS));
+        Some(Self { settings, hooks, in_shell, sibling: None })
+    }
+
+    /// All places where the client would look while it works in a project.
+    pub fn all(root: &Utf8Path, env: &Env) -> Vec<Self> {
+        let user = Self::user(env);
+        [Self::project(root), Self::project_local(root)].into_iter().chain(user).collect()
+    }
+
+    /// Where the settings as they were before the installation are kept.
+    pub fn backup(&self) -> Utf8PathBuf {
+        Utf8PathBuf::from(format!("{}.before-ralph", self.settings))
+    }
+
+    fn in_project(root: &Utf8Path, own: &str, other: &str) -> Self {
+        let folder = root.join(CLIENT_FOLDER);
+        Self {
+            settings: folder.join(own),
+            hooks: folder.join(HOOKS),
+            in_shell: format!(r#""$CLAUDE_PROJECT_DIR"/{CLIENT_FOLDER}/{HOOKS}"#),
+            sibling: Some(folder.join(other)),
+        }
+    }
+}
+
+/// A path as a shell reads it, whatever it holds.
+pub(super) fn quoted(path: &Utf8Path) -> String {
+    format!("'{}'", path.as_str().replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_persons_own_settings_are_where_the_client_looks_for_them() {
+        let check = |vars: &[(&str, &str)], expected: Option<(&str, &str)>| {
+            let place = Place::user(&Env::of(vars.iter().copied()));
+            let found = place.as_ref().map(|place| (place.settings.as_str(), &*place.in_shell));
+            assert_eq!(found, expected);
+        };
+        let home = ("HOME", "/home/dev");
+        check(&[home], Some(("/home/dev/.claude/settings.json", r#""$HOME"/.claude/hooks"#)));
+        check(
+            &[home, ("CLAUDE_CONFIG_DIR", "/etc/dev's own")],
+            Some(("/etc/dev's own/settings.json", r"'/etc/dev'\''s own/hooks'")),
+        );
+        check(&[], None);
+    }
+}

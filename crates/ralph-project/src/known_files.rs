@@ -1,0 +1,159 @@
+//! Which files has the agent seen in this session? Recorded as lines of the session's log.
+//!
+//! ```
+//! use ralph_project::known_files::{KnownFiles, ReadLog, Sight};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("ralph-known-{}", std::process::id()));
+//! # let log = camino::Utf8PathBuf::from_path_buf(folder).unwrap();
+//! let known = KnownFiles::new(Some(ReadLog::at(log.clone())), vec![]);
+//! known.record(Sight::Read, "/srv/app/main.py".into())?;
+//! assert!(known.contains("/srv/app/main.py".into()));
+//! assert!(!known.contains("/srv/app/other.py".into()));
+//! # std::fs::remove_file(log)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod log;
+
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use ralph_base::state;
+
+pub use log::ReadLog;
+
+/// How a file became known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// It was read.
+    Read,
+    /// It was written, and so its content is known.
+    Wrote,
+}
+
+impl Sight {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Read => "Read",
+            Self::Wrote => "Wrote",
+        }
+    }
+}
+
+/// The logs of a session: its own is written, all are read.
+#[derive(Debug, Clone)]
+pub struct KnownFiles {
+    own: Option<ReadLog>,
+    others: Vec<ReadLog>,
+}
+
+impl KnownFiles {
+    /// With the session's own log, if it has one, and with logs that other tools write.
+    pub fn new(own: Option<ReadLog>, others: Vec<ReadLog>) -> Self {
+        Self { own, others }
+    }
+
+    fn logs(&self) -> impl Iterator<Item = &ReadLog> {
+        self.own.iter().chain(&self.others)
+    }
+
+    /// Writes down that a file is known, unless it is written down already.
+    pub fn record(&self, sight: Sight, path: &Utf8Path) -> io::Result<()> {
+        let Some(log) = self.own.as_ref().filter(|_| is_one_line(path)) else { return Ok(()) };
+        let path = resolved(path);
+        if self.contains(&path) {
+            return Ok(());
+        }
+        state::append_line(log.path(), format!("{}: {path}", sight.word()).as_bytes())
+    }
+
+    /// Whether a file is known.
+    pub fn contains(&self, path: &Utf8Path) -> bool {
+        let path = resolved(path);
+        self.logs().any(|log| log.names(path.as_str()))
+    }
+
+    /// Whether nothing was ever recorded for this session.
+    pub fn is_empty(&self) -> bool {
+        !self.logs().any(|log| log.path().exists())
+    }
+}
+
+/// A path without links and `..`, also of a file that is not there yet, so that two ways to name
+/// one file compare equal.
+pub fn resolved(path: &Utf8Path) -> Utf8PathBuf {
+    resolved_within(path, MOST_LINKS)
+}
+
+/// More links in a row than this lead nowhere.
+const MOST_LINKS: usize = 40;
+
+fn resolved_within(path: &Utf8Path, links: usize) -> Utf8PathBuf {
+    if let Ok(real) = path.canonicalize_utf8() {
+        return real;
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return path.to_owned();
+    };
+    let parent = resolved_within(parent, links);
+    let here = parent.join(name);
+    match here.read_link_utf8() {
+        // A link to something that is not there yet: writing through it makes that.
+        Ok(target) if links > 0 => resolved_within(&parent.join(target), links - 1),
+        _ => here,
+    }
+}
+
+/// A name with a newline could forge a line; such a file has to be read again each time.
+fn is_one_line(path: &Utf8Path) -> bool {
+    !path.as_str().contains(['\n', '\r'])
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn other_names_of_the_same_file_are_known() {
+        let scratch = Scratch::new();
+        let file = scratch.file("src/a.rs", "x");
+        fs_err::os::unix::fs::symlink(scratch.path("src"), scratch.path("link")).unwrap();
+        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
+        assert!(known.is_empty());
+        known.record(Sight::Read, &scratch.path("link/../src/a.rs")).unwrap();
+        assert!(known.contains(&file) && known.contains(&scratch.path("link/a.rs")));
+        assert_eq!(scratch.read("log"), format!("Read: {file}\n"));
+        known.record(Sight::Wrote, &file).unwrap();
+        assert_eq!(scratch.read("log").lines().count(), 1);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_what_it_points_to() {
+        let scratch = Scratch::new();
+        fs_err::os::unix::fs::symlink("later/file", scratch.path("link")).unwrap();
+        fs_err::os::unix::fs::symlink("circle", scratch.path("circle")).unwrap();
+        assert_eq!(resolved(&scratch.path("link")), scratch.path("later/file"));
+        assert_eq!(resolved(&scratch.path("circle")), scratch.path("circle"));
+    }
+
+    #[test]
+    fn logs_of_other_tools_are_read_too() {
+        let scratch = Scratch::new();
+        let other = scratch.file("other.log", "junk\r\nRead: /x/a.rs\r\nRead: /x/b.rs");
+        let known = KnownFiles::new(None, vec![ReadLog::at(other)]);
+        assert!(known.contains("/x/a.rs".into()) && known.contains("/x/b.rs".into()));
+        assert!(!known.contains("/x".into()));
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_line() {
+        let scratch = Scratch::new();
+        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
+        known.record(Sight::Read, "/x/a\nRead: /etc/passwd".into()).unwrap();
+        assert!(!known.contains("/etc/passwd".into()));
+    }
+}

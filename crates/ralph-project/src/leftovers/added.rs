@@ -1,0 +1,121 @@
+//! Which lines were added since the checkpoint, else since HEAD.
+//!
+//! A line counts as added if the old files did not hold it as often as the new ones do. That is
+//! coarser than a diff, and kinder: a line that was moved, within its file or to another, or that
+//! was indented is an old one.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use ralph_core::git::{Checkpoint, GitError, Repo, content_now, contents_at};
+
+/// More changed files than this are no task's own.
+const MOST_FILES: usize = 2000;
+
+/// The added lines of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// The file, relative to the top of the work tree.
+    pub path: String,
+    /// The lines with their numbers, counted from one.
+    pub lines: Vec<(usize, String)>,
+}
+
+/// The lines that were added since the checkpoint, else since HEAD, new files included.
+pub fn added_lines(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Result<Vec<Added>, GitError> {
+    let base = base(repo, checkpoint);
+    let mut paths = listed(repo, &["ls-files", "--others", "--exclude-standard", "-z"])?;
+    match &base {
+        Some(base) => {
+            let args = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];
+            let args: Vec<&str> = args.into_iter().chain([base.as_str(), "--"]).collect();
+            paths.extend(listed(repo, &args)?);
+        }
+        None => paths.extend(listed(repo, &["ls-files", "-z"])?),
+    }
+    paths.retain(|path| !repo.is_untouched(Path::new(OsStr::from_bytes(path))));
+    // A name with a newline in it cannot be asked for below.
+    paths.retain(|path| !path.contains(&b'\n'));
+    paths.truncate(MOST_FILES);
+    let before = match base {
+        Some(base) => contents_at(repo, &base, &paths)?,
+        None => HashMap::new(),
+    };
+    let mut gone = HashMap::new();
+    let mut added = Vec::new();
+    for path in &paths {
+        let now = content_now(&repo.top().join(OsStr::from_bytes(path)));
+        let old = before.get(path.as_slice()).map(Vec::as_slice).unwrap_or_default();
+        let lines = new_lines(old, &now.unwrap_or_default(), &mut gone);
+        added.push(Added { path: String::from_utf8_lossy(path).into_owned(), lines });
+    }
+    for file in &mut added {
+        file.lines.retain(|(_, line)| !take_one(&mut gone, line.as_bytes()));
+    }
+    added.retain(|file| !file.lines.is_empty());
+    Ok(added)
+}
+
+/// What to compare with: the checkpoint's snapshot, its commit, or HEAD, whichever exists first.
+fn base(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Option<String> {
+    let names = checkpoint.map(|checkpoint| [&checkpoint.snapshot, &checkpoint.commit]);
+    let names = names.into_iter().flatten().flatten().map(String::as_str).chain(["HEAD"]);
+    names
+        .map(|name| format!("{name}^{{commit}}"))
+        .find_map(|name| repo.git().line(&["rev-parse", "--quiet", "--verify", &name]).ok())
+}
+
+fn listed(repo: &Repo, args: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    let output = repo.git().run(args)?;
+    let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+/// How often each line is there.
+type Lines = HashMap<Vec<u8>, usize>;
+
+/// The lines that the old file did not hold; those that only the old one holds are gone.
+fn new_lines(old: &[u8], new: &[u8], gone: &mut Lines) -> Vec<(usize, String)> {
+    let mut known = Lines::new();
+    for line in old.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+        *known.entry(line.to_vec()).or_default() += 1;
+    }
+    let mut added = Vec::new();
+    for (at, line) in new.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate() {
+        if !take_one(&mut known, line) && !line.is_empty() {
+            added.push((at + 1, String::from_utf8_lossy(line).into_owned()));
+        }
+    }
+    for (line, count) in known {
+        *gone.entry(line).or_default() += count;
+    }
+    added
+}
+
+/// Whether the line was there once more.
+fn take_one(lines: &mut Lines, line: &[u8]) -> bool {
+    match lines.get_mut(line) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moved_and_indented_lines_are_old_and_repeated_ones_new() {
+        let old = b"a\nb // TODO\nc\n";
+        let new = b"c\n\n    b // TODO\r\na\nb // TODO\nd";
+        let mut gone = Lines::new();
+        let found = new_lines(old, new, &mut gone);
+        assert_eq!(found, [(5, "b // TODO".to_owned()), (6, "d".to_owned())]);
+        assert_eq!(new_lines(b"", b"", &mut gone), []);
+    }
+}

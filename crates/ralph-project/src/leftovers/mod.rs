@@ -1,0 +1,36 @@
+//! Leftovers: markers, placeholders and debugging in lines that were added.
+//!
+//! Only added lines count, never old ones, and only what stands in code or in a comment: a text
+//! that mentions a marker is not one. A line with `ralph: allow` in it is meant as it is.
+//!
+//! ```
+//! use ralph_project::leftovers::{Added, Kind, find};
+//!
+//! let added = Added {
+//!     path: "src/lib.rs".into(),
+//!     lines: vec![
+//!         (3, "let name = \"TODO\";".into()),
+//!         (4, "    todo!()".into()),
+//!         (5, "dbg!(name); // ralph: allow".into()),
+//!     ],
+//! };
+//! let found = find(&[added], &Kind::ALL);
+//! assert_eq!(found.len(), 1);
+//! assert_eq!(found[0].to_string(), "src/lib.rs:4: `todo!(` (placeholder)");
+//! ```
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `table.rs` | languages, and what counts as a leftover in each: one row each |
+//! | `line.rs` | which part of a line is code and which is a comment |
+//! | `find.rs` | the rows that apply to a line |
+//! | `added.rs` | which lines were added, by git |
+
+mod added;
+mod find;
+mod line;
+mod table;
+
+pub use added::{Added, added_lines};
+pub use find::{Leftover, find, told};
+pub use table::Kind;

@@ -1,0 +1,40 @@
+//! What the loop and the hooks share, beyond what an embedder needs: settings, gates, the attempt
+//! under way, the installation.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`attempt`] | what does a failing test run mean for the attempt under way? |
+//! | [`checks`] | do the user's own checks pass? |
+//! | [`claim`] | what does the agent itself say about its story? |
+//! | [`config`] | what did the user set, in the file, by variables and by flags? |
+//! | [`gate`] | may the session stop, and if not, what is left to do? |
+//! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
+//! | [`known_files`] | has the agent seen this file in its session? |
+//! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
+//! | [`mailbox`] | how does a hook ask the loop? |
+//! | [`project`] | which folder is the project, and where does its state live? |
+//! | [`project_plan`] | which file is the plan that is worked on? |
+//! | [`prompt`] | what is the agent told about its story? |
+//! | [`surroundings`] | what does the guard need to know about the place? |
+//! | [`transcript`] | what does the end of a session's transcript say? |
+//! | [`under_way`] | which attempt is under way? |
+//! | [`usage_limit`] | is this text the client's message that a usage limit is reached? |
+//! | [`weakening`] | did an attempt remove, skip or empty tests? |
+
+pub mod attempt;
+pub mod checks;
+pub mod claim;
+pub mod config;
+pub mod gate;
+pub mod install;
+pub mod known_files;
+pub mod leftovers;
+pub mod mailbox;
+pub mod project;
+pub mod project_plan;
+pub mod prompt;
+pub mod surroundings;
+pub mod transcript;
+pub mod under_way;
+pub mod usage_limit;
+pub mod weakening;

@@ -1,0 +1,210 @@
+//! The stop hook asks the loop, and the loop answers: two files in a folder that the loop names in
+//! the environment of its agent.
+//!
+//! Nobody waits for ever: the hook gives up when its patience ends or the loop is gone. An answer
+//! names its question, so that one which comes too late is nobody's. The client may run several
+//! stop hooks at once; whoever asks holds [`Mailbox::lock`].
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use ralph_base::state::{self, Lock};
+
+/// How often the hook looks for the answer.
+const PULSE: Duration = Duration::from_millis(10);
+
+/// How often it looks whether the loop is still there.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What the hook asks: the session wants to stop, may it?
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Question {
+    /// Tells this question from others.
+    pub id: String,
+    /// The session.
+    pub session: String,
+    /// The last thing that the agent said.
+    pub said: Option<String>,
+    /// The process that waits for the answer.
+    pub pid: u32,
+}
+
+/// What the loop says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Go on, with this text.
+    GoOn(String),
+    /// Stop, and why.
+    Stop(String),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Letter {
+    to: String,
+    answer: Answer,
+}
+
+/// The two files.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    folder: Utf8PathBuf,
+}
+
+impl Mailbox {
+    /// The mailbox in this folder.
+    pub fn at(folder: Utf8PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Utf8Path {
+        &self.folder
+    }
+
+    fn question(&self) -> Utf8PathBuf {
+        self.folder.join("question.json")
+    }
+
+    fn answer(&self) -> Utf8PathBuf {
+        self.folder.join("answer.json")
+    }
+
+    /// Held by whoever asks: two questions at once would overwrite each other.
+    pub fn lock(&self) -> Utf8PathBuf {
+        self.folder.join("lock")
+    }
+
+    /// Empties it, before an agent is started.
+    pub fn empty(&self) -> io::Result<()> {
+        state::remove_if_there(self.question())?;
+        state::remove_if_there(self.answer())
+    }
+
+    /// Asks, and waits for the answer; none if the patience ends before, or if nobody holds the
+    /// loop's lock any more.
+    pub fn ask(
+        &self,
+        question: &Question,
+        lock: &Utf8Path,
+        patience: Duration,
+    ) -> io::Result<Option<Answer>> {
+        state::remove_if_there(self.answer())?;
+        state::replace_unsynced(&self.question(), &serde_json::to_vec(question)?)?;
+        let (begun, mut looked) = (Instant::now(), Instant::now());
+        while begun.elapsed() < patience {
+            if let Some(answer) = self.answer_to(&question.id) {
+                self.empty()?;
+                return Ok(Some(answer));
+            }
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                if Lock::holder(lock).is_none() {
+                    break;
+                }
+            }
+            std::thread::sleep(PULSE);
+        }
+        self.empty()?;
+        Ok(None)
+    }
+
+    fn answer_to(&self, id: &str) -> Option<Answer> {
+        let letter: Letter = serde_json::from_slice(&state::read(self.answer()).ok()?).ok()?;
+        (letter.to == id).then_some(letter.answer)
+    }
+
+    /// The question that waits for an answer, if one does. What cannot be read is nobody's question.
+    pub fn waiting(&self) -> Option<Question> {
+        serde_json::from_slice(&state::read(self.question()).ok()?).ok()
+    }
+
+    /// Answers a question. Another one that came meanwhile stays.
+    pub fn reply(&self, question: &Question, answer: Answer) -> io::Result<()> {
+        if self.waiting().is_some_and(|waiting| waiting.id == question.id) {
+            state::remove_if_there(self.question())?;
+        }
+        let letter = Letter { to: question.id.clone(), answer };
+        state::replace_unsynced(&self.answer(), &serde_json::to_vec(&letter)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_comes_back_to_who_asked() {
+        let scratch = Scratch::new();
+        let lock_path = scratch.path("lock");
+        let lock = Lock::take(&lock_path, "test").unwrap();
+        let mailbox = Mailbox::at(scratch.path("mailbox"));
+        let asking = {
+            let (mailbox, lock_path) = (mailbox.clone(), lock_path.clone());
+            std::thread::spawn(move || {
+                let question = Question { id: "q1".into(), ..Question::default() };
+                mailbox.ask(&question, &lock_path, Duration::from_secs(60)).unwrap()
+            })
+        };
+        let question = loop {
+            if let Some(question) = mailbox.waiting() {
+                break question;
+            }
+            std::thread::yield_now();
+        };
+        mailbox.reply(&question, Answer::GoOn("next".into())).unwrap();
+        assert_eq!(asking.join().unwrap(), Some(Answer::GoOn("next".into())));
+        assert_eq!(mailbox.waiting(), None);
+        drop(lock);
+    }
+
+    #[test]
+    fn a_late_answer_is_not_taken_for_that_to_another_question() {
+        let scratch = Scratch::new();
+        let (lock_path, mailbox) = (scratch.path("lock"), Mailbox::at(scratch.path("mailbox")));
+        let _lock = Lock::take(&lock_path, "test").unwrap();
+        let question = |id: &str| Question { id: id.into(), ..Question::default() };
+        // The process behind the first question was killed.
+        let asked = mailbox.ask(&question("q1"), &lock_path, Duration::ZERO).unwrap();
+        assert_eq!((asked, mailbox.waiting()), (None, None), "patience ends");
+        std::thread::scope(|scope| {
+            let ask = || mailbox.ask(&question("q2"), &lock_path, Duration::from_secs(60)).unwrap();
+            let asking = scope.spawn(ask);
+            test_support::until("it is asked", || mailbox.waiting().is_some());
+            mailbox.reply(&question("q1"), Answer::Stop("late".into())).unwrap();
+            assert_eq!(mailbox.waiting(), Some(question("q2")));
+            mailbox.reply(&question("q2"), Answer::Stop("done".into())).unwrap();
+            assert_eq!(asking.join().unwrap(), Some(Answer::Stop("done".into())));
+        });
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_answer_does_not_hold_up() {
+        let scratch = Scratch::new();
+        let (lock_path, mailbox) = (scratch.path("lock"), Mailbox::at(scratch.path("mailbox")));
+        let _lock = Lock::take(&lock_path, "test").unwrap();
+        std::thread::scope(|scope| {
+            let question = Question { id: "q1".into(), ..Question::default() };
+            let patience = Duration::from_millis(200);
+            let asking = scope.spawn(move || mailbox.ask(&question, &lock_path, patience).unwrap());
+            test_support::until("it is asked", || scratch.path("mailbox/question.json").exists());
+            scratch.pipe("mailbox/answer.json");
+            assert_eq!(asking.join().unwrap(), None);
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_a_loop_that_is_gone() {
+        let scratch = Scratch::new();
+        let mailbox = Mailbox::at(scratch.path("mailbox"));
+        let lock = scratch.path("lock");
+        let asked = mailbox.ask(&Question::default(), &lock, Duration::from_secs(600)).unwrap();
+        assert_eq!((asked, mailbox.waiting()), (None, None));
+    }
+}

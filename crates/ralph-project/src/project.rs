@@ -1,0 +1,183 @@
+//! Which folder is the project, where does its state live, and where does its agent work?
+//!
+//! ```
+//! use camino::Utf8Path;
+//! use ralph_base::env::Env;
+//! use ralph_project::project::Project;
+//!
+//! let env = Env::of([("RALPH_ROOT", "/srv/app"), ("HOME", "/home/dev")]);
+//! let project = Project::locate(&env, Utf8Path::new("/anywhere"));
+//! assert_eq!(project.root(), "/srv/app");
+//! // `/srv/app/.ralph` does not exist, so nothing is written into that folder.
+//! assert_eq!(project.state().unwrap().root(), "/home/dev/.ralph");
+//! ```
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use ralph_base::env::Env;
+use ralph_base::state::{PROJECT_MARKER, StateDir};
+
+/// A project folder, and the state folders that belong to it.
+#[derive(Debug, Clone)]
+pub struct Project {
+    root: Utf8PathBuf,
+    work_root: Utf8PathBuf,
+    own_state: StateDir,
+    home_state: Option<StateDir>,
+}
+
+impl Project {
+    /// Finds the project from `RALPH_ROOT`, else `CLAUDE_PROJECT_DIR`, else the nearest folder
+    /// with state at or above `cwd`, else the git top level, else `cwd` itself. A root that is
+    /// given relative is meant from `cwd`.
+    pub fn locate(env: &Env, cwd: &Utf8Path) -> Self {
+        let home = env.home();
+        let root = env
+            .root()
+            .or_else(|| env.client_project())
+            .or_else(|| nearest_with_state(cwd, home.as_deref()))
+            .or_else(|| nearest_with(cwd, ".git", &env.git_ceilings()))
+            .map_or_else(|| cwd.to_owned(), |root| cwd.join(root));
+        let home_state = home.map(|home| StateDir::of_home(&home));
+        let workspace = env.run().and_then(|_| env.workspace());
+        let work_root = workspace.map_or_else(|| root.clone(), |folder| cwd.join(folder));
+        Self { own_state: StateDir::of_project(&root), home_state, work_root, root }
+    }
+
+    /// The project's folder.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Where the agent works: the copy in a session that our loop started, else the project's
+    /// folder. State and settings are the project's in either case.
+    pub fn work_root(&self) -> &Utf8Path {
+        &self.work_root
+    }
+
+    /// The project's own `.ralph/`, whether or not it exists yet.
+    pub fn own_state(&self) -> &StateDir {
+        &self.own_state
+    }
+
+    /// `$HOME/.ralph`, where other tools leave session files and where we keep ours for a project
+    /// that has no `.ralph/`.
+    pub fn home_state(&self) -> Option<&StateDir> {
+        self.home_state.as_ref()
+    }
+
+    /// Whether the project has a `.ralph/` folder, that is, whether it takes part.
+    pub fn takes_part(&self) -> bool {
+        self.own_state.root().is_dir()
+    }
+
+    /// Where we write: the project's own state, else that in the home folder, else nowhere.
+    pub fn state(&self) -> Option<&StateDir> {
+        if self.takes_part() { Some(&self.own_state) } else { self.home_state.as_ref() }
+    }
+}
+
+/// The home folder is passed over: its `.ralph/` holds the state of projects without one and
+/// would otherwise make every project below it look like one large project.
+fn nearest_with_state(cwd: &Utf8Path, home: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
+    cwd.ancestors()
+        .filter(|folder| Some(*folder) != home)
+        .find(|folder| folder.join(PROJECT_MARKER).is_dir())
+        .map(Utf8Path::to_owned)
+}
+
+/// A linked worktree and a submodule have a *file* `.git`, so existence is what counts. As git, we
+/// do not go up into a folder that the user set as a ceiling.
+fn nearest_with(cwd: &Utf8Path, name: &str, ceilings: &[Utf8PathBuf]) -> Option<Utf8PathBuf> {
+    let is_ceiling = |folder: &Utf8Path| ceilings.iter().any(|ceiling| ceiling == folder);
+    cwd.ancestors()
+        .take_while(|folder| *folder == cwd || !is_ceiling(folder))
+        .find(|folder| folder.join(name).exists())
+        .map(Utf8Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    fn root_of(vars: &[(&str, &str)], cwd: &Utf8Path) -> Utf8PathBuf {
+        Project::locate(&Env::of(vars.iter().copied()), cwd).root().to_owned()
+    }
+
+    #[test]
+    fn variables_win_in_order() {
+        let cwd = Utf8Path::new("/x");
+        let both = [("RALPH_ROOT", "/a"), ("CLAUDE_PROJECT_DIR", "/b")];
+        assert_eq!(root_of(&both, cwd), "/a");
+        assert_eq!(root_of(&both[1..], cwd), "/b");
+    }
+
+    #[test]
+    fn a_relative_root_is_meant_from_the_working_directory() {
+        assert_eq!(root_of(&[("RALPH_ROOT", "app")], Utf8Path::new("/x")), "/x/app");
+    }
+
+    #[test]
+    fn only_a_session_of_a_run_works_in_the_copy() {
+        let work = |vars: &[(&str, &str)]| {
+            let env = Env::of([("RALPH_ROOT", "/a")].into_iter().chain(vars.iter().copied()));
+            Project::locate(&env, Utf8Path::new("/x")).work_root().to_owned()
+        };
+        assert_eq!(work(&[]), "/a");
+        assert_eq!(work(&[("RALPH_WORKSPACE", "/copy")]), "/a");
+        assert_eq!(work(&[("RALPH_RUN", "r1")]), "/a");
+        assert_eq!(work(&[("RALPH_RUN", "r1"), ("RALPH_WORKSPACE", "/copy/sub")]), "/copy/sub");
+    }
+
+    #[test]
+    fn state_folder_above_wins_over_git_folder() {
+        let scratch = Scratch::new();
+        scratch.dir("outer/.ralph");
+        scratch.dir("outer/inner/.git");
+        let cwd = scratch.dir("outer/inner/src");
+        assert_eq!(root_of(&[], &cwd), scratch.path("outer"));
+    }
+
+    #[test]
+    fn git_folder_or_file_is_the_second_choice() {
+        let scratch = Scratch::new();
+        scratch.file(".git", "gitdir: elsewhere\n");
+        let cwd = scratch.dir("src/deep");
+        assert_eq!(root_of(&[], &cwd), scratch.root());
+    }
+
+    #[test]
+    fn no_repository_is_looked_for_above_a_ceiling_of_gits() {
+        let scratch = Scratch::new();
+        scratch.dir("outer/.git");
+        let (outer, inner) = (scratch.path("outer"), scratch.dir("outer/inner"));
+        let cwd = scratch.dir("outer/inner/src");
+        for (ceilings, expected) in
+            [(format!("/x:{outer}/"), &cwd), (format!("{inner}"), &cwd), (format!("{cwd}"), &outer)]
+        {
+            assert_eq!(&root_of(&[("GIT_CEILING_DIRECTORIES", &ceilings)], &cwd), expected);
+        }
+    }
+
+    #[test]
+    fn the_home_state_folder_does_not_make_home_a_project() {
+        let scratch = Scratch::new();
+        scratch.dir("home/.ralph");
+        let cwd = scratch.dir("home/code/app");
+        let home = scratch.path("home");
+        let env = Env::of([("HOME", home.as_str())]);
+        let project = Project::locate(&env, &cwd);
+        assert_eq!(project.root(), cwd);
+        assert!(!project.takes_part());
+        assert_eq!(project.state().unwrap().root(), home.join(".ralph"));
+    }
+
+    #[test]
+    fn without_state_and_home_nothing_is_written() {
+        let scratch = Scratch::new();
+        let project = Project::locate(&Env::of([("", "")]), scratch.root());
+        assert!(project.state().is_none());
+    }
+}

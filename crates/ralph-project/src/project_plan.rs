@@ -1,0 +1,136 @@
+//! Which file is the project's plan? The loop, its subcommands and the hooks all ask here, so that
+//! they always work on the same one.
+//!
+//! ```
+//! use ralph_base::env::Env;
+//! use ralph_project::{config::Config, project::Project, project_plan};
+//!
+//! let env = Env::of([("RALPH_ROOT", "/srv/app")]);
+//! let project = Project::locate(&env, "/srv/app".into());
+//! let none = project_plan::find(&project, &env, &Config::default(), "/srv/app".into());
+//! assert!(none.unwrap_err().to_string().starts_with("no plan found;"));
+//! ```
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::config::Config;
+use crate::project::Project;
+use ralph_base::env::Env;
+use ralph_base::state::LoopDir;
+use ralph_core::plan::{self, Candidate, FindError, Options, Plan};
+
+/// Finds and reads the plan. Paths that somebody gave are meant from the folder `from` if they lead
+/// somewhere from there, else from the project.
+pub fn find(
+    project: &Project,
+    env: &Env,
+    config: &Config,
+    from: &Utf8Path,
+) -> Result<Plan, FindError> {
+    plan::find(&candidates(project, env, config, from), &options(config), plan::read_file)
+}
+
+/// The files that decide about the answer: it stays the same while none of them changes.
+pub fn files(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Utf8PathBuf> {
+    plan::files(&candidates(project, env, config, from))
+}
+
+/// The plan that planning writes where there is none yet: the one that was named, from the folder
+/// `from`, else the first.
+pub fn to_write(project: &Project, config: &Config, from: &Utf8Path) -> Utf8PathBuf {
+    let state = project.own_state();
+    match (config.run.plan.as_str(), u32::try_from(config.run.prd)) {
+        ("", Ok(number @ 1..)) => state.plan(number),
+        ("", _) => {
+            // One that is there without a story is meant to be filled.
+            let there = state.other_plans().into_iter().find(|path| path.is_file());
+            let first = state.plan(1);
+            if first.is_file() { first } else { there.unwrap_or(first) }
+        }
+        (path, _) => from.join(path),
+    }
+}
+
+/// How plans are read here.
+pub fn options(config: &Config) -> Options {
+    Options { optional_sections: config.plan.optional_sections.clone() }
+}
+
+/// A plan or a folder that was named is the only candidate; otherwise all usual places are.
+fn candidates(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Candidate> {
+    let (root, state) = (project.root(), project.own_state());
+    if !config.run.plan.is_empty() {
+        let places = [from, root].map(|folder| folder.join(&config.run.plan));
+        let [here, there] = places;
+        let is_one = here == there;
+        let places = if is_one { vec![here] } else { vec![here, there] };
+        return places.into_iter().map(Candidate::File).collect();
+    }
+    if let Ok(number @ 1..) = u32::try_from(config.run.prd) {
+        return vec![Candidate::File(state.plan(number))];
+    }
+    let numbers = state.prd_numbers().into_iter();
+    let numbered = numbers.map(|number| (number.into(), state.plan(number)));
+    let mut candidates = vec![Candidate::Numbered(numbered.collect())];
+    candidates.extend(state.other_plans().into_iter().map(Candidate::File));
+    let lists = env.loop_dir().map(|dir| LoopDir::at(meant(root, from, &dir)).feature_list());
+    candidates.extend(lists.map(Candidate::File));
+    candidates
+}
+
+fn meant(root: &Utf8Path, from: &Utf8Path, path: &Utf8Path) -> Utf8PathBuf {
+    let here = from.join(path);
+    if here.exists() { here } else { root.join(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    const OPEN: &str = "- [ ] US-001: First\n";
+    const LIST: &str = r#"{"features":[{"id":1,"description":"x","steps":[],"passes":false}]}"#;
+
+    /// Expects this plan, relative to the scratch folder, in a project `app` with these files.
+    fn check(files: &[&str], vars: &[(&str, &str)], from: &str, expected: Option<&str>) {
+        let scratch = Scratch::new();
+        scratch.dir("app/.ralph");
+        for file in files {
+            scratch.file(file, if file.ends_with("json") { LIST } else { OPEN });
+        }
+        let root = scratch.path("app");
+        let vars = vars.iter().copied().chain([("RALPH_ROOT", root.as_str())]);
+        let env = Env::of(vars);
+        let config = Config::from_parts("c", "", &env, &[]).unwrap();
+        let project = Project::locate(&env, &root);
+        let found = find(&project, &env, &config, &scratch.path(from)).ok();
+        let found = found.as_ref().map(|plan| plan.path().strip_prefix(scratch.root()).unwrap());
+        assert_eq!(found, expected.map(Utf8Path::new), "{files:?} {from}");
+    }
+
+    #[test]
+    fn the_usual_places_come_in_their_order() {
+        let all = [
+            "app/.ralph/PRD-2/plan.md",
+            "app/.ralph/fix_plan.md",
+            "app/IMPLEMENTATION_PLAN.md",
+            "app/work/feature_list.json",
+        ];
+        for (at, expected) in all.iter().enumerate() {
+            check(&all[at..], &[("RALPH_LOOP_DIR", "work")], "app", Some(expected));
+        }
+        check(&[], &[("RALPH_LOOP_DIR", "work")], "app", None);
+    }
+
+    #[test]
+    fn a_named_plan_is_the_only_one() {
+        let files = ["app/.ralph/PRD-1/plan.md", "app/x.md", "app/sub/x.md"];
+        check(&files, &[("PLAN_PATH", "x.md")], "app", Some("app/x.md"));
+        check(&files, &[("PLAN_PATH", "x.md")], "app/sub", Some("app/sub/x.md"));
+        check(&files, &[("PLAN_PATH", "x.md")], "app/.ralph", Some("app/x.md"));
+        check(&files, &[("PLAN_PATH", "y.md")], "app", None);
+        check(&files, &[("PRD_NUMBER", "01")], "app", Some("app/.ralph/PRD-1/plan.md"));
+        check(&files, &[("PRD_NUMBER", "7")], "app", None);
+    }
+}

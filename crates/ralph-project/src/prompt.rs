@@ -1,0 +1,338 @@
+//! What the agent is told: a template with variables, the user's or our own.
+//!
+//! ```
+//! use ralph_project::prompt::{Template, Values};
+//!
+//! let template = Template::parse("Do {{STORY_ID}}: {{STORY_TITLE}}.")?;
+//! let values = Values { story_id: "US-001", story_title: "Greet", ..Values::default() };
+//! assert_eq!(template.render(&values), "Do US-001: Greet.");
+//! assert!(Template::parse("{{STORYID}}").is_err());
+//! # Ok::<(), ralph_project::prompt::UnknownVariable>(())
+//! ```
+
+use camino::Utf8Path;
+
+/// Our own template for building.
+pub const BUILDING: &str = "\
+You are working on one story of the plan {{PLAN_PATH}}. Work on this story only.
+
+# {{STORY_ID}}: {{STORY_TITLE}}
+
+{{STORY_DETAILS}}
+
+# How to finish
+
+Work until the story is complete, then end. Do not wait for answers: nobody is there.
+When you end, these checks are run; the story counts as done only if all of them pass:
+
+{{VERIFY}}
+
+Then everything is committed for you and the story is ticked in the plan: leave the plan's boxes alone.
+Further work that you find goes to the end of the plan as a new story; no other change of the plan has any effect.
+Do not push, merge or rewrite history.
+If the story turns out to be done already, run
+`ralph-loop complete {{STORY_ID}} --status success --summary \"<what shows it>\"` and end: the checks decide.
+If something that only a person can do is in the way, run
+`ralph-loop complete {{STORY_ID}} --status blocked --summary \"<what is missing>\"` and end.
+
+# Lessons from earlier attempts
+
+{{GUARDRAILS}}
+
+# What failed last time
+
+{{FAILURE}}
+
+# Progress so far (iteration {{ITERATION}} of {{MAX_ITERATIONS}})
+
+{{PROGRESS}}
+";
+
+/// Our own template for planning.
+pub const PLANNING: &str = "\
+Write or refresh the plan {{PLAN_PATH}}. Change nothing but that file: no code, no commits.
+
+Read the specifications under {{SPEC_DIR}} and the code as it is.
+For everything that is specified and not there yet, the plan has a story:
+
+## US-001: Title
+
+- [ ] What is to be done
+  - Where: the files concerned
+  - Acceptance: how one can tell that it is done
+
+Stories are small enough for one session each and stand in the order in which they can be done.
+`(depends: US-001)` in a story's title makes it wait for another one.
+Keep stories that are ticked as they are.
+
+# Progress so far
+
+{{PROGRESS}}
+";
+
+/// A variable that no template can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {{{{{name}}}}} is not a variable of the prompt; {}", advice(*.nearest))]
+pub struct UnknownVariable {
+    /// What stands between the braces.
+    pub name: String,
+    /// Where, counted from 1.
+    pub line: usize,
+    /// The variable that was probably meant.
+    pub nearest: Option<&'static str>,
+}
+
+/// What the variables stand for.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(missing_docs, reason = "the variables' own names say it")]
+pub struct Values<'a> {
+    pub story_id: &'a str,
+    pub story_title: &'a str,
+    pub story_details: &'a str,
+    pub plan_path: &'a str,
+    pub progress_path: &'a str,
+    pub progress: &'a str,
+    pub guardrails: &'a str,
+    pub failure: &'a str,
+    pub iteration: u64,
+    pub max_iterations: u64,
+    pub verify: &'a [String],
+    pub spec_dir: &'a str,
+}
+
+const VARIABLES: [&str; 13] = [
+    "STORY_ID",
+    "STORY_TITLE",
+    "STORY_DETAILS",
+    "PLAN_PATH",
+    "PROGRESS_PATH",
+    "PROGRESS",
+    "GUARDRAILS",
+    "FAILURE",
+    "ITERATION",
+    "MAX_ITERATIONS",
+    "VERIFY",
+    "SPEC_DIR",
+    "PRD_NUMBER",
+];
+
+fn advice(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean {{{{{name}}}}}?"),
+        None => format!("known are {}", VARIABLES.join(", ")),
+    }
+}
+
+/// The variable that a name is a slip of, in another case or with another sign between its words.
+fn nearest(name: &str) -> Option<&'static str> {
+    let plain = name.to_ascii_uppercase().replace(['-', ' '], "_");
+    let likeness = |known: &&str| (strsim::jaro_winkler(&plain, known) * 1000.0) as u32;
+    VARIABLES.into_iter().max_by_key(likeness).filter(|known| likeness(known) > 900)
+}
+
+/// A template whose variables are all known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable(&'static str),
+}
+
+impl Template {
+    /// Reads a template. Braces around anything but an upper-case name, or a slip of a variable's,
+    /// are ordinary text.
+    pub fn parse(text: &str) -> Result<Self, UnknownVariable> {
+        let mut parts = Vec::new();
+        let (mut rest, mut line) = (text, 1);
+        while let Some((before, after)) = rest.split_once("{{") {
+            line += before.matches('\n').count();
+            parts.push(Part::Text(before.to_owned()));
+            match after.split_once("}}").map(|(name, rest)| (name.trim(), rest)) {
+                Some((name, after)) if looks_like_a_name(name) => {
+                    let variable = VARIABLES.into_iter().find(|known| *known == name);
+                    let nearest = nearest(name);
+                    let unknown = || UnknownVariable { name: name.to_owned(), line, nearest };
+                    parts.push(Part::Variable(variable.ok_or_else(unknown)?));
+                    rest = after;
+                }
+                _ => {
+                    parts.push(Part::Text("{{".to_owned()));
+                    rest = after;
+                }
+            }
+        }
+        parts.push(Part::Text(rest.to_owned()));
+        Ok(Self { parts })
+    }
+
+    /// Whether the agent would not learn what its story asks for: the template has neither the
+    /// details nor the plan in which they stand.
+    pub fn lacks_details(&self) -> bool {
+        let tells = |part: &Part| matches!(part, Part::Variable("STORY_DETAILS" | "PLAN_PATH"));
+        !self.parts.iter().any(tells)
+    }
+
+    /// The prompt; what the values hold is never read as a template again.
+    pub fn render(&self, values: &Values<'_>) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Variable(name) => values.of(name),
+        };
+        self.parts.iter().map(part).collect()
+    }
+}
+
+/// Names in lower case belong to other templates, which a prompt may speak of, unless they are
+/// those of our variables but for a slip.
+fn looks_like_a_name(text: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte);
+    let is_wordlike = text.bytes().all(is_word) && text.bytes().any(|b| b.is_ascii_alphabetic());
+    is_wordlike && (!text.bytes().any(|b| b.is_ascii_lowercase()) || nearest(text).is_some())
+}
+
+impl Values<'_> {
+    fn of(&self, name: &str) -> String {
+        let or_none = |text: &str| match text.trim() {
+            "" => "(none)".to_owned(),
+            text => text.to_owned(),
+        };
+        match name {
+            "STORY_ID" => self.story_id.to_owned(),
+            "STORY_TITLE" => self.story_title.to_owned(),
+            "STORY_DETAILS" => self.story_details.to_owned(),
+            "PLAN_PATH" => self.plan_path.to_owned(),
+            "PROGRESS_PATH" => self.progress_path.to_owned(),
+            "PROGRESS" => or_none(self.progress),
+            "GUARDRAILS" => or_none(self.guardrails),
+            "FAILURE" => or_none(self.failure),
+            "ITERATION" => self.iteration.to_string(),
+            "MAX_ITERATIONS" if self.max_iterations == 0 => "unlimited".to_owned(),
+            "MAX_ITERATIONS" => self.max_iterations.to_string(),
+            "SPEC_DIR" => self.spec_dir.to_owned(),
+            "PRD_NUMBER" => prd_number(self.plan_path).unwrap_or_default().to_owned(),
+            "VERIFY" => {
+                let checks: Vec<String> = self.verify.iter().map(|check| shown(check)).collect();
+                or_none(&checks.join("\n"))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// The number of the `PRD-N` folder that a plan is in.
+fn prd_number(plan_path: &str) -> Option<&str> {
+    let folder = Utf8Path::new(plan_path).parent()?.file_name()?;
+    let number = folder.strip_prefix("PRD-")?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
+}
+
+/// A check as the agent can run it itself.
+fn shown(check: &str) -> String {
+    let check = check.trim();
+    if check.contains('\n') {
+        format!("- each of these lines:\n```sh\n{check}\n```")
+    } else {
+        format!("- `{check}`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_templates_are_understood() {
+        for text in [BUILDING, PLANNING] {
+            Template::parse(text).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_variable_has_a_value() {
+        let text = VARIABLES.map(|name| format!("{{{{{name}}}}}")).join("\n");
+        let verify = ["cargo test".to_owned()];
+        let values = Values {
+            story_id: "id",
+            story_title: "title",
+            story_details: "details",
+            plan_path: ".ralph/PRD-7/plan.md",
+            progress_path: "progress path",
+            progress: "progress",
+            iteration: 2,
+            verify: &verify,
+            spec_dir: "specs",
+            ..Values::default()
+        };
+        let expected = "id\ntitle\ndetails\n.ralph/PRD-7/plan.md\nprogress path\nprogress\n(none)\n\
+                        (none)\n2\nunlimited\n- `cargo test`\nspecs\n7";
+        assert_eq!(Template::parse(&text).unwrap().render(&values), expected);
+    }
+
+    #[test]
+    fn a_plan_outside_of_a_numbered_folder_has_no_number() {
+        let template = Template::parse("<{{PRD_NUMBER}}>").unwrap();
+        for plan_path in ["", "plan.md", ".ralph/fix_plan.md", "PRD-x/plan.md", "PRD-3.md"] {
+            assert_eq!(template.render(&Values { plan_path, ..Values::default() }), "<>");
+        }
+    }
+
+    #[test]
+    fn a_template_without_the_storys_details_is_seen() {
+        for (text, lacks) in [
+            ("Do {{STORY_ID}}: {{STORY_TITLE}}.", true),
+            ("{{STORY_DETAILS}}", false),
+            ("Do {{STORY_ID}} of {{PLAN_PATH}}.", false),
+            (BUILDING, false),
+        ] {
+            assert_eq!(Template::parse(text).unwrap().lacks_details(), lacks, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_check_of_several_lines_is_shown_as_it_is_run() {
+        let verify = ["a\n".to_owned(), "\nb\nc\n".to_owned()];
+        let values = Values { verify: &verify, ..Values::default() };
+        let shown = Template::parse("{{VERIFY}}").unwrap().render(&values);
+        assert_eq!(shown, "- `a`\n- each of these lines:\n```sh\nb\nc\n```");
+    }
+
+    #[test]
+    fn unknown_variables_are_named_with_their_line() {
+        let check = |text: &str, name: &str, nearest: Option<&'static str>| {
+            let error = Template::parse(&format!("a\nb {{{{{text}}}}}")).unwrap_err();
+            assert_eq!(error, UnknownVariable { name: name.into(), line: 2, nearest });
+        };
+        check("STORY", "STORY", Some("STORY_ID"));
+        check("XYZ", "XYZ", None);
+        check("X1", "X1", None);
+        check("story_id", "story_id", Some("STORY_ID"));
+        check("STORY-ID", "STORY-ID", Some("STORY_ID"));
+        check(" Story Title ", "Story Title", Some("STORY_TITLE"));
+        check("guardrail", "guardrail", Some("GUARDRAILS"));
+        let error = Template::parse("{{story_id}}").unwrap_err().to_string();
+        let told =
+            "line 1: {{story_id}} is not a variable of the prompt; did you mean {{STORY_ID}}?";
+        assert_eq!(error, told);
+    }
+
+    #[test]
+    fn other_braces_and_values_with_braces_are_left_alone() {
+        let values = Values { story_title: "{{FAILURE}}", ..Values::default() };
+        for text in [
+            "{{ x }}",
+            "{{}}",
+            "{{",
+            "{{ handlebars.path }}",
+            "{{ user }}",
+            "{{#if title}}",
+            "{{ 1 }}",
+        ] {
+            let template = Template::parse(&format!("{text} {{{{STORY_TITLE}}}}")).unwrap();
+            assert_eq!(template.render(&values), format!("{text} {{{{FAILURE}}}}"));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The attempt under way, on disk: for the loop that goes on after a crash, and for hooks that ask
+//! which story a session works on.
+
+use std::io;
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+
+use ralph_base::state::{self, RunDir};
+
+/// The version of the file's format.
+const VERSION: u32 = 2;
+
+/// How far an attempt has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// All is ready for the agent.
+    #[default]
+    Begun,
+    /// The agent works.
+    Working,
+    /// The agent has ended well, and its work is being checked.
+    Checking,
+    /// The checks have passed, and this commit is being put on the target.
+    Landing {
+        /// The commit.
+        commit: String,
+    },
+}
+
+/// An attempt at a story.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The version of the file's format.
+    pub version: u32,
+    /// The loop's run.
+    pub run: String,
+    /// The story's id.
+    pub story: String,
+    /// Its title.
+    pub title: String,
+    /// The number of the iteration.
+    pub iteration: u64,
+    /// The number of the attempt at this story, as in the name of its ref.
+    pub number: u64,
+    /// The plan's file, in the project.
+    pub plan: Utf8PathBuf,
+    /// Where progress is written, in the project.
+    pub progress: Utf8PathBuf,
+    /// The folder in which the agent works.
+    pub work: Utf8PathBuf,
+    /// The branch on which the work is to land.
+    pub target: String,
+    /// The commit that the agent started from; none in a repository without commits.
+    pub base: Option<String>,
+    /// When it began, as RFC 3339 in UTC.
+    pub began: String,
+    /// How far it has come.
+    pub phase: Phase,
+}
+
+impl Attempt {
+    /// One that begins now; whoever begins it says the rest.
+    pub fn now() -> Self {
+        Self { version: VERSION, began: state::now(), ..Self::default() }
+    }
+
+    /// The attempt under way; none if there is none, or the agent had done nothing.
+    pub fn load(run_dir: &RunDir) -> io::Result<Option<Self>> {
+        state::read_record(&run_dir.attempt(), VERSION)
+    }
+
+    /// Writes it down.
+    pub fn save(&self, run_dir: &RunDir) -> io::Result<()> {
+        state::replace_soon(&run_dir.attempt(), &serde_json::to_vec_pretty(self)?)
+    }
+
+    /// Nothing is under way any more.
+    pub fn clear(run_dir: &RunDir) -> io::Result<()> {
+        state::remove_if_there(run_dir.attempt())
+    }
+}

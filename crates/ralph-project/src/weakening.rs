@@ -1,0 +1,253 @@
+//! Did an attempt make the tests weaker? A test that was removed, skipped or asks for less passes
+//! more easily, and an agent that cannot make a test pass may be tempted.
+//!
+//! Tests, skips and checks are counted by how their lines begin or what they hold, in test files
+//! and in languages that keep tests beside the code. Counts are compared over all files of the
+//! attempt together, so that tests that move from one file to another are not missed. Whether the
+//! tests that remain are good ones cannot be seen this way.
+//!
+//! ```
+//! use ralph_project::weakening::{Version, weakened};
+//!
+//! let before = "test('adds', () => { assert(sum(1, 1) === 2) })\n";
+//! let after = "test.skip('adds', () => { assert(sum(1, 1) === 2) })\n";
+//! let found = weakened(&[Version { path: "sum.test.js", before, after }]);
+//! assert_eq!(found.unwrap(), "1 test fewer runs than before (sum.test.js)");
+//! ```
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::attempt::TestFiles;
+use ralph_core::git::{GitError, Repo, content_now, contents_at};
+
+/// How a line begins that declares a test.
+const TESTS: &[&str] = &[
+    "#[test]",
+    "#[tokio::test",
+    "#[rstest",
+    "#[test_case",
+    "def test",
+    "async def test",
+    "test(",
+    "test.each",
+    "it(",
+    "it.each",
+    "Deno.test(",
+    "func Test",
+    "func test",
+    "@Test",
+    "@ParameterizedTest",
+    "[Fact",
+    "[Theory",
+    "[Test",
+    "it \"",
+    "it '",
+    "it do",
+    "test \"",
+    "test '",
+    "test.skip(",
+    "it.skip(",
+    "test.only(",
+    "it.only(",
+    "test.todo(",
+    "it.todo(",
+    "xit(",
+    "xtest(",
+    "fit(",
+    "public function test",
+    "TEST(",
+    "TEST_F(",
+    "TEST_P(",
+    "TEST_CASE(",
+    "@test ",
+    "(deftest ",
+    "specify ",
+    "scenario ",
+    "Scenario:",
+    "fun `",
+];
+
+/// What a line holds that keeps a test from running, or all the others.
+const SKIPS: &[&str] = &[
+    "#[ignore",
+    ".skip(",
+    ".only(",
+    "xit(",
+    "xtest(",
+    "xdescribe(",
+    "fit(",
+    "fdescribe(",
+    ".todo(",
+    "mark.skip",
+    "mark.xfail",
+    "unittest.skip",
+    "pytest.skip(",
+    "skipTest(",
+    "t.Skip",
+    "@Disabled",
+    "@Ignore",
+    "[Ignore",
+    "Skip =",
+    "GTEST_SKIP",
+    "DISABLED_",
+    "@tag :skip",
+    "markTestSkipped",
+    "XCTSkip",
+    "pending \"",
+];
+
+/// What a line holds that asks whether something is so.
+const CHECKS: &[&str] = &[
+    "assert", "Assert", "expect", "should", "require.", "t.Error", "t.Fatal", "EXPECT_", "verify(",
+];
+
+/// A file before and after an attempt; a file that does not exist is empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Version<'a> {
+    /// The file, relative to the top of the work tree.
+    pub path: &'a str,
+    /// What it held when the attempt began.
+    pub before: &'a str,
+    /// What it holds now.
+    pub after: &'a str,
+}
+
+/// How many tests would run, and how many checks they make.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Count {
+    running: usize,
+    checks: usize,
+}
+
+/// In what respect the tests are weaker than before; nothing if they are not.
+pub fn weakened(files: &[Version<'_>]) -> Option<String> {
+    let counted: Vec<(&str, Count, Count)> =
+        files.iter().map(|file| (file.path, count(file.before), count(file.after))).collect();
+    let fewer = |of: fn(&Count) -> usize| {
+        let before: usize = counted.iter().map(|(_, before, _)| of(before)).sum();
+        let after: usize = counted.iter().map(|(_, _, after)| of(after)).sum();
+        let paths = counted.iter().filter(|(_, before, after)| of(after) < of(before));
+        let paths: Vec<&str> = paths.map(|(path, ..)| *path).collect();
+        (before.saturating_sub(after), paths.join(", "))
+    };
+    match (fewer(|count| count.running), fewer(|count| count.checks)) {
+        ((0, _), (0, _)) => None,
+        ((0, _), (1, paths)) => Some(format!("1 check fewer is made than before ({paths})")),
+        ((0, _), (n, paths)) => Some(format!("{n} checks fewer are made than before ({paths})")),
+        ((1, paths), _) => Some(format!("1 test fewer runs than before ({paths})")),
+        ((n, paths), _) => Some(format!("{n} tests fewer run than before ({paths})")),
+    }
+}
+
+fn count(text: &str) -> Count {
+    let mut count = Count::default();
+    let mut skips: usize = 0;
+    for line in text.lines().map(str::trim_start) {
+        let is_test = TESTS.iter().any(|beginning| line.starts_with(beginning));
+        count.running += usize::from(is_test);
+        skips += usize::from(SKIPS.iter().any(|words| line.contains(words)));
+        count.checks += usize::from(CHECKS.iter().any(|words| line.contains(words)));
+    }
+    count.running = count.running.saturating_sub(skips);
+    count
+}
+
+/// The same for the files of an attempt that began at this commit.
+pub fn weakened_since(
+    repo: &Repo,
+    commit: &str,
+    files: &[PathBuf],
+    tests: &TestFiles,
+) -> Result<Option<String>, GitError> {
+    let holds_tests =
+        |path: &Path| tests.contains(path) || path.extension() == Some(OsStr::new("rs"));
+    let paths: Vec<Vec<u8>> = files
+        .iter()
+        .filter(|path| holds_tests(path))
+        .map(|path| path.as_os_str().as_bytes().to_vec())
+        .filter(|path| !path.contains(&b'\n'))
+        .collect();
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let before = contents_at(repo, commit, &paths)?;
+    let texts: Vec<[String; 3]> = paths
+        .iter()
+        .map(|path| {
+            let old = before.get(path.as_slice()).map(Vec::as_slice).unwrap_or_default();
+            let new = content_now(&repo.top().join(OsStr::from_bytes(path))).unwrap_or_default();
+            [path.as_slice(), old, &new].map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        })
+        .collect();
+    let versions: Vec<Version<'_>> =
+        texts.iter().map(|[path, before, after]| Version { path, before, after }).collect();
+    Ok(weakened(&versions))
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::TestRepo;
+
+    use super::*;
+
+    fn check(before: &str, after: &str, expected: Option<&str>) {
+        let found = weakened(&[Version { path: "a", before, after }]);
+        assert_eq!(found.as_deref(), expected, "{before} -> {after}");
+    }
+
+    #[test]
+    fn tests_that_no_longer_run_are_noticed() {
+        let two = "#[test]\nfn a() {\n    assert!(x);\n}\n#[test]\nfn b() {}\n";
+        let one = Some("1 test fewer runs than before (a)");
+        check(two, "#[test]\nfn a() {\n    assert!(x);\n}\n", one);
+        check(two, &two.replace("fn b", "#[ignore]\nfn b"), one);
+        check(two, "", Some("2 tests fewer run than before (a)"));
+        check("def test_a():\n", "@pytest.mark.skip\ndef test_a():\n", one);
+        check("it('a')\nit('b')\n", "it('a')\nit.skip('b')\n", one);
+        check("func TestA(t *T) {", "func TestA(t *T) { t.Skip()", one);
+    }
+
+    #[test]
+    fn fewer_checks_are_noticed() {
+        let one = Some("1 check fewer is made than before (a)");
+        check("def test_a():\n  assert f()\n  assert g()\n", "def test_a():\n  assert f()\n", one);
+        check("expect(a)\nexpect(b)\n", "", Some("2 checks fewer are made than before (a)"));
+    }
+
+    #[test]
+    fn ordinary_work_is_not_suspected() {
+        check("", "it('a')\n", None);
+        check("it('a', () => expect(1))\n", "it('b', () => expect(2))\n", None);
+        check("fn a() {}\n", "", None);
+        check("it.skip('a')\n", "it('a')\n", None);
+    }
+
+    #[test]
+    fn tests_may_move_from_file_to_file() {
+        let test = "it('a', () => expect(1))\n";
+        let from = Version { path: "a.test.js", before: test, after: "" };
+        let to = Version { path: "b.test.js", before: "", after: test };
+        assert_eq!(weakened(&[from, to]), None);
+        assert_eq!(weakened(&[from]).unwrap(), "1 test fewer runs than before (a.test.js)");
+    }
+
+    #[test]
+    fn files_are_compared_with_the_commit() {
+        let repo = TestRepo::new();
+        repo.write("a.test.js", "it('a')\nit('b')\n");
+        repo.write("a.js", "it('is code')\n");
+        repo.commit_all("tests");
+        repo.remove("a.test.js");
+        repo.remove("a.js");
+        let files = ["a.test.js", "a.js"].map(PathBuf::from);
+        let opened = Repo::open(repo.root()).unwrap();
+        let found = weakened_since(&opened, &repo.head(), &files, &TestFiles::default()).unwrap();
+        assert_eq!(found.unwrap(), "2 tests fewer run than before (a.test.js)");
+        assert_eq!(
+            weakened_since(&opened, &repo.head(), &files[1..], &TestFiles::default()).unwrap(),
+            None
+        );
+    }
+}

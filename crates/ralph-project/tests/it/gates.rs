@@ -1,0 +1,89 @@
+//! State folders as tools in the field leave them: `fixtures/gates/`, one folder a case.
+
+use camino::Utf8Path;
+use ralph_base::state::{Id, SessionDir, StateDir};
+use ralph_project::gate::{
+    LoopState, Orchestrator, QualityGate, Reading, StateFile, Tasks, Unmet, reason,
+};
+use test_support::{Scratch, fixtures};
+
+fn copy(from: &Utf8Path, to: &Utf8Path) {
+    fs_err::create_dir_all(to).unwrap();
+    for entry in from.read_dir_utf8().unwrap() {
+        let path = entry.unwrap().into_path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs_err::copy(path, target).unwrap();
+        }
+    }
+}
+
+/// What one file says: what is unmet, or that it is broken.
+fn judge<T: StateFile>(
+    session: &SessionDir,
+    gate: fn(&T, &Utf8Path) -> Option<Unmet>,
+) -> Result<Option<Unmet>, String> {
+    match T::load(session) {
+        Reading::Missing => Ok(None),
+        Reading::Found(file) => Ok(gate(&file, T::path(session).file_name().unwrap().into())),
+        Reading::Broken(broken) => Err(broken.path.file_name().unwrap().to_owned()),
+    }
+}
+
+fn judged(session: &SessionDir) -> String {
+    let tasks = Tasks::load(session);
+    let results = [
+        judge(session, Orchestrator::gate),
+        judge(session, LoopState::gate),
+        judge(session, QualityGate::gate),
+        Ok(tasks.gate("tasks".into())),
+    ];
+    let unmet: Vec<Unmet> = results.iter().flatten().flatten().cloned().collect();
+    let mut text = if unmet.is_empty() { String::new() } else { reason(&unmet, &[]) + "\n" };
+    let broken = results.into_iter().filter_map(Result::err);
+    let broken_tasks =
+        tasks.broken.iter().map(|broken| broken.path.file_name().unwrap().to_owned());
+    for name in broken.chain(broken_tasks) {
+        text.push_str(&format!("broken: {name}\n"));
+    }
+    text
+}
+
+#[test]
+fn state_folders_are_judged_as_expected() {
+    let mut cases = 0;
+    for entry in fixtures().join("gates").read_dir_utf8().unwrap() {
+        let case = entry.unwrap().into_path();
+        if !case.is_dir() {
+            continue;
+        }
+        cases += 1;
+        let scratch = Scratch::new();
+        let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
+        copy(&case, session.root());
+        let found = judged(&session);
+        let expected = fs_err::read_to_string(case.join("expected.txt")).unwrap();
+        assert_eq!(found, expected, "{case}");
+    }
+    assert!(cases >= 8, "{cases}");
+}
+
+/// Whoever writes with our types reads back what was written.
+#[test]
+fn what_is_written_with_the_types_is_read_back() {
+    let scratch = Scratch::new();
+    let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
+    copy(&fixtures().join("gates/quality-and-tasks"), session.root());
+    let Reading::Found(quality) = QualityGate::load(&session) else { panic!("it is there") };
+    quality.save(&session).unwrap();
+    assert_eq!(QualityGate::load(&session), Reading::Found(quality));
+    let mut work = Orchestrator::new("implementation");
+    work.set("plan_approved", true);
+    work.save(&session).unwrap();
+    assert_eq!(Orchestrator::load(&session), Reading::Found(work));
+    let state = LoopState { iteration: Some(2), last_error: "E".into(), ..LoopState::default() };
+    state.save(&session).unwrap();
+    assert_eq!(LoopState::load(&session), Reading::Found(state));
+}
