@@ -62,7 +62,8 @@ impl RunRecord {
     }
 
     fn is_of(&self, run_dir: &RunDir) -> bool {
-        self.folder == run_dir.root()
+        // One that does not say is taken for ours.
+        self.folder.as_str().is_empty() || self.folder == run_dir.root()
     }
 
     /// Writes it down. How long the run took is the only thing that a power cut may take.
