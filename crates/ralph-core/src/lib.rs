@@ -18,3 +18,11 @@ pub mod hook;
 pub mod plan;
 pub mod shell;
 pub mod verdict;
+
+pub use camino::{Utf8Path, Utf8PathBuf};
+pub use ralph_base::state::StateDir;
+
+/// The examples of `docs/embedding.md`, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

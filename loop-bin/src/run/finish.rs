@@ -17,6 +17,7 @@ use crate::agent::Descendants;
 use crate::exit::{Failure, Success};
 use crate::housekeeping;
 use crate::landing::{self, Advance, LoopFile, Made, Mark};
+use crate::saved;
 use crate::terminal::{self, clock, counted};
 use crate::workspace::Start;
 
@@ -45,6 +46,9 @@ impl Run {
             self.tell(plan.and_then(|plan| self.update_loop_progress(&plan, status)));
         }
         let (git, keep) = (self.workspace.source().git(), self.context.config.workspace.keep);
+        if self.attempt.is_none() {
+            self.tell(saved::release(&git).map_err(Into::into));
+        }
         self.tell(housekeeping::prune(&git, self.context.state(), keep, false).map(drop));
         let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
         self.context.note(None, &state::Event::LoopFinished { finish_type, reason });

@@ -203,7 +203,6 @@ impl Run {
         state::remove_if_there(state.current_story())?;
         state::remove_if_there(state.claim())?;
         Attempt::clear(&self.context.run_dir)?;
-        saved::release(&self.workspace.source().git())?;
         state::remove_if_there(self.context.run_dir.plan_given())?;
         fault::point("attempt.forgotten");
         self.attempt = None;
