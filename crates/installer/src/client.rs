@@ -13,10 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// program is looked up from `folder`, as whoever works there would start it.
 #[expect(clippy::disallowed_methods, reason = "this is the door for asking the client")]
 pub fn version_text(program: &str, folder: &Utf8Path) -> Option<String> {
-    let program = match program.contains('/') {
-        true => folder.join(program).into_string(),
-        false => program.to_owned(),
-    };
+    let is_path = program.contains('/');
+    let program = if is_path { folder.join(program).into_string() } else { program.to_owned() };
     let mut child = Command::new(program)
         .arg("--version")
         .current_dir(folder)

@@ -91,12 +91,10 @@ pub(crate) fn write() -> io::Result<()> {
     let Some(fault) = FAULT.as_ref() else { return Ok(()) };
     let once = fault.count("write") == Some(1);
     let from_now_on = fault.count("writes").is_some_and(|left| left <= 1);
-    match once || from_now_on {
-        true => {
-            Err(io::Error::new(io::ErrorKind::StorageFull, "made to fail by RALPH_INTERNAL__FAULT"))
-        }
-        false => Ok(()),
+    if !once && !from_now_on {
+        return Ok(());
     }
+    Err(io::Error::new(io::ErrorKind::StorageFull, "made to fail by RALPH_INTERNAL__FAULT"))
 }
 
 /// By the signal that nothing can catch, through the shell: what an `abort` leaves is different,

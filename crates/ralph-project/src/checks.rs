@@ -113,11 +113,10 @@ pub fn run_checks(
 ) -> io::Result<Vec<Check>> {
     let mut checks: Vec<Check> = Vec::new();
     for command in commands {
-        let check = match stop() {
-            true => {
-                Check { command: command.clone(), end: CheckEnd::Stopped, output: String::new() }
-            }
-            false => run(context, command, limit, stop)?,
+        let check = if stop() {
+            Check { command: command.clone(), end: CheckEnd::Stopped, output: String::new() }
+        } else {
+            run(context, command, limit, stop)?
         };
         let passed = check.passed();
         checks.push(check);

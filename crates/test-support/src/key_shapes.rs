@@ -45,10 +45,8 @@ fn filled(name: &str, pattern: &str) -> KeyShape {
 
 /// Letters and digits in no order; the same each time.
 fn letters(seed: usize, count: usize, hexadecimal: bool) -> String {
-    let all: &[u8] = match hexadecimal {
-        true => b"0123456789abcdef",
-        false => b"0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT",
-    };
+    let mixed: &[u8] = b"0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT";
+    let all = if hexadecimal { b"0123456789abcdef" } else { mixed };
     let mut state = seed as u64 + 1;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -152,10 +152,9 @@ impl TestRepo {
     /// Removes a file or a folder.
     pub fn remove(&self, name: impl AsRef<Path>) {
         let path = self.at(name);
-        let removed = match fs_err::symlink_metadata(&path).expect("something to remove").is_dir() {
-            true => fs_err::remove_dir_all(path),
-            false => fs_err::remove_file(path),
-        };
+        let is_folder = fs_err::symlink_metadata(&path).expect("something to remove").is_dir();
+        let removed =
+            if is_folder { fs_err::remove_dir_all(path) } else { fs_err::remove_file(path) };
         removed.expect("removed");
     }
 

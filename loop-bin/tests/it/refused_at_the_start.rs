@@ -11,10 +11,10 @@ fn check(stage: &Stage, args: &[&str], vars: &[(&str, &str)], code: i32, words: 
     let before = stage.repo.fingerprint();
     let mut command = stage.command(&[args, &["--agent", "touch \"$AGENT_NOTES/begun\""]].concat());
     for (name, value) in vars {
-        match value.is_empty() {
-            true => command.env_remove(name),
-            false => command.env(name, value),
-        };
+        command.env(name, value);
+        if value.is_empty() {
+            command.env_remove(name);
+        }
     }
     let ran: Ran = command.output().unwrap().into();
     ran.ended(code);

@@ -8,12 +8,13 @@ const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Th
 
 /// What the client tells the hook after a test run in one of its sessions.
 fn test_run(session: &str, passed: bool) -> String {
-    let (event, result) = match passed {
-        true => ("PostToolUse", r#""tool_response":{"stdout":"1 passed in 0.1s"}"#),
-        false => (
+    let (event, result) = if passed {
+        ("PostToolUse", r#""tool_response":{"stdout":"1 passed in 0.1s"}"#)
+    } else {
+        (
             "PostToolUseFailure",
             r#""error":"Exit code 1\nFAILED test_a.py::test_b - assert\n1 failed in 0.1s""#,
-        ),
+        )
     };
     format!(
         "{{\"session_id\":\"{session}\",\"cwd\":\"CWD\",\"hook_event_name\":\"{event}\",\

@@ -1,5 +1,7 @@
 //! Names: none that say nothing, and those of state files in one place only.
 
+use std::collections::BTreeMap;
+
 use regex::Regex;
 
 use super::tree::{File, files, report};
@@ -24,6 +26,68 @@ fn names_say_something() {
         }
     }
     report(findings);
+}
+
+/// Where the code of each crate is, tests aside.
+const CRATES: [&str; 7] = [
+    "crates/ralph-base/src",
+    "crates/ralph-core/src",
+    "crates/ralph-project/src",
+    "crates/installer/src",
+    "hooks-bin/src",
+    "loop-bin/src",
+    "xtask/src",
+];
+
+#[test]
+fn no_type_name_is_public_twice_in_a_crate() {
+    let declared =
+        Regex::new(r"(?m)^pub(?:\(crate\))? (?:struct|enum|trait|type) ([A-Za-z0-9_]+)").unwrap();
+    let mut findings = Vec::new();
+    for root in CRATES {
+        let mut seen: BTreeMap<String, String> = BTreeMap::new();
+        for file in files(&[".rs"]).into_iter().filter(|file| file.path.starts_with(root)) {
+            for name in declared.captures_iter(&file.text).map(|c| c[1].to_owned()) {
+                if let Some(other) = seen.insert(name.clone(), file.path.to_string()) {
+                    findings.push(format!("{name} is in {other} and in {}", file.path));
+                }
+            }
+        }
+    }
+    report(findings);
+}
+
+/// Names that an embedder has to look through, at most.
+const MOST_NAMES: usize = 80;
+
+#[test]
+fn the_front_door_of_the_core_is_small() {
+    let root = crate::run::root().join("crates/ralph-core/src");
+    let read = |name: &str| fs_err::read_to_string(root.join(name)).unwrap();
+    let lib = read("lib.rs");
+    let mut names = public_names(&lib);
+    let modules: Vec<&str> =
+        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    assert!(modules.contains(&"plan") && modules.contains(&"verdict"), "{modules:?}");
+    for module in modules {
+        let inside = public_names(&read(&format!("{module}/mod.rs")));
+        names.extend(inside.into_iter().map(|name| format!("{module}::{name}")));
+    }
+    assert!(names.len() <= MOST_NAMES, "{} public names: {names:?}", names.len());
+}
+
+/// What a module offers: its `pub use`s and its own `pub` items.
+fn public_names(text: &str) -> Vec<String> {
+    let offered = Regex::new(r"(?m)^pub use ([^;]+);").unwrap();
+    let declared = Regex::new(r"(?m)^pub (?:mod|fn|struct|enum|trait|type|const) (\w+)").unwrap();
+    let mut names: Vec<String> = declared.captures_iter(text).map(|c| c[1].to_owned()).collect();
+    for list in offered.captures_iter(text) {
+        let last = list[1].rsplit("::").next().unwrap_or_default().to_owned();
+        let inner = list[1].split_once('{').map_or(last, |(_, inner)| inner.to_owned());
+        let words = inner.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned);
+        names.extend(words.filter(|word| !word.is_empty() && word != "self"));
+    }
+    names
 }
 
 /// The files that may spell them out, relative to the root.

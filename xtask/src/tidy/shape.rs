@@ -2,7 +2,7 @@
 
 use super::tree::{files, report};
 
-const LONGEST: usize = 500;
+const LONGEST: usize = 400;
 
 #[test]
 fn files_are_short() {

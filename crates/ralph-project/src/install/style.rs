@@ -37,11 +37,10 @@ impl Style {
             Some(last) => (last.span.end..last.span.end, format!(", {item}")),
             None => {
                 let inside = container.span.start + 1..container.span.end - 1;
-                let (before, after) = match self.one_line {
-                    true => (String::new(), String::new()),
-                    false => {
-                        (format!("{}{inner}", self.newline), format!("{}{base}", self.newline))
-                    }
+                let (before, after) = if self.one_line {
+                    (String::new(), String::new())
+                } else {
+                    (format!("{}{inner}", self.newline), format!("{}{base}", self.newline))
                 };
                 (inside, format!("{before}{item}{after}"))
             }
