@@ -122,16 +122,6 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Records the files of which the searches on a command line have printed lines.
-    pub fn record_matches(&self, script: &Script, facts: &Facts, output: &str) -> io::Result<()> {
-        let known = self.known_files();
-        let matched = guard::matched(script, output, facts);
-        for path in matched.iter().filter(|path| path.is_file()).take(MOST_FITTING) {
-            known.record(Sight::Read, path)?;
-        }
-        Ok(())
-    }
-
     /// The session's own folder; none if its id cannot be part of a path.
     pub fn session(&self) -> Option<SessionDir> {
         Some(self.project().state()?.session(&self.session_id()?))

@@ -7,7 +7,6 @@ mod failed;
 mod output;
 
 use ralph_base::state::{Event, LastVerdict};
-use ralph_core::guard;
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::shell::Script;
 use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
@@ -38,9 +37,8 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<Decision, Failure> {
     // Whether an amended commit is the agent's own is not asked here, so git need not be.
     let facts = call.facts("");
-    let script = guard::read(command, &facts);
+    let script = facts.read(command);
     call.record_command(&script, &facts)?;
-    call.record_matches(&script, &facts, &result.output)?;
     if result.still_running || result.interrupted {
         return Ok(Decision::NoOpinion);
     }

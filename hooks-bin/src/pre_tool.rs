@@ -42,7 +42,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
 
 fn command(call: &Call<'_>, command: &str) -> Decision {
     let facts = call.facts(command);
-    let script = guard::read(command, &facts);
+    let script = facts.read(command);
     let denial = guard::check_script(command, &script, &facts, &call.config().guard)
         .or_else(|| commit::check(call, &facts, &script));
     match denial {

@@ -35,7 +35,7 @@ pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
     if let Some(file) = matches.get_one::<String>("file") {
         let mut edit = around.of_edit(&here.join(file), None);
         say(format!("file      {}", edit.path));
-        say(format!("project   {}", edit.root));
+        say(format!("project   {}", edit.facts.root));
         // Whether an agent has read it depends on its session; suppose that it has.
         edit.known = true;
         denial = guard::check_edit(&edit, &config.guard);

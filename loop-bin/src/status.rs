@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, Command};
 use ralph_base::env::Env;
 use ralph_base::state::{self, Event, Journal, Lock};
 use ralph_core::git::Repo;
-use ralph_core::plan::{Counts, Plan, State};
+use ralph_core::plan::{Plan, State, StoryCounts};
 use ralph_project::project::Project;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ struct Report {
     running: Option<u32>,
     plan: Option<String>,
     plan_problem: Option<String>,
-    stories: Counts,
+    stories: StoryCounts,
     /// The story under way, and the iteration.
     story: Option<String>,
     iteration: u64,
@@ -156,7 +156,7 @@ impl Report {
             (None, Some(problem)) => say(format!("Plan      {problem}")),
             (None, None) => {}
         }
-        let Counts { open, done, blocked, .. } = &self.stories;
+        let StoryCounts { open, done, blocked, .. } = &self.stories;
         say(format!("Stories   {done} done, {open} open, {blocked} blocked"));
         if let Some(story) = &self.story {
             say(format!("Story     {story}, iteration {}", self.iteration));

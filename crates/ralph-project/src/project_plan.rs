@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::project::Project;
 use ralph_base::env::Env;
 use ralph_base::state::LoopDir;
-use ralph_core::plan::{self, Candidate, FindError, Options, Plan};
+use ralph_core::plan::{self, FindError, Options, Plan};
 
 /// Finds and reads the plan. Paths that somebody gave are meant from the folder `from` if they lead
 /// somewhere from there, else from the project.
@@ -27,12 +27,12 @@ pub fn find(
     config: &Config,
     from: &Utf8Path,
 ) -> Result<Plan, FindError> {
-    plan::find(&candidates(project, env, config, from), &options(config), plan::read_file)
+    plan::find(&places(project, env, config, from), &options(config))
 }
 
 /// The files that decide about the answer: it stays the same while none of them changes.
 pub fn files(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Utf8PathBuf> {
-    plan::files(&candidates(project, env, config, from))
+    places(project, env, config, from).concat()
 }
 
 /// The plan that planning writes where there is none yet: the one that was named, from the folder
@@ -56,26 +56,23 @@ pub fn options(config: &Config) -> Options {
     Options { optional_sections: config.plan.optional_sections.clone() }
 }
 
-/// A plan or a folder that was named is the only candidate; otherwise all usual places are.
-fn candidates(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Candidate> {
+/// A plan or a folder that was named is looked at alone; otherwise all usual places are.
+fn places(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Vec<Utf8PathBuf>> {
     let (root, state) = (project.root(), project.own_state());
     if !config.run.plan.is_empty() {
-        let places = [from, root].map(|folder| folder.join(&config.run.plan));
-        let [here, there] = places;
-        let is_one = here == there;
-        let places = if is_one { vec![here] } else { vec![here, there] };
-        return places.into_iter().map(Candidate::File).collect();
+        let mut places = vec![vec![from.join(&config.run.plan)], vec![root.join(&config.run.plan)]];
+        places.dedup();
+        return places;
     }
     if let Ok(number @ 1..) = u32::try_from(config.run.prd) {
-        return vec![Candidate::File(state.plan(number))];
+        return vec![vec![state.plan(number)]];
     }
-    let numbers = state.prd_numbers().into_iter();
-    let numbered = numbers.map(|number| (number.into(), state.plan(number)));
-    let mut candidates = vec![Candidate::Numbered(numbered.collect())];
-    candidates.extend(state.other_plans().into_iter().map(Candidate::File));
-    let lists = env.loop_dir().map(|dir| LoopDir::at(meant(root, from, &dir)).feature_list());
-    candidates.extend(lists.map(Candidate::File));
-    candidates
+    let mut places =
+        vec![state.prd_numbers().into_iter().map(|number| state.plan(number)).collect()];
+    places.extend(state.other_plans().into_iter().map(|path| vec![path]));
+    let list = env.loop_dir().map(|dir| LoopDir::at(meant(root, from, &dir)).feature_list());
+    places.extend(list.map(|path| vec![path]));
+    places
 }
 
 fn meant(root: &Utf8Path, from: &Utf8Path, path: &Utf8Path) -> Utf8PathBuf {

@@ -44,30 +44,37 @@ impl Surroundings<'_> {
     /// What is known about the place where a command line would run.
     pub fn of_command(&self, cwd: &Utf8Path, command: &str) -> Facts {
         Facts {
-            root: resolved(self.project.work_root()),
-            copy: self.copy(),
             cwd: resolved(cwd),
-            temp: resolved(&self.env.temp_dir()),
-            home: self.env.home().unwrap_or_default(),
             // Only asked when it matters, because it means to start git.
             head_is_newer: command.contains("--amend") && self.head_is_newer(),
-            own_files: self.own_files(&[cwd.as_str(), command]),
-            session: self.session.map(Id::to_string).unwrap_or_default(),
+            ..self.facts(&[cwd.as_str(), command])
         }
     }
 
     /// What is known about an edit, but for whether the file was read.
     pub fn of_edit(&self, path: &Utf8Path, story: Option<&Id>) -> Edit {
+        let facts = self.facts(&[path.as_str()]);
+        // Commands are read as text, but the paths of edits are resolved.
+        let home = self.env.home().map(|home| resolved(&home)).unwrap_or_default();
         Edit {
             path: resolved(path),
-            root: resolved(self.project.work_root()),
-            copy: self.copy(),
-            home: self.env.home().map(|home| resolved(&home)).unwrap_or_default(),
-            temp: resolved(&self.env.temp_dir()),
-            own_files: self.own_files(&[path.as_str()]),
+            facts: Facts { home, ..facts },
             scope: scope_of(story, self.config),
             exists: path.exists(),
             known: false,
+        }
+    }
+
+    /// What is known in any case, as far as these texts ask for it.
+    fn facts(&self, texts: &[&str]) -> Facts {
+        Facts {
+            root: resolved(self.project.work_root()),
+            copy: self.copy(),
+            temp: resolved(&self.env.temp_dir()),
+            home: self.env.home().unwrap_or_default(),
+            own_files: self.own_files(texts),
+            session: self.session.map(Id::to_string).unwrap_or_default(),
+            ..Facts::default()
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, Id, LoopDir, SessionDir};
 use ralph_core::git::Status;
-use ralph_core::plan::{self, KnownStory, Options, Plan, Question};
+use ralph_core::plan::{self, KnownStory, Options, Plan};
 use ralph_project::gate::{
     Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
 };
@@ -122,22 +122,15 @@ impl<'a> Session<'a> {
         let options = self.plan_options();
         let call = self.call;
         let files = project_plan::files(call.project(), call.env, call.config(), call.work_root());
-        let question = Question::new(id.as_str(), &files, &options);
         // Best effort: what is in the place of the file and is none is neither read nor written.
-        let kept = call.session().map(|dir| dir.known_story());
+        let kept = call.session().filter(|_| self.has_files()).map(|dir| dir.known_story());
         let kept = kept.filter(|path| state::in_the_way(path, false).is_none());
-        if let Some(answer) = kept.as_deref().and_then(|path| question.answer_in(path)) {
-            return answer.story;
-        }
         let told = |plan: Plan| plan.story(id.as_str()).map(KnownStory::of);
         // A story may be under way in a later plan while an earlier one has open stories as well.
         let elsewhere = || files.iter().find_map(|path| told(plan::load(path, &options).ok()?));
-        let story = told(self.plan()?).or_else(elsewhere);
-        if let Some(path) = kept.filter(|_| self.has_files()) {
-            // Best effort: what is not kept is read again.
-            let _ = question.keep(story.as_ref(), &path);
-        }
-        story
+        plan::known_story(id.as_str(), &files, &options, kept.as_deref(), || {
+            told(self.plan()?).or_else(elsewhere)
+        })
     }
 
     pub(super) fn plan_options(&self) -> Options {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ralph_core::git::Status;
-use ralph_core::guard::{self, Denial, Edit, Facts};
+use ralph_core::guard::{self, Denial, Facts};
 use ralph_core::shell::Script;
 use ralph_project::surroundings;
 
@@ -16,24 +16,19 @@ const MOST_NAMED: usize = 10;
 pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<Denial> {
     let config = call.config();
     let scope = surroundings::scope_of(call.story().as_ref(), config);
-    if scope.is_empty() || !config.guard.in_force("scope", true) || !guard::commits(script, facts) {
+    if scope.is_empty() || !config.guard.in_force("scope") || !guard::commits(script, facts) {
         return None;
     }
     let repo = call.repo().ok()?;
     let status = Status::read(&repo).ok()?;
-    let edit = Edit {
-        root: facts.root.clone(),
-        temp: facts.temp.clone(),
-        scope: scope.clone(),
-        ..Edit::default()
-    };
-    let outside: BTreeSet<String> = status
+    let changed = status
         .changed
         .iter()
         .filter(|path| !repo.is_untouched(path))
-        .filter_map(|path| camino::Utf8PathBuf::from_path_buf(repo.top().join(path)).ok())
-        .filter(|path| !guard::is_in_scope(path, &edit))
-        .map(|path| path.strip_prefix(&facts.root).unwrap_or(&path).to_string())
+        .filter_map(|path| camino::Utf8PathBuf::from_path_buf(repo.top().join(path)).ok());
+    let outside: BTreeSet<String> = guard::out_of_scope(changed.collect(), &scope, facts)
+        .iter()
+        .map(|path| path.strip_prefix(&facts.root).unwrap_or(path).to_string())
         .collect();
     let named = outside.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
     (!outside.is_empty()).then(|| Denial {

@@ -13,8 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, Cap, RunDir, StateDir};
 use ralph_core::git::GitError;
-use ralph_core::plan::progress::{self, Entry};
-use ralph_core::plan::{self, AgentsPlan, Options, Plan, agents_plan};
+use ralph_core::plan::{self, AgentsPlan, Options, Plan, ProgressEntry, agents_plan};
 use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
 use ralph_project::project::Project;
@@ -184,7 +183,7 @@ impl Books {
     }
 
     /// Appends an entry to the progress.
-    pub(crate) fn log(&self, tip: Option<&str>, entry: &Entry) -> Result<(), Failure> {
+    pub(crate) fn log(&self, tip: Option<&str>, entry: &ProgressEntry) -> Result<(), Failure> {
         // Always as a section behind others; a new file gets its title when it is made.
         self.append_progress(tip, &entry.appended_to(b"\n"))
     }
@@ -324,17 +323,9 @@ impl Books {
 
     /// Whether the progress has this entry already, about an attempt that began then: a crash may have
     /// come before the attempt was forgotten.
-    pub(crate) fn has_entry(&self, tip: Option<&str>, entry: &Entry, began: &str) -> bool {
-        let text = self.progress_text(tip);
+    pub(crate) fn has_entry(&self, tip: Option<&str>, entry: &ProgressEntry, began: &str) -> bool {
         let began = began.get(..SECONDS).unwrap_or(began);
-        progress::logged(&text).last().is_some_and(|last| {
-            let mut lines = last.text.lines();
-            let is_later =
-                lines.any(|line| line.strip_prefix("- Time: ").is_some_and(|at| at >= began));
-            let is_same = (last.iteration, last.story.as_str(), last.status)
-                == (entry.iteration, &entry.story, Some(entry.status));
-            is_same && is_later
-        })
+        plan::progress_has(&self.progress_text(tip), entry, began)
     }
 
     /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use ralph_base::state;
-use ralph_core::plan::{self, Plan, Planned, progress};
+use ralph_core::plan::{self, Plan, Planned};
 use ralph_project::prompt::{self, Template, Values};
 
 use super::Run;
@@ -109,7 +109,7 @@ impl Run {
         let values = Values {
             plan_path: plan.as_str(),
             progress_path: beside.as_str(),
-            progress: &progress::excerpt(&progress, LONGEST_PROGRESS),
+            progress: &plan::progress_excerpt(&progress, LONGEST_PROGRESS),
             spec_dir: &self.context.config.run.specs,
             ..Values::default()
         };
@@ -145,22 +145,8 @@ impl Run {
         let parse = |bytes: Vec<u8>| Plan::parse(&self.books.plan, bytes, &self.books.options);
         let before = before.and_then(|before| parse(before.to_vec()).ok());
         let after = parse(left).map_err(|error| error.to_string())?;
-        let planned = plan::planned(before.as_ref(), &after);
-        if !planned.lost.is_empty() {
-            let stories = planned.lost.join(", ");
-            return Err(format!("it removed {stories}, done before, and they fit nowhere in it"));
-        }
-        parse(planned.bytes.clone()).map_err(|error| error.to_string())?;
-        let told = [
-            (&planned.unticked, "ticked", " while planning, with nothing checked; ignored"),
-            (&planned.ticked_again, "reopened", ", done before and no different now; ticked again"),
-            (&planned.grown, "changed", ", done before; open again for what is new in them"),
-            (&planned.put_back, "removed", ", done before; restored"),
-            (&planned.removed, "removed", ", not done before; the plan is without"),
-        ];
-        let told = told.iter().filter(|(stories, ..)| !stories.is_empty());
-        let told = told.map(|(stories, did, what)| format!("{did} {}{what}", stories.join(", ")));
-        self.report_findings(told.collect());
+        let planned = plan::planned(before.as_ref(), &after)?;
+        self.report_findings(planned.findings.clone());
         Ok(planned)
     }
 

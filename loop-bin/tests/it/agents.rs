@@ -107,7 +107,7 @@ fn a_plan_that_the_agent_edits_is_repaired() {
     let stage = Stage::new("edits-plan", THREE);
     let ran = stage.run(&["--max-iterations", "1"]);
     ran.ended(0).says("ticked US-002, which is not its story; ignored");
-    ran.says("removed US-003; ignored").says("renamed US-002").says("added US-004");
+    ran.says("removed US-003; ignored").says("edited US-002").says("added US-004");
     let open = "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
     assert_eq!(stage.plan(), format!("{open}- [ ] US-004: Found on the way\n"));
     assert!(stage.events().contains(&"plan_repaired".to_owned()));

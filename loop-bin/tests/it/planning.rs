@@ -131,7 +131,7 @@ fn done_stories_are_restored_and_removed_ones_named() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: T\n");
     let ran = planning(&stage, &format!("cat >/dev/null; sed -i '/US-00[12]/d' {PLAN}"), &[]);
     ran.ended(0).says("removed US-001, done before; restored").says("removed US-002, not done");
-    assert_eq!(stage.plan(), "- [x] US-001: First\n- [ ] US-003: T\n");
+    assert_eq!(stage.plan(), "- [ ] US-003: T\n- [x] US-001: First\n");
 }
 
 #[test]

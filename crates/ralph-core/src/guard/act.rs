@@ -1,9 +1,10 @@
 //! One command as the rules see it: its words, its git reading, where its paths lie.
 
-use super::check::Facts;
+use super::facts::Facts;
 use super::git::GitCall;
 use super::paths::{self, Place};
 use super::settings::Settings;
+use super::words::{has_option, operands};
 use crate::shell::{Command, Reach, Word};
 
 /// One command that would run, with all that a rule may ask about it.
@@ -23,21 +24,29 @@ pub(super) struct Act<'a> {
 }
 
 impl<'a> Act<'a> {
-    pub(super) fn name(&self) -> &'a str {
-        self.name
-    }
-
     pub(super) fn args(&self) -> impl Iterator<Item = &'a str> {
         self.command.args.iter().map(Word::text)
     }
 
     /// The arguments that are not options; everything behind `--` is one.
     pub(super) fn operands(&self) -> Vec<&'a Word> {
-        operands(&self.command.args)
+        operands(&self.command.args, "")
+    }
+
+    /// The words by which programs with subcommands say what to do.
+    pub(super) fn leading_words(&self) -> Vec<&'a str> {
+        match &self.git {
+            Some(git) => std::iter::once(git.name()).chain(git.operands()).collect(),
+            // Forges' tools are told the repository on the way.
+            None => {
+                let words = operands(&self.command.args, "-R --repo --cwd -C");
+                words.into_iter().map(Word::text).collect()
+            }
+        }
     }
 
     /// Whether one of the options is given: `-f` also in a cluster, `--force` also shortened.
-    pub(super) fn has(&self, options: &[&str]) -> bool {
+    pub(super) fn has(&self, options: &str) -> bool {
         has_option(self.args(), options)
     }
 
@@ -45,53 +54,22 @@ impl<'a> Act<'a> {
         paths::place(word, self.command.directory.as_ref(), self.facts)
     }
 
+    /// Whether a matter of taste is decided for forbidding.
     pub(super) fn switch(&self, name: &str) -> bool {
-        self.settings.switch(name)
+        let is_fine = name == "amend" && self.facts.head_is_newer;
+        self.settings.switch(name) && !is_fine
     }
 
     /// Whether it runs on another machine or in a container, where our paths mean nothing.
     pub(super) fn is_elsewhere(&self) -> bool {
-        self.command.reached.iter().any(|step| match step {
-            Reach::Wrapper(name) => {
-                matches!(
-                    name.as_str(),
-                    "ssh" | "docker" | "podman" | "nerdctl" | "docker-compose" | "kubectl"
-                )
-            }
-            _ => false,
-        })
+        const REMOTE: [&str; 6] =
+            ["ssh", "docker", "podman", "nerdctl", "docker-compose", "kubectl"];
+        let mut steps = self.command.reached.iter();
+        steps.any(|step| matches!(step, Reach::Wrapper(name) if REMOTE.contains(&name.as_str())))
     }
 
     /// The words after expansion, for patterns of the user.
     pub(super) fn text(&self) -> String {
-        std::iter::once(self.name()).chain(self.args()).collect::<Vec<_>>().join(" ")
+        std::iter::once(self.name).chain(self.args()).collect::<Vec<_>>().join(" ")
     }
-}
-
-/// Whether one of `options` is among `args`: short ones also in a cluster, long ones shortened.
-pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &[&str]) -> bool {
-    args.take_while(|arg| *arg != "--").any(|arg| {
-        let name = arg.split('=').next().unwrap_or(arg);
-        options.iter().any(|option| match option.strip_prefix("--") {
-            Some(_) => name == *option || (name.len() > 2 && option.starts_with(name)),
-            None => {
-                let letter = option.trim_start_matches('-');
-                arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter)
-            }
-        })
-    })
-}
-
-/// The words that are no options.
-pub(super) fn operands(args: &[Word]) -> Vec<&Word> {
-    let mut only_operands = false;
-    let mut found = Vec::new();
-    for arg in args {
-        if only_operands || !arg.text().starts_with('-') || arg.text() == "-" {
-            found.push(arg);
-        } else if arg.text() == "--" {
-            only_operands = true;
-        }
-    }
-    found
 }

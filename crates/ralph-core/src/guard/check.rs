@@ -1,84 +1,23 @@
 //! The question itself: does this command line run something forbidden?
 
-use camino::Utf8PathBuf;
-
 use super::act::Act;
-use super::copy::CopyOf;
+use super::facts::{Denial, Facts};
 use super::git::{self, GitCall};
 use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
 use super::{files, inline, plain, system, user};
-use crate::shell::{self, Command, Script, Word};
+use crate::shell::{Command, Script};
 
 /// The longest piece of a command that an answer repeats.
 const MAX_FOUND: usize = 300;
 
-/// What the caller knows about the place where the command would run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// The folder in which the agent works: the project's, or that of its copy.
-    pub root: Utf8PathBuf,
-    /// What that is a copy of, if it is one.
-    pub copy: Option<CopyOf>,
-    /// Where the command line begins.
-    pub cwd: Utf8PathBuf,
-    /// The folder for temporary files.
-    pub temp: Utf8PathBuf,
-    /// The user's home folder.
-    pub home: Utf8PathBuf,
-    /// Whether the last commit is known to be newer than the checkpoint, so that amending it
-    /// changes the agent's own work only.
-    pub head_is_newer: bool,
-    /// Files and folders in protected places that the agent may write: the plan's own, and what the
-    /// gates ask this session to keep.
-    pub own_files: Vec<Utf8PathBuf>,
-    /// The client's session.
-    pub session: String,
-}
-
-/// Why a command is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
-    /// The name of the rule.
-    pub rule: String,
-    /// The part of the command line that it forbids.
-    pub found: String,
-    /// Why.
-    pub reason: String,
-    /// What to do instead.
-    pub instead: String,
-}
-
-impl std::fmt::Display for Denial {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "`{}` is forbidden by rule {}: {}.", self.found, self.rule, self.reason)?;
-        if self.instead.is_empty() { Ok(()) } else { write!(out, " Instead: {}.", self.instead) }
-    }
-}
-
-/// Reads a command line with what is known about the place.
-pub fn read(command: &str, facts: &Facts) -> Script {
-    let project = facts.copy.as_ref().and_then(CopyOf::project_root).unwrap_or_default();
-    let variables = [
-        ("HOME", facts.home.as_str()),
-        ("PWD", facts.cwd.as_str()),
-        ("TMPDIR", facts.temp.as_str()),
-        ("CLAUDE_PROJECT_DIR", facts.root.as_str()),
-        ("CLAUDE_CODE_SESSION_ID", facts.session.as_str()),
-        ("RALPH_ROOT", project.as_str()),
-        ("RALPH_WORKSPACE", facts.root.as_str()),
-    ];
-    let known: Vec<_> = variables.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-    shell::read_with(command, &known)
-}
-
 /// Finds the first thing in a command line that a rule forbids.
 pub fn check(command: &str, facts: &Facts, settings: &Settings) -> Option<Denial> {
-    check_script(command, &read(command, facts), facts, settings)
+    check_script(command, &facts.read(command), facts, settings)
 }
 
-/// Does the same for a command line that was read already, with [`read`].
+/// Does the same for a command line that was read already, with [`Facts::read`].
 pub fn check_script(
     command: &str,
     script: &Script,
@@ -86,10 +25,8 @@ pub fn check_script(
     settings: &Settings,
 ) -> Option<Denial> {
     judged(command, script, facts, settings).or_else(|| {
-        if script.complete {
-            return None;
-        }
-        plain::pieces(command).find_map(|piece| judged(piece, &read(piece, facts), facts, settings))
+        let mut pieces = plain::pieces(command).filter(|_| !script.complete);
+        pieces.find_map(|piece| judged(piece, &facts.read(piece), facts, settings))
     })
 }
 
@@ -100,10 +37,8 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
     let aliased = git::aliased(&written, facts);
     let commands: Vec<&Command> = written.into_iter().chain(&aliased).collect();
     let line_fetches = commands.iter().any(|one| system::fetches_text(one));
-    let line_diffs = commands
-        .iter()
-        .filter_map(|one| GitCall::of(one))
-        .any(|call| call.name().starts_with("diff"));
+    let mut calls = commands.iter().filter_map(|one| GitCall::of(one));
+    let line_diffs = calls.any(|call| call.name().starts_with("diff"));
     commands.iter().enumerate().find_map(|(at, one)| {
         let act = Act {
             command: one,
@@ -115,10 +50,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
             line_diffs,
             is_given_everything: is_given_everything(&commands, at, facts),
         };
-        if user::is_allowed(&act) {
-            return None;
-        }
-        denial(&act, found(command, one))
+        denial(&act, command).filter(|_| !user::is_allowed(&act))
     })
 }
 
@@ -131,55 +63,29 @@ fn is_given_everything(commands: &[&Command], at: usize, facts: &Facts) -> bool 
     )
 }
 
-/// Whether a command line makes a commit in the project.
+fn denial(act: &Act, text: &str) -> Option<Denial> {
+    let mut rules = RULES.iter().filter(|rule| act.settings.in_force(rule.name));
+    let built_in = rules.find_map(|rule| Some((rule.name, rule.reason, (rule.instead)(act)?)));
+    let (name, reason, instead) = built_in.or_else(|| {
+        let rule = user::forbidding(act)?;
+        Some((rule.name.as_str(), rule.reason.as_str(), rule.instead.clone()))
+    })?;
+    let reason = if reason.is_empty() { "the project's settings say so" } else { reason };
+    let piece = text.get(act.command.span.clone()).unwrap_or(text).trim();
+    let found = piece.chars().take(MAX_FOUND).collect();
+    Some(Denial { rule: name.to_owned(), found, reason: reason.to_owned(), instead })
+}
+
+/// Whether a command line makes a commit in the project, as far as the line tells.
 pub fn commits(script: &Script, facts: &Facts) -> bool {
     let written: Vec<&Command> = script.commands.iter().collect();
     let aliased = git::aliased(&written, facts);
-    written.into_iter().chain(&aliased).any(|one| {
-        GitCall::of(one).is_some_and(|call| {
-            let commits = call.name() == "commit" && !call.has(&["--dry-run"]);
-            commits && is_in_project(call.directory.as_ref(), facts)
-        })
+    written.into_iter().chain(&aliased).filter_map(GitCall::of).any(|call| {
+        let directory = call.directory.as_ref();
+        let is_elsewhere = matches!(
+            directory.map(|directory| paths::place(directory, None, facts)),
+            Some(Place::At(path)) if !path.starts_with(&facts.root)
+        );
+        call.name() == "commit" && !call.has("--dry-run") && !is_elsewhere
     })
-}
-
-/// Whether a command runs in the project, as far as the line tells.
-fn is_in_project(directory: Option<&Word>, facts: &Facts) -> bool {
-    let Some(directory) = directory else { return true };
-    match paths::place(directory, None, facts) {
-        Place::At(path) => paths::in_project(&path, facts).is_some(),
-        _ => true,
-    }
-}
-
-fn denial(act: &Act, found: String) -> Option<Denial> {
-    let rule = RULES
-        .iter()
-        .filter(|rule| act.settings.in_force(rule.name, rule.on))
-        .find(|rule| (rule.forbids)(act));
-    if let Some(rule) = rule {
-        return Some(Denial {
-            rule: rule.name.to_owned(),
-            found,
-            reason: rule.reason.to_owned(),
-            instead: (rule.instead)(act),
-        });
-    }
-    user::forbidding(act).map(|rule| Denial {
-        rule: rule.name.clone(),
-        found,
-        reason: if rule.reason.is_empty() {
-            "the project's settings say so".to_owned()
-        } else {
-            rule.reason.clone()
-        },
-        instead: rule.instead.clone(),
-    })
-}
-
-/// The piece of the text that a command was read from.
-fn found(text: &str, command: &Command) -> String {
-    let piece = text.get(command.span.clone()).unwrap_or(text).trim();
-    let end = piece.char_indices().nth(MAX_FOUND).map_or(piece.len(), |(at, _)| at);
-    piece.get(..end).unwrap_or(piece).to_owned()
 }

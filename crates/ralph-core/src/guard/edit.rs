@@ -2,33 +2,23 @@
 //! were not read.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use globset::GlobSet;
 
-use super::check::Denial;
-use super::copy::{self, CopyOf};
-use super::protected::{Owner, globs, owner};
+use super::copy;
+use super::facts::{Denial, Facts};
+use super::protected::{self, Owner};
 use super::settings::Settings;
 use ralph_base::state::PROJECT_MARKER;
 
 /// The rules for edits alone; switched off by name like the others.
-pub const EDIT_RULES: [&str; 3] = ["protected-path", "scope", "read-before-edit"];
+pub(super) const EDIT_RULES: [&str; 3] = ["protected-path", "scope", "read-before-edit"];
 
 /// An edit that is about to happen; paths are absolute and free of links and `..`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edit {
     /// The file.
     pub path: Utf8PathBuf,
-    /// The folder in which the agent works: the project's, or that of its copy.
-    pub root: Utf8PathBuf,
-    /// What that is a copy of, if it is one.
-    pub copy: Option<CopyOf>,
-    /// The user's home folder, whose settings and state are protected as well.
-    pub home: Utf8PathBuf,
-    /// The folder for temporary files, which belongs to no scope.
-    pub temp: Utf8PathBuf,
-    /// Files and folders in protected places that the agent may write: the plan's own, and what the
-    /// gates ask this session to keep.
-    pub own_files: Vec<Utf8PathBuf>,
+    /// What is known about the place.
+    pub facts: Facts,
     /// Globs of the files that may be edited; empty means all.
     pub scope: Vec<String>,
     /// Whether the file is there.
@@ -39,111 +29,68 @@ pub struct Edit {
 
 /// Says why an edit is forbidden, if it is.
 pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
-    let in_force = |rule: &str| settings.in_force(rule, true);
-    let denial = |rule: &str, reason: &str, instead: &str| {
-        Some(Denial {
-            rule: rule.to_owned(),
-            found: shown(edit).to_string(),
-            reason: reason.to_owned(),
-            instead: instead.to_owned(),
-        })
+    let Edit { path, facts, scope, .. } = edit;
+    let denial = |rule: &str, reason: &str, instead: &str| Denial {
+        rule: rule.to_owned(),
+        found: path.strip_prefix(&facts.root).unwrap_or(path).to_string(),
+        reason: reason.to_owned(),
+        instead: instead.to_owned(),
     };
-    if in_force("protected-path") && is_protected(edit, settings) {
-        return denial(
+    let is_protected = || protected::owner(path, facts, settings) != Owner::Work;
+    if settings.in_force("protected-path") && is_protected() {
+        return Some(denial(
             "protected-path",
             "it belongs to the repository, the loop or the user's settings",
             "leave it as it is; a story is finished with `ralph-loop complete`, not by editing state",
-        );
+        ));
     }
-    let instead = || copy::instead_of_edit(edit).filter(|_| !is_own(&edit.path, edit));
-    if in_force(copy::NAME)
-        && let Some(instead) = instead()
+    if settings.in_force(copy::NAME)
+        && let Some(instead) = copy::instead_of_edit(path, facts)
     {
-        return denial(copy::NAME, copy::REASON, &instead);
+        return Some(denial(copy::NAME, copy::REASON, &instead));
     }
-    if in_force("scope") && !is_in_scope(&edit.path, edit) {
-        let reason = format!("this story may only touch {}", edit.scope.join(", "));
-        return denial(
-            "scope",
-            &reason,
-            "keep to these files, or say in your summary what else is needed",
-        );
+    if settings.in_force("scope") && !out_of_scope(vec![path.clone()], scope, facts).is_empty() {
+        let reason = format!("this story may only touch {}", scope.join(", "));
+        let instead = "keep to these files, or say in your summary what else is needed";
+        return Some(denial("scope", &reason, instead));
     }
-    if in_force("read-before-edit") && edit.exists && !edit.known {
-        return denial(
-            "read-before-edit",
-            "it was not read in this session, so the edit would be made blindly",
-            "read the file first, then edit it",
-        );
-    }
-    None
+    (settings.in_force("read-before-edit") && edit.exists && !edit.known).then(|| {
+        let reason = "it was not read in this session, so the edit would be made blindly";
+        denial("read-before-edit", reason, "read the file first, then edit it")
+    })
 }
 
-/// Whether a file may be touched under the scope in force.
-pub fn is_in_scope(path: &Utf8Path, edit: &Edit) -> bool {
-    edit.scope.is_empty() || is_within(path, edit, &globs(&edit.scope))
-}
-
-/// Those of the files that may not be touched under the scope in force.
-pub fn out_of_scope(mut paths: Vec<Utf8PathBuf>, edit: &Edit) -> Vec<Utf8PathBuf> {
-    let scope = globs(&edit.scope);
-    paths.retain(|path| !edit.scope.is_empty() && !is_within(path, edit, &scope));
-    paths
-}
-
-fn is_within(path: &Utf8Path, edit: &Edit, scope: &GlobSet) -> bool {
-    if is_own(path, edit) {
-        return true;
-    }
-    match path.strip_prefix(&edit.root) {
+/// Those of the files that may not be touched under a scope; an empty one means all may be.
+pub fn out_of_scope(
+    mut paths: Vec<Utf8PathBuf>,
+    scope: &[String],
+    facts: &Facts,
+) -> Vec<Utf8PathBuf> {
+    let globs = protected::globs(scope);
+    let is_within = |path: &Utf8Path| match path.strip_prefix(&facts.root) {
+        _ if protected::is_own(path, facts) => true,
         // The plan is part of every story.
-        Ok(inside) if inside.starts_with(PROJECT_MARKER) => true,
-        Ok(inside) => scope.is_match(inside),
-        Err(_) => path.starts_with(&edit.temp) && !edit.temp.as_str().is_empty(),
-    }
-}
-
-fn is_own(path: &Utf8Path, edit: &Edit) -> bool {
-    edit.own_files.iter().any(|own| path.starts_with(own))
-}
-
-fn is_protected(edit: &Edit, settings: &Settings) -> bool {
-    if is_own(&edit.path, edit) {
-        return false;
-    }
-    let owner_in =
-        |folder: &Utf8Path| edit.path.strip_prefix(folder).ok().map(|i| owner(i.as_str()));
-    let mut guarded = edit.copy.iter().flat_map(CopyOf::guarded).chain([edit.root.clone()]);
-    if guarded.any(|folder| owner_in(&folder).is_some_and(|owner| owner != Owner::Work)) {
-        return true;
-    }
-    match edit.path.strip_prefix(&edit.root) {
-        Ok(inside) => globs(&settings.protect).is_match(inside),
-        // In the home folder a repository is none of ours.
-        Err(_) if edit.home == "" => false,
-        Err(_) => matches!(owner_in(&edit.home), Some(Owner::State | Owner::Settings)),
-    }
-}
-
-fn shown(edit: &Edit) -> &Utf8Path {
-    edit.path.strip_prefix(&edit.root).unwrap_or(&edit.path)
+        Ok(inside) => inside.starts_with(PROJECT_MARKER) || globs.is_match(inside),
+        Err(_) => path.starts_with(&facts.temp) && facts.temp != "",
+    };
+    paths.retain(|path| !scope.is_empty() && !is_within(path));
+    paths
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::CopyOf;
 
     fn edit(path: &str) -> Edit {
-        Edit {
-            path: path.into(),
+        let facts = Facts {
             root: "/p".into(),
             temp: "/tmp".into(),
             home: "/home/dev".into(),
             own_files: vec!["/p/.ralph/my-plan.md".into()],
-            exists: true,
-            known: true,
-            ..Edit::default()
-        }
+            ..Facts::default()
+        };
+        Edit { path: path.into(), facts, exists: true, known: true, ..Edit::default() }
     }
 
     fn check(edit: &Edit, expected: Option<&str>) {
@@ -184,7 +131,9 @@ mod tests {
         };
         let session = "/u/mono/p/.ralph/state/s";
         let own = ["loop.json", "tasks"].map(|name| format!("{session}/{name}").into());
-        Edit { root: "/cache/mono/p".into(), copy: Some(copy), own_files: own.into(), ..edit(path) }
+        let (root, edit) = ("/cache/mono/p".into(), edit(path));
+        let facts = Facts { root, copy: Some(copy), own_files: own.into(), ..edit.facts };
+        Edit { facts, ..edit }
     }
 
     #[test]
@@ -233,10 +182,10 @@ mod tests {
     fn a_copy_inside_of_the_project_is_the_copy() {
         let copy =
             CopyOf { top: "/p/.copies/1".into(), project: vec!["/p".into()], below: "".into() };
-        let edit = |path: &str| Edit {
-            root: "/p/.copies/1".into(),
-            copy: Some(copy.clone()),
-            ..edit(path)
+        let edit = |path: &str| {
+            let edit = edit(path);
+            let (root, copy) = ("/p/.copies/1".into(), Some(copy.clone()));
+            Edit { facts: Facts { root, copy, ..edit.facts }, ..edit }
         };
         check(&edit("/p/.copies/1/a.rs"), None);
         check(&edit("/p/a.rs"), Some("outside-copy"));

@@ -1,24 +1,32 @@
 //! `rm-outside` and `ralph-state`: what is deleted, and what is written where it must not be.
 
+use camino::Utf8Path;
+
 use super::act::Act;
-use super::check::Facts;
+use super::facts::Facts;
 use super::git::GitCall;
 use super::paths::{self, Place};
-use super::protected::{Owner, globs, owner};
+use super::protected::{Owner, owner, owner_inside};
 use super::writes;
 use crate::shell::{Command, Reach, Word};
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
 
-/// Whether a recursive delete reaches the project itself, its history or anything outside.
-pub(super) fn deletes_outside(act: &Act) -> bool {
-    if act.is_elsewhere() {
-        return false;
-    }
-    match act.name() {
+/// What to do instead of a recursive delete that reaches the project itself, its history or anything
+/// outside.
+pub(super) fn instead_of_deleting(act: &Act) -> Option<String> {
+    let instead = match act.name {
+        "mv" => "copy what you need, and leave the original where it is",
+        "find" | "gfind" | "fd" | "fdfind" => "look for names of your own, below a folder of yours",
+        _ => "delete only what you made, by its exact path inside the project or the temp folder",
+    };
+    (!act.is_elsewhere() && deletes_outside(act)).then(|| instead.to_owned())
+}
+
+fn deletes_outside(act: &Act) -> bool {
+    match act.name {
         "rm" | "grm" | "unlink" if act.is_given_everything => act.switch("find-delete-all"),
         "rm" | "grm" => {
-            act.has(&["-r", "-R", "--recursive"])
-                && act.operands().iter().any(|word| forbidden(word, act))
+            act.has("-r -R --recursive") && act.operands().iter().any(|word| forbidden(word, act))
         }
         "shred" | "srm" | "rimraf" | "trash" | "trash-put" => {
             act.operands().iter().any(|word| forbidden(word, act))
@@ -41,9 +49,9 @@ fn forbidden(word: &Word, act: &Act) -> bool {
     }
     match act.place(word) {
         Place::At(path) => !may_delete(&path, act),
-        Place::In { folder, .. } if folder.is_empty() => false,
+        Place::In { folder, .. } if folder == "" => false,
         Place::In { folder, pattern } => {
-            if paths::in_project(&folder, act.facts) == Some("") {
+            if folder == act.facts.root {
                 let vital = [PROJECT_MARKER, ".git"].iter().any(|own| paths::fits(&pattern, own));
                 vital || (paths::is_everything(&pattern) && act.switch("rm-everything"))
             } else {
@@ -60,16 +68,12 @@ fn forbidden(word: &Word, act: &Act) -> bool {
 
 /// Whether everything at `path` may go: inside the project or the temp folder, but not the folder
 /// itself, nor git's and the loop's own.
-pub(super) fn may_delete(path: &str, act: &Act) -> bool {
+fn may_delete(path: &Utf8Path, act: &Act) -> bool {
     match paths::in_project(path, act.facts) {
-        Some("") => false,
-        Some(inside) => {
-            // A clone's own history inside the project is not the project's.
-            !matches!(
-                owner(inside.split('/').next().unwrap_or_default()),
-                Owner::State | Owner::Git
-            )
-        }
+        // A clone's own history inside the project is not the project's.
+        Some(inside) => inside.components().next().is_some_and(|first| {
+            !matches!(owner_inside(first.as_str().into()), Owner::State | Owner::Git)
+        }),
         None => {
             paths::is_temporary(path, act.facts)
                 && !is_temp_root(path, act)
@@ -78,9 +82,8 @@ pub(super) fn may_delete(path: &str, act: &Act) -> bool {
     }
 }
 
-fn is_temp_root(path: &str, act: &Act) -> bool {
-    let own = act.facts.temp.as_str().trim_end_matches('/');
-    matches!(path, "/tmp" | "/var/tmp" | "/private/tmp") || (!own.is_empty() && path == own)
+fn is_temp_root(path: &Utf8Path, act: &Act) -> bool {
+    paths::temp_folders(act.facts).any(|folder| folder == path)
 }
 
 /// The tests by which `find` looks for something in particular.
@@ -97,16 +100,15 @@ fn find_deletes(act: &Act) -> bool {
     if !removes {
         return false;
     }
-    let vital = act.args().any(|arg| matches!(owner(arg), Owner::State | Owner::Git));
+    let is_vital = |arg: &str| matches!(owner_inside(arg.into()), Owner::State | Owner::Git);
+    let vital = act.args().any(is_vital);
     if vital && !act.args().any(|arg| matches!(arg, "-prune" | "-not" | "!")) {
         return true;
     }
     let starts = starting_points(act.command);
     let limited = is_limited(act.command);
     starts.iter().any(|start| match act.place(start) {
-        Place::At(path) if paths::in_project(&path, act.facts) == Some("") => {
-            !limited && act.switch("find-delete-all")
-        }
+        Place::At(path) if path == act.facts.root => !limited && act.switch("find-delete-all"),
         Place::At(path) if is_temp_root(&path, act) => {
             !limited || paths::holds_project_or_home(&path, act.facts)
         }
@@ -144,7 +146,7 @@ fn is_limited(command: &Command) -> bool {
 pub(super) fn lists_everything(command: &Command, facts: &Facts) -> bool {
     let is_root = |word: &Word| {
         let place = paths::place(word, command.directory.as_ref(), facts);
-        matches!(place, Place::At(path) if paths::in_project(&path, facts) == Some(""))
+        matches!(place, Place::At(path) if path == facts.root)
     };
     match command.name() {
         Some("find" | "gfind") => {
@@ -164,41 +166,51 @@ fn moves_away(act: &Act) -> bool {
     let Some((target, sources)) = writes::ends(act.command) else { return false };
     let target = act.place(&target);
     let into_nothing = matches!(&target, Place::At(path) if path == "/dev/null");
-    let comes_in =
-        matches!(&target, Place::At(path) if paths::in_project(path, act.facts).is_some());
-    sources.iter().any(|source| match act.place(source) {
-        Place::At(path) => {
-            let inside = paths::in_project(&path, act.facts);
-            let vital = matches!(inside, Some(inside) if inside.is_empty() || inside.split('/').next() == Some(".git"));
-            let outside = inside.is_none() && !may_delete(&path, act);
-            vital || into_nothing || (outside && !(comes_in && is_the_users(&path, act)))
-        }
-        _ => into_nothing,
-    })
+    let comes_in = matches!(&target, Place::At(path) if path.starts_with(&act.facts.root));
+    into_nothing
+        || sources.iter().any(|source| match act.place(source) {
+            Place::At(path) => match paths::in_project(&path, act.facts) {
+                Some(inside) => inside == "" || inside.starts_with(".git"),
+                None => !may_delete(&path, act) && !(comes_in && is_the_users(&path, act)),
+            },
+            _ => false,
+        })
 }
 
 /// Whether a path outside of the project is a file or folder of the user's own, and neither the
 /// home folder itself nor something that the system or the project needs.
-fn is_the_users(path: &str, act: &Act) -> bool {
-    let home = act.facts.home.as_str();
-    let parent = act.facts.root.parent().map_or("", camino::Utf8Path::as_str);
-    let owned = |folder: &str| folder.len() > 1 && paths::is_in(path, folder);
-    (owned(home) || owned(parent)) && !paths::holds_project_or_home(path, act.facts)
+fn is_the_users(path: &Utf8Path, act: &Act) -> bool {
+    let owned = |folder: &Utf8Path| folder.as_str().len() > 1 && path.starts_with(folder);
+    (owned(&act.facts.home) || act.facts.root.parent().is_some_and(owned))
+        && !paths::holds_project_or_home(path, act.facts)
 }
 
-/// Whether a command writes or removes a file that steers the loop, the client or git.
-pub(super) fn touches_protected(act: &Act) -> bool {
+/// What to do instead of a command that writes or removes a file that steers the loop, the client or
+/// git.
+pub(super) fn instead_of_touching(act: &Act) -> Option<String> {
     if act.is_elsewhere() {
-        return false;
+        return None;
     }
-    act.git.as_ref().is_some_and(moves_hooks)
-        || writes::touched(act.command).iter().any(|word| match act.place(word) {
-            Place::At(path) => is_protected(&path, act),
-            Place::In { folder, pattern } => {
-                is_protected(&folder, act) || fits_protected(&folder, &pattern, act)
-            }
-            Place::Unknown => false,
-        })
+    if act.git.as_ref().is_some_and(moves_hooks) {
+        return Some("leave git's hooks in force, and fix what they complain about".to_owned());
+    }
+    let mut owners = writes::touched(act.command).into_iter().flat_map(|word| {
+        let (folder, pattern) = match act.place(&word) {
+            Place::At(path) => (path, String::new()),
+            Place::In { folder, pattern } => (folder, pattern),
+            Place::Unknown => return Vec::new(),
+        };
+        let mut owners = fitting_owners(&folder, &pattern, act);
+        owners.push(steering(&folder, act));
+        owners
+    });
+    let instead = match owners.find(|owner| *owner != Owner::Work)? {
+        Owner::State => "report through `ralph-loop complete`; the loop keeps its own state",
+        Owner::Settings => "ask the user to change settings",
+        Owner::Git => "change the repository with git's own commands",
+        Owner::User | Owner::Work => "leave it as it is; the user protects it",
+    };
+    Some(instead.to_owned())
 }
 
 /// `git config core.hooksPath x`, after which none of the repository's hooks runs.
@@ -209,40 +221,25 @@ fn moves_hooks(git: &GitCall) -> bool {
     git.sets_config() && named
 }
 
-/// Whether a pattern in the project's root, such as `.ral*/x`, stands for a protected file.
-fn fits_protected(folder: &str, pattern: &str, act: &Act) -> bool {
+/// Who owns what a pattern in the project's root, such as `.ral*/x`, stands for.
+fn fitting_owners(folder: &Utf8Path, pattern: &str, act: &Act) -> Vec<Owner> {
+    if folder != act.facts.root || pattern.is_empty() {
+        return Vec::new();
+    }
     let behind = pattern.split_once('/').map_or("", |(_, behind)| behind);
-    paths::in_project(folder, act.facts) == Some("")
-        && [PROJECT_MARKER, CLIENT_FOLDER, ".git"].iter().any(|own| {
-            let path = format!("{folder}/{own}/{behind}");
-            paths::fits(pattern, own) && is_protected(path.trim_end_matches('/'), act)
-        })
+    let own = [PROJECT_MARKER, CLIENT_FOLDER, ".git"].into_iter();
+    let own = own.filter(|own| paths::fits(pattern, own));
+    own.map(|own| steering(&folder.join(own).join(behind), act)).collect()
 }
 
-fn is_protected(path: &str, act: &Act) -> bool {
-    if paths::is_own(path, act.facts) {
-        return false;
-    }
-    let steers = |inside: &str| match owner(inside) {
-        Owner::State | Owner::Settings => true,
-        Owner::Git => is_gits_own(inside, act),
-        Owner::Work => false,
+/// Who owns a path, for commands: a few files in the git folder are for everybody.
+fn steering(path: &Utf8Path, act: &Act) -> Owner {
+    let owner = owner(path, act.facts, act.settings);
+    let in_git = path.as_str().split_once("/.git/").map_or("", |(_, inside)| inside);
+    let is_for_all = match in_git {
+        "info/exclude" | "COMMIT_EDITMSG" | "COMMIT_MSG" | "MERGE_MSG" => true,
+        "index.lock" | "HEAD.lock" | "config.lock" => !act.switch("git-lock"),
+        _ => false,
     };
-    let inside = paths::in_project(path, act.facts);
-    let by_user = |inside| globs(&act.settings.protect).is_match(inside);
-    inside.is_some_and(|inside| steers(inside) || by_user(inside))
-        || act.facts.copy.as_ref().is_some_and(|copy| {
-            let mut guarded = copy.guarded();
-            guarded.any(|folder| paths::relative(path, folder.as_str()).is_some_and(steers))
-        })
-        || inside.is_none() && paths::in_home_settings(path, act.facts)
-}
-
-/// Whether a path in the git folder is git's alone; a few files there are for everybody.
-fn is_gits_own(inside: &str, act: &Act) -> bool {
-    match inside.strip_prefix(".git/").unwrap_or_default() {
-        "info/exclude" | "COMMIT_EDITMSG" | "COMMIT_MSG" | "MERGE_MSG" => false,
-        "index.lock" | "HEAD.lock" | "config.lock" => act.switch("git-lock"),
-        _ => true,
-    }
+    if owner == Owner::Git && is_for_all { Owner::Work } else { owner }
 }

@@ -2,22 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::act::{has_option, operands};
-use super::check::{self, Facts};
+use super::facts::Facts;
+use super::words::{has_option, operands, without_values};
 use crate::shell::{Command, Reach, UNKNOWN, Word};
 
 /// Global options that take a value of their own.
-const VALUES: [&str; 9] = [
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--super-prefix",
-    "--config-env",
-    "--attr-source",
-    "--exec-path",
-];
+const VALUES: &str = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env \
+                      --attr-source --exec-path";
 /// Options of subcommands that take a value of their own, which may look like an option.
 const TAKES_VALUE: &[(&str, &str)] = &[
     ("merge", "-m -F -s -X --message --file --strategy --strategy-option --into-name"),
@@ -69,9 +60,8 @@ impl<'a> GitCall<'a> {
     pub(super) fn of(command: &'a Command) -> Option<Self> {
         let program = command.name()?;
         if let Some(subcommand) = program.strip_prefix("git-") {
-            let subcommand_word = Some(&command.program);
             return Some(Self {
-                subcommand: subcommand_word,
+                subcommand: Some(&command.program),
                 name: subcommand,
                 args: &command.args,
                 config: Vec::new(),
@@ -104,7 +94,7 @@ impl<'a> GitCall<'a> {
                 _ => {}
             }
             // `--exec-path` without `=` only prints a folder, but then nothing follows it either.
-            if VALUES.contains(&text) {
+            if VALUES.split(' ').any(|option| option == text) {
                 rest = rest.get(1..).unwrap_or_default();
             }
         }
@@ -117,20 +107,20 @@ impl<'a> GitCall<'a> {
     /// Whether it certainly changes neither files nor repository.
     pub(super) fn only_looks(&self) -> bool {
         let with = LOOKS_WITH.iter().find(|(name, _)| *name == self.name);
-        let lists = ["--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"];
         self.subcommand.is_none()
             || self.asks_for_help()
             || LOOKS.split(' ').any(|name| name == self.name)
             || with.is_some_and(|(_, actions)| actions.split(' ').any(|a| a == self.action()))
-            || matches!(self.name, "branch" | "tag") && self.has(&lists)
+            || matches!(self.name, "branch" | "tag")
+                && self.has("--list -l --contains --no-contains --merged --no-merged")
             || self.name == "config" && !self.sets_config()
     }
 
     /// Whether it is a `git config` that sets or removes something.
     pub(super) fn sets_config(&self) -> bool {
         let operands = self.operands();
-        let sets = operands.len() > 1 || self.has(&["--unset", "--unset-all", "--edit", "-e"]);
-        let gets = self.has(&["--get", "--get-all", "--get-regexp", "-l", "--list"]);
+        let sets = operands.len() > 1 || self.has("--unset --unset-all --edit -e");
+        let gets = self.has("--get --get-all --get-regexp -l --list");
         self.name == "config"
             && sets
             && !gets
@@ -150,29 +140,21 @@ impl<'a> GitCall<'a> {
     pub(super) fn texts_without_values(&self) -> impl Iterator<Item = &'a str> {
         let takers = TAKES_VALUE.iter().find(|(name, _)| *name == self.name);
         let takers = takers.map_or("", |(_, options)| options);
-        let mut skip = false;
-        self.texts().filter(move |arg| {
-            let cluster = arg.starts_with('-') && !arg.starts_with("--");
-            let takes = takers.split(' ').any(|option| {
-                *arg == option
-                    || (cluster
-                        && option.len() == 2
-                        && arg.get(1..).is_some_and(|letters| {
-                            letters.ends_with(option.trim_start_matches('-'))
-                        }))
-            });
-            let is_value = skip;
-            skip = takes && !is_value;
-            !is_value
-        })
+        without_values(self.args, takers).map(Word::text)
     }
 
-    pub(super) fn has(&self, options: &[&str]) -> bool {
+    /// Whether `-c` gives a setting one of these values.
+    pub(super) fn is_configured(&self, name: &str, values: &[&str]) -> bool {
+        let mut config = self.config.iter();
+        config.any(|(key, value)| key.eq_ignore_ascii_case(name) && values.contains(value))
+    }
+
+    pub(super) fn has(&self, options: &str) -> bool {
         has_option(self.texts_without_values(), options)
     }
 
     pub(super) fn operands(&self) -> Vec<&'a str> {
-        operands(self.args).into_iter().map(Word::text).collect()
+        operands(self.args, "").into_iter().map(Word::text).collect()
     }
 
     /// The first operand, such as `drop` in `git stash drop`.
@@ -206,17 +188,12 @@ fn environment_repository(command: &Command) -> Vec<Word> {
 
 /// `GIT_CONFIG_KEY_0=… GIT_CONFIG_VALUE_0=…` before the command.
 fn environment_config(command: &Command) -> Vec<(&str, &str)> {
-    if !command.assignments.iter().any(|(name, _)| name.starts_with("GIT_CONFIG_KEY")) {
-        return Vec::new();
-    }
-    let value = |wanted: &str| {
-        let found = command.assignments.iter().find(|(name, _)| name == wanted)?;
-        Some(found.1.text())
+    let given = || command.assignments.iter().map(|(name, word)| (name.as_str(), word.text()));
+    let pair = |(name, key): (&str, _)| {
+        let value = format!("GIT_CONFIG_VALUE_{}", name.strip_prefix("GIT_CONFIG_KEY_")?);
+        Some((key, given().find(|(name, _)| *name == value)?.1))
     };
-    let pair = |at: usize| {
-        Some((value(&format!("GIT_CONFIG_KEY_{at}"))?, value(&format!("GIT_CONFIG_VALUE_{at}"))?))
-    };
-    (0..4).filter_map(pair).collect()
+    given().filter_map(pair).collect()
 }
 
 /// What aliases stand for, those of `-c` and those that the line itself configures.
@@ -261,7 +238,7 @@ fn commands_of(command: &Command, text: &str, behind: Vec<Word>, facts: &Facts) 
         Some(text) => text.to_owned(),
         None => format!("git {text}"),
     };
-    let mut inner = check::read(&shell_text, facts).commands;
+    let mut inner = facts.read(&shell_text).commands;
     if let Some(last) = inner.last_mut() {
         last.args.extend(behind);
     }

@@ -16,33 +16,32 @@
 mod act;
 mod check;
 mod copy;
-mod discard;
 mod edit;
+mod facts;
 mod files;
-mod forge;
 mod git;
-mod history;
+mod git_acts;
 mod inline;
-mod matched;
+mod mistake;
 mod paths;
 mod plain;
 mod protected;
-mod push;
 mod reads;
 mod rules;
 mod settings;
 mod system;
 mod user;
+mod words;
 mod writes;
 
 #[cfg(test)]
 mod tests;
 
-pub use check::{Denial, Facts, check, check_script, commits, read};
-pub use copy::CopyOf;
-pub use edit::{EDIT_RULES, Edit, check_edit, is_in_scope, out_of_scope};
-pub use matched::matched;
+pub use check::{check, check_script, commits};
+pub use edit::{Edit, check_edit, out_of_scope};
+pub use facts::{CopyOf, Denial, Facts};
+pub use mistake::Mistake;
 pub use reads::reads;
 pub use rules::{RULES, Rule};
-pub use settings::{Error, SWITCHES, Settings, Switch, UserRule};
+pub use settings::{SWITCHES, Settings, Switch, UserRule};
 pub use writes::writes;

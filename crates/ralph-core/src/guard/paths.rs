@@ -1,39 +1,47 @@
 //! Where a path of the command line lies, found in the text alone.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-use super::check::Facts;
-use super::protected::{Owner, owner};
+use super::facts::Facts;
 use crate::shell::{UNKNOWN, Word};
-
-/// Where the gates look for a session's state, below the home folder.
-const HOME_STATE: &str = ".ralph/state";
 
 /// Where a path lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// Exactly there.
-    At(String),
+    At(Utf8PathBuf),
     /// Something in this folder that fits the pattern, which may go on into folders below it.
-    In { folder: String, pattern: String },
+    In { folder: Utf8PathBuf, pattern: String },
     /// Nobody can say.
     Unknown,
+}
+
+impl Place {
+    /// The path, or the folder in which it lies.
+    pub(super) fn known(self) -> Option<Utf8PathBuf> {
+        match self {
+            Self::At(path) | Self::In { folder: path, .. } => Some(path),
+            Self::Unknown => None,
+        }
+    }
 }
 
 /// Finds the place of a word that is used as a path.
 pub(super) fn place(word: &Word, directory: Option<&Word>, facts: &Facts) -> Place {
     let text = word.text();
-    if text.starts_with(UNKNOWN) {
-        return Place::Unknown;
-    }
-    let Some(base) = base(directory, facts) else {
-        return if text.starts_with(['/', '~']) {
-            located(text, "", facts)
-        } else {
-            unknown_base(text)
-        };
+    let base = match directory {
+        None => Some(facts.cwd.clone()),
+        Some(word) if word.text().contains(UNKNOWN) => None,
+        Some(word) => Some(absolute(word.text(), &facts.cwd, facts)),
     };
-    located(text, &base, facts)
+    match base {
+        _ if text.starts_with(UNKNOWN) => Place::Unknown,
+        Some(base) => located(text, &base, facts),
+        None if text.starts_with(['/', '~']) => located(text, "".into(), facts),
+        None if first_vague(text).is_some() => Place::Unknown,
+        // Below a folder that nobody knows, a name is still only a name: `build` is not `/`.
+        None => Place::In { folder: Utf8PathBuf::new(), pattern: String::new() },
+    }
 }
 
 /// Where the first vague character stands.
@@ -42,7 +50,7 @@ fn first_vague(text: &str) -> Option<usize> {
 }
 
 /// The place of a path below a known folder.
-fn located(text: &str, base: &str, facts: &Facts) -> Place {
+fn located(text: &str, base: &Utf8Path, facts: &Facts) -> Place {
     // A name that nobody knows is still a name, which `..` takes away again.
     let resolved = absolute(text, base, facts);
     let whole = if text.split('/').any(|part| part == "..") { resolved.as_str() } else { text };
@@ -50,14 +58,6 @@ fn located(text: &str, base: &str, facts: &Facts) -> Place {
     let cut = whole.get(..at).and_then(|before| before.rfind('/')).map_or(0, |slash| slash + 1);
     let (known, pattern) = whole.split_at(cut);
     Place::In { folder: absolute(known, base, facts), pattern: pattern.to_owned() }
-}
-
-/// Below a folder that nobody knows, a name is still only a name: `build` is not `/`.
-fn unknown_base(text: &str) -> Place {
-    match first_vague(text) {
-        Some(_) => Place::Unknown,
-        None => Place::In { folder: String::new(), pattern: String::new() },
-    }
 }
 
 /// Whether a pattern stands for everything in its folder.
@@ -74,8 +74,8 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// Whether the project, its copy or the home folder lies there or below.
-pub(super) fn holds_project_or_home(path: &str, facts: &Facts) -> bool {
-    vital(facts).any(|own| !own.as_str().is_empty() && is_in(own.as_str(), path))
+pub(super) fn holds_project_or_home(path: &Utf8Path, facts: &Facts) -> bool {
+    vital(facts).any(|own| own != "" && own.starts_with(path))
 }
 
 fn vital(facts: &Facts) -> impl Iterator<Item = &Utf8PathBuf> {
@@ -84,86 +84,51 @@ fn vital(facts: &Facts) -> impl Iterator<Item = &Utf8PathBuf> {
 }
 
 /// Whether what fits the pattern in this folder holds the project, its copy or the home folder.
-pub(super) fn reaches_project_or_home(folder: &str, pattern: &str, facts: &Facts) -> bool {
-    vital(facts).any(|own| {
-        let below = own.as_str().strip_prefix(folder.trim_end_matches('/'));
-        let below = below.and_then(|below| below.strip_prefix('/'));
-        below.is_some_and(|below| fits(pattern, below.split('/').next().unwrap_or_default()))
-    })
-}
-
-/// The folder that a command runs in.
-fn base(directory: Option<&Word>, facts: &Facts) -> Option<String> {
-    let cwd = facts.cwd.as_str();
-    match directory {
-        None => Some(cwd.to_owned()),
-        Some(word) if word.text().contains(UNKNOWN) => None,
-        Some(word) => Some(absolute(word.text(), cwd, facts)),
-    }
+pub(super) fn reaches_project_or_home(folder: &Utf8Path, pattern: &str, facts: &Facts) -> bool {
+    let below =
+        |own: &Utf8PathBuf| Some(own.strip_prefix(folder).ok()?.components().next()?.to_string());
+    vital(facts).filter_map(below).any(|name| fits(pattern, &name))
 }
 
 /// An absolute path without `.`, `..` and `~`.
-pub(super) fn absolute(path: &str, base: &str, facts: &Facts) -> String {
-    let home = facts.home.as_str();
+pub(super) fn absolute(path: &str, base: &Utf8Path, facts: &Facts) -> Utf8PathBuf {
     let joined = match path.strip_prefix('~') {
-        Some("") => home.to_owned(),
-        Some(rest) if rest.starts_with('/') => format!("{home}{rest}"),
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", facts.home),
         Some(user) => format!("/home/{user}"),
         None if path.starts_with('/') => path.to_owned(),
         None => format!("{base}/{path}"),
     };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in joined.split('/') {
+    let mut resolved = Utf8PathBuf::from("/");
+    for part in Utf8Path::new(&joined).components() {
         match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
+            Utf8Component::Normal(name) => resolved.push(name),
+            Utf8Component::ParentDir => {
+                resolved.pop();
             }
-            name => parts.push(name),
+            _ => {}
         }
     }
-    format!("/{}", parts.join("/"))
-}
-
-/// Whether `path` is `folder` or lies in it.
-pub(super) fn is_in(path: &str, folder: &str) -> bool {
-    let folder = folder.trim_end_matches('/');
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    resolved
 }
 
 /// Whether `path` lies in a folder for temporary files; a home folder in there is none of them.
-pub(super) fn is_temporary(path: &str, facts: &Facts) -> bool {
-    let own = facts.temp.as_str().trim_end_matches('/');
-    let home = facts.home.as_str().trim_end_matches('/');
-    ["/tmp", "/var/tmp", "/private/tmp", own].iter().any(|folder| {
-        let at_home = home != *folder && is_in(home, folder) && is_in(path, home);
-        !folder.is_empty() && is_in(path, folder) && !at_home
+pub(super) fn is_temporary(path: &Utf8Path, facts: &Facts) -> bool {
+    let home = &facts.home;
+    temp_folders(facts).any(|folder| {
+        let at_home = home != folder && home.starts_with(folder) && path.starts_with(home);
+        path.starts_with(folder) && !at_home
     })
 }
 
+/// The folders for temporary files.
+pub(super) fn temp_folders(facts: &Facts) -> impl Iterator<Item = &Utf8Path> {
+    let usual = ["/tmp", "/var/tmp", "/private/tmp"].into_iter().map(Utf8Path::new);
+    usual.chain([facts.temp.as_path()]).filter(|folder| *folder != "")
+}
+
 /// The path relative to the project, if it lies in it.
-pub(super) fn in_project<'p>(path: &'p str, facts: &Facts) -> Option<&'p str> {
-    relative(path, facts.root.as_str())
-}
-
-/// The path relative to a folder, if it lies in it.
-pub(super) fn relative<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
-    let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
-    if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
-}
-
-/// Whether a path in a protected place is the agent's to write all the same.
-pub(super) fn is_own(path: &str, facts: &Facts) -> bool {
-    facts.own_files.iter().any(|own| is_in(path, own.as_str()))
-}
-
-/// Whether `path` is one of the client's settings files or the gates' state in the home folder.
-pub(super) fn in_home_settings(path: &str, facts: &Facts) -> bool {
-    let home = facts.home.as_str().trim_end_matches('/');
-    let inside = path.strip_prefix(home).and_then(|rest| rest.strip_prefix('/'));
-    !home.is_empty()
-        && inside
-            .is_some_and(|inside| owner(inside) == Owner::Settings || is_in(inside, HOME_STATE))
+pub(super) fn in_project<'p>(path: &'p Utf8Path, facts: &Facts) -> Option<&'p Utf8Path> {
+    path.strip_prefix(&facts.root).ok()
 }
 
 #[cfg(test)]
@@ -183,7 +148,7 @@ mod tests {
 
     #[test]
     fn paths_are_resolved_as_text() {
-        let at = |path: &str| Place::At(path.to_owned());
+        let at = |path: &str| Place::At(path.into());
         check("build", None, &at("/w/app/build"));
         check("./a/../..", None, &at("/w"));
         check("../../../..", None, &at("/"));

@@ -2,11 +2,14 @@
 //!
 //! One answer for edits and for commands; exceptions that only commands need are theirs.
 
+use camino::Utf8Path;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
+use super::facts::{CopyOf, Facts};
+use super::settings::Settings;
 use ralph_base::state;
 
-/// What a path inside the project belongs to.
+/// What a path belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The loop's state, the plan's own files aside.
@@ -15,13 +18,43 @@ pub(super) enum Owner {
     Settings,
     /// The repository.
     Git,
-    /// The agent's work.
+    /// What the user protects besides.
+    User,
+    /// The agent's work, or nobody that matters here.
     Work,
 }
 
-/// Who owns a path, given relative to the project.
-pub(super) fn owner(inside: &str) -> Owner {
-    let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
+/// Who owns an absolute path: in the project, in what it is a copy of, or in the home folder, where
+/// a repository is none of ours.
+pub(super) fn owner(path: &Utf8Path, facts: &Facts, settings: &Settings) -> Owner {
+    if is_own(path, facts) {
+        return Owner::Work;
+    }
+    let inside = path.strip_prefix(&facts.root).ok();
+    let folders = facts.copy.iter().flat_map(CopyOf::guarded).chain([facts.root.clone()]);
+    let mut owners =
+        folders.filter_map(|folder| Some(owner_inside(path.strip_prefix(folder).ok()?)));
+    if let Some(owner) = owners.find(|owner| *owner != Owner::Work) {
+        return owner;
+    }
+    if inside.is_some_and(|inside| globs(&settings.protect).is_match(inside)) {
+        return Owner::User;
+    }
+    let at_home = path.strip_prefix(&facts.home).ok().filter(|_| facts.home != "");
+    match at_home.filter(|_| inside.is_none()).map(owner_inside) {
+        Some(owner @ (Owner::State | Owner::Settings)) => owner,
+        _ => Owner::Work,
+    }
+}
+
+/// Whether a path in a protected place is the agent's to write all the same.
+pub(super) fn is_own(path: &Utf8Path, facts: &Facts) -> bool {
+    facts.own_files.iter().any(|own| path.starts_with(own))
+}
+
+/// Who owns a path, given relative to a project.
+pub(super) fn owner_inside(inside: &Utf8Path) -> Owner {
+    let (first, rest) = inside.as_str().split_once('/').unwrap_or((inside.as_str(), ""));
     match first {
         state::PROJECT_MARKER if state::belongs_to_a_plan(rest) => Owner::Work,
         state::PROJECT_MARKER => Owner::State,
@@ -36,7 +69,7 @@ pub(super) fn owner(inside: &str) -> Owner {
 }
 
 /// `settings.json`, `settings.local.json` and whatever else the client may add.
-pub(super) fn is_settings(file: &str) -> bool {
+fn is_settings(file: &str) -> bool {
     file.starts_with("settings") && file.ends_with(".json") && !file.contains('/')
 }
 
@@ -71,7 +104,7 @@ mod tests {
             (".gitignore", Owner::Work),
             ("src/.ralph/x", Owner::Work),
         ] {
-            assert_eq!(owner(path), expected, "{path}");
+            assert_eq!(owner_inside(path.into()), expected, "{path}");
         }
     }
 }

@@ -2,68 +2,29 @@
 
 use camino::Utf8PathBuf;
 
-use super::act::operands;
-use super::check::Facts;
+use super::facts::Facts;
 use super::paths::{self, Place};
+use super::words::{has_option, operands};
+use super::writes;
 use crate::shell::{Command, Reach, RedirectKind, Script, Word};
 
-/// How a program's operands are to be read.
-#[derive(Clone, Copy)]
-enum Shape {
-    /// All of them are files.
-    Files,
-    /// The first is a script or pattern, unless an option gives it.
-    Script,
-}
-
-/// Programs that show files; options in the third column take a value.
-const READERS: &[(&str, Shape, &[&str])] = &[
-    ("cat", Shape::Files, &[]),
-    ("tac", Shape::Files, &[]),
-    ("head", Shape::Files, &["-n", "-c", "--lines", "--bytes"]),
-    ("tail", Shape::Files, &["-n", "-c", "--lines", "--bytes"]),
-    ("less", Shape::Files, &["-p"]),
-    ("more", Shape::Files, &[]),
-    ("nl", Shape::Files, &["-b", "-w", "-s", "-v"]),
+/// Programs that show files, whether their first operand is a script or pattern unless an option
+/// gives it, and the options that take a value.
+const READERS: &[(&str, bool, &str)] = &[
+    ("cat tac more view", false, ""),
+    ("head tail", false, "-n -c --lines --bytes"),
+    ("less", false, "-p"),
+    ("nl", false, "-b -w -s -v"),
+    ("bat batcat", false, "-r --line-range -l --language --style --theme --color --paging"),
+    ("diff", false, "-U --label"),
+    ("sed gsed", true, "-e -f --expression --file"),
+    ("awk gawk", true, "-F -v -f --file"),
+    ("jq yq", true, "--arg --argjson --indent"),
     (
-        "bat",
-        Shape::Files,
-        &["-r", "--line-range", "-l", "--language", "--style", "--theme", "--color", "--paging"],
+        "grep egrep fgrep rg ag",
+        true,
+        "-e -f -A -B -C -m -g -t --include --exclude --glob --type --max-count --regexp --file",
     ),
-    (
-        "batcat",
-        Shape::Files,
-        &["-r", "--line-range", "-l", "--language", "--style", "--theme", "--color", "--paging"],
-    ),
-    ("view", Shape::Files, &[]),
-    ("diff", Shape::Files, &["-U", "--label"]),
-    ("sed", Shape::Script, &["-e", "-f"]),
-    ("gsed", Shape::Script, &["-e", "-f"]),
-    ("awk", Shape::Script, &["-F", "-v", "-f"]),
-    ("gawk", Shape::Script, &["-F", "-v", "-f"]),
-    ("jq", Shape::Script, &["--arg", "--argjson", "--indent"]),
-    ("yq", Shape::Script, &[]),
-    ("grep", Shape::Script, GREP),
-    ("egrep", Shape::Script, GREP),
-    ("fgrep", Shape::Script, GREP),
-    ("rg", Shape::Script, GREP),
-    ("ag", Shape::Script, GREP),
-];
-
-const GREP: &[&str] = &[
-    "-e",
-    "-f",
-    "-A",
-    "-B",
-    "-C",
-    "-m",
-    "-g",
-    "-t",
-    "--include",
-    "--exclude",
-    "--glob",
-    "--type",
-    "--max-count",
 ];
 
 /// The files that a command line shows, as far as their names are known; a pattern stays one, for
@@ -73,10 +34,8 @@ pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     for command in script.commands.iter().filter(|command| is_shown(command)) {
         for word in shown(command) {
             match paths::place(&word, command.directory.as_ref(), facts) {
-                Place::At(path) => found.push(path.into()),
-                Place::In { folder, pattern } => {
-                    found.push(Utf8PathBuf::from(folder).join(pattern))
-                }
+                Place::At(path) => found.push(path),
+                Place::In { folder, pattern } => found.push(folder.join(pattern)),
                 Place::Unknown => {}
             }
         }
@@ -85,7 +44,7 @@ pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
 }
 
 /// Whether what it prints reaches the agent: not a file, not a variable.
-pub(super) fn is_shown(command: &Command) -> bool {
+fn is_shown(command: &Command) -> bool {
     let to_file = command.redirects.iter().any(|redirect| {
         matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
             && redirect.descriptor == 1
@@ -94,45 +53,23 @@ pub(super) fn is_shown(command: &Command) -> bool {
     !to_file && !command.reached.contains(&Reach::Substitution)
 }
 
-/// Whether the options of `grep` or `rg` leave only names, numbers or an exit code of its output.
-pub(super) fn prints_no_lines(args: &[&str]) -> bool {
-    args.iter().any(|arg| {
-        let cluster = arg.starts_with('-') && !arg.starts_with("--");
-        matches!(*arg, "--quiet" | "--silent" | "--count" | "--files-with-matches" | "--files")
-            || (cluster && arg.contains(['q', 'l', 'L', 'c']))
-    })
-}
-
 fn shown(command: &Command) -> Vec<Word> {
     let name = command.name().unwrap_or_default();
-    let Some((_, shape, values)) = READERS.iter().find(|(reader, ..)| *reader == name) else {
+    let reader = READERS.iter().find(|(readers, ..)| readers.split(' ').any(|one| one == name));
+    let Some((_, begins_with_script, takers)) = reader else { return Vec::new() };
+    let has = |options| has_option(command.args.iter().map(Word::text), options);
+    // Of what a search finds, some options leave only names, numbers or an exit code.
+    let is_quiet = name.ends_with("grep") || name == "rg";
+    let is_quiet =
+        is_quiet && has("-q -l -L -c --quiet --silent --count --files-with-matches --files");
+    let is_edit = matches!(name, "sed" | "gsed") && writes::edits_in_place(command);
+    if is_quiet || is_edit {
         return Vec::new();
-    };
-    let texts: Vec<&str> = command.args.iter().map(Word::text).collect();
-    let quiet = matches!(name, "grep" | "egrep" | "fgrep" | "rg") && prints_no_lines(&texts);
-    let in_place = matches!(name, "sed" | "gsed")
-        && texts
-            .iter()
-            .any(|arg| arg.starts_with("--in-place") || (arg.starts_with("-i") || *arg == "-ni"));
-    if quiet || in_place {
-        return Vec::new();
     }
-    let mut files = Vec::new();
-    let mut skip = false;
-    for arg in &command.args {
-        if !std::mem::replace(&mut skip, values.contains(&arg.text())) {
-            files.push(arg.clone());
-        }
-    }
-    let mut files: Vec<Word> =
-        operands(&files).into_iter().filter(|word| word.text() != "-").cloned().collect();
-    let script_given = texts
-        .iter()
-        .any(|arg| matches!(*arg, "-e" | "-f" | "--expression" | "--file" | "--regexp"));
-    if matches!(shape, Shape::Script) && !script_given && !files.is_empty() {
-        files.remove(0);
-    }
+    let is_script_given = has("-e -f --expression --file --regexp");
+    let scripts = usize::from(*begins_with_script && !is_script_given);
+    let files = operands(&command.args, takers).into_iter().skip(scripts);
+    let files = files.filter(|word| word.text() != "-");
     let input = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
-    files.extend(input.map(|redirect| redirect.target.clone()));
-    files
+    files.chain(input.map(|redirect| &redirect.target)).cloned().collect()
 }

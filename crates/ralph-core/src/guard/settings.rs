@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::edit::EDIT_RULES;
-use super::rules::RULES;
-
 /// The table `[guard]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Names of rules that are switched off.
     pub disable: Vec<String>,
-    /// Names of rules that are switched on although they are off by default.
+    /// Names of rules that are switched on although `disable` names them.
     pub enable: Vec<String>,
     /// Commands that no rule may forbid; `*` stands for anything.
     pub allow: Vec<String>,
@@ -92,30 +89,6 @@ pub const SWITCHES: &[Switch] = &[
     switch("inline-writes", true, "see writes and deletes in `python -c` and the like"),
 ];
 
-/// What is wrong with the settings.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// A name in `disable` or `enable` that no rule has.
-    #[error("guard: there is no rule named `{0}`; the rules are {1}")]
-    UnknownRule(String, String),
-    /// A name in `switches` that no switch has.
-    #[error("guard.switches: there is no switch named `{0}`; see docs/guard.md")]
-    UnknownSwitch(String),
-    /// A regex or glob that cannot be compiled.
-    #[error("guard: `{pattern}` of rule `{rule}` is not a pattern: {why}")]
-    Pattern {
-        /// The rule it belongs to, `protect` for a glob.
-        rule: String,
-        /// The text.
-        pattern: String,
-        /// What the compiler says.
-        why: String,
-    },
-    /// A rule with neither `regex` nor `program`.
-    #[error("guard.rules: rule `{0}` needs a `regex` or a `program`")]
-    EmptyRule(String),
-}
-
 impl Settings {
     /// Whether a matter of taste is decided for forbidding.
     pub fn switch(&self, name: &str) -> bool {
@@ -124,51 +97,8 @@ impl Settings {
     }
 
     /// Whether the rule of this name is in force.
-    pub fn in_force(&self, name: &str, on: bool) -> bool {
+    pub fn in_force(&self, name: &str) -> bool {
         let listed = |names: &[String]| names.iter().any(|listed| listed == name);
-        !listed(&self.disable) && (on || listed(&self.enable))
-    }
-
-    /// Finds the first mistake, for a loader that wants to name it.
-    pub fn validate(&self) -> Result<(), Error> {
-        let known = || {
-            RULES
-                .iter()
-                .map(|rule| rule.name)
-                .chain(EDIT_RULES)
-                .chain(self.rules.iter().map(|rule| rule.name.as_str()))
-        };
-        for name in self.disable.iter().chain(&self.enable) {
-            if !known().any(|known| known == name) {
-                let all = known().collect::<Vec<_>>().join(", ");
-                return Err(Error::UnknownRule(name.clone(), all));
-            }
-        }
-        for name in self.switches.keys() {
-            if !SWITCHES.iter().any(|switch| switch.name == name) {
-                return Err(Error::UnknownSwitch(name.clone()));
-            }
-        }
-        for rule in &self.rules {
-            match &rule.regex {
-                Some(pattern) => {
-                    regex::Regex::new(pattern).map_err(|why| Error::Pattern {
-                        rule: rule.name.clone(),
-                        pattern: pattern.clone(),
-                        why: why.to_string(),
-                    })?;
-                }
-                None if rule.program.is_none() => return Err(Error::EmptyRule(rule.name.clone())),
-                None => {}
-            }
-        }
-        for pattern in &self.protect {
-            globset::Glob::new(pattern).map_err(|why| Error::Pattern {
-                rule: "protect".to_owned(),
-                pattern: pattern.clone(),
-                why: why.to_string(),
-            })?;
-        }
-        Ok(())
+        !listed(&self.disable) || listed(&self.enable)
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{CopyOf, Facts, RULES, SWITCHES, Settings, check, commits, read, reads, writes};
+use super::{CopyOf, Facts, RULES, SWITCHES, Settings, check, commits, reads, writes};
 
 fn facts() -> Facts {
     Facts {
@@ -36,6 +36,35 @@ fn the_answer_names_rule_piece_reason_and_alternative() {
 }
 
 #[test]
+fn what_to_do_instead_fits_the_act() {
+    for (command, instead) in [
+        ("git push", "leave publishing to the user"),
+        ("svn commit -m x", "leave the change uncommitted"),
+        ("git $WHAT", "write out what git is to do"),
+        ("gh pr merge 1", "leave the request open"),
+        ("gh api -X PUT repos/o/r/pulls/1/merge", "leave the request open"),
+        ("git merge x", "leave merging to the user"),
+        ("svn merge x", "make the change by hand"),
+        ("git pull", "`git fetch` shows what others did"),
+        ("git reset --hard", "the loop rolls back failed attempts"),
+        ("git stash drop", "`git stash apply`"),
+        ("git clean -fd", "each by its name"),
+        ("git commit --amend", "make a new commit"),
+        ("git branch -D x", "make a new one under another name"),
+        ("git gc --prune=now", "git removes by itself"),
+        ("rm -rf /srv", "delete only what you made"),
+        ("mv .git /tmp/x", "copy what you need"),
+        ("echo > .ralph/config.toml", "`ralph-loop complete`"),
+        ("rm .claude/settings.json", "ask the user to change settings"),
+        ("rm .git/config", "git's own commands"),
+        ("git config core.hooksPath x", "leave git's hooks in force"),
+    ] {
+        let denial = check(command, &facts(), &Settings::default()).unwrap();
+        assert!(denial.instead.contains(instead), "{command}: {}", denial.instead);
+    }
+}
+
+#[test]
 fn every_rule_can_be_switched_off_and_on() {
     let examples = [
         ("git-push", "git push"),
@@ -61,6 +90,8 @@ fn every_rule_can_be_switched_off_and_on() {
         };
         assert_eq!(rule(""), name, "{command}");
         assert_eq!(rule(&format!("disable = ['{name}']")), "", "{command}");
+        let both = format!("disable = ['{name}']\nenable = ['{name}']");
+        assert_eq!(rule(&both), name, "{command}");
     }
 }
 
@@ -118,7 +149,7 @@ fn users_allow_commands_and_add_rules() {
 
 #[test]
 fn mistakes_in_settings_are_named() {
-    let error = |text: &str| settings(text).validate().unwrap_err().to_string();
+    let error = |text: &str| settings(text).validate().unwrap_err().message;
     assert!(error("disable = ['git-pusch']").contains("git-push, git-merge"));
     assert!(error("switches.pul = true").contains("`pul`"));
     assert!(error("[[rules]]\nname = 'a'\nregex = '('").contains("`(` of rule `a`"));
@@ -229,7 +260,7 @@ fn state_is_guarded_in_the_project_and_in_its_copy() {
 
 #[test]
 fn a_commit_elsewhere_is_none_in_the_project() {
-    let commits = |command: &str| commits(&read(command, &facts()), &facts());
+    let commits = |command: &str| commits(&facts().read(command), &facts());
     assert!(commits("git commit -m x") && commits("git -C src commit -m x"));
     assert!(!commits("git -C /elsewhere commit -m x") && !commits("cd /elsewhere; git commit"));
 }
@@ -275,7 +306,7 @@ fn a_project_or_home_in_the_temp_folder_is_no_temporary_file() {
 #[test]
 fn files_that_a_line_shows_are_found() {
     let check = |command: &str, expected: &[&str]| {
-        let found = reads(&read(command, &facts()), &facts());
+        let found = reads(&facts().read(command), &facts());
         assert_eq!(found, expected, "{command}");
     };
     check("cat src/a.rs ~/b", &["/w/app/src/a.rs", "/home/dev/b"]);
@@ -301,7 +332,7 @@ fn files_that_a_line_shows_are_found() {
 #[test]
 fn files_that_a_line_writes_are_found() {
     let check = |command: &str, expected: &[&str]| {
-        let found = writes(&read(command, &facts()), &facts());
+        let found = writes(&facts().read(command), &facts());
         assert_eq!(found, expected, "{command}");
     };
     check("echo x > a; cmd >> sub/b 2>&1", &["/w/app/a", "/w/app/sub/b"]);

@@ -7,17 +7,13 @@ use super::settings::UserRule;
 
 /// Whether the user allows this command whatever the rules say.
 pub(super) fn is_allowed(act: &Act) -> bool {
-    let allow = &act.settings.allow;
-    !allow.is_empty() && {
-        let text = act.text();
-        allow.iter().any(|pattern| wildcard(pattern, &text))
-    }
+    act.settings.allow.iter().any(|pattern| wildcard(pattern, &act.text()))
 }
 
 /// The first of the user's rules that forbids this command.
 pub(super) fn forbidding<'a>(act: &Act<'a>) -> Option<&'a UserRule> {
     let rules = act.settings.rules.iter();
-    rules.filter(|rule| act.settings.in_force(&rule.name, true)).find(|rule| matches(rule, act))
+    rules.filter(|rule| act.settings.in_force(&rule.name)).find(|rule| matches(rule, act))
 }
 
 fn matches(rule: &UserRule, act: &Act) -> bool {
@@ -27,29 +23,14 @@ fn matches(rule: &UserRule, act: &Act) -> bool {
     }
     let Some(program) = &rule.program else { return false };
     let mut args = act.args();
-    wildcard(program, act.name())
+    wildcard(program, act.name)
         && rule.args.iter().all(|wanted| args.any(|arg| wildcard(wanted, arg)))
 }
 
 /// Whether a text fits a pattern in which `*` stands for anything.
 fn wildcard(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let Some(last) = pattern.rfind('*').and_then(|at| pattern.get(at + 1..)) else {
-        return rest.is_empty();
-    };
-    let Some(end) = rest.strip_suffix(last) else { return false };
-    rest = end;
-    let middle: Vec<&str> = pieces.collect();
-    let middle = middle.split_last().map_or(&[][..], |(_, middle)| middle);
-    middle.iter().all(|piece| match rest.split_once(piece) {
-        Some((_, behind)) => {
-            rest = behind;
-            true
-        }
-        None => false,
-    })
+    let pattern = format!("(?s)^{}$", regex::escape(pattern).replace(r"\*", ".*"));
+    Regex::new(&pattern).is_ok_and(|pattern| pattern.is_match(text))
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use camino::Utf8PathBuf;
 
-use super::act::operands;
-use super::check::Facts;
+use super::facts::Facts;
 use super::paths::{self, Place};
+use super::words::{has_option, is_cluster, operands};
 use crate::shell::{Command, RedirectKind, Script, Word};
 
 /// The files that a command line writes or creates, as far as their names are known.
@@ -14,9 +14,9 @@ pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     for command in script.commands.iter().filter(|command| command.name() != Some("touch")) {
         for word in created(command) {
             if let Place::At(path) = paths::place(&word, command.directory.as_ref(), facts)
-                && !path.starts_with("/dev/")
+                && !path.starts_with("/dev")
             {
-                found.push(path.into());
+                found.push(path);
             }
         }
     }
@@ -30,34 +30,31 @@ pub(super) fn touched(command: &Command) -> Vec<Word> {
 
 /// What a command writes: by redirection or by itself.
 pub(super) fn created(command: &Command) -> Vec<Word> {
-    let mut found: Vec<Word> = command
-        .redirects
-        .iter()
-        .filter(|redirect| {
-            matches!(
-                redirect.kind,
-                RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite
-            )
-        })
-        .map(|redirect| redirect.target.clone())
-        .collect();
-    let texts = || command.args.iter().map(Word::text);
-    let operands = || operands(&command.args).into_iter().cloned();
+    let writes = |kind: RedirectKind| {
+        matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite)
+    };
+    let redirects = command.redirects.iter().filter(|redirect| writes(redirect.kind));
+    let mut found: Vec<Word> = redirects.map(|redirect| redirect.target.clone()).collect();
+    let operands = |takers| operands(&command.args, takers).into_iter().cloned();
     match command.name().unwrap_or_default() {
-        "tee" | "touch" | "truncate" | "shred" | "sponge" => found.extend(without_values(command)),
-        "sed" | "gsed" if edits_in_place(command) => {
-            let given = values(command, &["-e", "-f", "--expression", "--file"]);
-            let files = operands().filter(|word| !given.contains(word));
-            found.extend(files.skip(usize::from(given.is_empty())));
+        "tee" | "touch" | "truncate" | "shred" | "sponge" => {
+            found.extend(operands("-s -d -t -r --size -n"));
         }
-        "perl" | "ruby" if edits_in_place(command) => found.extend(operands()),
+        "sed" | "gsed" if edits_in_place(command) => {
+            let given = !values(command, "-e -f --expression --file").is_empty();
+            let files = operands("-e -f --expression --file");
+            found.extend(files.skip(usize::from(!given)));
+        }
+        "perl" | "ruby" if edits_in_place(command) => found.extend(operands("")),
         "cp" | "mv" | "ln" | "install" | "rsync" | "scp" => found.extend(targets(command)),
-        "dd" => found.extend(texts().filter_map(|arg| arg.strip_prefix("of=")).map(Word::from)),
-        "curl" => found.extend(values(command, &["-o", "--output"])),
-        "wget" => found.extend(values(command, &["-O", "--output-document", "-o"])),
-        "sort" => found.extend(values(command, &["-o", "--output"])),
-        "patch" => found.extend(operands().take(1)),
-        "ed" | "ex" => found.extend(operands()),
+        "dd" => {
+            let texts = command.args.iter().map(Word::text);
+            found.extend(texts.filter_map(|arg| arg.strip_prefix("of=")).map(Word::from));
+        }
+        "curl" | "sort" => found.extend(values(command, "-o --output")),
+        "wget" => found.extend(values(command, "-O --output-document -o")),
+        "patch" => found.extend(operands("").take(1)),
+        "ed" | "ex" => found.extend(operands("")),
         _ => {}
     }
     found
@@ -66,16 +63,14 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
 /// What a command changes in other ways: unpacking into a folder, packing in place, permissions.
 fn changed(command: &Command) -> Vec<Word> {
     let texts = || command.args.iter().map(Word::text);
-    let operands = || operands(&command.args).into_iter().cloned();
+    let operands = || operands(&command.args, "").into_iter().cloned();
     match command.name().unwrap_or_default() {
         "tar" | "bsdtar" | "gtar" => {
-            let letters = texts().enumerate().any(|(at, arg)| {
-                (at == 0 || arg.starts_with('-')) && !arg.starts_with("--") && arg.contains('x')
-            });
-            let unpacks = letters || texts().any(|arg| matches!(arg, "--extract" | "--get"));
-            if unpacks { values(command, &["-C", "--directory"]) } else { Vec::new() }
+            let letters = texts().next().is_some_and(|first| first.contains('x'));
+            let unpacks = letters || has_option(texts(), "-x --extract --get");
+            if unpacks { values(command, "-C --directory") } else { Vec::new() }
         }
-        "unzip" => values(command, &["-d"]),
+        "unzip" => values(command, "-d"),
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" => operands().collect(),
         "chmod" => {
             let is_mode = |arg: &&Word| {
@@ -93,52 +88,29 @@ fn changed(command: &Command) -> Vec<Word> {
 
 /// What a command removes or moves away.
 fn removed(command: &Command) -> Vec<Word> {
-    let operands = || operands(&command.args);
-    match command.name().unwrap_or_default() {
+    let words = match command.name().unwrap_or_default() {
         "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" | "trash-put" | "rimraf" => {
-            operands().into_iter().cloned().collect()
+            operands(&command.args, "")
         }
-        "mv" => ends(command)
-            .map(|(_, sources)| sources.into_iter().cloned().collect())
-            .unwrap_or_default(),
+        "mv" => ends(command).map(|(_, sources)| sources).unwrap_or_default(),
         _ => Vec::new(),
-    }
-}
-
-/// Operands of programs such as `truncate -s 0 file`, without the values of options.
-fn without_values(command: &Command) -> Vec<Word> {
-    let mut found = Vec::new();
-    let mut skip = false;
-    for arg in &command.args {
-        let value = std::mem::replace(
-            &mut skip,
-            matches!(arg.text(), "-s" | "-d" | "-t" | "-r" | "--size" | "-n"),
-        );
-        if !value && !arg.text().starts_with('-') {
-            found.push(arg.clone());
-        }
-    }
-    found
+    };
+    words.into_iter().cloned().collect()
 }
 
 /// `-i`, `-i.bak`, `-ni`, `--in-place`.
-fn edits_in_place(command: &Command) -> bool {
+pub(super) fn edits_in_place(command: &Command) -> bool {
     command.args.iter().map(Word::text).any(|arg| {
-        arg.starts_with("--in-place")
-            || (arg.starts_with('-')
-                && !arg.starts_with("--")
-                && arg.split('.').next().is_some_and(|flags| flags.contains('i')))
+        let flags = arg.split('.').next().unwrap_or_default();
+        arg.starts_with("--in-place") || (is_cluster(flags) && flags.contains('i'))
     })
 }
 
 /// From what and to where `cp`, `mv` and their like go: the target, then the sources.
 pub(super) fn ends(command: &Command) -> Option<(Word, Vec<&Word>)> {
-    let mut operands = operands(&command.args);
-    let target = match values(command, &["-t", "--target-directory"]).pop() {
-        Some(folder) => {
-            operands.retain(|operand| **operand != folder);
-            folder
-        }
+    let mut operands = operands(&command.args, "-t --target-directory");
+    let target = match values(command, "-t --target-directory").pop() {
+        Some(folder) => folder,
         None => operands.pop()?.clone(),
     };
     (!operands.is_empty()).then_some((target, operands))
@@ -148,7 +120,7 @@ pub(super) fn ends(command: &Command) -> Option<(Word, Vec<&Word>)> {
 fn targets(command: &Command) -> Vec<Word> {
     let Some((target, sources)) = ends(command) else {
         // `ln -s target` makes a link of that name here.
-        let operands = operands(&command.args);
+        let operands = operands(&command.args, "");
         let link = operands.first().filter(|_| command.name() == Some("ln"));
         return link.and_then(|only| only.base_name()).map(Word::from).into_iter().collect();
     };
@@ -158,15 +130,16 @@ fn targets(command: &Command) -> Vec<Word> {
     inside.chain(std::iter::once(target.clone())).collect()
 }
 
-/// The values of an option, joined by `=` or as the next word.
-fn values(command: &Command, options: &[&str]) -> Vec<Word> {
+/// The values of options, joined by `=` or as the next word.
+fn values(command: &Command, options: &str) -> Vec<Word> {
+    let is_one = |name: &str| options.split(' ').any(|option| option == name);
     let mut found = Vec::new();
     let mut args = command.args.iter();
     while let Some(arg) = args.next() {
-        if options.contains(&arg.text()) {
+        if is_one(arg.text()) {
             found.extend(args.next().cloned());
         } else if let Some((name, value)) = arg.text().split_once('=')
-            && options.contains(&name)
+            && is_one(name)
         {
             found.push(Word::from(value));
         }

@@ -9,37 +9,29 @@ use super::story::{Format, Marks, Plan, State, Story};
 pub(super) struct Added {
     pub(super) id: String,
     pub(super) title: String,
+    state: State,
     format: Format,
     optional: bool,
-    /// The text of its box, if it is an item of a list.
-    pub(super) head: Option<Vec<u8>>,
+    is_list_item: bool,
     text: Vec<u8>,
 }
 
 impl Added {
-    /// A story of another plan, with the edits of that plan that are within it.
-    pub(super) fn new(plan: &Plan, story: &Story, mut edits: Vec<Edit>) -> Self {
-        let start = story.span.start;
-        for edit in &mut edits {
-            edit.range = edit.range.start - start..edit.range.end - start;
-        }
-        let mut text = edit::apply(plan.section(story), edits);
-        text.truncate(text.trim_ascii_end().len());
-        let head = plan.boxes(story).next().filter(|_| plan.is_list_item(story));
+    /// A story of another plan in this state.
+    pub(super) fn new(plan: &Plan, story: &Story, state: State) -> Self {
+        // Edits of one story alone leave what is before it, and so its place.
+        let edited = edit::apply(&plan.bytes, plan.marking(story, state));
+        let end = story.span.end + edited.len() - plan.bytes.len();
+        let text = edited.get(story.span.start..end).unwrap_or_default().trim_ascii_end();
         Self {
             id: story.id.clone(),
             title: story.title.clone(),
+            state,
             format: plan.format,
             optional: story.optional,
-            head: head.map(|(_, text)| text.to_vec()),
-            text,
+            is_list_item: plan.is_list_item(story),
+            text: text.to_vec(),
         }
-    }
-
-    /// Its text with the line endings of `plan`.
-    pub(super) fn text_for(&self, plan: &Plan) -> Vec<u8> {
-        let lines: Vec<&[u8]> = lines::lines(&self.text).map(|line| line.text).collect();
-        lines.join(lines::ending(&plan.bytes).as_bytes())
     }
 }
 
@@ -58,12 +50,9 @@ impl Plan {
     /// Behind the last story that keeps the loop going, or not, as the new one does; else at the
     /// very end.
     fn with_all(&self, added: &[&Added]) -> Option<Self> {
-        let behind_peers = |new: &&Added| {
-            let peer = self.stories.iter().rfind(|story| story.optional == new.optional);
-            peer.map_or_else(|| self.at_end(new), |peer| self.behind(peer, new))
-        };
-        let behind_peers: Vec<Edit> = added.iter().map(behind_peers).collect();
-        let at_end = added.iter().map(|new| self.at_end(new)).collect();
+        let peer = |new: &&Added| self.stories.iter().rfind(|story| story.optional == new.optional);
+        let behind_peers = added.iter().map(|new| self.insertion(peer(new), new)).collect();
+        let at_end = added.iter().map(|new| self.insertion(None, new)).collect();
         [behind_peers, at_end].into_iter().find_map(|edits| {
             let bytes = edit::apply(&self.bytes, edits);
             let plan = Self::parse(&self.path, bytes, &self.options).ok()?;
@@ -71,72 +60,52 @@ impl Plan {
         })
     }
 
-    /// Whether `plan` is this one with new stories, all of them open and nobody else's text in them.
+    /// Whether `plan` is this one with new stories, all of them as they should be, and nothing else.
     fn is_kept_by(&self, plan: &Self, added: &[&Added]) -> bool {
         let find = |story: &Story| added.iter().find(|new| new.id == story.id);
         let (new, old): (Vec<&Story>, Vec<&Story>) =
             plan.stories.iter().partition(|story| find(story).is_some());
+        let what = |story: &Story| (story.id.clone(), story.state, story.optional);
         let same = |(one, other): (&Story, &&Story)| {
-            let what = |s: &Story| (s.id.clone(), s.title.clone(), s.depends.clone(), s.optional);
-            (what(one), one.state) == (what(other), other.state)
+            what(one) == what(other)
+                && one.depends == other.depends
                 && self.section(one) == plan.section(other)
         };
         let is_new = |story: &&Story| {
-            let text = plan.section(story).trim_ascii_end();
-            let is_same =
-                |new: &&Added| new.optional == story.optional && new.text_for(self) == text;
-            story.state == State::Open && find(story).is_some_and(is_same)
+            find(story).is_some_and(|new| what(story) == (new.id.clone(), new.state, new.optional))
         };
         old.len() == self.stories.len()
             && self.stories.iter().zip(&old).all(same)
             && new.len() == added.len()
             && new.iter().all(is_new)
+            && self.around() == plan.around()
     }
 
-    /// Puts a story behind another one.
-    pub(super) fn behind(&self, neighbour: &Story, new: &Added) -> Edit {
-        self.insertion(neighbour.span.end, self.gap(neighbour, new), new)
-    }
-
-    /// Puts a story behind everything; what ends the file ends it still.
-    pub(super) fn at_end(&self, new: &Added) -> Edit {
-        match self.stories.last().filter(|last| last.marks == Marks::Object) {
-            Some(last) => self.behind(last, new),
-            None => {
-                let gap = lines::ending(&self.bytes).as_bytes().repeat(2);
-                self.insertion(self.bytes.trim_ascii_end().len(), gap, new)
-            }
+    /// Puts a story behind another one, or behind everything; what ends a line or the file ends it
+    /// still.
+    fn insertion(&self, neighbour: Option<&Story>, new: &Added) -> Edit {
+        let ending = lines::ending(&self.bytes).as_bytes();
+        let text: Vec<&[u8]> = lines::lines(&new.text).map(|line| line.text).collect();
+        let text = text.join(ending);
+        if let Some(last) = self.stories.last().filter(|last| last.marks == Marks::Object) {
+            let head = self.bytes.get(..last.span.start).unwrap_or_default();
+            let gap = head.get(head.trim_ascii_end().len()..).unwrap_or_default();
+            return Edit::insert(last.span.end, [b",", gap, &text].concat());
         }
-    }
-
-    fn insertion(&self, behind: usize, gap: Vec<u8>, new: &Added) -> Edit {
+        let behind = neighbour.map_or(self.bytes.trim_ascii_end().len(), |story| story.span.end);
+        let is_list = new.is_list_item && neighbour.is_some_and(|story| self.is_list_item(story));
+        let gap = ending.repeat(if is_list { 1 } else { 2 });
         let rest = self.bytes.get(behind..).unwrap_or_default();
-        // White space at the end of a line stays there.
-        let spaces = match self.format {
-            Format::Markdown => rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count(),
-            Format::FeatureList | Format::Prd => 0,
-        };
-        let at = behind + spaces;
-        Edit { range: at..at, text: [gap, new.text_for(self)].concat() }
-    }
-
-    /// What stands between a story and a new one beside it.
-    pub(super) fn gap(&self, neighbour: &Story, new: &Added) -> Vec<u8> {
-        if neighbour.marks == Marks::Object {
-            let head = self.bytes.get(..neighbour.span.start).unwrap_or_default();
-            return [b",", head.get(head.trim_ascii_end().len()..).unwrap_or_default()].concat();
-        }
-        let is_list = new.head.is_some() && self.is_list_item(neighbour);
-        lines::ending(&self.bytes).as_bytes().repeat(if is_list { 1 } else { 2 })
+        let spaces = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        Edit::insert(behind + spaces, [gap, text].concat())
     }
 
     /// Whether a story begins with its box, and not with a heading.
     fn is_list_item(&self, story: &Story) -> bool {
         let section = self.section(story);
         let first = lines::lines(section).next().map_or(0, |line| line.end());
-        let mut boxes = self.boxes(story);
-        let on_first_line =
-            boxes.next().is_some_and(|(mark, _)| mark.start < story.span.start + first);
+        let marks = self.marks(story);
+        let on_first_line = marks.first().is_some_and(|mark| mark.start < story.span.start + first);
         on_first_line && !section.trim_ascii_start().starts_with(b"#")
     }
 }

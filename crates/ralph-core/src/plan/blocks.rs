@@ -1,23 +1,22 @@
 //! Markdown as a flat list of the blocks that matter to a plan: headings, boxes, dependency notes.
 //!
-//! Skips what does not count: code fences, quotes, HTML comments, front matter. Code that is only
+//! Skips what does not count: code fences, quotes, HTML comments. Code that is only
 //! indented is not skipped, because list stories may stand at any indent. Which blocks are stories
 //! is left to `markdown.rs`.
 
 use super::checkbox;
 use super::depends;
-use super::error::Problem;
-use super::ids;
+use super::error::Error;
 use super::lines::{Line, lines};
 use super::syntax::{self, Fence};
 use std::ops::Range;
 
-/// A heading, `# so` or underlined.
+/// A heading.
 #[derive(Debug, Clone)]
 pub(super) struct Heading {
     pub(super) line: usize,
     pub(super) start: usize,
-    /// Offset behind the heading's last line.
+    /// Offset behind its line.
     pub(super) end: usize,
     pub(super) level: usize,
     pub(super) text: Range<usize>,
@@ -55,57 +54,35 @@ pub(super) enum Block {
     },
 }
 
-/// Reads the blocks of a Markdown file, in file order; the error comes with its line.
-pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, (usize, Problem)> {
+/// Reads the blocks of a Markdown file, in file order.
+pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, Error> {
     let mut scanner = Scanner::default();
-    let skipped = front_matter(bytes);
-    for line in lines(bytes).skip(skipped) {
+    for line in lines(bytes) {
         scanner.line(line);
     }
     scanner.leave_lists(0);
     // To the end of the file nothing would count, and a plan must not look complete for that.
-    match (scanner.fence, scanner.comment) {
-        (Some((_, line)), _) => Err((line, Problem::UnclosedFence)),
-        (_, Some(line)) => Err((line, Problem::UnclosedComment)),
-        (None, None) => Ok(with_title(scanner.blocks)),
+    if let Some((_, line)) = scanner.fence {
+        let message = "this code fence is never closed, so all below it is hidden; close it";
+        return Err(Error::at(line, message));
     }
+    if let Some(line) = scanner.comment {
+        let message = "this comment is never closed, so all below it is hidden; add `-->`";
+        return Err(Error::at(line, message));
+    }
+    Ok(with_title(scanner.blocks))
 }
 
-/// The title is the first heading, if it is the only one of the highest level.
+/// The title is the only heading of the highest level.
 fn with_title(mut blocks: Vec<Block>) -> Vec<Block> {
-    let mut headings = blocks.iter_mut().filter_map(|block| match block {
-        Block::Heading(heading) => Some(heading),
+    let mut highest = blocks.iter_mut().filter_map(|block| match block {
+        Block::Heading(heading) if heading.level == 1 => Some(heading),
         _ => None,
     });
-    let first = headings.next().filter(|first| first.level == 1);
-    if let Some(title) = first.filter(|_| headings.all(|other| other.level > 1)) {
+    if let (Some(title), None) = (highest.next(), highest.next()) {
         title.is_title = true;
     }
     blocks
-}
-
-/// How many lines a `---` block at the very top takes.
-fn front_matter(bytes: &[u8]) -> usize {
-    let is_fence = |line: &Line<'_>| line.text.trim_ascii_end() == b"---";
-    if !lines(bytes).next().is_some_and(|line| is_fence(&line)) {
-        return 0;
-    }
-    let end = lines(bytes).skip(1).find(is_fence);
-    // Real front matter is a list of keys, so that a rule at the top does not hide a plan.
-    let keyed = lines(bytes).nth(1).is_some_and(|line| {
-        line.text.first().is_some_and(u8::is_ascii_alphabetic) && line.text.contains(&b':')
-    });
-    end.filter(|_| keyed).map_or(0, |line| line.number)
-}
-
-/// What the line before was.
-#[derive(Debug, Clone, Default, PartialEq)]
-enum Previous {
-    #[default]
-    Apart,
-    Text,
-    /// A line of text that an underline would make a heading: number, start, text.
-    Title(usize, usize, Range<usize>),
 }
 
 struct ListLevel {
@@ -120,7 +97,8 @@ struct Scanner {
     fence: Option<(Fence, usize)>,
     comment: Option<usize>,
     lists: Vec<ListLevel>,
-    previous: Previous,
+    /// Whether the line before was text, which the next one goes on with.
+    in_text: bool,
     content_end: usize,
 }
 
@@ -128,7 +106,7 @@ impl Scanner {
     fn line(&mut self, line: Line<'_>) {
         if syntax::is_blank(line.text) {
             if self.fence.is_none() && self.comment.is_none() {
-                self.previous = Previous::Apart;
+                self.in_text = false;
             }
             return;
         }
@@ -150,56 +128,50 @@ impl Scanner {
 
     /// A line outside of fences and comments.
     fn open_line(&mut self, line: Line<'_>, width: usize, at: usize, rest: &[u8]) {
-        let previous = std::mem::take(&mut self.previous);
+        let was_text = std::mem::take(&mut self.in_text);
         let start = line.start + at;
         if let Some(fence) = Fence::opened_by(rest) {
             self.leave_lists(width);
             self.fence = Some((fence, line.number));
-        } else if rest.starts_with(b">") {
+        } else if rest.starts_with(b">") || syntax::is_rule(rest) {
             self.leave_lists(width);
         } else if rest.starts_with(b"<!--") {
             self.leave_lists(width);
             self.note_comment(line);
         } else if let Some((level, text)) = syntax::atx_heading(rest).filter(|_| width < 4) {
             self.leave_lists(0);
-            let title = String::from_utf8_lossy(rest.get(text.clone()).unwrap_or_default());
-            let is_story = ids::leading(&title).is_some();
-            if !is_story && checkbox::checkbox(title.as_bytes()).is_none() {
+            if checkbox::checkbox(rest.get(text.clone()).unwrap_or_default()).is_none() {
                 self.note_lookalike(line);
             }
-            let text = start + text.start..start + text.end;
-            let (number, end, is_title) = (line.number, line.end(), false);
-            self.heading(Heading { line: number, start: line.start, end, level, text, is_title });
+            self.blocks.push(Block::Heading(Heading {
+                line: line.number,
+                start: line.start,
+                end: line.end(),
+                level,
+                text: start + text.start..start + text.end,
+                is_title: false,
+            }));
             self.note_depends(line);
             self.note_comment(line);
-        } else if let (Some(level), Previous::Title(number, start, text)) =
-            (syntax::setext_underline(rest), previous.clone())
-        {
-            let end = line.end();
-            self.heading(Heading { line: number, start, end, level, text, is_title: false });
-        } else if syntax::is_rule(rest) {
-            self.leave_lists(width);
         } else if let Some(content) =
             syntax::list_content(rest).or_else(|| checkbox::unlisted(rest))
         {
             self.list_item(line, width, start + content);
         } else {
-            self.text(line, width, previous);
+            // Without a blank line between, text goes on with the item above, whatever its indent.
+            if !was_text {
+                self.leave_lists(width);
+            }
+            self.in_text = true;
+            self.note_lookalike(line);
+            self.note_depends(line);
+            self.note_comment(line);
         }
-    }
-
-    /// The note of an underlined line was taken before the underline was seen; it belongs inside.
-    fn heading(&mut self, heading: Heading) {
-        let own_note = self
-            .blocks
-            .pop_if(|last| matches!(last, Block::Depends { line, .. } if *line == heading.line));
-        self.blocks.push(Block::Heading(heading));
-        self.blocks.extend(own_note);
     }
 
     fn list_item(&mut self, line: Line<'_>, width: usize, content_start: usize) {
         self.leave_lists(width);
-        self.previous = Previous::Text;
+        self.in_text = true;
         let content = line.text.get(content_start - line.start..).unwrap_or_default();
         let below_task =
             self.lists.last().is_some_and(|level| level.below_task || level.task.is_some());
@@ -226,24 +198,6 @@ impl Scanner {
         }
     }
 
-    fn text(&mut self, line: Line<'_>, width: usize, previous: Previous) {
-        // Without a blank line between, text goes on with the item above, whatever its indent.
-        if previous == Previous::Apart {
-            self.leave_lists(width);
-        }
-        let alone = previous == Previous::Apart && self.lists.is_empty() && width < 4;
-        self.previous = if alone {
-            let text = syntax::trim(line.text, 0..line.text.len());
-            let text = line.start + text.start..line.start + text.end;
-            Previous::Title(line.number, line.start, text)
-        } else {
-            Previous::Text
-        };
-        self.note_lookalike(line);
-        self.note_depends(line);
-        self.note_comment(line);
-    }
-
     fn note_lookalike(&mut self, line: Line<'_>) {
         if checkbox::looks_like_one(line.text.trim_ascii_start()) {
             self.blocks.push(Block::Lookalike { line: line.number });
@@ -253,7 +207,7 @@ impl Scanner {
     fn note_comment(&mut self, line: Line<'_>) {
         if syntax::opens_comment(line.text) {
             self.comment = Some(line.number);
-            self.previous = Previous::Apart;
+            self.in_text = false;
         }
     }
 

@@ -119,9 +119,7 @@ pub(super) fn looks_like_one(rest: &[u8]) -> bool {
     if LOOKALIKES.iter().any(|glyph| content.starts_with(glyph.as_bytes())) {
         return true;
     }
-    let text = String::from_utf8_lossy(rest);
-    // Between backticks it is code.
-    let plain: String = text.split('`').step_by(2).collect();
+    let plain = syntax::outside_code(&String::from_utf8_lossy(rest));
     let is_empty_box = |(at, _): (usize, &str)| {
         let inside = plain.get(at + 1..).unwrap_or_default();
         let behind = inside.trim_start_matches(' ');

@@ -4,6 +4,7 @@
 
 use super::story::{Marks, Plan, State, Story};
 use super::{checkbox, json};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// No story of the plan has this id.
@@ -21,24 +22,19 @@ pub struct UnknownStory {
 impl Plan {
     /// The plan's bytes with story `id` done: one character for each of its boxes.
     pub fn tick(&self, id: &str) -> Result<Vec<u8>, UnknownStory> {
-        self.marked(id, State::Done)
+        Ok(apply(&self.bytes, self.marking(self.known(id)?, State::Done)))
     }
 
     /// The plan's bytes with story `id` blocked: `!` in those of its boxes that are open. A story
     /// that is done stays done.
     pub fn block(&self, id: &str) -> Result<Vec<u8>, UnknownStory> {
-        self.marked(id, State::Blocked)
+        Ok(apply(&self.bytes, self.marking(self.known(id)?, State::Blocked)))
     }
 
     /// The plan's bytes with story `id` open again: what was blocked is open, and if the story was
     /// done, all of it.
     pub fn reopen(&self, id: &str) -> Result<Vec<u8>, UnknownStory> {
-        let story = self.known(id)?;
-        Ok(apply(&self.bytes, self.opening(story, story.state == State::Done)))
-    }
-
-    fn marked(&self, id: &str, state: State) -> Result<Vec<u8>, UnknownStory> {
-        Ok(apply(&self.bytes, self.marking(self.known(id)?, state)))
+        Ok(apply(&self.bytes, self.marking(self.known(id)?, State::Open)))
     }
 
     fn known(&self, id: &str) -> Result<&Story, UnknownStory> {
@@ -49,59 +45,54 @@ impl Plan {
         })
     }
 
-    /// The edits that make a story done, or what is open of it blocked.
-    pub(super) fn marking(&self, story: &Story, state: State) -> Vec<Edit> {
-        match &story.marks {
-            Marks::Boxes(boxes) => {
-                let differs = |mark: &&Range<usize>| match self.box_state(mark) {
-                    State::Done => false,
-                    current => current != state,
-                };
-                boxes.iter().filter(differs).map(|mark| self.box_edit(mark, state)).collect()
-            }
-            Marks::Object if state == story.state || story.state == State::Done => Vec::new(),
-            Marks::Object => {
-                let key = if state == State::Blocked { "blocked" } else { "passes" };
-                self.member_edit(story, key, "true").into_iter().collect()
-            }
-        }
+    /// The edits that give a story this state. What is done of it stays done, unless all of it is
+    /// done and to be opened.
+    pub(super) fn marking(&self, story: &Story, to: State) -> Vec<Edit> {
+        let opens_done = story.state == State::Done && to == State::Open;
+        let Marks::Boxes(boxes) = &story.marks else { return self.member_edits(story, to) };
+        let changes = |mark: &&Range<usize>| {
+            let state = self.box_state(mark);
+            state != to && (state != State::Done || opens_done)
+        };
+        boxes.iter().filter(changes).map(|mark| self.box_edit(mark, to)).collect()
     }
 
-    /// The edits that open what is blocked of a story and, if `done_too`, what is done.
-    pub(super) fn opening(&self, story: &Story, done_too: bool) -> Vec<Edit> {
-        match &story.marks {
-            Marks::Boxes(boxes) => {
-                let opens = |mark: &&Range<usize>| match self.box_state(mark) {
-                    State::Done => done_too,
-                    state => state == State::Blocked,
-                };
-                boxes.iter().filter(opens).map(|mark| self.box_edit(mark, State::Open)).collect()
+    /// The same in a JSON object.
+    fn member_edits(&self, story: &Story, to: State) -> Vec<Edit> {
+        let section = std::str::from_utf8(self.section(story)).unwrap_or_default();
+        let set: HashMap<String, serde_json::Value> =
+            serde_json::from_str(section).unwrap_or_default();
+        let is_set = |key: &&str| set.get(*key) == Some(&true.into());
+        let members = match to {
+            State::Done if story.state != State::Done => vec![("passes", "true")],
+            State::Blocked if story.state == State::Open => vec![("blocked", "true")],
+            State::Open => {
+                let keys = ["passes", "blocked"].into_iter();
+                keys.filter(is_set).map(|key| (key, "false")).collect()
             }
-            Marks::Object => {
-                let object: serde_json::Value =
-                    serde_json::from_slice(self.section(story)).unwrap_or_default();
-                let keys = if done_too { &["passes", "blocked"][..] } else { &["blocked"] };
-                let set = keys.iter().filter(|key| object.get(**key) == Some(&true.into()));
-                set.filter_map(|key| self.member_edit(story, key, "false")).collect()
-            }
-        }
+            _ => Vec::new(),
+        };
+        let edit = |(key, value): (&str, &str)| {
+            let (range, text) = json::set_member(section, key, value)?;
+            let start = story.span.start;
+            Some(Edit { range: start + range.start..start + range.end, text: text.into() })
+        };
+        members.into_iter().filter_map(edit).collect()
     }
 
-    /// Mark and text of each box that makes the state of a story.
-    pub(super) fn boxes<'a>(
-        &'a self,
-        story: &'a Story,
-    ) -> impl Iterator<Item = (&'a Range<usize>, &'a [u8])> {
-        let marks: &[Range<usize>] = match &story.marks {
+    /// The boxes that make the state of a story.
+    pub(super) fn marks<'a>(&self, story: &'a Story) -> &'a [Range<usize>] {
+        match &story.marks {
             Marks::Boxes(marks) => marks,
             Marks::Object => &[],
-        };
-        marks.iter().map(|mark| {
-            let behind = self.bytes.get(mark.end..).unwrap_or_default();
-            let line = behind.split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
-            let inside = line.trim_ascii_start();
-            (mark, inside.strip_prefix(b"]").unwrap_or(inside).trim_ascii())
-        })
+        }
+    }
+
+    /// What stands outside of all stories, white space and the commas between them left out.
+    pub(super) fn around(&self) -> Vec<u8> {
+        let cut = |story: &Story| Edit { range: story.span.clone(), text: Vec::new() };
+        let around = apply(&self.bytes, self.stories.iter().map(cut).collect());
+        without_white_space(around).into_iter().filter(|byte| *byte != b',').collect()
     }
 
     pub(super) fn box_state(&self, mark: &Range<usize>) -> State {
@@ -125,14 +116,6 @@ impl Plan {
         };
         Edit { range: mark.clone(), text: text.as_bytes().to_vec() }
     }
-
-    /// The edit that sets one member of the JSON object that a story is.
-    fn member_edit(&self, story: &Story, key: &str, value: &str) -> Option<Edit> {
-        let offset = story.span.start;
-        let section = std::str::from_utf8(self.section(story)).ok()?;
-        let (range, text) = json::set_member(section, key, value)?;
-        Some(Edit { range: offset + range.start..offset + range.end, text: text.into_bytes() })
-    }
 }
 
 /// Bytes to put in the place of others.
@@ -140,6 +123,16 @@ impl Plan {
 pub(super) struct Edit {
     pub(super) range: Range<usize>,
     pub(super) text: Vec<u8>,
+}
+
+impl Edit {
+    pub(super) fn insert(at: usize, text: Vec<u8>) -> Self {
+        Self { range: at..at, text }
+    }
+}
+
+pub(super) fn without_white_space(bytes: Vec<u8>) -> Vec<u8> {
+    bytes.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
 /// `bytes` with the edits made; they must not overlap.

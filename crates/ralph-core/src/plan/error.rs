@@ -13,14 +13,28 @@ pub struct Error {
     pub path: Utf8PathBuf,
     /// Counted from one; `None` when it is about the whole file.
     pub line: Option<usize>,
-    /// What is wrong with it.
-    pub problem: Problem,
+    /// What is wrong, and what to do about it.
+    pub message: String,
+    /// Whether nothing is wrong but that no story is there yet, so that planning may write some.
+    pub is_without_stories: bool,
 }
 
 impl Error {
-    /// Whether nothing is wrong but that no story is there yet, so that planning may write some.
-    pub fn is_without_stories(&self) -> bool {
-        matches!(self.problem, Problem::Empty | Problem::NoStories { .. })
+    /// Something wrong on a line; the file's name is added by whoever knows it.
+    pub(super) fn at(line: usize, message: impl Into<String>) -> Self {
+        Self { line: Some(line), ..Self::of_file(message) }
+    }
+
+    /// Something wrong with the file as a whole.
+    pub(super) fn of_file(message: impl Into<String>) -> Self {
+        let path = Utf8PathBuf::new();
+        Self { path, line: None, message: message.into(), is_without_stories: false }
+    }
+
+    /// No story, and how to write one.
+    pub(super) fn no_story(line: Option<usize>, hint: &str) -> Self {
+        let error = Self::of_file(format!("no story found; {hint}"));
+        Self { line, is_without_stories: true, ..error }
     }
 }
 
@@ -30,42 +44,6 @@ impl fmt::Display for Error {
         if let Some(line) = self.line {
             write!(f, "{line}:")?;
         }
-        write!(f, " {}", self.problem)
+        write!(f, " {}", self.message)
     }
 }
-
-/// What is wrong with a plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each variant and field is")]
-pub enum Problem {
-    #[error("the plan is empty; write at least one story such as `- [ ] US-001: title`")]
-    Empty,
-    #[error(
-        "the plan is larger than {} MiB; is this the right file?",
-        MAX_PLAN_BYTES / 1024 / 1024
-    )]
-    TooLarge,
-    #[error("the plan is UTF-16 text; save it as UTF-8")]
-    Utf16,
-    #[error("a JSON plan must be UTF-8, and this line is not; save the file as UTF-8")]
-    NotUtf8,
-    #[error("no story found; {hint}")]
-    NoStories { hint: &'static str },
-    #[error("this code fence is never closed, so all below it is hidden; close it")]
-    UnclosedFence,
-    #[error("this comment is never closed, so all below it is hidden; add `-->`")]
-    UnclosedComment,
-    #[error("story id {id} is used twice, first on line {first_line}; give one of them another id")]
-    DuplicateId { id: String, first_line: usize },
-    #[error("story {story} depends on {wanted}, which is not a story of this plan; correct the id")]
-    UnknownDependency { story: String, wanted: String },
-    #[error("these stories wait for each other: {}; remove one of the dependencies", .ring.join(" -> "))]
-    DependencyCycle { ring: Vec<String> },
-    #[error("column {column}: not valid JSON: {reason}; correct it by hand or with git")]
-    JsonSyntax { column: usize, reason: String },
-    #[error("`{key}` must be {expected}, not {found}")]
-    WrongType { key: &'static str, expected: &'static str, found: String },
-}
-
-/// What went wrong and on which line, before the file's name is known.
-pub(super) type Located = (Option<usize>, Problem);

@@ -1,21 +1,11 @@
-//! Finds the plan: the first candidate that exists, and among numbered ones the first unfinished.
+//! Finds the plan: the first file that exists, and among several of a kind the first unfinished.
 //!
-//! Which places are candidates is the caller's knowledge; reading the disk is one small function,
-//! given as a parameter so that the choice can be tested without a disk.
+//! Which places are looked at is the caller's knowledge.
 
-use super::error::{self, MAX_PLAN_BYTES};
+use super::error::{Error, MAX_PLAN_BYTES};
 use super::story::{Options, Plan};
 use camino::{Utf8Path, Utf8PathBuf};
 use std::io::{self, Read};
-
-/// A place where a plan may be, in order of preference.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Candidate {
-    /// One file.
-    File(Utf8PathBuf),
-    /// The plans of numbered folders, in any order: the lowest number with open stories is taken.
-    Numbered(Vec<(u64, Utf8PathBuf)>),
-}
 
 /// Why there is no plan to work on.
 #[derive(Debug, thiserror::Error)]
@@ -34,33 +24,22 @@ pub enum FindError {
     Io(#[from] io::Error),
     /// The file is there and is not a plan.
     #[error(transparent)]
-    Plan(#[from] error::Error),
+    Plan(#[from] Error),
 }
 
 fn list(paths: &[Utf8PathBuf]) -> String {
     paths.iter().map(|path| path.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Chooses among `candidates`; `read` gives a file's bytes, or `None` where there is none.
+/// Chooses among files, given as groups in order of preference: of the first group that has one, the
+/// first plan with open stories, else its last one.
 ///
-/// A file that exists but cannot be read as a plan is an error, never passed over. If all numbered
-/// plans are finished, the last one is the answer.
-pub fn find(
-    candidates: &[Candidate],
-    options: &Options,
-    read: impl Fn(&Utf8Path) -> io::Result<Option<Vec<u8>>>,
-) -> Result<Plan, FindError> {
-    let mut looked_at = Vec::new();
-    for candidate in candidates {
-        let mut paths = match candidate {
-            Candidate::File(path) => vec![(0, path)],
-            Candidate::Numbered(paths) => paths.iter().map(|(n, path)| (*n, path)).collect(),
-        };
-        paths.sort_by_key(|(number, _)| *number);
+/// A file that exists but cannot be read as a plan is an error, never passed over.
+pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, FindError> {
+    for group in groups {
         let mut finished = None;
-        for (_, path) in paths {
-            looked_at.push(path.clone());
-            let Some(bytes) = read(path)? else { continue };
+        for path in group {
+            let Some(bytes) = read_file(path)? else { continue };
             let plan = Plan::parse(path, bytes, options)?;
             if plan.counts().open > 0 {
                 return Ok(plan);
@@ -71,16 +50,7 @@ pub fn find(
             return Ok(plan);
         }
     }
-    Err(FindError::NotFound { looked_at })
-}
-
-/// All files that are looked at.
-pub fn files(candidates: &[Candidate]) -> Vec<Utf8PathBuf> {
-    let paths = candidates.iter().flat_map(|candidate| match candidate {
-        Candidate::File(path) => vec![path.clone()],
-        Candidate::Numbered(paths) => paths.iter().map(|(_, path)| path.clone()).collect(),
-    });
-    paths.collect()
+    Err(FindError::NotFound { looked_at: groups.concat() })
 }
 
 /// The bytes of a file on disk, `None` where there is none; stops reading above the largest plan.
@@ -102,52 +72,57 @@ pub fn read_file(path: &Utf8Path) -> io::Result<Option<Vec<u8>>> {
 
 /// Reads one plan from disk.
 pub fn load(path: &Utf8Path, options: &Options) -> Result<Plan, FindError> {
-    find(&[Candidate::File(path.to_owned())], options, read_file)
+    find(&[vec![path.to_owned()]], options)
 }
 
 #[cfg(test)]
 mod tests {
+    use test_support::Scratch;
+
     use super::*;
 
-    fn check(candidates: &[Candidate], disk: &[(&str, &str)], expected: &str) {
-        let read = |path: &Utf8Path| {
-            let file = disk.iter().find(|(name, _)| path == *name);
-            Ok(file.map(|(_, text)| text.as_bytes().to_vec()))
-        };
-        let found = match find(candidates, &Options::default(), read) {
+    /// Looks for the plan in these groups of files, in a folder that holds others.
+    fn check(groups: &[&[&str]], disk: &[(&str, &str)], expected: &str) {
+        let scratch = Scratch::new();
+        for (name, text) in disk {
+            scratch.file(name, text);
+        }
+        let groups: Vec<Vec<Utf8PathBuf>> = groups
+            .iter()
+            .map(|group| group.iter().map(|name| scratch.path(name)).collect())
+            .collect();
+        let found = match find(&groups, &Options::default()) {
             Ok(plan) => plan.path().to_string(),
             Err(error) => error.to_string(),
         };
-        assert_eq!(found, expected);
+        assert_eq!(found.replace(&format!("{}/", scratch.root()), ""), expected);
     }
 
-    fn numbered() -> Candidate {
-        Candidate::Numbered(vec![(10, "P-10".into()), (2, "P-2".into()), (1, "P-1".into())])
-    }
+    const NUMBERED: &[&str] = &["P-1", "P-2", "P-10"];
 
     #[test]
     fn the_first_file_that_exists_is_the_plan() {
-        let two = [Candidate::File("a.md".into()), Candidate::File("b.md".into())];
-        check(&two, &[("a.md", "- [ ] x"), ("b.md", "- [ ] x")], "a.md");
-        check(&two, &[("b.md", "- [x] x")], "b.md");
+        let two: &[&[&str]] = &[&["a.md"], &["b.md"]];
+        check(two, &[("a.md", "- [ ] x"), ("b.md", "- [ ] x")], "a.md");
+        check(two, &[("b.md", "- [x] x")], "b.md");
     }
 
     #[test]
-    fn the_lowest_number_with_open_stories_is_taken() {
+    fn the_first_of_a_group_with_open_stories_is_taken() {
         let disk = [("P-1", "- [x] x"), ("P-10", "- [ ] x"), ("P-2", "- [!] x")];
-        check(&[numbered()], &disk, "P-10");
-        check(&[numbered()], &[("P-1", "- [ ] x"), ("P-2", "- [ ] x")], "P-1");
-        check(&[numbered()], &[("P-1", "- [x] x"), ("P-2", "- [x] x")], "P-2");
+        check(&[NUMBERED], &disk, "P-10");
+        check(&[NUMBERED], &[("P-1", "- [ ] x"), ("P-2", "- [ ] x")], "P-1");
+        check(&[NUMBERED], &[("P-1", "- [x] x"), ("P-2", "- [x] x")], "P-2");
     }
 
     #[test]
     fn a_plan_that_cannot_be_read_is_not_passed_over() {
-        let disk = [("P-1", ""), ("P-2", "- [ ] x")];
-        let empty =
-            "P-1: the plan is empty; write at least one story such as `- [ ] US-001: title`";
-        check(&[numbered()], &disk, empty);
+        let disk = [("P-1", "text"), ("P-2", "- [ ] x")];
+        let empty = "P-1: no story found; write stories as `- [ ] US-001: title`, or `### US-001: \
+                     title` with boxes below";
+        check(&[NUMBERED], &disk, empty);
         check(
-            &[Candidate::File("a.md".into()), numbered()],
+            &[&["a.md"], NUMBERED],
             &[],
             "no plan found; `ralph-loop init` writes an example, and --plan names one (looked for \
              a.md, P-1, P-2, P-10)",
@@ -155,9 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_from_disk() {
+    fn what_is_no_file_is_not_read() {
         let folder = Utf8PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-        assert!(read_file(&folder.join("Cargo.toml")).unwrap().is_some());
         assert!(read_file(&folder.join("no-such-file")).unwrap().is_none());
         assert!(read_file(&folder).unwrap_err().to_string().contains("not a regular file"));
     }

@@ -2,9 +2,6 @@
 //!
 //! Whether a line with an id is a story is decided by the format, not here.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 /// How much an id says about being a story of its own; a heading of a lower rank inside the
 /// section of a higher one is a part of that story (`#### 1. Background` below `### US-001`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,12 +33,6 @@ pub(super) struct Leading<'a> {
 }
 
 impl Leading<'_> {
-    /// What the ids of a plan's stories have in common: `us` of `US-001`, `task` of `Task 1`.
-    pub(super) fn family(&self) -> String {
-        let end = self.id.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.id.len());
-        self.id.get(..end).unwrap_or_default().to_ascii_lowercase()
-    }
-
     /// Whether it says that this is a story, and not a step or a criterion of one.
     pub(super) fn names_story(&self) -> bool {
         // `AC-1` is how acceptance criteria are numbered, below a story.
@@ -157,13 +148,6 @@ fn behind(after: &str) -> Option<(&str, bool)> {
     }
 }
 
-/// Whether `id` can be a path part: letters, digits, `.`, `_`, `-`, and no leading dot.
-pub fn is_safe_id(id: &str) -> bool {
-    !id.is_empty()
-        && !id.starts_with('.')
-        && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
-}
-
 /// The form of a written id that is safe as a path part: `Task 1` becomes `Task-1`.
 ///
 /// Letters outside ASCII cannot be kept, so a short hash of the original stands in for them.
@@ -233,41 +217,6 @@ fn short_hash(text: &str) -> u64 {
     (hash ^ (hash >> 24) ^ (hash >> 48)) & 0x00ff_ffff
 }
 
-/// Hands out ids so that each is used once.
-#[derive(Default)]
-pub(super) struct Register {
-    lines: HashMap<String, usize>,
-    next_suffix: HashMap<String, usize>,
-}
-
-impl Register {
-    /// Takes an id that is written in the plan; the error is the line that has it already.
-    pub(super) fn claim(&mut self, id: &str, line: usize) -> Result<(), usize> {
-        match self.lines.entry(id.to_ascii_lowercase()) {
-            Entry::Occupied(first) => Err(*first.get()),
-            Entry::Vacant(place) => {
-                place.insert(line);
-                Ok(())
-            }
-        }
-    }
-
-    /// Takes `id`, or for the second story with the same title `id-2`, and so on.
-    pub(super) fn claim_free(&mut self, id: String, line: usize) -> String {
-        if self.claim(&id, line).is_ok() {
-            return id;
-        }
-        let mut suffix = self.next_suffix.get(&id).copied().unwrap_or(2);
-        let mut candidate = format!("{id}-{suffix}");
-        while self.claim(&candidate, line).is_err() {
-            suffix += 1;
-            candidate = format!("{id}-{suffix}");
-        }
-        self.next_suffix.insert(id, suffix + 1);
-        candidate
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,7 +274,11 @@ mod tests {
             assert_eq!(safe(written), expected);
         }
         for odd in ["日本", "größe-1", "", "..", "---", &"x".repeat(300)] {
-            assert!(is_safe_id(&safe(odd)), "{odd:?} became {:?}", safe(odd));
+            assert!(
+                ralph_base::state::Id::parse(&safe(odd)).is_ok(),
+                "{odd:?} became {:?}",
+                safe(odd)
+            );
             assert_eq!(safe(&safe(odd)), safe(odd));
         }
         assert_ne!(safe("größe"), safe("gräße"));
@@ -339,15 +292,5 @@ mod tests {
         let long = "word ".repeat(40);
         assert_ne!(from_title(&long), from_title(&format!("{long} end")));
         assert!(from_title(&long).len() <= MAX_LENGTH);
-    }
-
-    #[test]
-    fn equal_titles_get_numbered_ids() {
-        let mut register = Register::default();
-        register.claim("add-2", 1).unwrap();
-        assert_eq!(register.claim_free("add".into(), 2), "add");
-        assert_eq!(register.claim_free("add".into(), 3), "add-3");
-        assert_eq!(register.claim_free("add".into(), 4), "add-4");
-        assert_eq!(register.claim("ADD", 5), Err(2));
     }
 }

@@ -1,172 +1,174 @@
-//! JSON plans read in place: every value keeps its position in the file.
+//! JSON plans: `prd.json` and `feature_list.json`, read in place.
 //!
 //! Nothing is serialised again; a change replaces the bytes of one value or adds one member in the
 //! style of its neighbours.
 
-use super::depends::Wanted;
-use super::error::{Located, Problem};
-use super::lines::LineNumbers;
-use super::story::State;
+use super::draft::{Draft, Reading, Wanted};
+use super::error::Error;
+use super::lines::{BOM, LineNumbers};
+use super::story::{Format, Marks, State, Story};
 use ralph_base::json_members::members;
+use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::ops::Range;
 
-/// A JSON file that is known to be UTF-8.
-pub(super) struct Source<'a> {
-    pub(super) text: &'a str,
-    /// Length of what was cut off in front (a byte order mark).
-    pub(super) base: usize,
-    pub(super) numbers: LineNumbers,
+/// The lists that a plan may hold; all else is nobody's business here.
+#[derive(Deserialize, Default)]
+struct Lists<'a> {
+    #[serde(borrow, rename = "userStories")]
+    user_stories: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    features: Option<Vec<&'a RawValue>>,
 }
 
-impl<'a> Source<'a> {
-    /// The whole file as one value; finds every syntax error.
-    pub(super) fn root(&self) -> Result<Object<'a>, Located> {
-        let root: &RawValue = serde_json::from_str(self.text).map_err(|error| {
-            let reason = error.to_string();
-            let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();
-            (Some(error.line()), Problem::JsonSyntax { column: error.column(), reason })
-        })?;
-        self.object(root)
-    }
+/// A story of either list. What may be written in several ways is read later.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Item {
+    id: Value,
+    title: Value,
+    description: Value,
+    steps: Value,
+    #[serde(rename = "acceptanceCriteria")]
+    criteria: Value,
+    notes: Value,
+    priority: Value,
+    passes: Value,
+    blocked: Value,
+    #[serde(rename = "dependsOn", alias = "depends_on")]
+    depends_on: Value,
+}
 
-    /// The members of an object; anything else has none.
-    pub(super) fn object(&self, raw: &'a RawValue) -> Result<Object<'a>, Located> {
-        let members = if raw.get().starts_with('{') {
-            members(raw.get()).map_err(|error| self.refused(raw, &error))?
-        } else {
-            Vec::new()
-        };
-        Ok(Object { raw, members })
-    }
-
-    /// The elements of an array, or what is there instead of one.
-    pub(super) fn array(
-        &self,
-        key: &'static str,
-        raw: &'a RawValue,
-    ) -> Result<Vec<&'a RawValue>, Located> {
-        if !raw.get().starts_with('[') {
-            return Err(self.wrong_type(key, "an array", raw));
+/// Reads a JSON plan.
+pub(super) fn read(bytes: &[u8]) -> Result<Reading, Error> {
+    let base = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
+    let numbers = LineNumbers::new(bytes);
+    let text = std::str::from_utf8(bytes.get(base..).unwrap_or_default()).map_err(|error| {
+        let message = "a JSON plan must be UTF-8, and this line is not; save the file as UTF-8";
+        Error::at(numbers.at(base + error.valid_up_to()), message)
+    })?;
+    let broken = |error: serde_json::Error| {
+        let (column, reason) = (error.column(), reason(&error));
+        let message =
+            format!("column {column}: not a JSON plan: {reason}; correct it by hand or with git");
+        Error::at(error.line(), message)
+    };
+    let lists = if text.trim_start().starts_with('[') {
+        let features = Some(serde_json::from_str(text).map_err(broken)?);
+        Lists { features, ..Lists::default() }
+    } else {
+        serde_json::from_str(text).map_err(broken)?
+    };
+    let (format, stories) = match (lists.user_stories, lists.features) {
+        (Some(stories), _) => (Format::Prd, stories),
+        (None, Some(features)) => (Format::FeatureList, features),
+        (None, None) => {
+            let hint = "a JSON plan needs a `features` or a `userStories` array";
+            return Err(Error::no_story(None, hint));
         }
-        serde_json::from_str(raw.get()).map_err(|error| self.refused(raw, &error))
+    };
+    if stories.is_empty() {
+        return Err(Error::no_story(None, "its list is empty; add a feature or a story"));
     }
-
-    /// Offset range of a value in the file.
-    pub(super) fn span(&self, raw: &RawValue) -> Range<usize> {
+    let draft = |raw: &RawValue| {
         // The value is borrowed from the text, so its address tells where it stands.
-        let start = raw.get().as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
-        self.base + start..self.base + start + raw.get().len()
-    }
+        let start = base + raw.get().as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+        draft(raw.get(), start, numbers.at(start))
+    };
+    let drafts = stories.into_iter().map(draft).collect::<Result<_, _>>()?;
+    Ok(Reading { format, drafts, warnings: Vec::new() })
+}
 
-    pub(super) fn line(&self, raw: &RawValue) -> usize {
-        self.numbers.at(self.span(raw).start)
-    }
+/// What a parser says, without the place.
+fn reason(error: &serde_json::Error) -> String {
+    error.to_string().split(" at line ").next().unwrap_or_default().to_owned()
+}
 
-    pub(super) fn wrong_type(
-        &self,
-        key: &'static str,
-        expected: &'static str,
-        raw: &RawValue,
-    ) -> Located {
-        let found: String = raw.get().chars().take(40).collect();
-        (Some(self.line(raw)), Problem::WrongType { key, expected, found })
+fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
+    if !object.starts_with('{') {
+        let found: String = object.chars().take(40).collect();
+        return Err(Error::at(line, format!("a story must be an object, not {found}")));
     }
-
-    fn refused(&self, raw: &RawValue, error: &serde_json::Error) -> Located {
-        let reason = error.to_string();
-        (Some(self.line(raw)), Problem::JsonSyntax { column: error.column(), reason })
-    }
-
-    /// A member that is true or false; missing and `null` count as false.
-    pub(super) fn flag(&self, object: &Object<'a>, key: &'static str) -> Result<bool, Located> {
-        match object.member(key) {
-            None => Ok(false),
-            Some(raw) => match raw.get() {
-                "true" => Ok(true),
-                "false" | "null" => Ok(false),
-                _ => Err(self.wrong_type(key, "true or false", raw)),
-            },
-        }
-    }
-
-    /// The state that `passes` and `blocked` tell.
-    pub(super) fn state(&self, object: &Object<'a>) -> Result<State, Located> {
-        Ok(match (self.flag(object, "passes")?, self.flag(object, "blocked")?) {
+    let item: Item = serde_json::from_str(object)
+        .map_err(|error| Error::at(line + error.line().saturating_sub(1), reason(&error)))?;
+    let wrong = |key: &str, expected: &str, found: &Value| {
+        Error::at(line, format!("`{key}` must be {expected}, not {found}"))
+    };
+    let flag = |key, value: &Value| match value {
+        Value::Bool(is_set) => Ok(*is_set),
+        Value::Null => Ok(false),
+        _ => Err(wrong(key, "true or false", value)),
+    };
+    let id = scalar(&item.id).ok_or_else(|| wrong("id", "a text or a number", &item.id))?;
+    let priority = priority(&item.priority).ok_or_else(|| {
+        wrong("priority", "a whole number, or high, medium or low", &item.priority)
+    })?;
+    let description = texts(&item.description).join("\n");
+    let title = match texts(&item.title).join("\n") {
+        title if title.is_empty() => description.lines().next().unwrap_or_default().to_owned(),
+        title => title,
+    };
+    let depends = texts(&item.depends_on).into_iter();
+    let wanted = depends.map(|text| Wanted { text, line, strict: true }).collect();
+    let story = Story {
+        id: id.trim().to_owned(),
+        details: details(&item, if description == title { "" } else { &description }),
+        title,
+        state: match (flag("passes", &item.passes)?, flag("blocked", &item.blocked)?) {
             (true, _) => State::Done,
             (false, true) => State::Blocked,
             (false, false) => State::Open,
-        })
-    }
-
-    /// The id, a text or a number.
-    pub(super) fn id(&self, object: &Object<'a>) -> Result<Option<String>, Located> {
-        let Some(raw) = object.member("id") else { return Ok(None) };
-        match scalar(raw) {
-            Some(id) => Ok(Some(id).filter(|id| !id.trim().is_empty())),
-            None if raw.get() == "null" => Ok(None),
-            None => Err(self.wrong_type("id", "a text or a number", raw)),
-        }
-    }
-
-    /// The dependencies: one id or an array of them, texts or numbers.
-    pub(super) fn depends(&self, object: &Object<'a>) -> Result<Vec<Wanted>, Located> {
-        let key = "dependsOn";
-        let raw = object.member(key).or_else(|| object.member("depends_on"));
-        let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(Vec::new()) };
-        let parts = if raw.get().starts_with('[') { self.array(key, raw)? } else { vec![raw] };
-        let wanted = parts.into_iter().map(|part| {
-            let text = scalar(part)
-                .ok_or_else(|| self.wrong_type(key, "an id or an array of ids", part))?;
-            Ok(Wanted { text, line: self.line(part), strict: true })
-        });
-        wanted
-            .filter(|wanted| wanted.as_ref().is_ok_and(|w| !w.text.is_empty()) || wanted.is_err())
-            .collect()
-    }
-}
-
-/// An object with its members in file order.
-pub(super) struct Object<'a> {
-    pub(super) raw: &'a RawValue,
-    members: Vec<(String, &'a RawValue)>,
-}
-
-impl<'a> Object<'a> {
-    /// The value of `key`; the last one, should it be written twice.
-    pub(super) fn member(&self, key: &str) -> Option<&'a RawValue> {
-        self.members.iter().rev().find(|(name, _)| name == key).map(|(_, raw)| *raw)
-    }
-
-    /// A member as text: a list gives one line an element.
-    pub(super) fn text(&self, key: &str) -> String {
-        self.member(key).map(|raw| lines_of(raw).join("\n")).unwrap_or_default()
-    }
-
-    /// A member as a list of texts; a single text is a list of one.
-    pub(super) fn list(&self, key: &str) -> Vec<String> {
-        self.member(key).map(lines_of).unwrap_or_default()
-    }
-}
-
-fn lines_of(raw: &RawValue) -> Vec<String> {
-    let elements: Vec<&RawValue> = if raw.get().starts_with('[') {
-        serde_json::from_str(raw.get()).unwrap_or_default()
-    } else {
-        vec![raw]
+        },
+        depends: Vec::new(),
+        priority,
+        optional: false,
+        line,
+        span: start..start + object.len(),
+        marks: Marks::Object,
     };
-    let text = |raw: &RawValue| scalar(raw).unwrap_or_else(|| raw.get().to_owned());
-    let present = elements.into_iter().filter(|raw| raw.get() != "null");
-    present.map(text).filter(|text| !text.is_empty()).collect()
+    Ok(Draft { story, wanted })
 }
 
-/// A text or a number as text.
-fn scalar(raw: &RawValue) -> Option<String> {
-    let text = raw.get();
-    if text.starts_with('"') {
-        return serde_json::from_str(text).ok();
+fn details(item: &Item, description: &str) -> String {
+    let steps: String =
+        texts(&item.steps).iter().zip(1..).map(|(step, n)| format!("\n{n}. {step}")).collect();
+    let criteria: String = texts(&item.criteria).iter().map(|one| format!("\n- {one}")).collect();
+    let notes = texts(&item.notes).join("\n");
+    let parts = [("", description), ("Steps:", &steps), ("Acceptance criteria:", &criteria)];
+    let parts = parts.into_iter().chain([("Notes: ", notes.as_str())]);
+    let parts = parts.filter(|(_, text)| !text.is_empty());
+    parts.map(|(head, text)| format!("{head}{text}")).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A text or a number as text, empty if there is none; nothing for all else.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
-    text.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then(|| text.to_owned())
+}
+
+/// A list of texts; a single text is a list of one.
+fn texts(value: &Value) -> Vec<String> {
+    let elements = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let texts = elements.iter().map(|one| scalar(one).unwrap_or_else(|| one.to_string()));
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
+/// A whole number, or one of the words that people write instead.
+fn priority(value: &Value) -> Option<Option<i64>> {
+    let text = scalar(value)?.trim().to_ascii_lowercase();
+    match text.as_str() {
+        "" => Some(None),
+        "critical" | "highest" => Some(Some(0)),
+        "high" => Some(Some(1)),
+        "medium" => Some(Some(2)),
+        "low" => Some(Some(3)),
+        _ => text.strip_prefix('p').unwrap_or(&text).parse().ok().map(Some),
+    }
 }
 
 /// The change that gives `key` the value `value` in the text of one object: the range to replace

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::story::{Options, State, Story};
 use ralph_base::state;
 
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
-/// A file that changed so recently may change once more without its times telling so.
-const UNSETTLED: Duration = Duration::from_secs(2);
+/// A file that changed so recently, in seconds, may change once more without its times telling so.
+const UNSETTLED: i64 = 2;
 
 /// The part of a story that gates ask about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,76 +33,71 @@ impl KnownStory {
     }
 }
 
+/// What the plan says about a story: as it is kept in a file, if none of the files that may be the
+/// plan has changed since, else as `read` says.
+pub fn known_story(
+    id: &str,
+    files: &[Utf8PathBuf],
+    options: &Options,
+    kept: Option<&Utf8Path>,
+    read: impl FnOnce() -> Option<KnownStory>,
+) -> Option<KnownStory> {
+    let question = Question::new(id, files, options);
+    if let Some(answer) = kept.and_then(|path| question.answer_in(path)) {
+        return answer;
+    }
+    let story = read();
+    if let Some(path) = kept {
+        // Best effort: what is not kept is read again.
+        let _ = question.keep(story.as_ref(), path);
+    }
+    story
+}
+
 /// Which story is asked about, in which files, and how those are at this moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
-    id: String,
-    sections: Vec<String>,
-    files: Vec<Stamp>,
+struct Question {
+    text: String,
+    newest: i64,
 }
 
-/// A file as it was; `None` where there was none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
-    path: Utf8PathBuf,
-    seen: Option<Seen>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
-    inode: u64,
-    length: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-/// The answer to a question that was asked before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    version: u32,
-    question: Question,
-    /// The story; none if the plan has no such one.
-    pub story: Option<KnownStory>,
+/// The answer to a question that was asked before: none if the plan has no such story.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    question: String,
+    story: Option<KnownStory>,
 }
 
 impl Question {
     /// Asks about a story in the files that may be the plan.
-    pub fn new(id: &str, files: &[Utf8PathBuf], options: &Options) -> Self {
-        let sections = options.optional_sections.clone();
-        let files = files.iter().map(|path| Stamp { path: path.clone(), seen: Seen::now(path) });
-        Self { id: id.to_owned(), sections, files: files.collect() }
+    fn new(id: &str, files: &[Utf8PathBuf], options: &Options) -> Self {
+        let mut text = format!("{id} {:?}", options.optional_sections);
+        let mut newest = 0;
+        for path in files {
+            let seen = fs_err::metadata(path).ok().map(|file| {
+                newest = newest.max(file.ctime());
+                let changed = (file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec());
+                (file.ino(), file.len(), changed)
+            });
+            text.push_str(&format!(" {path:?} {seen:?}"));
+        }
+        Self { text, newest }
     }
 
     /// The answer that is kept in a file, if it is one to this very question.
-    pub fn answer_in(&self, path: &Utf8Path) -> Option<Answer> {
+    fn answer_in(&self, path: &Utf8Path) -> Option<Option<KnownStory>> {
         let answer: Answer = serde_json::from_slice(&fs_err::read(path).ok()?).ok()?;
-        (answer.version == VERSION && answer.question == *self).then_some(answer)
+        (answer.question == self.text).then_some(answer.story)
     }
 
     /// Keeps an answer, unless a file of the plan changed a moment ago.
-    pub fn keep(&self, story: Option<&KnownStory>, path: &Utf8Path) -> io::Result<()> {
+    fn keep(&self, story: Option<&KnownStory>, path: &Utf8Path) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let settled = |stamp: &Stamp| {
-            let changed = stamp.seen.as_ref().map_or(0, |seen| seen.changed.0);
-            u64::try_from(changed).is_ok_and(|at| at + UNSETTLED.as_secs() <= now.as_secs())
-        };
-        if !self.files.iter().all(settled) {
+        let now = i64::try_from(now.as_secs()).unwrap_or_default();
+        if self.newest + UNSETTLED > now {
             return Ok(());
         }
-        let answer = Answer { version: VERSION, question: self.clone(), story: story.cloned() };
+        let answer = Answer { question: self.text.clone(), story: story.cloned() };
         state::replace_unsynced(path, &serde_json::to_vec(&answer)?)
-    }
-}
-
-impl Seen {
-    fn now(path: &Utf8Path) -> Option<Self> {
-        let metadata = fs_err::metadata(path).ok()?;
-        Some(Self {
-            inode: metadata.ino(),
-            length: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
     }
 }
 
@@ -123,9 +115,7 @@ mod tests {
     fn about(scratch: &Scratch, content: &str) -> Question {
         let plan = scratch.file("plan.md", content);
         let mut question = Question::new("US-001", &[plan], &Options::default());
-        for stamp in &mut question.files {
-            stamp.seen = stamp.seen.take().map(|seen| Seen { changed: (1, 1), ..seen });
-        }
+        question.newest = 1;
         question
     }
 
@@ -135,7 +125,7 @@ mod tests {
         let kept = scratch.path("story.json");
         let question = about(&scratch, "- [ ] US-001: Log in\n");
         question.keep(Some(&story(State::Open)), &kept).unwrap();
-        assert_eq!(question.answer_in(&kept).unwrap().story, Some(story(State::Open)));
+        assert_eq!(question.answer_in(&kept).unwrap(), Some(story(State::Open)));
         assert_eq!(about(&scratch, "- [x] US-001: Log in now\n").answer_in(&kept), None);
     }
 
@@ -145,8 +135,8 @@ mod tests {
         let kept = scratch.path("story.json");
         let question = about(&scratch, "- [ ] US-001: Log in\n");
         question.keep(None, &kept).unwrap();
-        assert_eq!(question.answer_in(&kept).unwrap().story, None);
-        let other = Question { id: "US-002".into(), ..question };
+        assert_eq!(question.answer_in(&kept).unwrap(), None);
+        let other = Question::new("US-002", &[scratch.path("plan.md")], &Options::default());
         assert_eq!(other.answer_in(&kept), None);
     }
 

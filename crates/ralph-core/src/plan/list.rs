@@ -1,66 +1,48 @@
 //! List stories (`- [ ] US-001: Title`) and flat lists without ids.
 
-use super::blocks::TaskItem;
 use super::draft::Draft;
+use super::heading::Task;
 use super::ids;
-use super::outline::SectionKinds;
-use super::story::{Marks, Warning};
+use super::story::{Marks, Story, Warning};
 use super::text::{Text, clean_title};
 use std::collections::{HashMap, HashSet};
-
-/// A box outside of all heading stories, with what surrounds it.
-pub(super) struct LooseTask {
-    pub(super) task: TaskItem,
-    /// Number of the heading that it stands below, so that boxes of one section can be compared.
-    pub(super) section: usize,
-    pub(super) optional: bool,
-    /// Whether it stands in a section whose boxes are details.
-    pub(super) in_checklist: bool,
-    /// Whether it follows a list story below the heading of another story.
-    pub(super) listed: bool,
-}
 
 /// The stories among the boxes outside of heading stories.
 pub(super) fn drafts(
     text: Text<'_>,
-    loose: Vec<LooseTask>,
+    loose: Vec<Task>,
     headings: &[Draft],
-    kinds: &SectionKinds,
     warnings: &mut Vec<Warning>,
 ) -> Vec<Draft> {
     let taken: HashMap<String, &str> = headings
         .iter()
-        .filter_map(|draft| Some((ids::lookup_key(draft.written_id.as_deref()?), &*draft.title)))
+        .map(|draft| (ids::lookup_key(&draft.story.id), draft.story.title.as_str()))
         .collect();
-    let nothing_else = headings.is_empty() && loose.iter().all(|task| task.in_checklist);
     let titled = loose.into_iter().map(|task| {
-        let words = text.at(task.task.text.clone());
-        let counts = ids::leading(&words).is_some_and(|id| kinds.is_story_in_checklist(&id));
-        let is_detail = task.in_checklist && !counts && !nothing_else;
-        (task, Title::read(&words), is_detail)
+        let title = Title::read(&text.at(task.item.text.clone()));
+        (task, title)
     });
-    let titled: Vec<(LooseTask, Title, bool)> = titled.collect();
-    let keyed = titled.iter().filter(|(_, title, is_detail)| title.keyed && !is_detail);
-    let keyed: HashSet<usize> = keyed.map(|(task, ..)| task.section).collect();
+    let titled: Vec<(Task, Title)> = titled.collect();
+    let keyed = titled.iter().filter(|(task, title)| title.keyed && !task.in_checklist);
+    let keyed: HashSet<usize> = keyed.map(|(task, _)| task.section).collect();
     let mut outside = Vec::new();
     let mut drafts = Vec::new();
-    for (task, title, is_detail) in titled {
+    for (task, title) in titled {
         // An overview that repeats the headings is no second set of stories. With other words it is
         // another story, and the id is one too many.
-        let heading = title.id.as_deref().and_then(|id| taken.get(&ids::lookup_key(id)));
+        let heading = taken.get(&ids::lookup_key(&title.id)).filter(|_| !title.id.is_empty());
         if heading.is_some_and(|heading| !title.keyed || repeats(&title.title, heading)) {
             continue;
         }
-        let counts = match (headings.is_empty(), keyed.is_empty()) {
-            _ if is_detail => false,
-            (false, _) => title.keyed || task.listed,
-            (true, false) => keyed.contains(&task.section) || task.optional,
-            (true, true) => true,
+        let in_force = if !headings.is_empty() {
+            title.keyed
+        } else {
+            keyed.is_empty() || keyed.contains(&task.section) || task.optional
         };
-        if counts {
+        if in_force && !task.in_checklist {
             drafts.push(draft(text, task, title));
         } else if !task.optional {
-            outside.push(task.task.line);
+            outside.push(task.item.line);
         }
     }
     warnings.extend(outside_warning(&outside));
@@ -90,7 +72,8 @@ fn repeats(one: &str, other: &str) -> bool {
 }
 
 struct Title {
-    id: Option<String>,
+    /// Empty if there is none.
+    id: String,
     title: String,
     /// Whether the id is one that only stories have, such as `US-001`.
     keyed: bool,
@@ -103,23 +86,24 @@ impl Title {
         Self {
             title: clean_title(rest),
             keyed: leading.as_ref().is_some_and(ids::Leading::names_story),
-            id: leading.map(|leading| leading.id.to_owned()),
+            id: leading.map_or_else(String::new, |leading| leading.id.to_owned()),
         }
     }
 }
 
-fn draft(text: Text<'_>, loose: LooseTask, title: Title) -> Draft {
-    let task = loose.task;
-    Draft {
-        written_id: title.id,
+fn draft(text: Text<'_>, task: Task, title: Title) -> Draft {
+    let item = task.item;
+    let story = Story {
+        id: title.id,
         title: title.title,
-        state: text.state(&task.mark),
-        details: text.body(task.text.end..task.end),
-        wanted: Vec::new(),
+        state: text.state(&item.mark),
+        details: text.body(item.text.end..item.end),
+        depends: Vec::new(),
         priority: None,
-        optional: loose.optional,
-        line: task.line,
-        span: task.start..task.end,
-        marks: Marks::Boxes(vec![task.mark]),
-    }
+        optional: task.optional,
+        line: item.line,
+        span: item.start..item.end,
+        marks: Marks::Boxes(vec![item.mark]),
+    };
+    Draft { story, wanted: Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! `progress.txt` beside a `feature_list.json`: three values that are read and changed in place.
+//! `progress.txt` beside a `feature_list.json`: values that are read and changed in place.
 
 use super::lines::{self, Line};
 use std::ops::Range;
@@ -10,92 +10,57 @@ pub struct LoopProgress {
     pub iteration: Option<u64>,
     /// `- Max Iterations: n`
     pub max_iterations: Option<u64>,
-    /// `- Status: …`
-    pub status: Option<String>,
-}
-
-/// One of the values of `progress.txt`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopField {
-    /// `- Iteration: n`
-    Iteration,
-    /// `- Max Iterations: n`
-    MaxIterations,
-    /// `- Status: …`
-    Status,
-}
-
-impl LoopField {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Iteration => "Iteration",
-            Self::MaxIterations => "Max Iterations",
-            Self::Status => "Status",
-        }
-    }
-
-    /// Where the value stands; of a number such as `3/10` only the first part.
-    fn find(self, bytes: &[u8]) -> Option<Range<usize>> {
-        lines::lines(bytes).find_map(|line| self.in_line(line))
-    }
-
-    fn in_line(self, line: Line<'_>) -> Option<Range<usize>> {
-        let colon = line.text.iter().position(|b| *b == b':')?;
-        let (label, value) = line.text.split_at(colon + 1);
-        let is_letter = |b: &u8| b.is_ascii_alphabetic();
-        let first = label.iter().position(is_letter)?;
-        let last = label.iter().rposition(is_letter)?;
-        if !label.get(first..=last)?.eq_ignore_ascii_case(self.name().as_bytes()) {
-            return None;
-        }
-        // Emphasis may end behind the colon: `**Status:** running`.
-        let decoration = value.iter().take_while(|b| matches!(b, b'*' | b' ' | b'\t')).count();
-        let text = value.get(decoration..)?.trim_ascii_end();
-        let length = match self {
-            Self::Status => text.len(),
-            // What is no number is replaced as a whole.
-            _ => match text.iter().take_while(|b| b.is_ascii_digit()).count() {
-                0 => text.iter().take_while(|b| !b.is_ascii_whitespace()).count(),
-                digits => digits,
-            },
-        };
-        let start = line.start + colon + 1 + decoration;
-        Some(start..start + length)
-    }
 }
 
 impl LoopProgress {
     /// Reads the values; the first line that has one counts.
     pub fn parse(bytes: &[u8]) -> Self {
-        let text = |field: LoopField| {
-            let value = bytes.get(field.find(bytes)?)?;
-            Some(String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
+        let number = |name| {
+            let value = std::str::from_utf8(bytes.get(find(bytes, name)?)?).ok()?;
+            value.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
         };
-        let number = |field| text(field).and_then(|value| value.parse().ok());
-        Self {
-            iteration: number(LoopField::Iteration),
-            max_iterations: number(LoopField::MaxIterations),
-            status: text(LoopField::Status),
-        }
+        Self { iteration: number("Iteration"), max_iterations: number("Max Iterations") }
     }
 
-    /// The bytes with one value changed, every other byte as it was; a missing line is added at the
-    /// end.
-    pub fn set(bytes: &[u8], field: LoopField, value: &str) -> Vec<u8> {
+    /// The bytes with the value of `name` changed, every other byte as it was; a missing line is
+    /// added at the end.
+    pub fn set(bytes: &[u8], name: &str, value: &str) -> Vec<u8> {
         let value: String = value.chars().filter(|c| !c.is_control()).collect();
         let mut result = bytes.to_vec();
-        if let Some(range) = field.find(bytes) {
+        if let Some(range) = find(bytes, name) {
             let gap = if bytes.get(range.start.wrapping_sub(1)) == Some(&b':') { " " } else { "" };
-            result.splice(range, format!("{gap}{value}").into_bytes());
+            let old = bytes.get(range.clone()).unwrap_or_default();
+            // Of `3/10` a new number takes the place of the first part.
+            let digits = old.iter().take_while(|b| b.is_ascii_digit()).count();
+            let end = if digits > 0 { range.start + digits } else { range.end };
+            result.splice(range.start..end, format!("{gap}{value}").into_bytes());
             return result;
         }
         let ending = lines::ending(bytes);
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
             result.extend_from_slice(ending.as_bytes());
         }
-        result.extend_from_slice(format!("- {}: {value}{ending}", field.name()).as_bytes());
+        result.extend_from_slice(format!("- {name}: {value}{ending}").as_bytes());
         result
     }
+}
+
+/// Where the value of `name` stands.
+fn find(bytes: &[u8], name: &str) -> Option<Range<usize>> {
+    lines::lines(bytes).find_map(|line| in_line(line, name))
+}
+
+fn in_line(line: Line<'_>, name: &str) -> Option<Range<usize>> {
+    let colon = line.text.iter().position(|b| *b == b':')?;
+    let (label, value) = line.text.split_at(colon);
+    let label = String::from_utf8_lossy(label);
+    if !label.trim_matches(|c: char| !c.is_alphabetic()).eq_ignore_ascii_case(name) {
+        return None;
+    }
+    // Emphasis may end behind the colon: `**Status:** running`.
+    let decoration = value.iter().skip(1).take_while(|b| matches!(b, b'*' | b' ' | b'\t')).count();
+    let start = line.start + colon + 1 + decoration;
+    Some(start..line.start + line.text.trim_ascii_end().len().max(colon + 1 + decoration))
 }
 
 #[cfg(test)]
@@ -106,10 +71,9 @@ mod tests {
         "# Loop\r\n- Max Iterations: 20\r\n- Iteration: 3/20  \r\n- **Status:** in progress\r\nend";
 
     #[test]
-    fn the_three_values_are_read() {
+    fn the_numbers_are_read() {
         let found = LoopProgress::parse(FILE.as_bytes());
-        let status = Some("in progress".to_owned());
-        let expected = LoopProgress { iteration: Some(3), max_iterations: Some(20), status };
+        let expected = LoopProgress { iteration: Some(3), max_iterations: Some(20) };
         assert_eq!(found, expected);
         assert_eq!(LoopProgress::parse(b"Iteration: soon\n\xff"), LoopProgress::default());
     }
@@ -120,12 +84,11 @@ mod tests {
             let after = LoopProgress::set(before.as_bytes(), field, value);
             assert_eq!(String::from_utf8(after).unwrap(), expected);
         };
-        check(FILE, LoopField::Iteration, "4", &FILE.replace("3/20", "4/20"));
-        check("Iteration: three\n", LoopField::Iteration, "1", "Iteration: 1\n");
-        check("Iteration: -3 of 5", LoopField::Iteration, "1", "Iteration: 1 of 5");
-        check(FILE, LoopField::Status, "COMPLETE\n", &FILE.replace("in progress", "COMPLETE"));
-        check("- Iteration:\n", LoopField::Iteration, "1", "- Iteration: 1\n");
-        check("", LoopField::Iteration, "1", "- Iteration: 1\n");
-        check("a\r\nb", LoopField::Status, "x", "a\r\nb\r\n- Status: x\r\n");
+        check(FILE, "Iteration", "4", &FILE.replace("3/20", "4/20"));
+        check("Iteration: three\n", "Iteration", "1", "Iteration: 1\n");
+        check(FILE, "Status", "COMPLETE\n", &FILE.replace("in progress", "COMPLETE"));
+        check("- Iteration:\n", "Iteration", "1", "- Iteration: 1\n");
+        check("", "Iteration", "1", "- Iteration: 1\n");
+        check("a\r\nb", "Status", "x", "a\r\nb\r\n- Status: x\r\n");
     }
 }

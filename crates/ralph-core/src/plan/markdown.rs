@@ -1,86 +1,100 @@
 //! Markdown plans: puts headings, boxes and notes together into stories.
 //!
 //! Heading stories are `heading.rs`, list stories and flat lists are `list.rs`. A plan may hold
-//! both: boxes inside a heading story are its parts unless they name another one (`other_story.rs`), and
-//! boxes outside are looked at as a list.
+//! both: boxes inside a heading story are its parts, and boxes outside are looked at as a list.
 
 use super::blocks::{self, Block};
-use super::depends::{self, Wanted};
+use super::depends;
 use super::draft::{Draft, Reading};
-use super::error::Problem;
-use super::list::LooseTask;
-use super::outline::{Position, SectionKinds};
+use super::error::Error;
+use super::heading::{Section, Task};
+use super::ids::Rank;
+use super::list;
+use super::outline::Outline;
 use super::story::{Format, Options, Warning};
 use super::text::Text;
-use super::{heading, list, other_story};
 
 /// Reads a Markdown plan.
-pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, (usize, Problem)> {
+pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, Error> {
     let text = Text(bytes);
     let blocks = blocks::scan(bytes)?;
-    let kinds = SectionKinds::new(options, text, &blocks);
-    let mut sections = heading::sections(text, &blocks, &kinds);
-    let loose = loose_tasks(text, &blocks, &sections, &kinds);
-    let mut warnings = other_story::set_apart(text, &mut sections, &loose);
-    warnings.extend(heading::warnings(&sections));
-    let lookalikes = lookalike_warning(&blocks);
-    let boxes_exist = blocks.iter().any(|block| matches!(block, Block::Task(_)));
-    let hint = match (boxes_exist, warnings.is_empty()) {
-        _ if lookalikes.is_some() => "this looks like a box and is none; write `- [ ] …`",
-        (false, false) => "its headings have ids but no checkbox; add `- [ ] …` lines below them",
-        (false, true) => "write stories as `- [ ] US-001: title` or `### US-001: title` with boxes",
-        (true, _) => "its boxes are all outside of stories; give the headings or the boxes ids",
-    };
-    let hint_line = lookalikes.as_ref().map(|warning| warning.line);
-    warnings.extend(lookalikes);
-    let loose = loose_tasks(text, &blocks, &sections, &kinds);
-    let mut drafts = heading::drafts(text, sections);
-    let listed = list::drafts(text, loose, &drafts, &kinds, &mut warnings);
+    let (sections, mut loose) = sections(text, &blocks, options);
+    let (stories, others): (Vec<Section>, Vec<Section>) =
+        sections.into_iter().partition(|section| section.is_story(text));
+    let mut warnings: Vec<Warning> = others.iter().filter_map(Section::warning).collect();
+    let headings = stories.iter().filter_map(|story| story.id.clone()).collect();
+    warnings.extend(stories.iter().filter_map(|story| story.part_warning(text, &headings)));
+    loose.extend(others.into_iter().flat_map(|section| section.tasks));
+    loose.retain(|task| !task.item.nested);
+    loose.sort_by_key(|task| task.item.start);
+    let mut drafts: Vec<Draft> = stories.into_iter().map(|story| story.draft(text)).collect();
+    let listed = list::drafts(text, loose, &drafts, &mut warnings);
     drafts.extend(listed);
-    drafts.sort_by_key(|draft| draft.span.start);
-    attach_dependencies(text, &blocks, &mut drafts);
+    let lookalikes = lookalike_warning(&blocks);
     if drafts.is_empty() {
-        warnings.clear();
+        let line = lookalikes.map(|warning| warning.line);
+        let hint = match line {
+            Some(_) => "this looks like a box and is none; write `- [ ] …`",
+            None => {
+                "write stories as `- [ ] US-001: title`, or `### US-001: title` with boxes below"
+            }
+        };
+        return Err(Error::no_story(line, hint));
     }
+    drafts.sort_by_key(|draft| draft.story.span.start);
+    attach_dependencies(text, &blocks, &mut drafts);
+    warnings.extend(lookalikes);
     warnings.extend(optional_warning(&drafts));
-    Ok(Reading { format: Format::Markdown, drafts, warnings, hint, hint_line })
+    Ok(Reading { format: Format::Markdown, drafts, warnings })
 }
 
-fn loose_tasks(
-    text: Text<'_>,
-    blocks: &[Block],
-    sections: &[heading::Section],
-    kinds: &SectionKinds,
-) -> Vec<LooseTask> {
-    let mut taken = sections.iter().filter(|section| section.is_story()).peekable();
-    let mut lists = sections.iter().filter_map(|section| section.listed_from).peekable();
-    let mut list_section = None;
-    let mut position = Position::default();
-    let mut loose = Vec::new();
+/// The headings that could be stories, each with its boxes, and the boxes outside of them.
+///
+/// A section ends at the next heading of the same or a higher level, or at the next story heading.
+fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> (Vec<Section>, Vec<Task>) {
+    let mut outline = Outline::new(options);
+    let (mut found, mut loose): (Vec<Section>, Vec<Task>) = (Vec::new(), Vec::new());
+    let mut is_inside = false;
+    let mut enclosing: Vec<(usize, Rank)> = Vec::new();
     for block in blocks {
+        let last = found.last_mut().filter(|_| is_inside);
         match block {
-            Block::Heading(heading) => position.enter(text, heading, kinds),
-            Block::Task(task) if !task.nested => {
-                while taken.next_if(|section| section.end <= task.start).is_some() {}
-                let inside = taken.peek().is_some_and(|story| story.heading.start <= task.start);
-                let section = position.section();
-                if lists.next_if_eq(&task.start).is_some() {
-                    list_section = Some(section);
+            Block::Heading(heading) => {
+                outline.enter(text, heading);
+                enclosing.retain(|(level, _)| *level < heading.level);
+                let outer = enclosing.last().map(|(_, rank)| *rank);
+                let section = Section::begun_by(heading, text, &outline).filter(|section| {
+                    let is_part = section.own_box.is_none() && outer > Some(section.rank);
+                    !is_part && !outline.is_checklist()
+                });
+                if let Some(last) = last
+                    && (section.is_some() || heading.level <= last.heading.level)
+                {
+                    last.end = heading.start;
+                    last.divided = last.heading.level < heading.level;
+                    is_inside = false;
                 }
-                if !inside {
-                    loose.push(LooseTask {
-                        task: task.clone(),
-                        section,
-                        optional: position.is_optional(),
-                        in_checklist: position.is_checklist(),
-                        listed: list_section == Some(section),
-                    });
+                if let Some(section) = section {
+                    if !heading.is_title {
+                        enclosing.push((heading.level, section.rank));
+                    }
+                    found.push(section);
+                    is_inside = true;
                 }
             }
-            Block::Task(_) | Block::Depends { .. } | Block::Lookalike { .. } => {}
+            Block::Task(item) => {
+                let task = Task {
+                    item: item.clone(),
+                    section: outline.section,
+                    optional: outline.is_optional(),
+                    in_checklist: outline.is_checklist(),
+                };
+                last.map_or(&mut loose, |section| &mut section.tasks).push(task);
+            }
+            Block::Depends { .. } | Block::Lookalike { .. } => {}
         }
     }
-    loose
+    (found, loose)
 }
 
 /// Gives each dependency note to the story in whose text it stands.
@@ -88,10 +102,10 @@ fn attach_dependencies(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
     let mut drafts = drafts.iter_mut().peekable();
     for block in blocks {
         let Block::Depends { line, text: range } = block else { continue };
-        while drafts.next_if(|draft| draft.span.end <= range.start).is_some() {}
-        if let Some(draft) = drafts.peek_mut().filter(|draft| draft.span.start <= range.start) {
-            let wanted: Vec<Wanted> = depends::in_line(*line, &text.at(range.clone()));
-            draft.wanted.extend(wanted);
+        while drafts.next_if(|draft| draft.story.span.end <= range.start).is_some() {}
+        let around = drafts.peek_mut().filter(|draft| draft.story.span.start <= range.start);
+        if let Some(draft) = around {
+            draft.wanted.extend(depends::in_line(*line, &text.at(range.clone())));
         }
     }
 }
@@ -118,8 +132,8 @@ fn lookalike_warning(blocks: &[Block]) -> Option<Warning> {
 
 /// The warning about a plan in which nothing would be worked on.
 fn optional_warning(drafts: &[Draft]) -> Option<Warning> {
-    let first = drafts.first().filter(|_| drafts.iter().all(|draft| draft.optional))?;
+    let first = drafts.first().filter(|_| drafts.iter().all(|draft| draft.story.optional))?;
     let message = "all stories are in optional sections, so none is worked on; rename the section, \
                    or change `optional_sections` under `[plan]` in the configuration";
-    Some(Warning { line: first.line, message: message.to_owned() })
+    Some(Warning { line: first.story.line, message: message.to_owned() })
 }

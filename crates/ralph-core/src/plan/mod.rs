@@ -28,11 +28,10 @@
 //! | --- | --- |
 //! | `story.rs`, `draft.rs`, `error.rs` | a plan that was read; a story before its id is settled; why a plan cannot be read |
 //! | `parse.rs` | which format it is, and the checks that all formats share |
-//! | `syntax.rs`, `checkbox.rs` | a line of Markdown; a box |
+//! | `lines.rs`, `syntax.rs`, `checkbox.rs` | bytes as lines; a line of Markdown; a box |
 //! | `blocks.rs`, `text.rs`, `outline.rs` | the lines together; their text; kinds of sections |
 //! | `markdown.rs`, `heading.rs`, `list.rs` | Markdown stories, and the two shapes of them |
-//! | `other_story.rs` | the one inside the other |
-//! | `json.rs`, `feature_list.rs`, `prd.rs` | JSON in place; the two shapes of JSON plans |
+//! | `json.rs` | JSON plans, read and changed in place |
 //! | `ids.rs`, `depends.rs` | ids and dependencies |
 //! | `select.rs`, `edit.rs` | what is next; ticking, blocking and opening |
 //! | `agents_plan.rs`, `added.rs` | what an agent did to its file of the plan; its new stories |
@@ -48,7 +47,6 @@ mod depends;
 mod draft;
 mod edit;
 mod error;
-mod feature_list;
 mod find;
 mod heading;
 mod ids;
@@ -58,27 +56,27 @@ mod lines;
 mod list;
 mod loop_progress;
 mod markdown;
-mod other_story;
 mod outline;
 mod parse;
 mod planned;
-mod prd;
-pub mod progress;
+mod progress;
 mod select;
 mod story;
 mod syntax;
 mod text;
 
-pub use agents_plan::{AgentsPlan, Finding, agents_plan};
+pub use agents_plan::{AgentsPlan, agents_plan};
 pub use edit::UnknownStory;
-pub use error::{Error, MAX_PLAN_BYTES, Problem};
-pub use find::{Candidate, FindError, files, find, load, read_file};
-pub use ids::is_safe_id;
-pub use known_story::{Answer, KnownStory, Question};
-pub use loop_progress::{LoopField, LoopProgress};
+pub use error::{Error, MAX_PLAN_BYTES};
+pub use find::find;
+pub use find::{FindError, load, read_file};
+pub use known_story::{KnownStory, known_story};
+pub use loop_progress::LoopProgress;
 pub use planned::{Planned, planned};
+pub use progress::section_for;
+pub use progress::{ProgressEntry, ProgressStatus, progress_excerpt, progress_has};
 pub use select::Next;
-pub use story::{Counts, Format, Options, Plan, State, Story, Warning};
+pub use story::{Format, Options, Plan, State, Story, StoryCounts, Warning};
 
 #[cfg(test)]
 mod fixture_tests;

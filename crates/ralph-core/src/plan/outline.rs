@@ -1,11 +1,10 @@
 //! Sections of a Markdown plan that are not for working through: optional ones, and those whose
 //! boxes are details such as acceptance criteria.
 
-use super::blocks::{Block, Heading};
-use super::ids::{self, Leading};
+use super::blocks::Heading;
+use super::ids;
 use super::story::Options;
 use super::text::Text;
-use std::collections::HashSet;
 
 /// Sections whose boxes are for reading over. They would otherwise keep the loop alive for ever.
 const CHECKLISTS: [&str; 15] = [
@@ -26,43 +25,47 @@ const CHECKLISTS: [&str; 15] = [
     "verification checklist",
 ];
 
-/// What headings say about their sections.
-pub(super) struct SectionKinds {
+/// Where in the outline of the file a line stands.
+pub(super) struct Outline {
     optional: Vec<String>,
-    /// The ids of stories outside of checklists.
-    story_ids: HashSet<String>,
+    /// Number of the heading that was entered last, counted from one.
+    pub(super) section: usize,
+    optional_level: Option<usize>,
+    checklist_level: Option<usize>,
 }
 
-impl SectionKinds {
-    pub(super) fn new(options: &Options, text: Text<'_>, blocks: &[Block]) -> Self {
+impl Outline {
+    /// The beginning of the file.
+    pub(super) fn new(options: &Options) -> Self {
         let optional = options.optional_sections.iter().map(|name| normal(name)).collect();
-        let mut kinds = Self { optional, story_ids: HashSet::new() };
-        let mut position = Position::default();
-        for block in blocks {
-            let range = match block {
-                Block::Heading(heading) => {
-                    position.enter(text, heading, &kinds);
-                    &heading.text
-                }
-                Block::Task(task) => &task.text,
-                Block::Depends { .. } | Block::Lookalike { .. } => continue,
-            };
-            let title = text.at(range.clone());
-            if let Some(id) = ids::leading(&title).filter(|_| !position.is_checklist()) {
-                kinds.story_ids.insert(ids::lookup_key(id.id));
+        Self { optional, section: 0, optional_level: None, checklist_level: None }
+    }
+
+    pub(super) fn enter(&mut self, text: Text<'_>, heading: &Heading) {
+        self.section += 1;
+        let name = section_name(&text.at(heading.text.clone()));
+        let is_optional = self.optional.contains(&name);
+        for (level, is_one) in [
+            (&mut self.optional_level, is_optional),
+            (&mut self.checklist_level, CHECKLISTS.contains(&name.as_str())),
+        ] {
+            if level.is_none_or(|level| heading.level <= level) {
+                *level = (is_one && !heading.is_title).then_some(heading.level);
             }
         }
-        kinds
     }
 
     /// Whether a heading names an optional section.
-    pub(super) fn is_optional(&self, title: &str) -> bool {
+    pub(super) fn names_optional(&self, title: &str) -> bool {
         self.optional.contains(&section_name(title))
     }
 
-    /// Whether this is a story although it stands in a checklist: by an id that is only there.
-    pub(super) fn is_story_in_checklist(&self, id: &Leading<'_>) -> bool {
-        id.names_story() && !self.story_ids.contains(&ids::lookup_key(id.id))
+    pub(super) fn is_optional(&self) -> bool {
+        self.optional_level.is_some()
+    }
+
+    pub(super) fn is_checklist(&self) -> bool {
+        self.checklist_level.is_some()
     }
 }
 
@@ -78,43 +81,6 @@ fn normal(name: &str) -> String {
         name.split(|c: char| c.is_whitespace() || matches!(c, '-' | '\u{2010}'..='\u{2015}'));
     let words = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// Where in the outline of the file a line stands.
-#[derive(Default)]
-pub(super) struct Position {
-    section: usize,
-    optional_level: Option<usize>,
-    checklist_level: Option<usize>,
-}
-
-impl Position {
-    pub(super) fn enter(&mut self, text: Text<'_>, heading: &Heading, kinds: &SectionKinds) {
-        self.section += 1;
-        let title = text.at(heading.text.clone());
-        let is_checklist = CHECKLISTS.contains(&section_name(&title).as_str());
-        for (level, is_one) in [
-            (&mut self.optional_level, kinds.is_optional(&title)),
-            (&mut self.checklist_level, is_checklist),
-        ] {
-            if level.is_none_or(|level| heading.level <= level) {
-                *level = (is_one && !heading.is_title).then_some(heading.level);
-            }
-        }
-    }
-
-    /// Number of the heading that was entered last, counted from one.
-    pub(super) fn section(&self) -> usize {
-        self.section
-    }
-
-    pub(super) fn is_optional(&self) -> bool {
-        self.optional_level.is_some()
-    }
-
-    pub(super) fn is_checklist(&self) -> bool {
-        self.checklist_level.is_some()
-    }
 }
 
 #[cfg(test)]

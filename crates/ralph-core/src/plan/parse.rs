@@ -1,59 +1,60 @@
 //! Bytes to plan: which format it is, and the checks that all formats share.
 //!
 //! A plan that cannot be read is an error with file and line, never an empty plan. The formats
-//! themselves are `markdown.rs`, `feature_list.rs` and `prd.rs`.
+//! themselves are `markdown.rs` and `json.rs`.
 
 use super::depends;
 use super::draft::{Draft, Reading};
-use super::error::{Error, Located, MAX_PLAN_BYTES, Problem};
-use super::ids::{self, Register};
-use super::lines::{BOM, LineNumbers};
-use super::story::{Options, Plan, Story, Warning};
-use super::{feature_list, json, markdown, prd};
+use super::error::{Error, MAX_PLAN_BYTES};
+use super::ids;
+use super::lines::BOM;
+use super::story::{Options, Plan};
+use super::{json, markdown};
 use camino::Utf8Path;
 use std::collections::HashMap;
 
 impl Plan {
     /// Reads a plan; `path` names it in messages and, by its ending, helps to recognise it.
     pub fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Self, Error> {
-        parse(path, bytes, options).map_err(|(line, problem)| Error {
-            path: path.to_owned(),
-            line,
-            problem,
-        })
+        parse(path, bytes, options).map_err(|error| Error { path: path.to_owned(), ..error })
     }
 }
 
-fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Located> {
+fn parse(path: &Utf8Path, bytes: Vec<u8>, options: &Options) -> Result<Plan, Error> {
     check_readable(&bytes)?;
-    let reading = if is_json(path, &bytes) {
-        read_json(&bytes)?
-    } else {
-        markdown::read(&bytes, options).map_err(|(line, problem)| (Some(line), problem))?
-    };
-    if reading.drafts.is_empty() {
-        return Err((reading.hint_line, Problem::NoStories { hint: reading.hint }));
+    let reading =
+        if is_json(path, &bytes) { json::read(&bytes)? } else { markdown::read(&bytes, options)? };
+    let Reading { format, mut drafts, mut warnings } = reading;
+    let by_key = assign_ids(&mut drafts)?;
+    let ids: Vec<String> = drafts.iter().map(|draft| draft.story.id.clone()).collect();
+    let mut stories = Vec::with_capacity(drafts.len());
+    for mut draft in drafts {
+        draft.story.depends = depends::resolve(&draft, &ids, &by_key, &mut warnings)?;
+        stories.push(draft.story);
     }
-    let Reading { format, drafts, mut warnings, .. } = reading;
-    let (stories, by_key) = settle(drafts, &mut warnings)?;
     warnings.sort_by_key(|warning| warning.line);
     let (path, options) = (path.to_owned(), options.clone());
-    Ok(Plan { path, format, bytes, stories, warnings, by_key, options })
+    let plan = Plan { path, format, bytes, stories, warnings, by_key, options };
+    depends::check_rings(&plan)?;
+    Ok(plan)
 }
 
-fn check_readable(bytes: &[u8]) -> Result<(), Located> {
+fn check_readable(bytes: &[u8]) -> Result<(), Error> {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
-    let wide = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..]);
-    let problem = if bytes.len() > MAX_PLAN_BYTES {
-        Problem::TooLarge
-    } else if wide {
-        Problem::Utf16
-    } else if text.trim_ascii().is_empty() {
-        Problem::Empty
-    } else {
-        return Ok(());
-    };
-    Err((None, problem))
+    let is_wide = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..]);
+    if bytes.len() > MAX_PLAN_BYTES {
+        let limit = MAX_PLAN_BYTES / 1024 / 1024;
+        let message = format!("the plan is larger than {limit} MiB; is this the right file?");
+        return Err(Error::of_file(message));
+    }
+    if is_wide {
+        return Err(Error::of_file("the plan is UTF-16 text; save it as UTF-8"));
+    }
+    if text.trim_ascii().is_empty() {
+        let hint = "the plan is empty; write one such as `- [ ] US-001: title`";
+        return Err(Error::no_story(None, hint));
+    }
+    Ok(())
 }
 
 /// The name decides if it ends in `.json`; otherwise only what no Markdown begins with is JSON.
@@ -65,62 +66,40 @@ fn is_json(path: &Utf8Path, bytes: &[u8]) -> bool {
         || (text.starts_with(b"[") && inner == Some(&b'{'))
 }
 
-fn read_json(bytes: &[u8]) -> Result<Reading, Located> {
-    let base = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
-    let numbers = LineNumbers::new(bytes);
-    let text = std::str::from_utf8(bytes.get(base..).unwrap_or_default())
-        .map_err(|error| (Some(numbers.at(base + error.valid_up_to())), Problem::NotUtf8))?;
-    let source = json::Source { text, base, numbers };
-    let root = source.root()?;
-    if let Some(stories) = root.member("userStories") {
-        return prd::read(&source, stories);
-    }
-    feature_list::read(&source, &root)
-}
-
-/// Gives every draft its id, resolves the dependencies and refuses what cannot be worked on.
-fn settle(
-    drafts: Vec<Draft>,
-    warnings: &mut Vec<Warning>,
-) -> Result<(Vec<Story>, HashMap<String, usize>), Located> {
-    let ids = assign_ids(&drafts)?;
-    let by_key: HashMap<_, _> =
-        ids.iter().enumerate().map(|(at, id)| (id.to_ascii_lowercase(), at)).collect();
-    let mut stories = Vec::with_capacity(drafts.len());
-    for (draft, id) in drafts.into_iter().zip(&ids) {
-        let depends = depends::resolve(&draft.wanted, id, &ids, &by_key, warnings)?;
-        stories.push(Story {
-            id: id.clone(),
-            title: draft.title,
-            state: draft.state,
-            details: draft.details,
-            depends,
-            priority: draft.priority,
-            optional: draft.optional,
-            line: draft.line,
-            span: draft.span,
-            marks: draft.marks,
-        });
-    }
-    depends::check_cycles(&stories, &by_key)?;
-    Ok((stories, by_key))
-}
-
-fn assign_ids(drafts: &[Draft]) -> Result<Vec<String>, Located> {
-    let mut register = Register::default();
+/// Gives every story its id, and tells where each id stands.
+fn assign_ids(drafts: &mut [Draft]) -> Result<HashMap<String, usize>, Error> {
+    let mut by_key: HashMap<String, usize> = HashMap::new();
+    let mut lines: HashMap<String, usize> = HashMap::new();
     // Written ids go first, so that one made from a title never takes theirs.
-    let mut written = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        let id = draft.written_id.as_deref().map(ids::safe);
-        if let Some(id) = &id {
-            register.claim(id, draft.line).map_err(|first_line| {
-                (Some(draft.line), Problem::DuplicateId { id: id.clone(), first_line })
-            })?;
+    for (at, story) in drafts.iter_mut().map(|draft| &mut draft.story).enumerate() {
+        if story.id.is_empty() {
+            continue;
         }
-        written.push(id);
+        story.id = ids::safe(&story.id);
+        let key = story.id.to_ascii_lowercase();
+        if let Some(first) = lines.insert(key.clone(), story.line) {
+            let id = &story.id;
+            let message = format!(
+                "story id {id} is used twice, first on line {first}; give one of them another id"
+            );
+            return Err(Error::at(story.line, message));
+        }
+        by_key.insert(key, at);
     }
-    let ids = drafts.iter().zip(written).map(|(draft, id)| {
-        id.unwrap_or_else(|| register.claim_free(ids::from_title(&draft.title), draft.line))
-    });
-    Ok(ids.collect())
+    let mut repeated: HashMap<String, usize> = HashMap::new();
+    for (at, story) in drafts.iter_mut().map(|draft| &mut draft.story).enumerate() {
+        if !story.id.is_empty() {
+            continue;
+        }
+        let made = ids::from_title(&story.title);
+        story.id.clone_from(&made);
+        // The second story with the same title gets `-2`, and so on.
+        let count = repeated.entry(made.clone()).or_insert(1);
+        while by_key.contains_key(&story.id.to_ascii_lowercase()) {
+            *count += 1;
+            story.id = format!("{made}-{count}");
+        }
+        by_key.insert(story.id.to_ascii_lowercase(), at);
+    }
+    Ok(by_key)
 }

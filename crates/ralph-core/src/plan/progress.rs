@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// How an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum ProgressStatus {
     /// The checks passed and the story was ticked.
     Success,
     /// The agent or a check failed.
@@ -22,10 +22,7 @@ pub enum Status {
     Blocked,
 }
 
-impl Status {
-    const ALL: [Self; 5] =
-        [Self::Success, Self::Failed, Self::Timeout, Self::Interrupted, Self::Blocked];
-
+impl ProgressStatus {
     /// The word that stands in the file.
     pub fn word(self) -> &'static str {
         match self {
@@ -36,21 +33,17 @@ impl Status {
             Self::Blocked => "BLOCKED",
         }
     }
-
-    fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| word.eq_ignore_ascii_case(status.word()))
-    }
 }
 
 /// What is written about one iteration; parts that are empty or `None` get no line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct ProgressEntry {
     /// Number of the iteration.
     pub iteration: u64,
     /// Id of the story.
     pub story: String,
     /// How it ended.
-    pub status: Status,
+    pub status: ProgressStatus,
     /// Short id of the commit, if there is one.
     pub commit: Option<String>,
     /// When it ended.
@@ -78,7 +71,7 @@ const TITLE: &str = "# Progress Log";
 /// More file names than this are only counted.
 const NAMED_FILES: usize = 10;
 
-impl Entry {
+impl ProgressEntry {
     /// The bytes to append to a file that holds `existing`.
     pub fn appended_to(&self, existing: &[u8]) -> Vec<u8> {
         section_for(existing, &self.render())
@@ -170,71 +163,24 @@ fn named(files: &[String]) -> String {
     format!("{} ({}{more})", files.len(), names.join(", "))
 }
 
-/// An entry as it stands in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logged {
-    /// Number of the iteration.
-    pub iteration: u64,
-    /// Id of the story.
-    pub story: String,
-    /// How it ended, if that can be read.
-    pub status: Option<Status>,
-    /// The whole entry, heading included.
-    pub text: String,
-}
-
-/// Reads the entries of a progress file, oldest first; what is none is passed over.
-///
-/// An entry ends at the next heading of its level or above.
-pub fn logged(bytes: &[u8]) -> Vec<Logged> {
-    let mut entries: Vec<Logged> = Vec::new();
-    let mut inside = false;
-    for line in lines::lines(bytes) {
-        let text = String::from_utf8_lossy(line.text);
-        if let Some((iteration, story)) = entry_heading(&text) {
-            let story = story.to_owned();
-            entries.push(Logged { iteration, story, status: None, text: String::new() });
-            inside = true;
-        } else if text.starts_with("# ") || text.starts_with("## ") {
-            inside = false;
-        }
-        let Some(entry) = entries.last_mut().filter(|_| inside) else { continue };
-        if let (None, Some(word)) = (entry.status, text.strip_prefix("- Status:")) {
-            entry.status = Status::parse(word.trim());
-        }
-        entry.text.push_str(&text);
-        entry.text.push('\n');
-    }
-    for entry in &mut entries {
-        entry.text.truncate(entry.text.trim_end().len());
-    }
-    entries
-}
-
-fn entry_heading(line: &str) -> Option<(u64, &str)> {
-    let (number, story) = line.strip_prefix("## Iteration ")?.split_once(" - ")?;
-    let story = story.trim();
-    Some((number.trim().parse().ok()?, story)).filter(|_| !story.is_empty())
-}
-
-/// How often a story failed since it last succeeded; an interruption is not counted.
-pub fn attempts(entries: &[Logged], story: &str) -> usize {
-    let own = entries.iter().rev().filter(|entry| entry.story.eq_ignore_ascii_case(story));
-    own.take_while(|entry| entry.status != Some(Status::Success))
-        .filter(|entry| matches!(entry.status, Some(Status::Failed | Status::Timeout)))
-        .count()
-}
-
-/// The last `count` entries as text, oldest first, for the prompt.
-pub fn last_entries(entries: &[Logged], count: usize) -> String {
-    let start = entries.len().saturating_sub(count);
-    let texts: Vec<_> = entries.iter().skip(start).map(|entry| entry.text.as_str()).collect();
-    texts.join("\n\n")
+/// Whether the newest entry of a progress file is this one, written no earlier than `since`: a time
+/// as entries have it.
+pub fn progress_has(bytes: &[u8], entry: &ProgressEntry, since: &str) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let Some(newest) = text.rfind("\n## Iteration ").and_then(|at| text.get(at + 1..)) else {
+        return false;
+    };
+    let mut lines = newest.lines();
+    let heading = format!("## Iteration {} - {}", entry.iteration, entry.story);
+    let status = format!("- Status: {}", entry.status.word());
+    lines.next() == Some(heading.as_str())
+        && lines.clone().any(|line| line == status)
+        && lines.any(|line| line.strip_prefix("- Time: ").is_some_and(|at| at >= since))
 }
 
 /// A progress file for the prompt, all of it unless that is longer than `limit` bytes. Then what is
 /// said about patterns takes half of it at most, and the newest of the rest what is left.
-pub fn excerpt(bytes: &[u8], limit: usize) -> String {
+pub fn progress_excerpt(bytes: &[u8], limit: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.trim().len() <= limit {
         return text.trim().to_owned();

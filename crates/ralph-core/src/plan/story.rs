@@ -105,7 +105,7 @@ pub struct Warning {
 
 /// How many stories of a plan are in which state; optional ones are counted apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct StoryCounts {
     /// Stories to be worked on.
     pub open: usize,
     /// Ticked stories.
@@ -160,8 +160,8 @@ impl Plan {
     }
 
     /// How many stories are in which state.
-    pub fn counts(&self) -> Counts {
-        self.stories.iter().fold(Counts::default(), |mut counts, story| {
+    pub fn counts(&self) -> StoryCounts {
+        self.stories.iter().fold(StoryCounts::default(), |mut counts, story| {
             match story.state {
                 _ if story.optional => counts.optional += 1,
                 State::Open => counts.open += 1,

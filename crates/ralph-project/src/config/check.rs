@@ -36,17 +36,7 @@ fn empty_check(config: &Config) -> Option<Complaint> {
 }
 
 fn guard_mistake(config: &Config) -> Option<Complaint> {
-    let error = config.guard.validate().err()?;
-    let message = error.to_string();
-    let (keys, value): (&[&str], String) = match error {
-        guard::Error::UnknownRule(name, _) => (&["guard.disable", "guard.enable"], name),
-        guard::Error::Pattern { rule, pattern, .. } if rule == "protect" => {
-            (&["guard.protect"], pattern)
-        }
-        guard::Error::Pattern { pattern, .. } => (&["guard.rules"], pattern),
-        guard::Error::UnknownSwitch(name) => (&["guard.switches"], name),
-        guard::Error::EmptyRule(name) => (&["guard.rules"], name),
-    };
+    let guard::Mistake { keys, value, message } = config.guard.validate().err()?;
     Some(Complaint { keys, value, message })
 }
 

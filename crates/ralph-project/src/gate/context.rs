@@ -9,7 +9,7 @@ use super::unmet::quoted;
 use crate::config;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::progress::section_for;
+use ralph_core::plan::section_for;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;

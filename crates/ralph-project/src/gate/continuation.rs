@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use camino::Utf8PathBuf;
 
 use super::unmet::{counted, first_of, quoted};
-use ralph_core::plan::{LoopField, LoopProgress, Next, Plan, Story};
+use ralph_core::plan::{LoopProgress, Next, Plan, Story};
 
 /// The longest description of a story that is passed on; the plan has the rest.
 const MOST_DETAILS: usize = 6000;
@@ -139,7 +139,7 @@ pub fn instruction(
 /// `progress.txt` with the next iteration counted, every other byte as it was.
 pub fn counted_up(progress: &[u8], standing: Standing) -> Vec<u8> {
     let next = standing.iteration.saturating_add(1).to_string();
-    LoopProgress::set(progress, LoopField::Iteration, &next)
+    LoopProgress::set(progress, "Iteration", &next)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The last lines of a run: what is done, what remains, and the command that goes on. Pure.
 
-use ralph_core::plan::Counts;
+use ralph_core::plan::StoryCounts;
 
 use super::words::Finish;
 use crate::terminal::counted;
@@ -12,7 +12,7 @@ pub(crate) struct Ending<'a> {
     /// What the run did, and what that took.
     pub(crate) account: String,
     /// Where the plan stands; none while it is being written, or if it cannot be read.
-    pub(crate) stories: Option<Counts>,
+    pub(crate) stories: Option<StoryCounts>,
     /// The ids of blocked stories.
     pub(crate) blocked: Vec<String>,
     /// Work that is not in the user's files, and how to take it.
@@ -31,8 +31,8 @@ impl Ending<'_> {
         lines
     }
 
-    fn what_remains(&self, stories: Counts) -> String {
-        let Counts { open, done, blocked, .. } = stories;
+    fn what_remains(&self, stories: StoryCounts) -> String {
+        let StoryCounts { open, done, blocked, .. } = stories;
         let all = counted(open + done + blocked, "story", "stories");
         let mut parts = vec![format!("{done} of {all} done")];
         if !self.blocked.is_empty() {
@@ -83,7 +83,7 @@ mod tests {
     use crate::run::decide::Signal;
 
     fn told(finish: Finish, open: usize, blocked: &[&str]) -> String {
-        let stories = Counts { open, done: 1, blocked: blocked.len(), optional: 0 };
+        let stories = StoryCounts { open, done: 1, blocked: blocked.len(), optional: 0 };
         let ending = Ending {
             finish: &finish,
             account: "1 story landed in 2 iterations".to_owned(),
@@ -190,7 +190,7 @@ mod tests {
         let ending = Ending {
             finish: &finish,
             account: "1 story landed in 1 iteration".to_owned(),
-            stories: Some(Counts { open: 1, done: 1, ..Counts::default() }),
+            stories: Some(StoryCounts { open: 1, done: 1, ..StoryCounts::default() }),
             blocked: Vec::new(),
             waiting: Some("1 commit waits on feature/x: …".to_owned()),
             has_options: true,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, Id};
-use ralph_core::guard::{Edit, out_of_scope};
+use ralph_core::guard::{Facts, out_of_scope};
 use ralph_project::attempt::TestFiles;
 use ralph_project::checks::{Check, CheckContext, CheckEnd, one_line, run_checks};
 use ralph_project::config::Weakened;
@@ -176,25 +176,25 @@ impl Run {
     ) -> Result<Option<String>, Failure> {
         let config = &self.context.config;
         let scope = scope_of(Id::parse(&attempt.story).ok().as_ref(), config);
-        if scope.is_empty() || !config.guard.in_force(SCOPE, true) {
+        if scope.is_empty() || !config.guard.in_force(SCOPE) {
             return Ok(None);
         }
         let top = self.workspace.top();
         // No glob of the user's can mean a name that is no text.
         let path = |file: &PathBuf| top.join(file.to_string_lossy().into_owned());
-        let edit = Edit { root: self.workspace.root().to_owned(), scope, ..Edit::default() };
-        let outside = out_of_scope(files.iter().map(path).collect(), &edit);
+        let facts = Facts { root: self.workspace.root().to_owned(), ..Facts::default() };
+        let outside = out_of_scope(files.iter().map(path).collect(), &scope, &facts);
         if outside.is_empty() {
             return Ok(None);
         }
-        let short = outside.iter().map(|path| path.strip_prefix(&edit.root).unwrap_or(path));
+        let short = outside.iter().map(|path| path.strip_prefix(&facts.root).unwrap_or(path));
         let target = first_few(short, 10);
         let (rule, tool) = (SCOPE.to_owned(), "commit".to_owned());
         self.journal_note(&state::Event::Denied { rule, tool, target: target.clone() });
         Ok(Some(format!(
             "the story may only touch {}, but changed are also {target}; leave these as they were, \
              and say in your summary what else is needed",
-            edit.scope.join(", ")
+            scope.join(", ")
         )))
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
+use ralph_core::plan::{self, Format, LoopProgress, Next, Plan};
 
 use super::LiveAgent;
 use crate::exit::Failure;
@@ -80,10 +80,9 @@ impl Run {
         }
         let (iteration, limit) =
             (self.record.counters.iteration, self.context.config.run.max_iterations);
-        let new =
-            LoopProgress::set(&fs_err::read(&path)?, LoopField::Iteration, &iteration.to_string());
-        let new = LoopProgress::set(&new, LoopField::MaxIterations, &limit.to_string());
-        let new = LoopProgress::set(&new, LoopField::Status, status);
+        let new = LoopProgress::set(&fs_err::read(&path)?, "Iteration", &iteration.to_string());
+        let new = LoopProgress::set(&new, "Max Iterations", &limit.to_string());
+        let new = LoopProgress::set(&new, "Status", status);
         Ok(state::replace_users(&path, &new)?)
     }
 }

@@ -2,7 +2,7 @@
 
 use ralph_base::fault;
 use ralph_base::state;
-use ralph_core::plan::progress::{Entry, Status};
+use ralph_core::plan::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::Attempt;
 
 use super::begin::start_of;
@@ -51,7 +51,8 @@ impl Run {
             self.set_aside(story, attempt.base.as_deref(), why)?;
         }
         let reason = set_aside.unwrap_or(why).lines().next().unwrap_or_default().to_owned();
-        let entry = Entry { reason: Some(reason), ..self.entry(&attempt, logged_as(outcome)) };
+        let entry =
+            ProgressEntry { reason: Some(reason), ..self.entry(&attempt, logged_as(outcome)) };
         if !self.books.has_entry(attempt.base.as_deref(), &entry, &attempt.began) {
             self.books.log(attempt.base.as_deref(), &entry)?;
         }
@@ -174,14 +175,14 @@ impl Run {
 }
 
 /// How the progress calls an iteration.
-fn logged_as(outcome: Outcome) -> Status {
+fn logged_as(outcome: Outcome) -> ProgressStatus {
     match outcome {
-        Outcome::Success => Status::Success,
-        Outcome::Blocked => Status::Blocked,
-        Outcome::Failed | Outcome::NoChanges | Outcome::Partial => Status::Failed,
-        Outcome::Timeout => Status::Timeout,
+        Outcome::Success => ProgressStatus::Success,
+        Outcome::Blocked => ProgressStatus::Blocked,
+        Outcome::Failed | Outcome::NoChanges | Outcome::Partial => ProgressStatus::Failed,
+        Outcome::Timeout => ProgressStatus::Timeout,
         Outcome::Quota | Outcome::Budget | Outcome::Interrupted | Outcome::Handoff => {
-            Status::Interrupted
+            ProgressStatus::Interrupted
         }
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::plan::AgentsPlan;
-use ralph_core::plan::progress::{Entry, Status};
+use ralph_core::plan::{ProgressEntry, ProgressStatus};
 use ralph_project::attempt::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
 
@@ -264,7 +264,7 @@ impl Run {
                  <ralph@localhost>; set `git config user.name` and `git config user.email`",
             );
         }
-        let entry = Entry {
+        let entry = ProgressEntry {
             commit: Some(short),
             verify: passed.checks.iter().map(|check| (check.name(), check.passed())).collect(),
             files_changed: passed
@@ -274,7 +274,7 @@ impl Run {
                 .map(|file| file.display().to_string())
                 .collect(),
             weakened: passed.weakened.clone(),
-            ..self.entry(attempt, Status::Success)
+            ..self.entry(attempt, ProgressStatus::Success)
         };
         self.finish_landing(attempt, &made.commit, &entry, changes)
     }
@@ -284,7 +284,7 @@ impl Run {
         &mut self,
         attempt: &Attempt,
         commit: &str,
-        entry: &Entry,
+        entry: &ProgressEntry,
         changes: &PlanChanges,
     ) -> Result<(), Failure> {
         let git = self.workspace.source().git();
@@ -309,8 +309,8 @@ impl Run {
     }
 
     /// What the progress says about an attempt, before anything is known but how it ended.
-    pub(in crate::run) fn entry(&self, attempt: &Attempt, status: Status) -> Entry {
-        Entry {
+    pub(in crate::run) fn entry(&self, attempt: &Attempt, status: ProgressStatus) -> ProgressEntry {
+        ProgressEntry {
             iteration: attempt.iteration,
             story: attempt.story.clone(),
             status,

@@ -96,7 +96,7 @@ impl Run {
         let session = session.or_else(|| self.working_session());
         let claim = Claim::load(self.context.state(), &attempt.story);
         let agents = self.read_agents_plan(attempt)?;
-        self.report_findings(agents.findings.iter().map(ToString::to_string).collect());
+        self.report_findings(agents.findings.clone());
         let last_verdict = self.last_verdict(&attempt.began);
         let mut end = judge(&Judged {
             run: ended.as_ref(),

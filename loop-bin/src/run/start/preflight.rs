@@ -130,7 +130,7 @@ fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Pla
         // Planning writes the plan, so there may be none yet, or one without stories.
         Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => Ok(None),
         Err(FindError::Plan(error))
-            if config.run.mode == Mode::Planning && error.is_without_stories() =>
+            if config.run.mode == Mode::Planning && error.is_without_stories =>
         {
             Ok(None)
         }

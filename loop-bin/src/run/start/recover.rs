@@ -3,7 +3,7 @@
 
 use ralph_base::state::{Lock, RunDir};
 use ralph_core::git::Repo;
-use ralph_core::plan::progress::{Entry, Status};
+use ralph_core::plan::{ProgressEntry, ProgressStatus};
 use ralph_project::project::Project;
 use ralph_project::under_way::{Attempt, Phase};
 
@@ -112,7 +112,10 @@ impl Run {
     fn finish_interrupted_landing(&mut self, commit: &str) -> Result<(), Failure> {
         let attempt = self.current()?;
         let short: String = commit.chars().take(8).collect();
-        let entry = Entry { commit: Some(short.clone()), ..self.entry(&attempt, Status::Success) };
+        let entry = ProgressEntry {
+            commit: Some(short.clone()),
+            ..self.entry(&attempt, ProgressStatus::Success)
+        };
         let marks = vec![Mark::Done(attempt.story.clone())];
         if self.target.is_followed() || !self.books.is_tracked(attempt.base.as_deref()) {
             self.books.mark_users_text(marks.clone(), None)?;

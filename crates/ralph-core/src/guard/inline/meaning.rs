@@ -1,151 +1,104 @@
 //! Which shell commands the calls in a program amount to.
 
-use super::source::{calls, literals, resolved, variables};
+use super::tokens::{Token, arguments, tokens, variables};
 use crate::guard::settings::Settings;
 
 /// Calls that run a command given as text or as a list of words.
-const RUNS: &[&str] = &[
-    "system",
-    "popen",
-    "Popen",
-    "run",
-    "call",
-    "check_call",
-    "check_output",
-    "getoutput",
-    "getstatusoutput",
-    "execute",
-    "cmd",
-    "Command",
-    "exec",
-    "execSync",
-    "execFile",
-    "execFileSync",
-    "spawn",
-    "spawnSync",
-    "shell_exec",
-    "passthru",
-    "proc_open",
-    "execv",
-    "execvp",
-    "execlp",
-    "execl",
-    "spawnlp",
-    "sh",
-    "capture2",
-    "capture3",
-    "pipeline",
-    "create_subprocess_exec",
-    "create_subprocess_shell",
-];
+const RUNS: &str = "system popen Popen run call check_call check_output getoutput getstatusoutput \
+     execute cmd Command exec execSync execFile execFileSync spawn spawnSync shell_exec passthru \
+     proc_open execv execvp execlp execl spawnlp sh capture2 capture3 pipeline \
+     create_subprocess_exec create_subprocess_shell";
 /// What a program mentions that talks to git without starting it.
-const LIBRARIES: &[&str] =
-    &["import git", "from git", "pygit2", "simple-git", "simpleGit", "isomorphic-git", "nodegit"];
-/// Calls that mean something only together with one of these.
-const OF_LIBRARIES: &[&str] = &["push", "merge", "git"];
-/// How Ruby and Perl quote a command without quotation marks.
-const QUOTED_COMMANDS: &[&str] = &[
-    "%x(",
-    "%x{",
-    "%x[",
-    "qx(",
-    "qx{",
-    "qx/",
-    "system qw(",
-    "exec qw(",
-    "system(q(",
-    "system(q{",
-    "system(qq{",
-    "exec(q{",
-];
+const LIBRARIES: [&str; 7] =
+    ["import git", "from git", "pygit2", "simple-git", "simpleGit", "isomorphic-git", "nodegit"];
 /// Calls that delete a whole folder.
-const DELETES: &[&str] =
-    &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "remove_dir_all", "rimraf", "removeSync"];
+const DELETES: &str = "rmtree rmSync rm_rf rm_r remove_tree remove_dir_all rimraf removeSync";
 /// Calls that write a file.
-const WRITES: &[&str] = &[
-    "writeFileSync",
-    "writeFile",
-    "appendFileSync",
-    "write_text",
-    "write_bytes",
-    "file_put_contents",
-    "open",
-    "truncate",
-    "unlink",
-    "unlinkSync",
-    "remove",
-    "Path",
-    "write",
-    "delete",
-];
+const WRITES: &str = "writeFileSync writeFile appendFileSync write_text write_bytes \
+     file_put_contents open truncate unlink unlinkSync remove Path write delete";
+/// Calls that are looked at in one program.
+const MAX_CALLS: usize = 64;
 
 /// The shell commands that an inline program amounts to.
 pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
+    let tokens = tokens(language, text);
+    let variables = variables(&tokens);
     let mut lines = Vec::new();
-    let variables = variables(text);
-    for (name, arguments) in calls(text, is_call) {
-        let literals = resolved(arguments, &variables);
-        if RUNS.contains(&name) {
-            lines.extend(command_of(&literals));
-        }
-        if matches!(name, "push" | "merge")
-            && LIBRARIES.iter().any(|library| text.contains(library))
+    let mut looked_at = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        let behind = tokens.get(at + 1..).unwrap_or_default();
+        if let Token::Name(name) = token
+            && is_call(behind.first())
+            && looked_at < MAX_CALLS
         {
-            lines.push(format!("git {name}"));
-        }
-        if name == "git" {
-            lines.extend(command_of(&literals).map(|words| format!("git {words}")));
-        }
-        if !settings.switch("inline-writes") {
-            continue;
-        }
-        if DELETES.contains(&name) {
-            lines.extend(literals.first().map(|path| format!("rm -r -- {}", quoted(path))));
-        }
-        let writes = WRITES.contains(&name)
-            && match name {
-                "open" => literals.iter().skip(1).any(|mode| is_writing_mode(mode)),
-                "Path" => text.contains("write_") || text.contains(".unlink("),
-                "write" | "delete" => text.contains(&format!("File.{name}")),
-                _ => true,
-            };
-        if writes {
-            lines.extend(literals.first().map(|path| format!(": > {}", quoted(path))));
+            let before = lines.len();
+            let given = || arguments(behind, &variables);
+            lines.extend(call_amounts_to(name, given, text, settings));
+            looked_at += lines.len() - before;
         }
     }
-    if matches!(language, "ruby" | "perl" | "php") {
-        lines.extend(text.split('`').skip(1).step_by(2).map(str::to_owned));
-        for opening in QUOTED_COMMANDS {
-            let inner = text
-                .split(opening)
-                .skip(1)
-                .filter_map(|rest| rest.split([')', '}', ']', '/']).next());
-            lines.extend(inner.map(str::to_owned));
-        }
-    }
-    if language == "osascript" {
-        lines.extend(literals(text));
+    let texts = tokens.iter().filter_map(Token::text).map(str::to_owned);
+    let runs_all = match language {
+        "osascript" => true,
+        // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
+        _ if language.ends_with("awk") => text.contains('|') || text.contains("system("),
+        _ => false,
+    };
+    if runs_all {
+        lines.extend(texts);
+    } else if matches!(language, "ruby" | "perl" | "php") {
+        lines.extend(tokens.iter().filter_map(|token| match token {
+            Token::Quoted(command) => Some(command.clone()),
+            _ => None,
+        }));
     }
     if language.ends_with("awk") {
-        // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
-        let runs = text.contains('|') || text.contains("system(");
-        lines.extend(literals(text).into_iter().filter(|_| runs));
         // `print > "file"`.
-        let targets = text.split('>').skip(1).filter(|rest| rest.trim_start().starts_with('"'));
-        let targets = targets.filter_map(|rest| literals(rest).into_iter().next());
-        lines.extend(targets.map(|path| format!(": > {}", quoted(&path))));
+        let pairs = tokens.windows(2).filter_map(|pair| match pair {
+            [Token::Mark('>'), Token::Text(path)] => Some(format!(": > {}", quoted(path))),
+            _ => None,
+        });
+        lines.extend(pairs);
     }
     lines
 }
 
-/// Whether a name that matters is followed by an opening parenthesis or, as in Ruby and Perl, by a
-/// quote.
-fn is_call(name: &str, behind: &str) -> bool {
-    if OF_LIBRARIES.contains(&name) {
-        return behind.starts_with('(');
+/// Whether a name is called: an opening parenthesis follows or, as in Ruby and Perl, a quote.
+fn is_call(next: Option<&Token>) -> bool {
+    matches!(next, Some(Token::Mark('(' | '[') | Token::Text(_) | Token::Quoted(_)))
+}
+
+/// What one call with these arguments comes to, in the program `text`.
+fn call_amounts_to(
+    name: &str,
+    given: impl FnOnce() -> Vec<String>,
+    text: &str,
+    settings: &Settings,
+) -> Option<String> {
+    let is_in = |names: &str| names.split_whitespace().any(|one| one == name);
+    let on_path =
+        |given: Vec<String>, command: &str| Some(format!("{command} {}", quoted(given.first()?)));
+    match name {
+        "push" | "merge" => {
+            let talks = LIBRARIES.iter().any(|library| text.contains(library));
+            talks.then(|| format!("git {name}"))
+        }
+        "git" => command_of(&given()).map(|words| format!("git {words}")),
+        _ if is_in(RUNS) => command_of(&given()),
+        _ if !settings.switch("inline-writes") => None,
+        _ if is_in(DELETES) => on_path(given(), "rm -r --"),
+        _ if is_in(WRITES) => {
+            let given = given();
+            let writes = match name {
+                "open" => given.iter().skip(1).any(|mode| is_writing_mode(mode)),
+                "Path" => text.contains("write_") || text.contains(".unlink("),
+                "write" | "delete" => text.contains(&format!("File.{name}")),
+                _ => true,
+            };
+            on_path(given, ": >").filter(|_| writes)
+        }
+        _ => None,
     }
-    [RUNS, DELETES, WRITES].iter().any(|calls| calls.contains(&name))
-        && behind.trim_start().starts_with(['(', '"', '\'', '[', '`'])
 }
 
 /// A text with blanks is a command line, single words are its words.

@@ -1,33 +1,39 @@
-//! Where a program of another language stands on the line, and what commands it comes to.
+//! Programs of other languages on the command line: `python -c`, `node -e`, `awk 'BEGIN{…}'`.
+//!
+//! They are not parsed. Calls that start processes or remove and write files are found by name,
+//! and the fixed texts in their parentheses are read as the command that they amount to.
 
-use super::meaning::amounts_to;
-use crate::guard::check::{self, Facts};
-use crate::guard::settings::Settings;
+mod meaning;
+mod tokens;
+
+use meaning::amounts_to;
+
+use super::facts::Facts;
+use super::settings::Settings;
 use crate::shell::{Command, Reach, RedirectKind, Word};
 
+/// Interpreters, and the options behind which the program stands.
+const INTERPRETERS: [(&str, &str); 6] = [
+    ("python pypy", "-c"),
+    ("node bun tsx ts-node", "-e -p --eval --print"),
+    ("deno", "eval"),
+    ("perl", "-e -E"),
+    ("ruby lua luajit osascript Rscript julia elixir", "-e"),
+    ("php", "-r"),
+];
+
 /// The commands that inline programs would run.
-pub(in crate::guard) fn commands(
-    commands: &[Command],
-    facts: &Facts,
-    settings: &Settings,
-) -> Vec<Command> {
+pub(super) fn commands(commands: &[Command], facts: &Facts, settings: &Settings) -> Vec<Command> {
     let mut found = Vec::new();
     for (at, command) in commands.iter().enumerate() {
         let Some(name) = command.name() else { continue };
-        let before = commands.get(..at).unwrap_or_default();
-        for text in programs(name, command, before) {
-            for line in amounts_to(name, &text, settings) {
-                found.extend(check::read(&line, facts).commands.into_iter().map(|inner| {
-                    Command {
-                        span: command.span.clone(),
-                        directory: command.directory.clone().or(inner.directory.clone()),
-                        reached: std::iter::once(Reach::ShellText(name.to_owned()))
-                            .chain(inner.reached.clone())
-                            .collect(),
-                        ..inner
-                    }
-                }));
-            }
+        let texts = programs(name, command, commands.get(..at).unwrap_or_default());
+        let lines = texts.iter().flat_map(|text| amounts_to(name, text, settings));
+        for mut inner in lines.flat_map(|line| facts.read(&line).commands) {
+            inner.span = command.span.clone();
+            inner.directory = command.directory.clone().or(inner.directory);
+            inner.reached.insert(0, Reach::ShellText(name.to_owned()));
+            found.push(inner);
         }
     }
     found
@@ -35,34 +41,27 @@ pub(in crate::guard) fn commands(
 
 /// The texts that an interpreter is told to run, also from a file written earlier on the line.
 fn programs(name: &str, command: &Command, before: &[Command]) -> Vec<String> {
+    let first = command.args.iter().map(Word::text).find(|arg| !arg.starts_with('-'));
+    if matches!(name, "awk" | "gawk" | "mawk") {
+        return first.map(str::to_owned).into_iter().collect();
+    }
     let base = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
-    let options: &[&str] = match base {
-        "python" | "pypy" => &["-c"],
-        "node" | "bun" | "tsx" | "ts-node" => &["-e", "-p", "--eval", "--print"],
-        "deno" => &["eval"],
-        "perl" => &["-e", "-E"],
-        "ruby" | "lua" | "luajit" | "osascript" | "Rscript" | "julia" | "elixir" => &["-e"],
-        "php" => &["-r"],
-        "awk" | "gawk" | "mawk" => {
-            let script = command.args.iter().find(|arg| !arg.text().starts_with('-'));
-            return script.map(|word| word.text().to_owned()).into_iter().collect();
-        }
-        _ => return Vec::new(),
+    let is_named = |names: &str| names.split(' ').any(|one| one == base);
+    let Some((_, options)) = INTERPRETERS.iter().find(|(names, _)| is_named(names)) else {
+        return Vec::new();
     };
     let mut found = Vec::new();
     let mut args = command.args.iter();
     while let Some(arg) = args.next() {
-        if options.iter().any(|option| gives_text(arg.text(), option)) {
+        if options.split(' ').any(|option| gives_text(arg.text(), option)) {
             found.extend(args.next().map(|word| word.text().to_owned()));
         }
     }
-    let script = command.args.iter().map(Word::text).find(|arg| !arg.starts_with('-'));
-    if let Some(path) = script.filter(|_| found.is_empty()) {
-        found.extend(before.iter().rev().find_map(|writer| written(writer, path)));
-    }
-    let from_input = found.is_empty() && command.args.iter().all(|arg| arg.text().starts_with('-'));
-    if from_input {
-        found.extend(document(command));
+    if found.is_empty() {
+        found.extend(match first {
+            Some(path) => before.iter().rev().find_map(|writer| written(writer, path)),
+            None => document(command),
+        });
     }
     found
 }

@@ -1,0 +1,48 @@
+//! The words of a command line: which are options, which are their values, which are neither.
+
+use crate::shell::Word;
+
+/// Whether one of `options` is among `args`: short ones also in a cluster, long ones shortened.
+pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &str) -> bool {
+    args.take_while(|arg| *arg != "--").any(|arg| {
+        let name = arg.split('=').next().unwrap_or(arg);
+        options.split_whitespace().any(|option| match option.strip_prefix("--") {
+            Some(_) => name == option || (name.len() > 2 && option.starts_with(name)),
+            None => is_cluster(arg) && arg.contains(option.trim_start_matches('-')),
+        })
+    })
+}
+
+/// Whether an argument is a short option or several in one.
+pub(super) fn is_cluster(arg: &str) -> bool {
+    arg.starts_with('-') && !arg.starts_with("--")
+}
+
+/// The words without those that are the value of one of the options `takers`.
+pub(super) fn without_values<'w>(args: &'w [Word], takers: &str) -> impl Iterator<Item = &'w Word> {
+    let mut is_value = false;
+    args.iter().filter(move |word| {
+        let arg = word.text();
+        let takes = takers.split_whitespace().any(|option| {
+            let letter = option.trim_start_matches('-');
+            arg == option || (option.len() == 2 && is_cluster(arg) && arg.ends_with(letter))
+        });
+        let was_value = is_value;
+        is_value = takes && !was_value;
+        !was_value
+    })
+}
+
+/// The words that are neither options nor the values of the options `takers`.
+pub(super) fn operands<'w>(args: &'w [Word], takers: &str) -> Vec<&'w Word> {
+    let mut only_operands = false;
+    let mut found = Vec::new();
+    for arg in without_values(args, takers) {
+        if only_operands || !arg.text().starts_with('-') || arg.text() == "-" {
+            found.push(arg);
+        } else if arg.text() == "--" {
+            only_operands = true;
+        }
+    }
+    found
+}
