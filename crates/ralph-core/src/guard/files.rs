@@ -171,7 +171,7 @@ fn moves_away(act: &Act) -> bool {
         || sources.iter().any(|source| match act.place(source) {
             Place::At(path) => match paths::in_project(&path, act.facts) {
                 Some(inside) => inside == "" || inside.starts_with(".git"),
-                None => !may_delete(&path, act) && !(comes_in && is_the_users(&path, act)),
+                None => !(may_delete(&path, act) || comes_in && is_the_users(&path, act)),
             },
             _ => false,
         })

@@ -202,11 +202,11 @@ pub(super) fn from_title(title: &str) -> String {
 }
 
 fn finish(id: &str, original: &str, lost: bool) -> String {
-    match (id.is_empty(), lost) {
-        (true, _) => format!("story-{:06x}", short_hash(original)),
-        (false, true) => format!("{id}-{:06x}", short_hash(original)),
-        (false, false) => id.to_owned(),
+    if !lost && !id.is_empty() {
+        return id.to_owned();
     }
+    let id = if id.is_empty() { "story" } else { id };
+    format!("{id}-{:06x}", short_hash(original))
 }
 
 /// FNV-1a, folded to 24 bits: ids must be the same on every machine and in every release.

@@ -100,6 +100,14 @@ fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
         Value::Null => Ok(false),
         _ => Err(wrong(key, "true or false", value)),
     };
+    let (is_done, is_blocked) = (flag("passes", &item.passes)?, flag("blocked", &item.blocked)?);
+    let state = if is_done {
+        State::Done
+    } else if is_blocked {
+        State::Blocked
+    } else {
+        State::Open
+    };
     let id = scalar(&item.id).ok_or_else(|| wrong("id", "a text or a number", &item.id))?;
     let priority = priority(&item.priority).ok_or_else(|| {
         wrong("priority", "a whole number, or high, medium or low", &item.priority)
@@ -115,11 +123,7 @@ fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
         id: id.trim().to_owned(),
         details: details(&item, if description == title { "" } else { &description }),
         title,
-        state: match (flag("passes", &item.passes)?, flag("blocked", &item.blocked)?) {
-            (true, _) => State::Done,
-            (false, true) => State::Blocked,
-            (false, false) => State::Open,
-        },
+        state,
         depends: Vec::new(),
         priority,
         optional: false,

@@ -29,18 +29,18 @@ pub fn planned(before: Option<&Plan>, after: &Plan) -> Result<Planned, String> {
     let (mut edits, mut findings) = (Vec::new(), Vec::new());
     for story in &after.stories {
         let id = &story.id;
-        match (story.state == State::Done, was_done(id)) {
-            (true, None) => {
+        match (story.state, was_done(id)) {
+            (State::Done, None) => {
                 edits.extend(after.marking(story, State::Open));
                 findings.push(format!("ticked {id} while planning, with nothing checked; ignored"));
             }
-            (false, Some(old)) if words(old) == words((after, story)) => {
+            (State::Done, Some(_)) | (_, None) => {}
+            (_, Some(old)) if words(old) == words((after, story)) => {
                 edits.extend(after.marking(story, State::Done));
                 findings
                     .push(format!("reopened {id}, done before and no different now; ticked again"));
             }
-            (false, Some(_)) => findings.push(format!("changed {id}, done before; open again")),
-            _ => {}
+            (_, Some(_)) => findings.push(format!("changed {id}, done before; open again")),
         }
     }
     let bytes = edit::apply(&after.bytes, edits);

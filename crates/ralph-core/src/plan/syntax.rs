@@ -91,7 +91,7 @@ pub(super) fn opens_comment(text: &[u8]) -> bool {
 /// A line without the code between its backticks; a backtick without a partner is an apostrophe.
 pub(super) fn outside_code(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
-    let is_plain = |at: &usize| at % 2 == 0 || at + 1 == pieces.len();
+    let is_plain = |at: &usize| at.is_multiple_of(2) || at + 1 == pieces.len();
     pieces.iter().enumerate().filter(|(at, _)| is_plain(at)).map(|(_, piece)| *piece).collect()
 }
 

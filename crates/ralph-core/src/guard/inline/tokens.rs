@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
-
 /// Longer programs are not looked at to their end.
 const MAX_TOKENS: usize = 10_000;
+/// A quote whose partner is farther away is none.
+const MAX_TEXT: usize = 4096;
 
-/// Texts between quotes; a quote without a partner on its line is an apostrophe.
-const QUOTES: &str = r#""""(.*?)"""|'''(.*?)'''|"((?:\\.|[^"\\\n])*)"|'((?:\\.|[^'\\\n])*)'"#;
-/// How Ruby and Perl quote without quotation marks, texts and commands.
-const NAMED_QUOTES: &str =
-    r"\bq[qw]?(\([^)]*\)|\{[^}]*\})|(?:%x|\bqx)(\([^)]*\)|\{[^}]*\}|\[[^\]]*\]|/[^/]*/)";
+/// How Ruby and Perl quote without quotation marks, and whether what they quote is run.
+const NAMED_QUOTES: [(&str, bool); 5] =
+    [("%x", true), ("qx", true), ("qq", false), ("qw", false), ("q", false)];
 
 /// A piece of a program.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,37 +26,66 @@ pub(super) enum Token<'a> {
 
 /// The tokens of a program.
 pub(super) fn tokens<'a>(language: &str, text: &'a str) -> Vec<Token<'a>> {
-    let named = if matches!(language, "perl" | "ruby") { NAMED_QUOTES } else { "$^()()" };
-    let pattern = format!(r"(?s){QUOTES}|{named}|`((?:\\.|[^`\\])*)`|([A-Za-z0-9_]+)|([^ \t\r])");
-    let Ok(pattern) = Regex::new(&pattern) else { return Vec::new() };
-    let token = |found: regex::Captures<'a>| {
-        let (group, piece) =
-            found.iter().enumerate().skip(1).find_map(|(at, group)| Some((at, group?)))?;
-        let piece = piece.as_str();
-        Some(match group {
-            1..=4 => Token::Text(unescaped(piece)),
-            5 => Token::Text(inner(piece).to_owned()),
-            6 => Token::Quoted(inner(piece).to_owned()),
-            7 => Token::Quoted(unescaped(piece)),
-            8 => Token::Name(piece),
-            _ => Token::Mark(piece.chars().next()?),
-        })
-    };
-    pattern.captures_iter(text).take(MAX_TOKENS).filter_map(token).collect()
-}
-
-/// A text without the brackets around it.
-fn inner(text: &str) -> &str {
-    text.get(1..text.len().saturating_sub(1)).unwrap_or_default()
-}
-
-fn unescaped(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut found = String::new();
-    while let Some(character) = characters.next() {
-        found.extend(if character == '\\' { characters.next() } else { Some(character) });
+    let has_named_quotes = matches!(language, "perl" | "ruby");
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next()
+        && found.len() < MAX_TOKENS
+    {
+        let named = || named_quote(rest).filter(|_| has_named_quotes);
+        let (token, length) = quoted(rest).or_else(named).unwrap_or_else(|| {
+            let is_other = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+            match rest.split_at(rest.find(is_other).unwrap_or(rest.len())).0 {
+                "" => (Token::Mark(first), first.len_utf8()),
+                name => (Token::Name(name), name.len()),
+            }
+        });
+        if !matches!(token, Token::Mark(' ' | '\t' | '\r')) {
+            found.push(token);
+        }
+        rest = rest.get(length..).unwrap_or_default();
     }
     found
+}
+
+/// The text in quotes that begins here, and its length; a quote without a partner on its line is an
+/// apostrophe.
+fn quoted(rest: &str) -> Option<(Token<'_>, usize)> {
+    for triple in ["\"\"\"", "'''"] {
+        if let Some(behind) = rest.strip_prefix(triple) {
+            let text = behind.split_once(triple)?.0;
+            return Some((Token::Text(text.to_owned()), text.len() + 2 * triple.len()));
+        }
+    }
+    let quote = rest.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;
+    let mut text = String::new();
+    let mut characters = rest.char_indices().skip(1).take(MAX_TEXT);
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '\\' => text.extend(characters.next().map(|(_, escaped)| escaped)),
+            '\n' if quote != '`' => return None,
+            '`' if quote == '`' => return Some((Token::Quoted(text), at + 1)),
+            _ if character == quote => return Some((Token::Text(text), at + 1)),
+            _ => text.push(character),
+        }
+    }
+    None
+}
+
+fn named_quote(rest: &str) -> Option<(Token<'_>, usize)> {
+    let (name, is_run) = NAMED_QUOTES.into_iter().find(|(name, _)| rest.starts_with(name))?;
+    let behind = rest.get(name.len()..)?;
+    let closing = match behind.chars().next()? {
+        '(' => ')',
+        '{' => '}',
+        '[' => ']',
+        '/' => '/',
+        _ => return None,
+    };
+    let text = behind.get(1..)?.split_once(closing)?.0;
+    let length = name.len() + text.len() + 2;
+    let token = if is_run { Token::Quoted } else { Token::Text };
+    Some((token(text.to_owned()), length))
 }
 
 /// How many tokens belong to a call or a value that begins here: up to the bracket that closes it,
