@@ -12,7 +12,7 @@ mod session;
 mod stop;
 
 use ralph_core::hook::Decision;
-use ralph_project::leftovers::Kind;
+use ralph_project::leftovers::LeftoverKind;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -29,8 +29,8 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     match call.input.event.as_str() {
         "Stop" => Ok(stop::decide(call)),
         "SubagentStop" => Ok(stop::decide_subagent(call)),
-        "TaskCompleted" => left_behind::decide(call, &Kind::ALL),
-        "TeammateIdle" => left_behind::decide(call, &Kind::DEBUGGING),
+        "TaskCompleted" => left_behind::decide(call, &LeftoverKind::ALL),
+        "TeammateIdle" => left_behind::decide(call, &LeftoverKind::DEBUGGING),
         "StopFailure" => Ok(leaving::failed(call)),
         _ => Ok(leaving::ended(call)),
     }

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`mod@env`] | which variables do we read? |
 //! | [`fault`] | where can we be killed on purpose, to prove that nothing is lost? |
+//! | [`lines`] | where do the lines of a file begin and end? |
 //! | [`listing`] | how are many files named in one line? |
 //! | [`secrets`] | how is a text kept without the keys in it? |
 //! | [`state`] | what is on disk, and how is it written so that nothing tears? |
@@ -12,6 +13,7 @@
 pub mod env;
 pub mod fault;
 pub mod json_members;
+pub mod lines;
 pub mod listing;
 pub mod secrets;
 pub mod state;

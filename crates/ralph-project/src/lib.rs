@@ -10,8 +10,11 @@
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`known_files`] | has the agent seen this file in its session? |
+//! | [`known_story`] | is the story done, by a plan that was read before? |
 //! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging? |
+//! | [`loop_progress`] | what does `progress.txt` beside a feature list say? |
 //! | [`mailbox`] | how does a hook ask the loop? |
+//! | [`progress`] | what was done, in which iteration? |
 //! | [`project`] | which folder is the project, and where does its state live? |
 //! | [`project_plan`] | which file is the plan that is worked on? |
 //! | [`prompt`] | what is the agent told about its story? |
@@ -28,8 +31,11 @@ pub mod config;
 pub mod gate;
 pub mod install;
 pub mod known_files;
+pub mod known_story;
 pub mod leftovers;
+pub mod loop_progress;
 pub mod mailbox;
+pub mod progress;
 pub mod project;
 pub mod project_plan;
 pub mod prompt;

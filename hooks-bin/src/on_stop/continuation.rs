@@ -5,11 +5,12 @@ use std::io;
 
 use ralph_base::state::{self, Event, LoopDir};
 use ralph_core::hook::Decision;
-use ralph_core::plan::{self, LoopProgress};
+use ralph_core::plan::{self};
 use ralph_project::config::Config;
 use ralph_project::gate::{
     Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
 };
+use ralph_project::loop_progress::LoopProgress;
 use ralph_project::transcript::Ending;
 
 use super::session::Session;

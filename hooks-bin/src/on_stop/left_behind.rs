@@ -5,7 +5,7 @@ use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
 use ralph_project::attempt;
 use ralph_project::gate::{Cause, StopStatus, Who};
-use ralph_project::leftovers::{Kind, added_lines, find, told};
+use ralph_project::leftovers::{LeftoverKind, added_lines, find, told};
 use ralph_project::transcript::Ending;
 
 use super::session::Session;
@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::harness::Failure;
 
 /// Holds a task or a teammate back while added lines hold leftovers of these kinds.
-pub(super) fn decide(call: &Call<'_>, kinds: &[Kind]) -> Result<Decision, Failure> {
+pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision, Failure> {
     // Without a repository nobody can tell which lines are new.
     let Ok(repo) = call.repo() else { return Ok(Decision::NoOpinion) };
     let checkpoint = checkpoint(call, &repo);

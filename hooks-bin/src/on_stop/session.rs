@@ -6,10 +6,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, Id, LoopDir, SessionDir};
 use ralph_core::git::Status;
-use ralph_core::plan::{self, KnownStory, Options, Plan};
+use ralph_core::plan::{self, Options, Plan};
 use ralph_project::gate::{
-    Blocks, Cause, LetGo, Limits, Moment, Reading, StateFile, Who, ask_on_disk,
+    BlockLimits, Blocks, Cause, LetGo, Moment, Reading, StateFile, Who, ask_on_disk,
 };
+use ralph_project::known_story::KnownStory;
 use ralph_project::project_plan;
 use ralph_project::transcript::{self, Ending};
 use ralph_project::under_way::Attempt;
@@ -128,9 +129,13 @@ impl<'a> Session<'a> {
         let told = |plan: Plan| plan.story(id.as_str()).map(KnownStory::of);
         // A story may be under way in a later plan while an earlier one has open stories as well.
         let elsewhere = || files.iter().find_map(|path| told(plan::load(path, &options).ok()?));
-        plan::known_story(id.as_str(), &files, &options, kept.as_deref(), || {
-            told(self.plan()?).or_else(elsewhere)
-        })
+        ralph_project::known_story::known_story(
+            id.as_str(),
+            &files,
+            &options,
+            kept.as_deref(),
+            || told(self.plan()?).or_else(elsewhere),
+        )
     }
 
     pub(super) fn plan_options(&self) -> Options {
@@ -174,7 +179,7 @@ impl<'a> Session<'a> {
             tool_called: ending.tool_called,
         };
         let cap = self.call.env.client_block_cap();
-        let limits = Limits::new(&self.call.config().stop, cap, continuations);
+        let limits = BlockLimits::new(&self.call.config().stop, cap, continuations);
         let dir = self.call.session().ok_or(LetGo::NoCount)?;
         let asked = ask_on_disk(&dir, &self.who, cause, &moment, limits);
         if asked == Err(LetGo::NoCount) {

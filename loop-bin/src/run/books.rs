@@ -13,9 +13,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, Cap, RunDir, StateDir};
 use ralph_core::git::GitError;
-use ralph_core::plan::{self, AgentsPlan, Options, Plan, ProgressEntry, agents_plan};
+use ralph_core::plan::{self, AgentsPlan, Options, Plan, agents_plan};
 use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
+use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 
@@ -325,7 +326,7 @@ impl Books {
     /// come before the attempt was forgotten.
     pub(crate) fn has_entry(&self, tip: Option<&str>, entry: &ProgressEntry, began: &str) -> bool {
         let began = began.get(..SECONDS).unwrap_or(began);
-        plan::progress_has(&self.progress_text(tip), entry, began)
+        ralph_project::progress::progress_has(&self.progress_text(tip), entry, began)
     }
 
     /// Undoes a tick of the story under way in the user's own text, unless a commit on the target has

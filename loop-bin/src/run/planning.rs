@@ -109,7 +109,7 @@ impl Run {
         let values = Values {
             plan_path: plan.as_str(),
             progress_path: beside.as_str(),
-            progress: &plan::progress_excerpt(&progress, LONGEST_PROGRESS),
+            progress: &ralph_project::progress::progress_excerpt(&progress, LONGEST_PROGRESS),
             spec_dir: &self.context.config.run.specs,
             ..Values::default()
         };

@@ -72,7 +72,6 @@ pub use error::GitError;
 pub use objects::{content_now, contents_at};
 pub use refs::saved_id;
 pub use repo::{Repo, RepoError};
-pub use restore::Restored;
 pub use rollback::{Discarded, discarded, rollback, rollback_changes};
 pub use snapshot::Snapshot;
 pub use snapshot_error::SnapshotError;

@@ -21,4 +21,4 @@ mod lenient;
 mod mend;
 
 pub use decision::{Decision, Reply};
-pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input, InputError};
+pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input};

@@ -1,8 +1,8 @@
 //! New stories at the end of a plan, without touching another byte of it.
 
 use super::edit::{self, Edit};
-use super::lines;
 use super::story::{Format, Marks, Plan, State, Story};
+use ralph_base::lines;
 
 /// A story that is to be put into a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]

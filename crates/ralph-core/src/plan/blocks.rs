@@ -7,8 +7,8 @@
 use super::checkbox;
 use super::depends;
 use super::error::Error;
-use super::lines::{Line, lines};
 use super::syntax::{self, Fence};
+use ralph_base::lines::{Line, lines};
 use std::ops::Range;
 
 /// A heading.

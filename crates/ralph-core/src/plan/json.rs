@@ -5,9 +5,9 @@
 
 use super::draft::{Draft, Reading, Wanted};
 use super::error::Error;
-use super::lines::{BOM, LineNumbers};
 use super::story::{Format, Marks, State, Story};
 use ralph_base::json_members::members;
+use ralph_base::lines::{BOM, LineNumbers};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

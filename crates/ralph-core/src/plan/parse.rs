@@ -7,10 +7,10 @@ use super::depends;
 use super::draft::{Draft, Reading};
 use super::error::{Error, MAX_PLAN_BYTES};
 use super::ids;
-use super::lines::BOM;
 use super::story::{Options, Plan};
 use super::{json, markdown};
 use camino::Utf8Path;
+use ralph_base::lines::BOM;
 use std::collections::HashMap;
 
 impl Plan {

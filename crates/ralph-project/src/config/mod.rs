@@ -24,6 +24,7 @@ mod items;
 mod keys;
 mod load;
 mod seconds;
+mod stories_per_session;
 mod values;
 
 pub use error::ConfigError;
@@ -31,8 +32,8 @@ pub use items::as_variable;
 pub use keys::{KEYS, Key, Kind};
 pub use load::Flag;
 pub use seconds::Seconds;
+pub use stories_per_session::StoriesPerSession;
 pub use values::{
     Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, PlanSettings,
-    Rollback, RollbackOn, Scope, Session, Stop, StoriesPerSession, Tests, Verify, Weakened,
-    WorkspaceSettings,
+    Rollback, RollbackOn, Scope, Session, Stop, Tests, Verify, Weakened, WorkspaceSettings,
 };

@@ -9,6 +9,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::seconds::Seconds;
+use super::stories_per_session::StoriesPerSession;
 use ralph_core::guard;
 
 /// All settings.
@@ -240,45 +241,6 @@ impl Default for Session {
             context_limit: 0.8,
             context_window: 0,
             stories_per_session: StoriesPerSession::AtMost(1),
-        }
-    }
-}
-
-/// How many stories one session of the agent works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "StoriesRepr", into = "StoriesRepr")]
-pub enum StoriesPerSession {
-    /// This many.
-    AtMost(u64),
-    /// As many as fit into the context.
-    Auto,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(untagged, expecting = "a number of stories, or \"auto\"")]
-enum StoriesRepr {
-    Number(u64),
-    Word(String),
-}
-
-impl TryFrom<StoriesRepr> for StoriesPerSession {
-    type Error = &'static str;
-
-    fn try_from(value: StoriesRepr) -> Result<Self, Self::Error> {
-        match value {
-            StoriesRepr::Number(0) => Err("at least 1 story, or \"auto\""),
-            StoriesRepr::Number(number) => Ok(Self::AtMost(number)),
-            StoriesRepr::Word(word) if word == "auto" => Ok(Self::Auto),
-            StoriesRepr::Word(_) => Err("a number of stories, or \"auto\""),
-        }
-    }
-}
-
-impl From<StoriesPerSession> for StoriesRepr {
-    fn from(value: StoriesPerSession) -> Self {
-        match value {
-            StoriesPerSession::AtMost(number) => Self::Number(number),
-            StoriesPerSession::Auto => Self::Word("auto".to_owned()),
         }
     }
 }

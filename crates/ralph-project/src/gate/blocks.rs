@@ -78,7 +78,7 @@ pub struct Moment {
 
 /// The limits of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct BlockLimits {
     /// Blocks by gates in one turn.
     pub in_turn: u64,
     /// Blocks in a row with nothing done between them.
@@ -87,7 +87,7 @@ pub struct Limits {
     pub continuations: u64,
 }
 
-impl Limits {
+impl BlockLimits {
     /// The configured limits, kept below the limit at which the client itself would cut us off.
     pub fn new(stop: &config::Stop, client_cap: Option<u64>, continuations: u64) -> Self {
         let cap = client_cap.filter(|cap| *cap > 0).unwrap_or(CLIENT_CAP);
@@ -183,7 +183,7 @@ impl Blocks {
         who: &Who,
         cause: Cause,
         moment: &Moment,
-        limits: Limits,
+        limits: BlockLimits,
     ) -> Result<(), LetGo> {
         let mut row = self.row(who);
         row.enter(cause, moment);
@@ -271,7 +271,7 @@ pub fn ask_on_disk(
     who: &Who,
     cause: Cause,
     moment: &Moment,
-    limits: Limits,
+    limits: BlockLimits,
 ) -> Result<(), LetGo> {
     let _lock = counting(session).ok_or(LetGo::NoCount)?;
     let mut blocks = Blocks::load(session, moment.stop_hook_active).ok_or(LetGo::NoCount)?;

@@ -7,14 +7,19 @@ use test_support::Scratch;
 use super::*;
 use ralph_base::state::{Id, StateDir};
 
-const LIMITS: Limits = Limits { in_turn: 1, idle: 2, continuations: 5 };
+const LIMITS: BlockLimits = BlockLimits { in_turn: 1, idle: 2, continuations: 5 };
 
 fn moment(active: bool, worked: bool) -> Moment {
     Moment { stop_hook_active: active, tool_called: worked, ..Moment::default() }
 }
 
 /// Asks once for each pair of (stop_hook_active, worked) and tells where the first refusal came.
-fn check(cause: Cause, limits: Limits, stops: &[(bool, bool)], expected: &[Result<(), LetGo>]) {
+fn check(
+    cause: Cause,
+    limits: BlockLimits,
+    stops: &[(bool, bool)],
+    expected: &[Result<(), LetGo>],
+) {
     let mut blocks = Blocks::default();
     let found: Vec<_> = stops
         .iter()
@@ -32,7 +37,7 @@ fn gates_hold_a_turn_once() {
 
 #[test]
 fn more_blocks_a_turn_can_be_configured_but_not_idle_ones() {
-    let limits = Limits { in_turn: 3, ..LIMITS };
+    let limits = BlockLimits { in_turn: 3, ..LIMITS };
     let stops = [(false, false), (true, true), (true, true), (true, true)];
     check(Cause::Gates, limits, &stops, &[Ok(()), Ok(()), Ok(()), Err(LetGo::TurnSpent)]);
     let stops = [(false, false), (true, false), (true, false), (true, false)];
@@ -43,9 +48,9 @@ fn more_blocks_a_turn_can_be_configured_but_not_idle_ones() {
 #[test]
 fn no_blocks_at_all_can_be_configured() {
     let spent = Err(LetGo::TurnSpent);
-    check(Cause::Gates, Limits { in_turn: 0, ..LIMITS }, &[(false, true)], &[spent]);
+    check(Cause::Gates, BlockLimits { in_turn: 0, ..LIMITS }, &[(false, true)], &[spent]);
     let idle = Err(LetGo::Idle);
-    check(Cause::Continuation, Limits { idle: 0, ..LIMITS }, &[(false, true)], &[idle]);
+    check(Cause::Continuation, BlockLimits { idle: 0, ..LIMITS }, &[(false, true)], &[idle]);
 }
 
 #[test]
@@ -87,11 +92,11 @@ fn a_change_without_a_tool_call_is_work_too() {
 #[test]
 fn our_limit_stays_below_that_of_the_client() {
     let stop = config::Stop { max_idle_blocks: 50, max_blocks: u64::MAX, ..Default::default() };
-    assert_eq!(Limits::new(&stop, None, u64::MAX).idle, 7);
-    assert_eq!(Limits::new(&stop, Some(3), u64::MAX).idle, 2);
-    assert_eq!(Limits::new(&stop, Some(1), u64::MAX).idle, 1);
-    assert_eq!(Limits::new(&stop, Some(0), u64::MAX).idle, 7);
-    assert_eq!(Limits::new(&stop, None, u64::MAX).in_turn, MOST_BLOCKS);
+    assert_eq!(BlockLimits::new(&stop, None, u64::MAX).idle, 7);
+    assert_eq!(BlockLimits::new(&stop, Some(3), u64::MAX).idle, 2);
+    assert_eq!(BlockLimits::new(&stop, Some(1), u64::MAX).idle, 1);
+    assert_eq!(BlockLimits::new(&stop, Some(0), u64::MAX).idle, 7);
+    assert_eq!(BlockLimits::new(&stop, None, u64::MAX).in_turn, MOST_BLOCKS);
 }
 
 #[test]
@@ -148,7 +153,7 @@ fn what_cannot_be_counted_is_not_blocked() {
 fn hooks_at_the_same_time_lose_no_count() {
     let scratch = Scratch::new();
     let session = session(&scratch);
-    let limits = Limits { continuations: 100, ..LIMITS };
+    let limits = BlockLimits { continuations: 100, ..LIMITS };
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -194,7 +199,7 @@ proptest! {
     /// row, whatever the agent does between.
     #[test]
     fn blocks_in_a_row_are_bounded(steps in vec(between(), 1..60), max in 0u64..4, idle in 0u64..4) {
-        let limits = Limits { in_turn: max, idle, continuations: 6 };
+        let limits = BlockLimits { in_turn: max, idle, continuations: 6 };
         let mut blocks = Blocks::default();
         let (mut row, mut longest, mut active) = (0u64, 0u64, false);
         for step in &steps {
@@ -217,7 +222,7 @@ proptest! {
     fn idle_blocks_end_whatever_the_counters_hold(steps in vec(between(), 12..30), idle in 0u64..4) {
         let scratch = Scratch::new();
         let session = session(&scratch);
-        let limits = Limits { in_turn: 1000, idle, continuations: 1000 };
+        let limits = BlockLimits { in_turn: 1000, idle, continuations: 1000 };
         let path = session.block_counters();
         let (mut row, mut active) = (0u64, false);
         for step in &steps {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::state_file::{self, Reading};
 use super::unmet::quoted;
 use crate::config;
+use crate::progress::section_for;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::section_for;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use camino::Utf8PathBuf;
 
 use super::unmet::{counted, first_of, quoted};
-use ralph_core::plan::{LoopProgress, Next, Plan, Story};
+use crate::loop_progress::LoopProgress;
+use ralph_core::plan::{Next, Plan, Story};
 
 /// The longest description of a story that is passed on; the plan has the rest.
 const MOST_DETAILS: usize = 6000;

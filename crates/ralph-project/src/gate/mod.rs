@@ -62,7 +62,7 @@ mod unmet;
 mod work;
 
 pub use blocks::{
-    Blocks, Cause, LetGo, Limits, MOST_BLOCKS, Moment, Row, Who, ask_on_disk, note_on_disk,
+    BlockLimits, Blocks, Cause, LetGo, MOST_BLOCKS, Moment, Row, Who, ask_on_disk, note_on_disk,
 };
 pub use context::{ContextWindow, Fill, handoff_note};
 pub use continuation::{Course, Standing, Ticking, counted_up, course, instruction, remaining};

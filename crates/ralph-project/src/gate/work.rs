@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use super::unmet::{Unmet, counted, first_of, quoted};
+use crate::known_story::KnownStory;
 use ralph_base::state::LastVerdict;
-use ralph_core::plan::{KnownStory, State};
+use ralph_core::plan::State;
 
 /// How many names a reason shows.
 const NAMED: usize = 5;

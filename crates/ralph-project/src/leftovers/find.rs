@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::added::Added;
 use super::line::{Parts, parts};
-use super::table::{Kind, Language, Place, ROWS, Row, When, is_foreign, is_program};
+use super::table::{Language, LeftoverKind, Place, ROWS, Row, When, is_foreign, is_program};
 
 /// The word that says that a line is meant as it is.
 const ESCAPE: &str = "ralph: allow";
@@ -23,7 +23,7 @@ pub struct Leftover {
     /// The line, counted from one.
     pub line: usize,
     /// What it is.
-    pub kind: Kind,
+    pub kind: LeftoverKind,
     /// What was found, as the table spells it.
     pub what: &'static str,
 }
@@ -35,7 +35,7 @@ impl fmt::Display for Leftover {
 }
 
 /// The leftovers of these kinds, at most one a line.
-pub fn find(added: &[Added], kinds: &[Kind]) -> Vec<Leftover> {
+pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
     let mut found = Vec::new();
     for file in added.iter().filter(|file| !is_foreign(&file.path)) {
         let Some(language) = Language::of(&file.path) else { continue };
@@ -126,54 +126,62 @@ pub fn told(found: &[Leftover]) -> String {
 mod tests {
     use super::*;
 
-    fn check(path: &str, line: &str, expected: Option<(&str, Kind)>) {
+    fn check(path: &str, line: &str, expected: Option<(&str, LeftoverKind)>) {
         let added = Added { path: path.to_owned(), lines: vec![(7, line.to_owned())] };
-        let found = find(&[added], &Kind::ALL);
+        let found = find(&[added], &LeftoverKind::ALL);
         let found = found.first().map(|leftover| (leftover.what, leftover.kind));
         assert_eq!(found, expected, "{path}: {line}");
     }
 
     #[test]
     fn markers_count_in_comments_only() {
-        check("a.rs", "// TODO: finish", Some(("TODO", Kind::Marker)));
-        check("a.py", "x = 1  # FIXME", Some(("FIXME", Kind::Marker)));
-        check("a.ts", "/* XXX hm */", Some(("XXX", Kind::Marker)));
-        check("a.java", " * TODO(dev): later", Some(("TODO", Kind::Marker)));
-        check("a.sql", "select 1; -- TODO", Some(("TODO", Kind::Marker)));
+        check("a.rs", "// TODO: finish", Some(("TODO", LeftoverKind::Marker)));
+        check("a.py", "x = 1  # FIXME", Some(("FIXME", LeftoverKind::Marker)));
+        check("a.ts", "/* XXX hm */", Some(("XXX", LeftoverKind::Marker)));
+        check("a.java", " * TODO(dev): later", Some(("TODO", LeftoverKind::Marker)));
+        check("a.sql", "select 1; -- TODO", Some(("TODO", LeftoverKind::Marker)));
         check("a.rs", "enum State { TODO, DONE }", None);
         check("a.ts", "const label = 'TODO';", None);
         check("a.rs", "// TODOS are kept in a list", None);
         check("a.md", "TODO: write docs", None);
-        check("Makefile", "# TODO", Some(("TODO", Kind::Marker)));
+        check("Makefile", "# TODO", Some(("TODO", LeftoverKind::Marker)));
         check("notes", "# TODO", None);
     }
 
     #[test]
     fn placeholders_are_found_in_code() {
-        check("a.rs", "    todo!()", Some(("todo!(", Kind::Placeholder)));
-        check("a.rs", "_ => unimplemented!(\"x\"),", Some(("unimplemented!(", Kind::Placeholder)));
+        check("a.rs", "    todo!()", Some(("todo!(", LeftoverKind::Placeholder)));
+        check(
+            "a.rs",
+            "_ => unimplemented!(\"x\"),",
+            Some(("unimplemented!(", LeftoverKind::Placeholder)),
+        );
         check("a.py", "    raise NotImplementedError()", {
-            Some(("raise NotImplementedError", Kind::Placeholder))
+            Some(("raise NotImplementedError", LeftoverKind::Placeholder))
         });
         check("a.ts", "throw new Error('Not implemented');", {
-            Some(("throw new Error(", Kind::Placeholder))
+            Some(("throw new Error(", LeftoverKind::Placeholder))
         });
-        check("a.go", "panic(\"implement me\")", Some(("panic(", Kind::Placeholder)));
-        check("A.kt", "fun f(): Int = TODO()", Some(("TODO(", Kind::Placeholder)));
+        check("a.go", "panic(\"implement me\")", Some(("panic(", LeftoverKind::Placeholder)));
+        check("A.kt", "fun f(): Int = TODO()", Some(("TODO(", LeftoverKind::Placeholder)));
         check("a.ts", "throw new Error('no such user');", None);
         check("a.rs", "let s = \"todo!()\";", None);
     }
 
     #[test]
     fn debugging_is_found_where_output_is_not_the_purpose() {
-        check("src/a.js", "console.log(x)", Some(("console.log(", Kind::Debugging)));
-        check("src/main.js", "console.log(x)", Some(("console.log(", Kind::Debugging)));
+        check("src/a.js", "console.log(x)", Some(("console.log(", LeftoverKind::Debugging)));
+        check("src/main.js", "console.log(x)", Some(("console.log(", LeftoverKind::Debugging)));
         check("scripts/a.js", "console.log(x)", None);
-        check("scripts/a.js", "console.log('DEBUG', x)", Some(("console.log(", Kind::Debugging)));
-        check("a.rs", "let y = dbg!(x);", Some(("dbg!(", Kind::Debugging)));
-        check("app/models.py", "    print(user)", Some(("print(", Kind::Debugging)));
+        check(
+            "scripts/a.js",
+            "console.log('DEBUG', x)",
+            Some(("console.log(", LeftoverKind::Debugging)),
+        );
+        check("a.rs", "let y = dbg!(x);", Some(("dbg!(", LeftoverKind::Debugging)));
+        check("app/models.py", "    print(user)", Some(("print(", LeftoverKind::Debugging)));
         check("app/cli.py", "    print(user)", None);
-        check("main.py", "print(f'{user=}')", Some(("print(", Kind::Debugging)));
+        check("main.py", "print(f'{user=}')", Some(("print(", LeftoverKind::Debugging)));
         check("app/models.py", "    self.print(user)", None);
         check("app/models.py", "    blueprint(user)", None);
         check("a.rs", "println!(\"{x}\");", None);
@@ -183,11 +191,15 @@ mod tests {
 
     #[test]
     fn breakpoints_are_found() {
-        check("a.ts", "  debugger;", Some(("debugger", Kind::Breakpoint)));
+        check("a.ts", "  debugger;", Some(("debugger", LeftoverKind::Breakpoint)));
         check("a.ts", "  debuggerTools.open();", None);
-        check("a.py", "    breakpoint()", Some(("breakpoint(", Kind::Breakpoint)));
-        check("a.py", "import pdb; pdb.set_trace()", Some(("pdb.set_trace(", Kind::Breakpoint)));
-        check("a.rb", "binding.pry", Some(("binding.pry", Kind::Breakpoint)));
+        check("a.py", "    breakpoint()", Some(("breakpoint(", LeftoverKind::Breakpoint)));
+        check(
+            "a.py",
+            "import pdb; pdb.set_trace()",
+            Some(("pdb.set_trace(", LeftoverKind::Breakpoint)),
+        );
+        check("a.rb", "binding.pry", Some(("binding.pry", LeftoverKind::Breakpoint)));
     }
 
     #[test]
@@ -202,14 +214,14 @@ mod tests {
     fn a_pause_is_only_about_debugging() {
         let lines = vec![(1, "// TODO".to_owned()), (2, "dbg!(x)".to_owned())];
         let added = [Added { path: "a.rs".into(), lines }];
-        let found = find(&added, &Kind::DEBUGGING);
+        let found = find(&added, &LeftoverKind::DEBUGGING);
         assert_eq!(found.iter().map(|leftover| leftover.line).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
     fn many_are_counted() {
         let lines = (1..=25).map(|n| (n, "// TODO".to_owned())).collect();
-        let text = told(&find(&[Added { path: "a.rs".into(), lines }], &Kind::ALL));
+        let text = told(&find(&[Added { path: "a.rs".into(), lines }], &LeftoverKind::ALL));
         assert!(text.starts_with("\n- a.rs:1: `TODO` (marker)\n- a.rs:2:"), "{text}");
         assert!(text.contains("- and 15 more\nNext: finish or remove them;"), "{text}");
     }

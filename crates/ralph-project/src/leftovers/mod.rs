@@ -4,7 +4,7 @@
 //! that mentions a marker is not one. A line with `ralph: allow` in it is meant as it is.
 //!
 //! ```
-//! use ralph_project::leftovers::{Added, Kind, find};
+//! use ralph_project::leftovers::{Added, LeftoverKind, find};
 //!
 //! let added = Added {
 //!     path: "src/lib.rs".into(),
@@ -14,7 +14,7 @@
 //!         (5, "dbg!(name); // ralph: allow".into()),
 //!     ],
 //! };
-//! let found = find(&[added], &Kind::ALL);
+//! let found = find(&[added], &LeftoverKind::ALL);
 //! assert_eq!(found.len(), 1);
 //! assert_eq!(found[0].to_string(), "src/lib.rs:4: `todo!(` (placeholder)");
 //! ```
@@ -33,4 +33,4 @@ mod table;
 
 pub use added::{Added, added_lines};
 pub use find::{Leftover, find, told};
-pub use table::Kind;
+pub use table::LeftoverKind;

@@ -2,7 +2,7 @@
 
 /// What a leftover is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LeftoverKind {
     /// A note that something is to be done.
     Marker,
     /// A body that does nothing yet.
@@ -13,7 +13,7 @@ pub enum Kind {
     Breakpoint,
 }
 
-impl Kind {
+impl LeftoverKind {
     /// All kinds: what a completed task must not leave behind.
     pub const ALL: [Self; 4] = [Self::Marker, Self::Placeholder, Self::Debugging, Self::Breakpoint];
 
@@ -143,7 +143,7 @@ pub(super) enum When {
 /// One leftover.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
-    pub(super) kind: Kind,
+    pub(super) kind: LeftoverKind,
     /// The languages; empty means all.
     pub(super) languages: &'static [Language],
     pub(super) text: &'static str,
@@ -152,7 +152,7 @@ pub(super) struct Row {
 }
 
 const fn row(
-    kind: Kind,
+    kind: LeftoverKind,
     languages: &'static [Language],
     text: &'static str,
     place: Place,
@@ -167,11 +167,11 @@ const UNDONE: When =
 pub(super) const FOR_ONESELF: &[&str] = &["debug", "here", ">>>", "###", "xxx", "=}", "locals()"];
 const LOOKS_SO: When = When::Saying(FOR_ONESELF);
 
-use Kind::{Breakpoint, Debugging, Marker, Placeholder};
 use Language::{
     C, CSharp, Dart, Elixir, Go, Java, JavaScript, Kotlin, Lua, Php, Python, Ruby, Rust, Scala,
     Shell, Swift,
 };
+use LeftoverKind::{Breakpoint, Debugging, Marker, Placeholder};
 use Place::{Code, Comment, Statement};
 use When::{Always, NoProgram};
 

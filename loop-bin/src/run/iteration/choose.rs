@@ -3,7 +3,8 @@
 use std::io;
 
 use ralph_base::state::{self, StateDir};
-use ralph_core::plan::{self, Format, LoopProgress, Next, Plan};
+use ralph_core::plan::{self, Format, Next, Plan};
+use ralph_project::loop_progress::LoopProgress;
 
 use super::LiveAgent;
 use crate::exit::Failure;

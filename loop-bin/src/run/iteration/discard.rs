@@ -2,7 +2,7 @@
 
 use ralph_base::fault;
 use ralph_base::state;
-use ralph_core::plan::{ProgressEntry, ProgressStatus};
+use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::Attempt;
 
 use super::begin::start_of;

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::plan::AgentsPlan;
-use ralph_core::plan::{ProgressEntry, ProgressStatus};
 use ralph_project::attempt::clear_failure;
+use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::begin::start_of;

@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use ralph_base::env::{MAILBOX, WORKSPACE};
 use ralph_base::state::StateDir;
-use ralph_core::plan::{self, Plan};
+use ralph_core::plan::Plan;
 use ralph_project::attempt::{last_failure, lessons};
 use ralph_project::config::{self, KEYS, Key, Kind};
 use ralph_project::prompt::{self, Template, Values};
@@ -77,7 +77,7 @@ impl Run {
 
     pub(in crate::run) fn prompt(&self, attempt: &Attempt, plan: &Plan) -> Result<String, Failure> {
         let progress = self.books.progress_text(attempt.base.as_deref());
-        let entries = plan::progress_excerpt(&progress, LONGEST_PART);
+        let entries = ralph_project::progress::progress_excerpt(&progress, LONGEST_PART);
         let guardrails = lessons(self.context.state(), Some(&self.context.run_dir));
         let guardrails = guardrails.unwrap_or_default();
         let failure = self.failure_text(&attempt.story);

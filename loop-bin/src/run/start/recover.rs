@@ -3,7 +3,7 @@
 
 use ralph_base::state::{Lock, RunDir};
 use ralph_core::git::Repo;
-use ralph_core::plan::{ProgressEntry, ProgressStatus};
+use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::project::Project;
 use ralph_project::under_way::{Attempt, Phase};
 

@@ -9,8 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::story::{Options, State, Story};
 use ralph_base::state;
+use ralph_core::plan::{Options, State, Story};
 
 /// A file that changed so recently, in seconds, may change once more without its times telling so.
 const UNSETTLED: i64 = 2;

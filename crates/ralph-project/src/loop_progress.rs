@@ -1,6 +1,6 @@
 //! `progress.txt` beside a `feature_list.json`: values that are read and changed in place.
 
-use super::lines::{self, Line};
+use ralph_base::lines::{self, Line};
 use std::ops::Range;
 
 /// What `progress.txt` says; parts that cannot be read are `None`.

@@ -2,8 +2,8 @@
 //!
 //! Writing gives the bytes to append, so that the caller can do it in a single append.
 
-use super::lines;
 use jiff::Timestamp;
+use ralph_base::lines;
 use std::fmt::Write;
 use std::time::Duration;
 

@@ -4,28 +4,28 @@
 //! end a line, also mixed in one file. What a line means is left to the readers.
 
 /// The mark that some editors put in front of UTF-8 text.
-pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
+pub const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One line of a file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
+pub struct Line<'a> {
     /// Counted from one.
-    pub(super) number: usize,
+    pub number: usize,
     /// Offset of its first byte.
-    pub(super) start: usize,
+    pub start: usize,
     /// Its bytes without the line ending.
-    pub(super) text: &'a [u8],
+    pub text: &'a [u8],
 }
 
 impl Line<'_> {
     /// Offset just behind its text, before the line ending.
-    pub(super) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.start + self.text.len()
     }
 }
 
 /// The lines of `bytes`; a byte order mark belongs to none of them.
-pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
     let mut number = 0;
     std::iter::from_fn(move || {
@@ -40,7 +40,7 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
 }
 
 /// The line ending that a file uses, judged by its first one.
-pub(super) fn ending(bytes: &[u8]) -> &'static str {
+pub fn ending(bytes: &[u8]) -> &'static str {
     let first = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(bytes.len());
     match bytes.get(first..) {
         Some([b'\r', b'\n', ..]) => "\r\n",
@@ -50,15 +50,16 @@ pub(super) fn ending(bytes: &[u8]) -> &'static str {
 }
 
 /// Answers "on which line is this offset?" without counting from the top each time.
-pub(super) struct LineNumbers(Vec<usize>);
+pub struct LineNumbers(Vec<usize>);
 
 impl LineNumbers {
-    pub(super) fn new(bytes: &[u8]) -> Self {
+    /// For the lines of a file.
+    pub fn new(bytes: &[u8]) -> Self {
         Self(lines(bytes).map(|line| line.start).collect())
     }
 
     /// The line that holds `offset`, counted from one.
-    pub(super) fn at(&self, offset: usize) -> usize {
+    pub fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset).max(1)
     }
 }
