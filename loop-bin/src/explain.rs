@@ -1,10 +1,13 @@
-//! `ralph-loop explain`: how a command or an edit is read, and which rule would speak.
+//! `ralph-loop explain`: how a command or an edit is read and which rule would speak, and how the
+//! output of a test run is judged.
 
-use clap::{Arg, ArgGroup, ArgMatches, Command};
+use std::io::{self, Read};
+
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
 use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
-use ralph_core::verdict::{self, Run};
+use ralph_core::verdict::{self, Judgement, Run};
 use ralph_project::surroundings::Surroundings;
 
 use crate::exit::{Failure, Success};
@@ -17,7 +20,29 @@ pub(crate) fn command() -> Command {
         .about("Tell how a command or an edit is read, and which rule would speak")
         .arg(Arg::new("command").value_name("COMMAND").help("A command line, as one argument"))
         .arg(Arg::new("file").long("file").value_name("PATH").help("A file that would be edited"))
-        .group(ArgGroup::new("what").args(["command", "file"]).required(true))
+        .arg(
+            Arg::new("test-run")
+                .long("test-run")
+                .action(ArgAction::SetTrue)
+                .requires("run-command")
+                .help("Judge a test run, whose output is read from standard input"),
+        )
+        .arg(
+            Arg::new("run-command")
+                .long("command")
+                .value_name("COMMAND")
+                .requires("test-run")
+                .help("With --test-run: the command line that was run"),
+        )
+        .arg(
+            Arg::new("exit-code")
+                .long("exit-code")
+                .value_name("CODE")
+                .value_parser(value_parser!(i32))
+                .requires("test-run")
+                .help("With --test-run: its exit code, if it is known"),
+        )
+        .group(ArgGroup::new("what").args(["command", "file", "test-run"]).required(true))
 }
 
 /// Does it.
@@ -26,6 +51,11 @@ pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
     let project = here::project(env)?;
     let config = here::config(&project, env, &[])?;
     let around = Surroundings { project: &project, env, config: &config, session: None };
+    if let Some(command) = matches.get_one::<String>("run-command") {
+        let exit_code = matches.get_one::<i32>("exit-code").copied();
+        show_judgement(command, exit_code, &config.tests.commands)?;
+        return Ok(Success::Done);
+    }
     let mut denial = None;
     if let Some(command) = matches.get_one::<String>("command") {
         show_commands(command);
@@ -74,6 +104,38 @@ fn show_commands(command: &str) {
     let kind = verdict::judge(&run).kind;
     let tests = if kind == verdict::Kind::NotATest { "no" } else { "yes" };
     say(format!("test run  {tests}"));
+}
+
+fn show_judgement(
+    command: &str,
+    exit_code: Option<i32>,
+    test_commands: &[String],
+) -> Result<(), Failure> {
+    let mut output = Vec::new();
+    let unread = |error| io::Error::other(format!("cannot read the output of the run: {error}"));
+    io::stdin().read_to_end(&mut output).map_err(unread)?;
+    let output = String::from_utf8_lossy(&output);
+    let run = Run { command, exit_code, output: &output, test_commands, ..Run::default() };
+    let Judgement { verdict, rule, evidence } = verdict::explain(&run);
+    say(format!("verdict   {}", verdict.kind.name()));
+    say(format!("rule      {}", rule.sentence()));
+    if let Some(line) = evidence {
+        say(format!("evidence  {line}"));
+    }
+    if let Some(runner) = verdict.runner {
+        say(format!("runner    {runner}"));
+    }
+    let counts = verdict.counts;
+    if counts != verdict::Counts::default() {
+        say(format!(
+            "counts    {} passed, {} failed, {} with errors, {} skipped",
+            counts.passed, counts.failed, counts.errored, counts.skipped
+        ));
+    }
+    for test in &verdict.failing {
+        say(format!("failing   {}", test.name));
+    }
+    Ok(())
 }
 
 fn show_denial(denial: Option<&Denial>) {

@@ -36,6 +36,11 @@ pub fn recorded() -> Utf8PathBuf {
     fixtures().join("test-runs")
 }
 
+/// The folder with runs recorded later: wrappers, monorepos, retries, chatty runs, odd exits.
+pub fn recorded_later() -> Utf8PathBuf {
+    fixtures().join("test-runs-later")
+}
+
 /// The folder with runs written by hand.
 pub fn written() -> Utf8PathBuf {
     fixtures().join("test-runs-written")

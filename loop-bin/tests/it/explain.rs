@@ -1,8 +1,11 @@
 //! `ralph-loop explain`, for people who write rules.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use test_support::Scratch;
 
-use crate::ralph_loop;
+use crate::{BINARY, program, ralph_loop};
 
 fn explain(scratch: &Scratch, args: &[&str]) -> String {
     let (code, out, err) = ralph_loop(scratch.root(), &[&["explain"], args].concat());
@@ -28,6 +31,26 @@ fn a_test_run_is_recognised_and_no_rule_speaks() {
     let scratch = Scratch::new();
     let out = explain(&scratch, &["npx jest --ci"]);
     assert!(out.contains("test run  yes") && out.contains("no rule speaks"), "{out}");
+}
+
+#[test]
+fn a_test_run_is_judged_with_its_rule_and_its_evidence() {
+    let scratch = Scratch::new();
+    let args = ["explain", "--test-run", "--command", "npx jest | tail -3", "--exit-code", "0"];
+    let mut command = program(BINARY, scratch.root());
+    command.args(args).current_dir(scratch.root()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let output = b"  \xe2\x9c\x95 adds (2 ms)\nTests:       1 failed, 3 passed, 4 total\n";
+    child.stdin.take().unwrap().write_all(output).unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let expected = "\
+        verdict   failed\n\
+        rule      the exit code is not that of the tests, so the summary decides\n\
+        evidence  Tests:       1 failed, 3 passed, 4 total\n\
+        runner    jest\n\
+        counts    3 passed, 1 failed, 0 with errors, 0 skipped\n\
+        failing   adds\n";
+    assert_eq!(said, expected);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn group(atoms: &[Atom], open: usize) -> Option<(usize, Vec<usize>)> {
     None
 }
 
-/// The members of `1..3` or `a..c`.
+/// The members of `1..3`.
 fn sequence<'w>(inside: &[Atom]) -> Option<Vec<Vec<Atom<'w>>>> {
     let text: String = inside
         .iter()
@@ -114,22 +114,15 @@ fn sequence<'w>(inside: &[Atom]) -> Option<Vec<Vec<Atom<'w>>>> {
         })
         .collect();
     let (first, last) = text.split_once("..")?;
-    let members: Vec<String> = if let (Ok(first), Ok(last)) = (first.parse(), last.parse::<i64>()) {
-        let (low, high) = if first <= last { (first, last) } else { (last, first) };
-        if high.checked_sub(low)? >= i64::try_from(MAX_WORDS).ok()? {
-            return None;
-        }
-        let upwards = (low..=high).map(|number| number.to_string());
-        if first <= last { upwards.collect() } else { upwards.rev().collect() }
-    } else {
-        let mut first = first.chars();
-        let mut last = last.chars();
-        let (low, high) = (first.next()?, last.next()?);
-        if first.next().is_some() || last.next().is_some() || !low.is_ascii() || !high.is_ascii() {
-            return None;
-        }
-        (low..=high).map(String::from).collect()
-    };
+    let (first, last) = (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?);
+    let (low, high) = (first.min(last), first.max(last));
+    if high.checked_sub(low)? >= i64::try_from(MAX_WORDS).ok()? {
+        return None;
+    }
+    let mut members: Vec<String> = (low..=high).map(|number| number.to_string()).collect();
+    if first > last {
+        members.reverse();
+    }
     Some(members.iter().map(|member| member.chars().map(Atom::Char).collect()).collect())
 }
 

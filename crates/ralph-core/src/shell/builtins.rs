@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::call::Call;
 use super::context::{Context, Input};
-use super::state::{MAX_PATH, Value};
+use super::state::Value;
 use super::walk::Walker;
 use super::{Fate, Reach, Word, output};
 
@@ -85,15 +85,8 @@ fn change_directory(walker: &mut Walker, call: &Call) {
         },
     };
     walker.state.change_directory(&target);
-    // `$PWD` follows only as far as the text goes; `..` stays in it.
-    let now = match walker.state.variable("PWD") {
-        Some(Value::Scalar(before)) if !target.text().starts_with(['/', '~', super::UNKNOWN]) => {
-            let joined = format!("{}/{}", before.text(), target.text());
-            if joined.len() > MAX_PATH { Word::unknown() } else { Word::from(joined) }
-        }
-        Some(_) => target,
-        None => return,
-    };
+    // Behind a relative path, `$PWD` is not worth the trouble.
+    let now = if target.text().starts_with(['/', '~']) { target } else { Word::unknown() };
     walker.state.set_scalar("PWD", now, &walker.session);
 }
 

@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 200;
 /// Longer values are not remembered: `a=$a$a` again and again would grow without end.
 const MAX_VALUE: usize = 16 * 1024;
 /// A longer path is not remembered: `cd x` a thousand times would make every command carry it.
-pub(super) const MAX_PATH: usize = 1024;
+const MAX_PATH: usize = 1024;
 /// How much work one command line may cause beyond its own length, in parts of words and commands.
 const BUDGET: usize = 30_000;
 /// How much of its length counts; a longer line is read as far as that lasts.

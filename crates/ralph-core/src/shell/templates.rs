@@ -10,26 +10,8 @@ use super::{Fate, Reach, Word};
 const MAX_FILLED: usize = 8;
 
 /// `xargs` options that take a value of their own.
-const XARGS_VALUES: [&str; 18] = [
-    "-I",
-    "-n",
-    "-P",
-    "-L",
-    "-d",
-    "-a",
-    "-E",
-    "-s",
-    "-l",
-    "-e",
-    "--max-args",
-    "--max-procs",
-    "--max-lines",
-    "--delimiter",
-    "--arg-file",
-    "--replace",
-    "--max-chars",
-    "--eof",
-];
+const XARGS_VALUES: &str =
+    "-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --delimiter --arg-file --max-chars";
 
 /// Follows a template program; false if `name` is none.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -59,9 +41,7 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
             placeholder = Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned());
         } else if let Some(mark) = text.strip_prefix("-I").filter(|mark| !mark.is_empty()) {
             placeholder = Some(mark.to_owned());
-        } else if XARGS_VALUES.contains(&text)
-            && !matches!(text, "-e" | "-l" | "--eof" | "--replace")
-        {
+        } else if XARGS_VALUES.split(' ').any(|option| option == text) {
             if text == "-I" {
                 placeholder = args.first().map(|mark| mark.text().to_owned());
             }

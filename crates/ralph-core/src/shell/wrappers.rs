@@ -26,14 +26,20 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         {
             return true;
         }
-        "docker" if call.args().first().is_some_and(|arg| arg.text() == "compose") => {
+        "docker"
+            if call
+                .args()
+                .first()
+                .is_some_and(|arg| matches!(arg.text(), "compose" | "container")) =>
+        {
             let words = std::iter::once(Word::from("docker-compose"))
                 .chain(call.args().iter().skip(1).cloned());
             return follow(walker, "docker-compose", &call.with_words(words.collect()), context);
         }
         _ => {}
     }
-    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else { return false };
+    let is_named = |wrapper: &&Wrapper| wrapper.names.split(' ').any(|other| other == name);
+    let Some(wrapper) = WRAPPERS.iter().find(is_named) else { return false };
     let Some(words) = wrapped(wrapper, call.args()) else {
         // Without a command, the shell at the other end reads what it is sent.
         if let ("ssh", Input::Known(text)) = (name, walker.standard_input(call, context)) {
@@ -87,10 +93,11 @@ fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     rest = rest.get(wrapper.operands..)?;
     // `kubectl exec pod -c app -- sh`: no program has a name that looks like an option.
     rest = rest.get(skip_options(rest, wrapper.values)..)?;
-    // `retry 3 git push`: no program has a number for a name.
-    let is_number = |word: &Word| word.text().bytes().all(|byte| byte.is_ascii_digit());
-    let numbers = rest.iter().take_while(|word| is_number(word)).count();
-    rest = rest.get(numbers..)?;
+    // `retry 3 git push`, `dotenv run -- pytest`: no program has a number or `run` for a name.
+    let is_none = |word: &&Word| {
+        word.text() == "run" || word.text().bytes().all(|byte| byte.is_ascii_digit())
+    };
+    rest = rest.get(rest.iter().take_while(is_none).count()..)?;
     rest = rest.strip_prefix(&[Word::from("--")]).unwrap_or(rest);
     (!rest.is_empty()).then_some(rest)
 }
@@ -163,7 +170,7 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
     None
 }
 
-/// Git runs commands of others in `submodule foreach`, `bisect run` and `rebase --exec`.
+/// Git runs commands of others in `submodule foreach` and `bisect run`.
 fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
     let values = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env";
     let args = call.args().get(skip_options(call.args(), values)..).unwrap_or_default();
@@ -193,17 +200,6 @@ fn git(walker: &mut Walker, call: &Call, context: &Context) -> bool {
             let words = args.get(2..).unwrap_or_default().to_vec();
             walker.run(call.with_words(words), via(), false);
         }
-        ["rebase", rest @ ..] => {
-            for (at, arg) in rest.iter().enumerate() {
-                let value = match *arg {
-                    "-x" | "--exec" => rest.get(at + 1).copied(),
-                    arg => arg.strip_prefix("--exec="),
-                };
-                if let Some(text) = value {
-                    walker.child(text, Reach::ShellText("git".to_owned()), call, &via());
-                }
-            }
-        }
         _ => {}
     }
     true
@@ -227,21 +223,8 @@ fn terminal(walker: &mut Walker, call: &Call, context: &Context) -> bool {
     let values = "-t -s -n -c -S -L -f -X -p -l";
     let texts: Vec<&str> = call.args().iter().map(Word::text).collect();
     let typed = texts.iter().position(|arg| matches!(*arg, "send-keys" | "send" | "stuff"));
-    let started = texts.iter().position(|arg| {
-        matches!(
-            *arg,
-            "new-session"
-                | "new"
-                | "new-window"
-                | "neww"
-                | "split-window"
-                | "run-shell"
-                | "run"
-                | "-dm"
-                | "-dmS"
-                | "-m"
-        )
-    });
+    let starts = "new-session new new-window neww split-window run-shell run -dm -dmS -m";
+    let started = texts.iter().position(|arg| starts.split(' ').any(|start| start == *arg));
     if let Some(at) = typed {
         let keys = call.args().get(at + 1..).unwrap_or_default();
         let keys = keys.get(skip_options(keys, values)..).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The judgement itself: what was run, how it ended and what it printed, weighed in this order.
+//! The judgement itself, by the policy in `docs/verdicts.md`.
 
 use super::command::{self, Ended, Invocation, Purpose};
-use super::kind::{Counts, Kind, Verdict};
+use super::kind::{Counts, Judgement, Kind, Rule, Verdict};
 use super::output::{Evidence, Text};
 use super::runners::Runner;
 use crate::shell::{self, Script};
@@ -27,6 +27,11 @@ pub struct Run<'a> {
 
 /// Judges a finished command. Never fails, and takes time linear in the length of the output.
 pub fn judge(run: &Run<'_>) -> Verdict {
+    explain(run).verdict
+}
+
+/// Judges a finished command, and says by which rule and which line.
+pub fn explain(run: &Run<'_>) -> Judgement {
     let read_here;
     let script = match run.script {
         Some(script) => script,
@@ -36,177 +41,208 @@ pub fn judge(run: &Run<'_>) -> Verdict {
         }
     };
     let Some(invocation) = command::find(script, run.test_commands) else {
-        return Verdict::not_a_test();
+        return Judgement {
+            verdict: Verdict::not_a_test(),
+            rule: Rule::NoTestCommand,
+            evidence: None,
+        };
     };
     let text = Text::new(run.output, run.end);
-    let evidence = Evidence::gather(&text, breaks_own_rule(run.command, &text));
+    let (runner, one_summary) = match echoed(&invocation, &text) {
+        Some(echoed) => (echoed.runner(), echoed.one_summary),
+        None => (invocation.runner(), invocation.one_summary),
+    };
+    // `until pytest; do …` ends with the run that passed.
+    let before = run.command.get(..invocation.start).unwrap_or_default().trim_end();
+    let one_summary = one_summary || before.ends_with("until") || before.ends_with("while !");
+    let evidence = Evidence::gather(&text, runner.map_or("", |runner| runner.row.says));
+    let case = Case { runner, one_summary, evidence: &evidence, cut: run.cut };
     let ended = match invocation.ended(run.exit_code) {
         // Behind a pipe, `$?` is the code of the last command in it.
-        Ended::Unknown if !invocation.piped => match echoed_exit_code(run.command, &text) {
-            Some(0) if !evidence.is_bad() => Ended::Well,
-            Some(code) if code != 0 => Ended::Badly(code),
-            _ => Ended::Unknown,
-        },
+        Ended::Unknown if !invocation.piped => case.echoed_exit_code(run.command, &text),
         known => known,
     };
-    let kind = match invocation.purpose {
-        Purpose::Runs(_) => decide(&invocation, ended, &evidence, run.cut),
-        Purpose::Lists(_) => decide_listing(ended, &evidence),
-        _ => decide_perhaps(ended, &evidence),
+    let (kind, rule, line) = match invocation.purpose {
+        Purpose::Runs(_) => case.decide(ended),
+        Purpose::Lists(_) => case.decide_listing(ended),
+        _ => case.decide_perhaps(ended),
     };
+    let evidence_line = (!line.is_empty()).then(|| line.trim().to_owned());
     if kind == Kind::NotATest {
-        return Verdict::not_a_test();
+        return Judgement { verdict: Verdict::not_a_test(), rule, evidence: evidence_line };
     }
-    let sum = invocation.runner().is_none_or(|row| row.one_summary_per_part);
+    let sum = runner.is_none_or(|runner| runner.row.one_summary_per_part);
     let counts = if run.cut { Counts::default() } else { evidence.counts(sum) };
     let failing = if kind == Kind::Failed { evidence.failing().to_vec() } else { Vec::new() };
-    let runner = invocation.runner().or_else(|| echoed_runner(&text));
-    Verdict { kind, runner: runner.map(|row| row.name), counts, failing }
+    let verdict = Verdict { kind, runner: runner.map(|runner| runner.name), counts, failing };
+    Judgement { verdict, rule, evidence: evidence_line }
 }
 
-/// Package managers and task runners print the command that they start: `> jest --ci`.
-fn echoed_runner(text: &Text<'_>) -> Option<&'static Runner> {
-    let echoed =
-        |line: &&str| line.len() < 200 && (line.starts_with("> ") || line.starts_with("$ "));
-    text.lines().take(60).filter(echoed).take(8).find_map(|line| {
-        let script = shell::read(line.get(2..)?);
-        command::find(&script, &[])?.runner()
-    })
+/// Package managers and task runners print the command that they start: `> jest --ci`, or make
+/// `jest --ci`. Only one of them may run tests, or else nothing is known.
+fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
+    if invocation.runner().is_some() || !invocation.task {
+        return None;
+    }
+    let early = text.lines().filter(|line| !line.is_empty() && line.len() < 200).take(30);
+    let marked = |line: &str| line.starts_with("> ") || line.starts_with("$ ");
+    let mut found = early.filter_map(|line| {
+        let line = if marked(line) { line.get(2..)? } else { line };
+        // A command line begins with a program; most lines are told from it by that.
+        line.starts_with(|c: char| c.is_ascii_lowercase() || c == '.').then_some(())?;
+        let invocation = command::find(&shell::read(line), &[])?;
+        invocation.runner().map(|_| invocation)
+    });
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
 }
 
-/// For commands that do run tests.
-fn decide(invocation: &Invocation, ended: Ended, evidence: &Evidence<'_>, cut: bool) -> Kind {
-    match ended {
-        Ended::Well => {
-            if !invocation.exit_tells && evidence.ends_badly() {
-                Kind::Failed
-            } else if evidence.is_none() {
-                Kind::NoTests
-            } else {
-                Kind::Passed
-            }
+/// What is weighed: a kind, the rule that gave it, and the line on which it rests.
+type Decided<'a> = (Kind, Rule, &'a str);
+
+struct Case<'e, 'a> {
+    runner: Option<Runner>,
+    one_summary: bool,
+    evidence: &'e Evidence<'a>,
+    cut: bool,
+}
+
+impl<'a> Case<'_, 'a> {
+    /// For commands that do run tests.
+    fn decide(&self, ended: Ended) -> Decided<'a> {
+        match ended {
+            Ended::Well => self.ended_well(),
+            Ended::Badly(code) => self.ended_badly(code),
+            Ended::Unclear { code, rival_first } => self.by_output().unwrap_or_else(|| {
+                if rival_first {
+                    (Kind::Errored, Rule::ExitCode, "")
+                } else {
+                    self.ended_badly(code)
+                }
+            }),
+            Ended::Unknown => self.by_output().unwrap_or_else(|| self.by_phrase()),
         }
-        Ended::Badly(code) => decide_bad_exit(invocation, code, evidence, cut),
-        Ended::Unclear { code, rival_first } => {
-            if evidence.is_broken() {
-                Kind::Errored
-            } else if evidence.is_bad() || evidence.is_against_policy() || evidence.names_failures()
-            {
-                Kind::Failed
-            } else if evidence.is_good() {
-                Kind::Passed
-            } else if rival_first {
-                Kind::Errored
-            } else {
-                decide_bad_exit(invocation, code, evidence, cut)
-            }
+    }
+
+    /// Exit code 0 of the tests: none failed, unless the runner is known to end so.
+    fn ended_well(&self) -> Decided<'a> {
+        let doubtful = self.runner.is_some_and(|runner| runner.row.ends_with_zero);
+        let evidence = self.evidence;
+        let failed = || evidence.ends_badly().or_else(|| evidence.signs().failed);
+        if let Some(line) = doubtful.then(failed).flatten() {
+            (Kind::Failed, Rule::Counted, line)
+        } else if let Some(line) = evidence.nothing_ran(true) {
+            (Kind::NoTests, Rule::NothingRan, line)
+        } else {
+            (Kind::Passed, Rule::ExitCode, evidence.passed().unwrap_or_default())
         }
-        // Nothing is known where neither exit code nor output speak.
-        Ended::Unknown => by_summary(evidence, invocation.one_summary).unwrap_or_else(|| {
-            let signs = evidence.signs();
-            match (signs.success, signs.error) {
-                (true, false) => Kind::Passed,
-                (false, true) => Kind::Errored,
-                _ => Kind::NotATest,
-            }
-        }),
     }
-}
 
-fn decide_bad_exit(invocation: &Invocation, code: i32, evidence: &Evidence<'_>, cut: bool) -> Kind {
-    let special = invocation.runner().and_then(|row| row.exit(code));
-    let failed_tests = evidence.counts_failures();
-    match special {
-        Some(Kind::Errored) if failed_tests => return Kind::Failed,
-        Some(kind) => return kind,
-        None => {}
+    /// Another exit code of the tests: they did not pass, whatever is printed.
+    fn ended_badly(&self, code: i32) -> Decided<'a> {
+        let (evidence, signs) = (self.evidence, self.evidence.signs());
+        match self.runner.and_then(|runner| runner.row.exit(code)) {
+            Some(Kind::Errored) if evidence.counts_failures() => {}
+            Some(kind) => return (kind, Rule::RunnersCode, ""),
+            None => {}
+        }
+        let failed = evidence.failed().or(signs.failed);
+        // The shell found no such program, or could not start it.
+        if matches!(code, 126 | 127) && failed.is_none() && evidence.passed().is_none() {
+            return (Kind::Errored, Rule::ExitCode, signs.not_loaded.unwrap_or_default());
+        }
+        if let Some(line) = evidence.not_loaded() {
+            return (Kind::Errored, Rule::NotLoaded, line);
+        }
+        if let Some(line) = failed {
+            return (Kind::Failed, Rule::Counted, line);
+        }
+        // Killed by a signal or by a time limit, the tests were running.
+        let killed = code == 124 || (code > 128 && code <= 192);
+        // Phrases never undo a count: where tests passed, another rule of the run was broken.
+        if killed || evidence.passed().or(signs.policy).is_some() {
+            return (Kind::Failed, Rule::ExitCode, signs.policy.unwrap_or_default());
+        }
+        // A cut output may have lost the very lines that would say otherwise.
+        let uncut = |line: &'a str| (!self.cut).then_some(line);
+        let nothing = evidence.nothing_ran(false).and_then(uncut);
+        if let Some(line) = signs.not_loaded {
+            (Kind::Errored, Rule::NotLoaded, line)
+        } else if let Some(line) = nothing {
+            (Kind::NoTests, Rule::NothingRan, line)
+        } else if let Some(line) = signs.error.and_then(uncut) {
+            (Kind::Errored, Rule::NotLoaded, line)
+        } else {
+            (Kind::Failed, Rule::ExitCode, "")
+        }
     }
-    // Not found or not executable.
-    if matches!(code, 126 | 127) && !evidence.is_bad() && !evidence.is_good() {
-        return Kind::Errored;
-    }
-    if evidence.is_broken() {
-        return Kind::Errored;
-    }
-    if !cut && evidence.complains_of_none() && !evidence.signs().broken {
-        return Kind::NoTests;
-    }
-    if evidence.is_bad() || evidence.names_failures() {
-        return Kind::Failed;
-    }
-    // Killed by a signal or by a time limit, the tests were running.
-    if code == 124 || code > 128 && code <= 192 {
-        return Kind::Failed;
-    }
-    if evidence.signs().broken && !evidence.is_against_policy() {
-        return Kind::Errored;
-    }
-    // A cut output may have lost the very lines that would say otherwise.
-    if !cut && evidence.is_none() {
-        Kind::NoTests
-    } else if !cut && evidence.signs().error && !evidence.is_against_policy() && !evidence.is_good()
-    {
-        Kind::Errored
-    } else {
-        Kind::Failed
-    }
-}
 
-/// What the summary alone says.
-fn by_summary(evidence: &Evidence<'_>, one_summary: bool) -> Option<Kind> {
-    let bad = evidence.is_bad_in_the_end(one_summary);
-    if evidence.is_broken() {
-        Some(Kind::Errored)
-    } else if bad || (evidence.is_against_policy() && evidence.is_good()) {
-        Some(Kind::Failed)
-    } else if evidence.is_good() {
-        Some(Kind::Passed)
-    } else if evidence.signs().broken {
-        Some(Kind::Errored)
-    } else if evidence.is_none() {
-        Some(Kind::NoTests)
-    } else {
-        evidence.names_failures().then_some(Kind::Failed)
+    /// What the summaries alone say.
+    fn by_output(&self) -> Option<Decided<'a>> {
+        let (evidence, signs) = (self.evidence, self.evidence.signs());
+        let failed =
+            if self.one_summary { evidence.failed_in_the_end() } else { evidence.failed() };
+        let passed = evidence.passed();
+        let failed = failed.or_else(|| signs.failed.filter(|_| passed.is_none()));
+        if let Some(line) = evidence.not_loaded() {
+            Some((Kind::Errored, Rule::NotLoaded, line))
+        } else if let Some(line) = failed.or_else(|| passed.and(signs.policy)) {
+            Some((Kind::Failed, Rule::Summary, line))
+        } else if let Some(line) = passed {
+            Some((Kind::Passed, Rule::Summary, line))
+        } else if let Some(line) = signs.not_loaded {
+            Some((Kind::Errored, Rule::NotLoaded, line))
+        } else {
+            evidence.nothing_ran(true).map(|line| (Kind::NoTests, Rule::NothingRan, line))
+        }
     }
-}
 
-/// For commands that list or build tests.
-fn decide_listing(ended: Ended, evidence: &Evidence<'_>) -> Kind {
-    let failed = matches!(ended, Ended::Badly(_) | Ended::Unclear { .. });
-    if failed && evidence.signs().broken { Kind::Errored } else { Kind::NoTests }
-}
-
-/// For commands that may run tests: the output must say so plainly, and the exit code must agree.
-fn decide_perhaps(ended: Ended, evidence: &Evidence<'_>) -> Kind {
-    let passed = evidence.shows_passed() && !evidence.ends_badly();
-    match ended {
-        Ended::Well if passed => Kind::Passed,
-        Ended::Well => Kind::NotATest,
-        _ if evidence.is_plainly_bad() => by_summary(evidence, false).unwrap_or(Kind::NotATest),
-        _ if passed => Kind::Passed,
-        _ => Kind::NotATest,
+    /// What single phrases say, where there is neither exit code nor summary.
+    fn by_phrase(&self) -> Decided<'a> {
+        let signs = self.evidence.signs();
+        match (signs.success, signs.error) {
+            (Some(line), None) => (Kind::Passed, Rule::Phrase, line),
+            (None, Some(line)) => (Kind::Errored, Rule::Phrase, line),
+            _ => (Kind::NotATest, Rule::Unknown, ""),
+        }
     }
-}
 
-/// `phpunit --fail-on-risky` fails where its summary has `Risky: 1`.
-fn breaks_own_rule(command: &str, text: &Text<'_>) -> bool {
-    let rules = command.split([' ', '\n', ';']).filter_map(|word| word.strip_prefix("--fail-on-"));
-    let broken = |rule: &str, line: &str| {
-        let mut counts = line.split([',', '.']).filter_map(|count| count.trim().split_once(": "));
-        counts.any(|(name, number)| name.eq_ignore_ascii_case(rule) && number != "0")
-    };
-    rules.take(8).any(|rule| {
-        let summaries = text.lines().filter(|line| line.starts_with("Tests: "));
-        summaries.take(100).any(|line| broken(rule, line))
-    })
-}
+    /// For commands that list or build tests.
+    fn decide_listing(&self, ended: Ended) -> Decided<'a> {
+        let failed = matches!(ended, Ended::Badly(_) | Ended::Unclear { .. });
+        match self.evidence.signs().not_loaded.filter(|_| failed) {
+            Some(line) => (Kind::Errored, Rule::NotLoaded, line),
+            None => (Kind::NoTests, Rule::NothingRan, ""),
+        }
+    }
 
-/// `pytest; echo "exit: $?"` prints the code that the line itself hides.
-fn echoed_exit_code(command: &str, text: &Text<'_>) -> Option<i32> {
-    let last = text.lines().rev().find(|line| !line.is_empty());
-    let last = last.filter(|_| command.contains("$?"))?;
-    let number = last.rsplit(|c: char| !c.is_ascii_digit()).next().filter(|_| last.len() < 60)?;
-    number.parse().ok()
+    /// For commands that may run tests: the output must say so plainly, and the exit code agree.
+    fn decide_perhaps(&self, ended: Ended) -> Decided<'a> {
+        let evidence = self.evidence;
+        let well = matches!(ended, Ended::Well | Ended::Unknown);
+        let unknown = (Kind::NotATest, Rule::NoTestCommand, "");
+        let passed = evidence.passed().filter(|_| evidence.ends_badly().is_none());
+        if ended != Ended::Well && evidence.failed_plainly() {
+            return self.by_output().unwrap_or(unknown);
+        }
+        match (passed, evidence.signs().policy) {
+            (Some(line), _) if well => (Kind::Passed, Rule::Summary, line),
+            (Some(_), Some(line)) => (Kind::Failed, Rule::Summary, line),
+            _ => unknown,
+        }
+    }
+
+    /// `pytest; echo "exit: $?"` prints the code that the line itself hides.
+    fn echoed_exit_code(&self, command: &str, text: &Text<'_>) -> Ended {
+        let last = text.lines().rev().find(|line| !line.is_empty());
+        let last = last.filter(|last| command.contains("$?") && last.len() < 60);
+        let number = last.and_then(|last| last.rsplit(|c: char| !c.is_ascii_digit()).next());
+        match number.and_then(|number| number.parse().ok()) {
+            Some(0) if self.evidence.failed().is_none() => Ended::Well,
+            Some(code) if code != 0 => Ended::Badly(code),
+            _ => Ended::Unknown,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -39,10 +39,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 5] =
-        [Self::Failed, Self::Passed, Self::Errored, Self::NoTests, Self::NotATest];
-
     /// The name in the journal.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,6 +49,58 @@ impl Kind {
             Self::NotATest => "not-a-test",
         }
     }
+}
+
+/// Which rule of the policy decided; `docs/verdicts.md` has them in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// No command of the line runs tests, or none that can be told.
+    NoTestCommand,
+    /// The runner gives this exit code a meaning of its own.
+    RunnersCode,
+    /// Failed tests are counted.
+    Counted,
+    /// A file could not be loaded, or the run could not start.
+    NotLoaded,
+    /// The output says that there was nothing to run.
+    NothingRan,
+    /// The exit code of the tests decides alone.
+    ExitCode,
+    /// The exit code is hidden, and the summary decides.
+    Summary,
+    /// The exit code is hidden, there is no summary, and a phrase decides.
+    Phrase,
+    /// Neither exit code nor output tell.
+    Unknown,
+}
+
+impl Rule {
+    /// What it says, in a sentence.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::NoTestCommand => "no command of the line is known to run tests",
+            Self::RunnersCode => "the runner gives this exit code a meaning of its own",
+            Self::Counted => "failed tests are counted",
+            Self::NotLoaded => "a file could not be loaded, or the run could not start",
+            Self::NothingRan => "the output says that there was nothing to run",
+            Self::ExitCode => "the exit code is that of the tests, and it decides",
+            Self::Summary => "the exit code is not that of the tests, so the summary decides",
+            Self::Phrase => "there is neither exit code nor summary, so a phrase decides",
+            Self::Unknown => "neither the exit code nor the output tells how the tests ended",
+        }
+    }
+}
+
+/// A verdict with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judgement {
+    /// What it comes down to.
+    pub verdict: Verdict,
+    /// Which rule decided.
+    pub rule: Rule,
+    /// The line of the output on which it rests, if it is a single one.
+    pub evidence: Option<String>,
 }
 
 /// How many tests ended how.

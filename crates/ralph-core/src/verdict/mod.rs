@@ -27,6 +27,6 @@ mod place_options;
 mod places;
 mod runners;
 
-pub use judge::{Run, judge};
-pub use kind::{Counts, FailingTest, Kind, Verdict};
+pub use judge::{Run, explain, judge};
+pub use kind::{Counts, FailingTest, Judgement, Kind, Rule, Verdict};
 pub use places::{Place, places};

@@ -3,7 +3,7 @@
 //! Only the text is read, so links are not followed and no folder is looked for. Paths that a
 //! runner is given as what to test (`pytest other/tests`) are not places: it still runs here.
 
-use super::command::{base_name, test_commands};
+use super::command::{base_name, is_wrapped_in, test_commands};
 use super::place_options::{ELSEWHERE, OPTIONS, PlaceOption};
 use crate::shell::{Command, Reach, Script, UNKNOWN};
 
@@ -91,12 +91,6 @@ const UNKNOWN_WORD: &str = "\u{fffc}";
 
 fn is_elsewhere(program: &str) -> bool {
     ELSEWHERE.split_ascii_whitespace().any(|name| name == program)
-}
-
-/// Whether `outer` is a wrapper on the way to `inner`.
-fn is_wrapped_in(inner: &Command, outer: &Command) -> bool {
-    let behind = inner.reached.strip_prefix(outer.reached.as_slice());
-    inner.span == outer.span && matches!(behind, Some([Reach::Wrapper(_), ..]))
 }
 
 /// The path after the options of one program; `None` where one of them cannot be known.

@@ -1,8 +1,7 @@
 //! Interpreters: the script that they run tells what they do.
 
-use super::names::{is_listed, is_test_file, is_test_name};
+use super::names::{base_name, is_listed, is_test_file, is_test_name};
 use super::purpose::{Purpose, of_row, row};
-use super::unwrap::base_name;
 
 const INTERPRETERS: &str = "\
     python node ruby php perl lua luajit bash sh zsh dash ksh fish tsx ts-node bun sbcl Rscript \
@@ -41,26 +40,15 @@ pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     }
     let at = args.iter().position(|arg| *arg == script).map_or(args.len(), |at| at + 1);
     let rest = args.get(at..).unwrap_or_default();
-    Some(of_script(name, script, rest, args))
+    Some(of_script(script, rest))
 }
 
-fn of_script(name: &str, script: &str, rest: &[&str], args: &[&str]) -> Purpose {
+fn of_script(script: &str, rest: &[&str]) -> Purpose {
     // `node node_modules/jest/bin/jest.js`, `php vendor/bin/phpunit`, `ruby bin/rails test`
     let file = base_name(script).trim_end_matches(".js");
     if let Some(row) = row(file, rest) {
         return of_row(row, file, rest);
     }
-    let package = script.split_once("node_modules/").map(|(_, inside)| inside);
-    if let Some(package) =
-        package.and_then(|inside| inside.trim_start_matches(".bin/").split('/').next())
-    {
-        return row(package, rest).map_or(Purpose::May, |row| of_row(row, package, rest));
-    }
     let sub = rest.first().is_some_and(|word| is_test_name(word)) && is_listed(ENTRY_SCRIPTS, file);
-    let loaded =
-        matches!(name, "java" | "emacs" | "sbcl" | "swipl" | "ruby" | "julia" | "racket" | "guile")
-            && args
-                .iter()
-                .any(|arg| !arg.starts_with('-') && !arg.contains(':') && is_test_file(arg));
-    if is_test_file(script) || sub || loaded { Purpose::Runs(None) } else { Purpose::May }
+    if is_test_file(script) || sub { Purpose::Runs(None) } else { Purpose::May }
 }

@@ -1,6 +1,7 @@
 //! Goes through the simple commands of a line: which run tests, and whose exit code it was.
 
 use super::super::runners::Runner;
+use super::names::is_listed;
 use super::purpose::{self, Purpose};
 use super::tasks::is_task;
 use crate::shell::{Command, Fate, Reach, Script};
@@ -10,17 +11,21 @@ use crate::shell::{Command, Fate, Reach, Script};
 pub(crate) struct Invocation {
     /// The strongest purpose among its commands.
     pub(crate) purpose: Purpose,
-    /// Whether exit code 0 proves that no test failed.
-    pub(crate) exit_tells: bool,
     /// Whether only one summary is to be expected, so that of several the last is the true one.
     pub(crate) one_summary: bool,
     /// Whether another command reads their output, and ends after them.
     pub(crate) piped: bool,
+    /// Where the first of them stands on the line.
+    pub(crate) start: usize,
+    /// Whether what runs the tests is a task runner, whose output names the runner.
+    pub(crate) task: bool,
     all_decide: bool,
     any_decides: bool,
     /// Another command that could have failed before the first test command, or after the last.
     rival_before: bool,
     rival_after: bool,
+    /// The end of the line is a program that reads what the tests print and judges them by it.
+    formatted: bool,
 }
 
 /// How the test commands ended, as far as the line's exit code tells.
@@ -52,12 +57,14 @@ impl Invocation {
                     Ended::Badly(code)
                 }
             }
+            // The codes of a formatter mean nothing but that it is not content.
+            Some(code) if code != 0 && self.formatted => Ended::Badly(1),
             _ => Ended::Unknown,
         }
     }
 
     /// The row of the runner, where one was named.
-    pub(crate) fn runner(&self) -> Option<&'static Runner> {
+    pub(crate) fn runner(&self) -> Option<Runner> {
         match self.purpose {
             Purpose::Runs(row) | Purpose::Lists(row) => row,
             _ => None,
@@ -69,10 +76,12 @@ impl Invocation {
 pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation> {
     let (commands, strongest) = classify(script, configured)?;
     let is_test = |purpose: &Purpose| rank(purpose) == rank(&strongest);
-    let tests = || commands.iter().filter(|(purpose, _)| is_test(purpose));
-    let decides = |command: &Command| command.fate == Fate::Decides;
-    let row = tests().find_map(|(purpose, _)| match purpose {
-        Purpose::Runs(Some(row)) | Purpose::Lists(Some(row)) => Some(*row),
+    let tests: Vec<&Command> = commands
+        .iter()
+        .filter_map(|(purpose, command)| is_test(purpose).then_some(*command))
+        .collect();
+    let row = commands.iter().find_map(|(purpose, _)| match purpose {
+        Purpose::Runs(Some(row)) | Purpose::Lists(Some(row)) if is_test(purpose) => Some(*row),
         _ => None,
     });
     let purpose = match strongest {
@@ -80,25 +89,37 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         Purpose::Lists(_) => Purpose::Lists(row),
         other => other,
     };
-    let first = commands.iter().position(|(purpose, _)| is_test(purpose)).unwrap_or_default();
-    let last = commands.iter().rposition(|(purpose, _)| is_test(purpose)).unwrap_or_default();
+    let waits = |command: &&Command| command.name() == Some("wait");
+    let awaited =
+        script.commands.iter().filter(waits).any(|wait| !wait.args.is_empty() && decides(wait));
+    let decides = |command: &Command| decides(command) || (awaited && is_background(command));
     let rival = |(purpose, command): &(Purpose, &Command)| {
+        // A command of the same span is the wrapper of a test command, or what it wraps.
         !is_test(purpose)
             && decides(command)
             && can_fail(command)
-            && !is_around(command, &commands, first)
+            && !ends_pipe(command)
+            && !tests.iter().any(|test| overlap(test, command))
     };
+    let is_first = |(purpose, _): &(Purpose, &Command)| is_test(purpose);
+    let first = commands.iter().position(is_first).unwrap_or_default();
+    let last = commands.iter().rposition(is_first).unwrap_or_default();
+    let piped = tests.iter().any(|test| test.reached.contains(&Reach::Pipe { last: false }));
     Some(Invocation {
         purpose,
-        exit_tells: tests()
-            .all(|(purpose, _)| matches!(purpose, Purpose::Runs(Some(row)) if row.exit_tells)),
-        one_summary: is_one_run(&tests().map(|(_, command)| *command).collect::<Vec<_>>())
-            && row.is_none_or(|row| !row.one_summary_per_part),
-        piped: tests().any(|(_, command)| command.reached.contains(&Reach::Pipe { last: false })),
-        all_decide: tests().all(|(_, command)| decides(command)),
-        any_decides: tests().any(|(_, command)| decides(command)),
+        one_summary: is_one_run(&tests, script)
+            && row.is_none_or(|runner| !runner.row.one_summary_per_part),
+        piped,
+        start: tests.first().map_or(0, |test| test.span.start),
+        task: tests.iter().any(|test| test.name().is_some_and(is_task)),
+        all_decide: tests.iter().all(|test| decides(test)),
+        any_decides: tests.iter().any(|test| decides(test)),
         rival_before: commands.iter().take(first).any(rival),
         rival_after: commands.iter().skip(last + 1).any(rival),
+        formatted: piped
+            && commands.iter().skip(last + 1).any(|(purpose, command)| {
+                ends_pipe(command) && decides(command) && *purpose == Purpose::May
+            }),
     })
 }
 
@@ -114,11 +135,21 @@ fn classify<'s>(
     script: &'s Script,
     configured: &[String],
 ) -> Option<(Vec<(Purpose, &'s Command)>, Purpose)> {
+    let awaited = script.commands.iter().any(|command| command.name() == Some("wait"));
     let commands: Vec<(Purpose, &Command)> = script
         .commands
         .iter()
-        .filter(|command| !command.reached.contains(&Reach::Background))
-        .map(|command| (purpose_of(command, configured), command))
+        .enumerate()
+        .filter(|(_, command)| awaited || !is_background(command))
+        .map(|(at, command)| {
+            let wraps =
+                script.commands.get(at + 1).is_some_and(|next| is_wrapped_in(next, command));
+            match purpose_of(command, configured) {
+                // What a wrapper may do, the command in it says.
+                Purpose::May if wraps => (Purpose::Other, command),
+                purpose => (purpose, command),
+            }
+        })
         .collect();
     let strongest = commands.iter().map(|(purpose, _)| *purpose).min_by_key(rank)?;
     let shows =
@@ -127,6 +158,28 @@ fn classify<'s>(
         return None;
     }
     Some((commands, strongest))
+}
+
+/// Whether `outer` is a wrapper on the way to `inner`.
+pub(crate) fn is_wrapped_in(inner: &Command, outer: &Command) -> bool {
+    let behind = inner.reached.strip_prefix(outer.reached.as_slice());
+    inner.span == outer.span && matches!(behind, Some([Reach::Wrapper(_), ..]))
+}
+
+fn decides(command: &Command) -> bool {
+    command.fate == Fate::Decides
+}
+
+fn is_background(command: &Command) -> bool {
+    command.reached.contains(&Reach::Background)
+}
+
+fn ends_pipe(command: &Command) -> bool {
+    command.reached.contains(&Reach::Pipe { last: true })
+}
+
+fn overlap(one: &Command, other: &Command) -> bool {
+    one.span.start < other.span.end && other.span.start < one.span.end
 }
 
 /// Runs before lists before may; the rest does not matter.
@@ -161,60 +214,28 @@ fn shows_text(command: &Command) -> bool {
     let source = command.program.known().is_some_and(|program| {
         matches!(program, "cat" | "git" | "curl" | "gh" | "docker" | "kubectl" | "journalctl")
     });
-    !piped || (source && !command.reached.contains(&Reach::Pipe { last: true }))
+    let edits = command.args.iter().any(|arg| arg.text().starts_with("-i"));
+    (!piped || (source && !ends_pipe(command))) && !edits
 }
 
 /// Commands that practically never fail do not share the blame.
 fn can_fail(command: &Command) -> bool {
-    !command.program.known().is_some_and(|program| {
-        matches!(
-            program,
-            "cd" | "echo"
-                | "printf"
-                | "export"
-                | "set"
-                | "unset"
-                | "source"
-                | "."
-                | ":"
-                | "true"
-                | "pwd"
-                | "sleep"
-                | "mkdir"
-                | "date"
-                | "ls"
-                | "pushd"
-                | "popd"
-                | "ulimit"
-                | "umask"
-                | "rm"
-                | "touch"
-                | "clear"
-                | "wait"
-                | "shopt"
-                | "alias"
-                | "exit"
-                | "cat"
-                | "tail"
-                | "head"
-                | "tee"
-        )
-    })
+    !command.program.known().is_some_and(|program| is_listed(NEVER_FAIL, program))
 }
 
-/// Whether the commands are one and the same, perhaps behind a wrapper, and no task runner.
-fn is_one_run(tests: &[&Command]) -> bool {
-    let (Some(first), Some(last)) = (tests.first(), tests.last()) else { return false };
-    let one = tests.len() == 1 || (tests.len() < 4 && first.span.end >= last.span.end);
-    let looped =
-        last.reached.iter().any(|reach| matches!(reach, Reach::Conditional | Reach::Template(_)));
-    let task = last.program.known().is_some_and(is_task);
-    one && !looped && !task
-}
+const NEVER_FAIL: &str = "\
+    cd echo printf export set unset source . : true pwd sleep mkdir date ls pushd popd ulimit \
+    umask rm touch clear wait shopt alias exit break continue cat tail head tee";
 
-/// Whether `command` is the wrapper around the test command, read as a command of its own.
-fn is_around(command: &Command, commands: &[(Purpose, &Command)], test: usize) -> bool {
-    commands.get(test).is_some_and(|(_, inner)| {
-        command.span.start <= inner.span.start && command.span.end >= inner.span.end
-    })
+/// Whether all that is printed comes from one run: the command stands alone, perhaps behind a
+/// wrapper, or is tried again until it passes; and it is no task, which may run several.
+fn is_one_run(tests: &[&Command], script: &Script) -> bool {
+    let Some(first) = tests.first() else { return false };
+    let retried = script.commands.iter().any(|command| command.name() == Some("break"));
+    let same = |test: &&Command| {
+        (is_wrapped_in(test, first) || overlap(first, test)) && test.directory == first.directory
+    };
+    let looped = |reach: &Reach| matches!(reach, Reach::Conditional | Reach::Template(_));
+    let task = tests.iter().any(|test| test.name().is_some_and(is_task));
+    tests.iter().all(same) && (retried || !(task || first.reached.iter().any(looped)))
 }

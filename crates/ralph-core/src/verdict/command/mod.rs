@@ -7,12 +7,10 @@ pub(crate) mod pattern;
 mod purpose;
 mod tasks;
 mod tools;
-mod unwrap;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use invocation::{Ended, Invocation, find, test_commands};
-pub(crate) use names::is_test_file;
+pub(crate) use invocation::{Ended, Invocation, find, is_wrapped_in, test_commands};
+pub(crate) use names::{base_name, is_test_file, is_test_name};
 pub(crate) use purpose::Purpose;
-pub(crate) use unwrap::base_name;

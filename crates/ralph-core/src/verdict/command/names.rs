@@ -1,5 +1,5 @@
 //! Which names speak of tests: of targets and scripts (`test:unit`, `testDebugUnitTest`), and of
-//! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`).
+//! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`); and the plain name of a program.
 
 /// Words that end like `test` without meaning it.
 const NO_TESTS: &[&str] =
@@ -9,12 +9,38 @@ const NO_TESTS: &[&str] =
 const OTHER_PURPOSE: &str = "\
     lint build compile install typecheck types clean list help deps setup fmt format prepare \
     generate gen docs doc fixtures data report logs log clear reset down up init seed server \
-    serve deploy publish image codegen env";
+    serve deploy publish image codegen env mypy pyright ruff flake8 black style typing type pylint";
 
 /// Names of targets that often run tests among other things.
 const MIXED_TARGETS: &str = "\
     check checks ci verify validate qa all default cov coverage precommit prepush commit quality \
     release";
+
+/// The program's name without folder, ending and version: `./gradlew` is `gradle`.
+pub(crate) fn base_name(program: &str) -> &str {
+    let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    let file = [".exe", ".cmd", ".bat", ".phar", ".ps1"]
+        .iter()
+        .find_map(|ending| file.strip_suffix(ending))
+        .unwrap_or(file);
+    // `npx jest@29`
+    let file =
+        file.split_once('@').map_or(file, |(name, _)| if name.is_empty() { file } else { name });
+    match file {
+        "gradlew" => "gradle",
+        "mvnw" => "mvn",
+        "gmake" | "bmake" | "mingw32-make" | "remake" => "make",
+        "py" | "pypy" | "pypy3" => "python",
+        "nodejs" => "node",
+        "clj" => "clojure",
+        "sbtx" => "sbt",
+        _ => {
+            let plain = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+            let versioned = ["python", "pip", "lua", "perl", "ruby", "php", "node", "pytest"];
+            versioned.iter().find(|name| **name == plain).copied().unwrap_or(file)
+        }
+    }
+}
 
 /// Whether `word` is one of `words`, which are separated by blanks.
 pub(super) fn is_listed(words: &str, word: &str) -> bool {
@@ -61,6 +87,11 @@ pub(crate) fn is_test_name(name: &str) -> bool {
     let words = words(name);
     words.iter().any(|word| is_test_word(word) || is_listed(TEST_TARGETS, word))
         && !words.iter().any(|word| is_listed(OTHER_PURPOSE, word))
+}
+
+/// Whether a session of this name does something other than run tests: `lint`, `docs`.
+pub(super) fn is_other_purpose(name: &str) -> bool {
+    words(name).iter().any(|word| is_listed(OTHER_PURPOSE, word))
 }
 
 /// Whether a target of this name may well run tests among other things.

@@ -3,19 +3,17 @@
 
 use super::super::runners::{self, Runner};
 use super::interpreters::of_interpreter;
-use super::names::{is_listed, is_test_file, is_test_name};
-use super::pattern;
+use super::names::{base_name, is_listed, is_other_purpose, is_test_file, is_test_name};
 use super::tasks::of_task;
-use super::tools::of_tool;
-use super::unwrap::{base_name, unwrap};
+use super::tools::{is_build_tool, of_tool};
 
 /// What a simple command is for, as far as tests are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Runs tests; the row is missing where only the name of a script or target says so.
-    Runs(Option<&'static Runner>),
+    Runs(Option<Runner>),
     /// Lists or builds tests without running any.
-    Lists(Option<&'static Runner>),
+    Lists(Option<Runner>),
     /// May run tests among other things: only a summary in the output can tell.
     May,
     /// Shows text that others wrote, a log for instance.
@@ -28,12 +26,15 @@ pub(crate) enum Purpose {
 const LISTING: &str = "\
     --list --listTests --list-tests --collect-only --co --no-run --dry-run --dryrun --dry \
     --gtest_list_tests -list --show-only --list-test-names-only --list-only --list-suites \
-    --list-tags --test-case-list -ltc --list_content --count-tests --listtests";
+    --list-tags --test-case-list -ltc --list_content --count-tests --listtests --clearCache \
+    --showConfig --cache-show --fixtures --markers --setup-plan --print-config";
 
 /// Classifies a program with its arguments.
 pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
-    let (program, args) = unwrap(program, args);
-    let name = base_name(program);
+    let (name, args) = match (base_name(program), args) {
+        ("coverage", ["run", rest @ ..]) => ("python", rest),
+        (name, _) => (name, args),
+    };
     if is_help(args) {
         return Purpose::Other;
     }
@@ -42,11 +43,18 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
         Some(at) if name == "python" => args.get(at..).unwrap_or_default(),
         _ => args,
     };
+    // First what most lines are made of.
+    if let Some(purpose) = of_tool(name, args) {
+        return purpose;
+    }
     if let Some(row) = row(name, args) {
         return of_row(row, name, args);
     }
-    if let Some(purpose) = of_task(name, args).or_else(|| of_tool(name, args)) {
+    if let Some(purpose) = of_task(name, args) {
         return listing(purpose, args);
+    }
+    if is_build_tool(name) {
+        return Purpose::Other;
     }
     if let Some(purpose) = of_interpreter(name, args) {
         return listing(purpose, args);
@@ -55,18 +63,18 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
     listing(purpose, args)
 }
 
-pub(super) fn row(name: &str, args: &[&str]) -> Option<&'static Runner> {
-    runners::all().find(|row| row.invoked.iter().any(|form| pattern::matches(form, name, args)))
+pub(super) fn row(name: &str, args: &[&str]) -> Option<Runner> {
+    runners::find(name, args)
 }
 
-pub(super) fn of_row(row: &'static Runner, name: &str, args: &[&str]) -> Purpose {
+pub(super) fn of_row(row: Runner, name: &str, args: &[&str]) -> Purpose {
     let skipped = |arg: &&str| {
         arg.starts_with("-DskipTests") && !arg.ends_with("=false")
             || arg.starts_with("-DskipITs")
             || arg.starts_with("-Dmaven.test.skip")
     };
     let excluded = name == "gradle" && args.windows(2).any(|pair| pair == ["-x", "test"]);
-    if args.iter().any(skipped) || excluded {
+    if args.iter().any(skipped) || excluded || names_other_sessions(row, args) {
         return Purpose::Other;
     }
     // A build that includes the tests says so in its output, or it is only a build.
@@ -77,13 +85,28 @@ pub(super) fn of_row(row: &'static Runner, name: &str, args: &[&str]) -> Purpose
     listing(Purpose::Runs(Some(row)), args)
 }
 
+/// `tox -e lint`, `nox -s docs`: none of the sessions that are asked for runs tests.
+fn names_other_sessions(runner: Runner, args: &[&str]) -> bool {
+    let is_option =
+        |arg: &&&str| matches!(**arg, "-e" | "--env" | "-s" | "--session" | "--sessions");
+    let behind = args.iter().skip_while(|arg| !is_option(arg)).skip(1);
+    let mut named =
+        behind.take_while(|arg| !arg.starts_with('-')).flat_map(|arg| arg.split(',')).peekable();
+    is_session_runner(runner) && named.peek().is_some() && named.all(is_other_purpose)
+}
+
+fn is_session_runner(runner: Runner) -> bool {
+    runner.name.contains("tox") || runner.name.contains("nox")
+}
+
 /// Turns a run into a listing where an option says so.
 fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     let Purpose::Runs(row) = purpose else { return purpose };
     let go_build = row.is_some_and(|row| row.name == "go test") && args.contains(&"-c");
     let listed = args.iter().take_while(|arg| **arg != "-k").any(|arg| is_listed(LISTING, arg));
     // `cargo nextest list`, `vitest list`, but not `mocha -R list`
-    let sub = row.is_some() && matches!(args, ["list", ..] | ["nextest", "list", ..]);
+    let sub = row.is_some() && matches!(args, ["list", ..] | ["nextest", "list", ..])
+        || row.is_some_and(is_session_runner) && args.contains(&"-l");
     if listed || go_build || sub { Purpose::Lists(row) } else { purpose }
 }
 

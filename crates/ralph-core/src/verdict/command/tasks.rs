@@ -1,9 +1,8 @@
 //! Task runners and package managers: the name of the target or script tells what they do.
 
-use super::names::{is_test_name, may_test};
+use super::names::{base_name, is_test_name, may_test};
 use super::pattern::positionals;
 use super::purpose::{Purpose, of_row, row};
-use super::unwrap::base_name;
 
 /// What a task runner or package manager is started for; `None` for other programs.
 pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
@@ -25,11 +24,10 @@ pub(super) fn of_task(name: &str, args: &[&str]) -> Option<Purpose> {
         "npm" | "pnpm" | "yarn" | "bun" | "cnpm" | "ied" => Some(of_package_script(name, args)),
         "rake" | "mspec" if words.next().is_none() => Some(Purpose::Runs(None)),
         "just" | "task" | "go-task" | "rake" | "invoke" | "inv" | "poe" | "composer" | "thor"
-        | "mask" | "mise" | "hatch" | "cmake" | "moon" | "earthly" | "dagger" | "fab" | "lage"
-        | "rush" | "wireit" | "run-s" | "run-p" | "npm-run-all" | "concurrently" | "babashka"
-        | "bb" | "nbb" | "nimble" | "pdm" | "poetry" | "pixi" | "tusk" | "xc" | "runme" | "nps" => {
-            Some(of_target(name, args))
-        }
+        | "mask" | "mise" | "hatch" | "moon" | "earthly" | "dagger" | "fab" | "lage" | "rush"
+        | "wireit" | "run-s" | "run-p" | "npm-run-all" | "concurrently" | "babashka" | "bb"
+        | "nbb" | "nimble" | "pdm" | "poetry" | "pixi" | "tusk" | "xc" | "runme" | "nps"
+        | "pre-commit" | "prek" | "lefthook" => Some(of_target(args)),
         "cargo" => {
             let mut words = positionals(args);
             let task = matches!(words.next(), Some("make" | "xtask" | "run-script" | "cmd"));
@@ -50,29 +48,19 @@ pub(crate) fn is_task(program: &str) -> bool {
     !matches!(name, "git" | "cargo") && of_task(name, &["test"]).is_some()
 }
 
-fn of_target(name: &str, args: &[&str]) -> Purpose {
+fn of_target(args: &[&str]) -> Purpose {
     let targets: Vec<&str> = positionals(args)
         .filter(|word| !word.contains('=') && !matches!(*word, "run" | "run-script" | "r" | "exec"))
         .collect();
-    let builds_target = args.iter().any(|arg| matches!(*arg, "--target" | "-t" | "--build"));
-    if name == "cmake" && !builds_target {
-        return Purpose::Other;
-    }
-    let target_value = args.windows(2).any(|pair| {
-        matches!(pair, ["--target" | "-t", target] if is_test_name(target) || *target == "check")
-    });
     let installs = matches!(
         targets.first(),
         Some(
             &"install" | &"add" | &"update" | &"require" | &"remove" | &"build" | &"lock" | &"sync"
         )
     );
-    if name == "cmake" {
-        return if target_value { Purpose::Runs(None) } else { Purpose::Other };
-    }
     if installs {
         Purpose::Other
-    } else if targets.iter().any(|target| is_test_name(target)) || target_value {
+    } else if targets.iter().any(|target| is_test_name(target)) {
         Purpose::Runs(None)
     } else {
         Purpose::May

@@ -114,6 +114,10 @@ fn scripts_and_targets_whose_name_speaks_of_tests() {
             "./t",
             "invoke test",
             "cargo xtask test",
+            "tox -e py311,lint",
+            "pre-commit run pytest",
+            "pytest -q & wait $!",
+            "rdmd -unittest -main calc.d",
         ],
     );
 }
@@ -133,6 +137,8 @@ fn listing_and_building_tests_is_not_running_them() {
             "npx playwright test --list",
             "rspec --dry-run",
             "go test -c ./calc",
+            "npx jest --clearCache",
+            "nox -l",
         ],
     );
 }
@@ -149,6 +155,7 @@ fn what_may_run_tests_is_left_to_its_output() {
             "./build.sh",
             "mvn install",
             "node app.js",
+            "pre-commit run --all-files",
         ],
     );
 }
@@ -181,7 +188,6 @@ fn reading_building_linting_and_asking_for_help_are_no_test_runs() {
             "cargo check --tests",
             "cargo clippy --all-targets",
             "cargo run -- test",
-            "cargo bench",
             "go build ./...",
             "go vet ./...",
             "gcc test.c -o test",
@@ -210,7 +216,8 @@ fn reading_building_linting_and_asking_for_help_are_no_test_runs() {
             "mvn -q package -DskipTests",
             "gradle assemble",
             "make -n test",
-            "pre-commit run --all-files",
+            "tox -e lint",
+            "nox -s docs mypy",
             "cd tests",
         ],
     );

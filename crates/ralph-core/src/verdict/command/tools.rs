@@ -1,8 +1,9 @@
 //! Programs that are known not to run tests: those that show text, and all the others.
 
+use super::names::is_listed;
 use super::purpose::Purpose;
 
-/// Programs that are known not to run tests.
+/// Programs that never run tests by themselves, whatever they are given.
 pub(super) fn of_tool(name: &str, args: &[&str]) -> Option<Purpose> {
     match name {
         // What a container or another machine runs shows in its output.
@@ -15,10 +16,8 @@ pub(super) fn of_tool(name: &str, args: &[&str]) -> Option<Purpose> {
         | "ag" | "ack" | "awk" | "gawk" | "mawk" | "sed" | "jq" | "yq" | "bat" | "batcat"
         | "nl" | "cut" | "tr" | "sort" | "uniq" | "diff" | "cmp" | "colordiff" | "delta"
         | "strings" | "xxd" | "od" | "column" | "paste" | "gh" | "glab" | "journalctl"
-        | "dmesg" | "curl" | "wget" | "http" | "zcat" | "zgrep" | "find" | "tree" | "kubectl"
-        | "aws" | "gcloud" | "az" | "xmllint" | "history" | "man" | "comm" | "join" => {
-            Some(Purpose::Shows)
-        }
+        | "dmesg" | "curl" | "wget" | "http" | "zcat" | "zgrep" | "find" | "tree" | "aws"
+        | "gcloud" | "az" | "xmllint" | "history" | "man" | "comm" | "join" => Some(Purpose::Shows),
         "echo" | "printf" | "ls" | "cd" | "pushd" | "popd" | "pwd" | "export" | "set" | "unset"
         | "source" | "." | ":" | "true" | "false" | "test" | "[" | "[[" | "which" | "type"
         | "exit" | "return" | "read" | "local" | "declare" | "alias" | "wc" | "tee" | "touch"
@@ -34,17 +33,23 @@ pub(super) fn of_tool(name: &str, args: &[&str]) -> Option<Purpose> {
         | "shellcheck" | "shfmt" | "hadolint" | "rubocop" | "phpstan" | "psalm" | "phpcs"
         | "php-cs-fixer" | "golangci-lint" | "gofmt" | "goimports" | "rustfmt" | "clang-format"
         | "clang-tidy" | "cppcheck" | "ktlint" | "detekt" | "checkstyle" | "credo" | "dialyzer"
-        | "slither" | "webpack" | "rollup" | "esbuild" | "vite" | "parcel" | "next" | "nuxt"
-        | "pre-commit" | "lefthook" | "husky" | "coverage" | "lcov" | "gcov" | "genhtml"
-        | "terraform" | "tofu" | "ansible" | "ansible-playbook" | "helm" | "claude" | "code"
-        | "vim" | "nano" | "open" | "psql" | "mysql" | "sqlite3" | "redis-cli" | "mongosh"
-        | "ls-lint" | "gdb" | "lldb" | "nm" | "objdump" | "ldd" | "base64" | "md5sum"
-        | "sha256sum" | "mktemp" | "flutter" | "dart" | "mix" | "rebar3" | "stack" | "cabal"
-        | "dub" | "zig" | "crystal" | "swift" | "xcodebuild" | "deno" | "forge" | "nx"
-        | "turbo" | "lerna" | "uv" | "conda" | "bundle" | "gem" | "meson" | "autoreconf"
-        | "mvn" | "gradle" | "sbt" | "dotnet" | "msbuild" | "playwright" | "cypress" | "karma"
-        | "go" | "gleam" | "dune" | "opam" | "luarocks" => Some(Purpose::Other),
+        | "webpack" | "rollup" | "esbuild" | "parcel" | "next" | "nuxt" | "husky" | "lcov"
+        | "gcov" | "genhtml" | "ansible" | "ansible-playbook" | "claude" | "code" | "vim"
+        | "nano" | "open" | "psql" | "mysql" | "sqlite3" | "redis-cli" | "mongosh" | "ls-lint"
+        | "lldb" | "nm" | "objdump" | "ldd" | "base64" | "md5sum" | "sha256sum" | "mktemp" => {
+            Some(Purpose::Other)
+        }
         "configure" if args.len() < 40 => Some(Purpose::Other),
         _ => None,
     }
+}
+
+/// Tools that run tests only in the ways that the table of runners knows.
+const BUILD_TOOLS: &str = "\
+    flutter dart mix rebar3 stack cabal dub zig crystal swift xcodebuild deno forge nx turbo lerna \
+    uv conda bundle gem meson autoreconf mvn gradle sbt dotnet msbuild playwright cypress karma go \
+    gleam dune opam luarocks coverage vite terraform tofu helm kubectl gdb slither cmake";
+
+pub(super) fn is_build_tool(name: &str) -> bool {
+    is_listed(BUILD_TOOLS, name)
 }

@@ -88,7 +88,6 @@ impl Phrase {
         }
         let outcome = match outcome {
             Some(Outcome::Failed | Outcome::Errored) if expected => Some(Outcome::Neutral),
-            Some(Outcome::Passed) if unexpected => Some(Outcome::Neutral),
             Some(Outcome::Passed | Outcome::Failed) if negated => Some(Outcome::Failed),
             None if unexpected => Some(Outcome::Failed),
             // `expected: 4` belongs to an assertion.
@@ -117,8 +116,11 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             _ => continue,
         };
         if is_second_of(tokens, at) {
-            let unit = inherited.unwrap_or(Unit::Test);
-            tally.numbers_mut(unit).add(Outcome::Total, value);
+            let numbers = tally.numbers_mut(inherited.unwrap_or(Unit::Test));
+            // `Ran 0 of 3 specs`: so many ran.
+            if numbers.total.is_none() {
+                numbers.add(Outcome::Total, value);
+            }
             continue;
         }
         let ahead = ahead(tokens, at);
@@ -140,7 +142,7 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
             tally.numbers_mut(unit).add(Outcome::Total, of);
         }
         tally.named |= phrase.unit.is_some() || label.is_some();
-        if phrase.unit.is_some() && (outcome != Outcome::Total || opens_bracket(tokens, at)) {
+        if phrase.unit.is_some() && outcome != Outcome::Total {
             inherited = phrase.unit;
         }
     }
@@ -256,14 +258,6 @@ fn follows_outcome(tokens: &[Token<'_>], at: usize) -> bool {
             colon: false,
             ..
         })
-    )
-}
-
-/// `3 scenarios (1 failed, 2 passed)`: what is in the bracket are scenarios.
-fn opens_bracket(tokens: &[Token<'_>], at: usize) -> bool {
-    matches!(
-        (tokens.get(at + 1), tokens.get(at + 2)),
-        (Some(Token::Word { .. }), Some(Token::Open))
     )
 }
 

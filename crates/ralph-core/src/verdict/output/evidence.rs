@@ -1,18 +1,20 @@
-//! All that an output says about tests.
+//! All that an output says about tests, each with the line that says it.
 //!
-//! Summaries are gathered in one pass over the lines. Names of tests and single messages are
-//! looked for only once they are asked about: a run that passed needs neither.
+//! Summaries are gathered in one pass over the lines. Names of tests and single phrases are looked
+//! for only once they are asked about: a run that passed needs neither.
 
 use std::cell::OnceCell;
 
+use super::super::command::is_test_file;
 use super::super::kind::{Counts, FailingTest};
+use super::counts;
 use super::lines::Text;
 use super::names::Names;
 use super::packages::Packages;
 use super::report::Report;
 use super::search::holds;
-use super::signs::{Signs, says_that_tests_failed};
-use super::summary::Blocks;
+use super::signs::Signs;
+use super::summary::{Block, Blocks};
 use super::tally::{Numbers, Tally};
 use super::tap::Tap;
 
@@ -20,53 +22,39 @@ use super::tap::Tap;
 #[derive(Debug)]
 pub(crate) struct Evidence<'a> {
     text: &'a Text<'a>,
-    blocks: Vec<Tally>,
-    tap: Tap,
-    packages: Packages,
+    blocks: Vec<Block<'a>>,
+    tap: Tap<'a>,
+    packages: Packages<'a>,
     report: Report,
-    /// Progress signs such as `..F.  [100%]`: whether one was bad.
-    progress: Option<bool>,
-    not_run: u64,
+    /// Tests that `ctest` skipped, which it counts as passed.
     skipped: u64,
-    /// A line that is printed only when tests failed.
-    said_to_fail: bool,
-    /// A rule that the command itself set was broken.
-    breaks_own_rule: bool,
-    signs: OnceCell<Signs>,
-    named: OnceCell<Named>,
-}
-
-/// The failing tests, and whether a line by itself said that one failed.
-#[derive(Debug)]
-struct Named {
-    failing: Vec<FailingTest>,
-    certain: bool,
+    signs: OnceCell<Signs<'a>>,
+    failing: OnceCell<Vec<FailingTest>>,
 }
 
 impl<'a> Evidence<'a> {
-    /// Reads the lines of `text`.
-    pub(crate) fn gather(text: &'a Text<'a>, breaks_own_rule: bool) -> Self {
+    /// Reads the lines of `text`. Where some of them are summaries that hold one of `marks`, the
+    /// runner's own, no other line is taken for a summary.
+    pub(crate) fn gather(text: &'a Text<'a>, marks: &str) -> Self {
+        let is_own = |line: &str| marks.split('|').any(|mark| holds(line, mark));
+        let own = !marks.is_empty()
+            && text.lines().rev().any(|line| is_own(line) && counts::read(line.trim()).is_some());
         let mut blocks = Blocks::default();
-        let mut tap = Tap::default();
-        let mut packages = Packages::default();
-        let (mut progress, mut not_run, mut skipped) = (None, 0, 0);
-        let mut said_to_fail = false;
+        let (mut tap, mut packages, mut skipped) = (Tap::default(), Packages::default(), 0);
         for (line, is_plain) in text.lines_by_kind().filter(|(line, _)| !line.is_empty()) {
             tap.push(line);
-            said_to_fail = said_to_fail || says_that_tests_failed(line);
             if is_plain {
-                packages.push_test(line.trim_start());
-                blocks.push_plain(line);
+                packages.push_test(line);
+                blocks.skip();
                 continue;
             }
             packages.push(line);
-            blocks.push(line);
-            let starred = holds(line, "***");
-            not_run += u64::from(starred && holds(line, "***Not Run") || is_unloaded(line));
-            skipped += u64::from(starred && holds(line, "***Skipped"));
-            if let Some(bad) = progress_line(line) {
-                progress = Some(progress.unwrap_or_default() || bad);
+            if !own || is_own(line) {
+                blocks.push(line);
+            } else {
+                blocks.skip();
             }
+            skipped += u64::from(holds(line, "***Skipped"));
         }
         Self {
             text,
@@ -74,231 +62,154 @@ impl<'a> Evidence<'a> {
             report: Report::read(text.as_str()),
             tap,
             packages,
-            progress,
-            not_run,
             skipped,
-            said_to_fail,
-            breaks_own_rule,
             signs: OnceCell::new(),
-            named: OnceCell::new(),
+            failing: OnceCell::new(),
         }
     }
 
     /// What single lines give away.
-    pub(crate) fn signs(&self) -> &Signs {
-        self.signs.get_or_init(|| {
-            let mut signs = Signs::default();
-            self.text.lines().for_each(|line| signs.push(line));
-            signs
-        })
+    pub(crate) fn signs(&self) -> &Signs<'a> {
+        self.signs.get_or_init(|| Signs::of(self.text.lines()))
     }
 
-    /// A threshold was missed, or a rule that the command itself set.
-    pub(crate) fn is_against_policy(&self) -> bool {
-        self.breaks_own_rule || self.signs().policy
-    }
-
-    fn named(&self) -> &Named {
-        self.named.get_or_init(|| {
+    /// The tests that failed, as far as they are named. They are for the message alone.
+    pub(crate) fn failing(&self) -> &[FailingTest] {
+        self.failing.get_or_init(|| {
             let mut names = Names::default();
             let lines = self.text.lines().filter(|line| !line.is_empty());
             lines.for_each(|line| names.push(line));
-            let certain = names.is_certain();
-            let failing = names.finish(Report::failing_tests(self.text.as_str()));
-            Named { failing, certain }
+            names.finish(Report::failing_tests(self.text.as_str()))
         })
     }
 
-    /// The tests that failed, as far as they are named.
-    pub(crate) fn failing(&self) -> &[FailingTest] {
-        &self.named().failing
-    }
-
     /// Some summary says that tests failed.
-    pub(crate) fn is_bad(&self) -> bool {
-        self.has_bad_summary() || self.said_to_fail || self.progress == Some(true)
+    pub(crate) fn failed(&self) -> Option<&'a str> {
+        let block = self.blocks.iter().rfind(|block| block.tally.is_bad());
+        block.map(|block| block.line).or_else(|| self.failed_by_line())
     }
 
-    /// Some summary says that tests failed, and where the run prints only one, it is the last.
-    pub(crate) fn is_bad_in_the_end(&self, one_summary: bool) -> bool {
-        let tells = |block: &&Tally| {
-            (block.is_good() || block.is_bad()) && (!block.tests.is_empty() || block.word.is_some())
+    /// The same, where only the last summary counts.
+    pub(crate) fn failed_in_the_end(&self) -> Option<&'a str> {
+        let tells = |block: &&Block<'_>| {
+            let Tally { tests, word, .. } = block.tally;
+            (block.tally.is_good() || block.tally.is_bad()) && (!tests.is_empty() || word.is_some())
         };
-        let last = self.blocks.iter().rfind(tells);
-        match last {
-            Some(last) if one_summary && last.is_good() => self.packages.is_bad(),
-            _ => self.is_bad(),
+        match self.blocks.iter().rfind(tells) {
+            Some(last) if last.tally.is_good() => self.packages.failed(),
+            _ => self.failed(),
         }
     }
 
     /// So plainly that even a command which need not run tests is believed to have done so.
-    pub(crate) fn is_plainly_bad(&self) -> bool {
-        let counted = |block: &Tally| {
-            block.tests.bad() > 0 && block.tests.passed.or(block.tests.total).is_some()
+    pub(crate) fn failed_plainly(&self) -> bool {
+        let counted =
+            |numbers: &Numbers| numbers.bad() > 0 && numbers.passed.or(numbers.total).is_some();
+        let plain = |Tally { tests, suites, assertions, .. }: &Tally| {
+            [tests, suites, assertions].into_iter().any(counted)
         };
-        self.blocks.iter().any(counted)
-            || self.tap.is_bad()
-            || self.packages.is_bad()
-            || self.report.is_bad()
-            || (self.is_bad() && self.named().certain)
+        self.blocks.iter().any(|block| plain(&block.tally)) || self.failed_by_line().is_some()
     }
 
-    /// The last summary says that tests failed: for runners whose exit code cannot be relied on.
-    pub(crate) fn ends_badly(&self) -> bool {
+    fn failed_by_line(&self) -> Option<&'a str> {
+        let report = || self.report.is_bad().then_some("");
+        self.tap.failed().or_else(|| self.packages.failed()).or_else(report)
+    }
+
+    /// The last summary says that tests failed: for runners that end with 0 all the same.
+    pub(crate) fn ends_badly(&self) -> Option<&'a str> {
         match self.blocks.last() {
-            Some(last) => last.is_bad(),
-            None => self.tap.is_bad() || self.report.is_bad(),
+            Some(last) => last.tally.is_bad().then_some(last.line),
+            None => self.failed_by_line(),
         }
     }
 
-    fn has_bad_summary(&self) -> bool {
-        self.blocks.iter().any(Tally::is_bad)
-            || self.tap.is_bad()
-            || self.packages.is_bad()
-            || self.report.is_bad()
-    }
-
     /// What looks like failures are files that could not be loaded or tests that could not start.
-    pub(crate) fn is_broken(&self) -> bool {
-        let failed: u64 = self.blocks.iter().map(|block| block.tests.failed.unwrap_or(0)).sum();
-        let errored: u64 = self.blocks.iter().map(|block| block.tests.errored.unwrap_or(0)).sum();
-        let loader = self.signs().loader_failures;
-        (failed == 0 && errored > 0 && loader >= errored)
-            || (self.signs().unplanned > 0 && self.signs().failed_points == 0)
-            || (self.not_run > 0 && self.not_run >= failed && failed > 0)
-            || (self.packages.is_broken() && !self.has_bad_tests())
-            || (!self.has_bad_tests() && self.blocks.iter().any(only_suites_failed))
-            || self.only_files_failed()
-            || self.only_errors()
-            || self.only_said_to_fail()
+    pub(crate) fn not_loaded(&self) -> Option<&'a str> {
+        let signs = self.signs();
+        let bad: u64 = self.blocks.iter().map(|block| block.tally.tests.bad()).sum();
+        let loader = signs.loader.filter(|_| bad == 0 || signs.loader_failures >= bad);
+        let suites = |block: &&Block<'_>| only_suites_failed(&block.tally);
+        let suites =
+            self.blocks.iter().find(suites).filter(|_| bad == 0 && self.tap.failed().is_none());
+        let package = self.packages.not_loaded().filter(|_| bad == 0);
+        let files = signs.not_loaded.filter(|_| self.only_files_failed());
+        loader
+            .or_else(|| suites.map(|block| block.line))
+            .or(package)
+            .or_else(|| self.only_errors())
+            .or(files)
     }
 
-    fn has_bad_tests(&self) -> bool {
-        self.blocks.iter().any(|block| block.tests.bad() > 0) || self.tap.is_bad()
-    }
-
-    /// The failed "tests" are the test files themselves, which could not be loaded.
+    /// No test passed, and none is named but the test files themselves.
     fn only_files_failed(&self) -> bool {
-        self.signs().unloadable
-            && !self.shows_passed()
-            && self
-                .failing()
-                .iter()
-                .all(|test| is_path(&test.name) || test.name.starts_with("An uncaught"))
-    }
-
-    /// `Tests failed.` without a count or a name, below a compile error.
-    fn only_said_to_fail(&self) -> bool {
-        let mut bad = self.blocks.iter().filter(|block| block.is_bad()).peekable();
-        self.signs().broken
-            && bad.peek().is_some()
-            && bad.all(|block| !block.has_numbers())
-            && !self.shows_passed()
-            && !self.named().certain
-            && !self.tap.is_bad()
-            && !self.packages.is_bad()
-            && !self.report.is_bad()
+        let passed = |block: &Block<'_>| block.tally.tests.passed > Some(0);
+        self.failed().is_some()
+            && self.passed().is_none()
+            && !self.blocks.iter().any(passed)
+            && self.failing().iter().all(|test| is_path(&test.name))
     }
 
     /// Errors were counted, and nothing else: `1 error in 2.01s`.
-    fn only_errors(&self) -> bool {
-        let errors_only = |numbers: &Numbers| {
-            numbers.errored > Some(0)
-                && numbers.failed.unwrap_or(0) == 0
-                && numbers.good().unwrap_or(0) == 0
-        };
-        self.blocks
-            .iter()
-            .any(|block| errors_only(&block.tests) && block.tests.total.unwrap_or(0) == 0)
-            && self.blocks.iter().all(|block| !block.is_bad() || errors_only(&block.tests))
-    }
-
-    /// Single failing tests are named, whatever a summary says.
-    pub(crate) fn names_failures(&self) -> bool {
-        self.named().certain
-    }
-
-    /// Some summary says that tests passed, or at least that none failed.
-    pub(crate) fn is_good(&self) -> bool {
-        let clean = self.blocks.iter().any(Tally::is_clean) && !self.signs().no_tests;
-        self.shows_passed() || clean
-    }
-
-    /// Some summary says that tests passed.
-    pub(crate) fn shows_passed(&self) -> bool {
-        self.blocks.iter().any(Tally::is_good)
-            || self.tap.is_good()
-            || self.packages.is_good()
-            || self.report.is_good()
-            || self.progress == Some(false)
-    }
-
-    /// The runner says outright that it found no test, and no more than that one complaint.
-    pub(crate) fn complains_of_none(&self) -> bool {
-        let failed: u64 = self.blocks.iter().map(|block| block.tests.bad()).max().unwrap_or(0);
-        self.signs().no_tests
-            && !self.shows_passed()
-            && !self.packages.is_bad()
-            && !self.report.is_bad()
-            && self.blocks.iter().all(|block| block.tests.passed.unwrap_or(0) == 0)
-            && failed.max(self.tap.failed) <= 1
-            && self.failing().len() <= 1
-    }
-
-    /// Every test of `ctest` was skipped, which it reports as passed.
-    fn all_skipped(&self) -> bool {
-        self.skipped > 0 && self.blocks.iter().any(|block| block.tests.total == Some(self.skipped))
-    }
-
-    /// The output says that no test ran.
-    pub(crate) fn is_none(&self) -> bool {
-        self.all_skipped()
-            || !self.is_good()
-                && (self.blocks.iter().any(Tally::is_none)
-                    || self.tap.is_none()
-                    || self.packages.is_none()
-                    || self.report.is_none()
-                    || self.signs().no_tests)
+    fn only_errors(&self) -> Option<&'a str> {
+        let last = self.blocks.iter().rfind(|block| block.tally.has_numbers())?;
+        let Numbers { passed, failed, errored, total, .. } = last.tally.tests;
+        let others = [passed, failed, total].iter().flatten().sum::<u64>();
+        (errored > Some(0) && others == 0).then_some(last.line)
     }
 
     /// Whether any summary counts failed tests.
     pub(crate) fn counts_failures(&self) -> bool {
-        self.blocks.iter().any(|block| block.tests.failed > Some(0))
+        self.blocks.iter().any(|block| block.tally.tests.failed > Some(0))
+    }
+
+    /// Some summary says that tests passed.
+    pub(crate) fn passed(&self) -> Option<&'a str> {
+        let all_skipped =
+            |tally: &Tally| self.skipped > 0 && tally.tests.total == Some(self.skipped);
+        let good = |tally: &Tally| tally.is_good() && !all_skipped(tally);
+        let good = self.blocks.iter().rfind(|block| good(&block.tally));
+        good.map(|block| block.line)
+            .or_else(|| self.tap.passed())
+            .or_else(|| self.packages.passed())
+            .or_else(|| self.report.is_good().then_some(""))
+    }
+
+    /// Some summary says that no test ran, or a phrase does; `idle` phrases are about single steps.
+    pub(crate) fn nothing_ran(&self, idle: bool) -> Option<&'a str> {
+        if self.passed().is_some() {
+            return None;
+        }
+        let block = self.blocks.iter().find(|block| block.tally.is_none());
+        let none = self.tap.is_none()
+            || self.packages.is_none()
+            || self.report.is_none()
+            || self.skipped > 0;
+        block
+            .map(|block| block.line)
+            .or_else(|| self.signs().nothing)
+            .or_else(|| none.then_some(""))
+            .or_else(|| self.signs().idle.filter(|_| idle))
     }
 
     /// The counts of the last summary, or with `sum` those of all summaries of the same form, for
     /// runs that print one for every part.
     pub(crate) fn counts(&self, sum: bool) -> Counts {
-        let numbers = |block: &Tally| {
-            // Where only an assertion failed, its count says more.
-            if block.tests.bad() == 0 && block.assertions.bad() > 0 {
-                return block.assertions;
-            }
-            let units = [block.tests, block.suites, block.assertions];
+        let numbers = |block: &Block<'_>| {
+            let Tally { tests, suites, assertions, .. } = block.tally;
+            let units = [tests, suites, assertions];
             units.into_iter().find(|numbers| !numbers.is_empty()).unwrap_or_default()
         };
-        let full = self.blocks.iter().any(|block| block.named && block.tests.passed.is_some());
-        let mut counts = Counts::default();
         let tells =
             |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
-        let last = self.blocks.iter().rev().filter(|block| !(full && counts_tasks(block)));
-        let last = last.map(numbers).find(tells);
-        let last = last.or_else(|| self.blocks.last().map(numbers));
+        let all = || self.blocks.iter().map(numbers);
+        let last = all().rfind(tells).or_else(|| self.blocks.last().map(numbers));
+        let mut counts = Counts::default();
         if let Some(last) = last.filter(|last| !last.is_empty()) {
-            let parts =
-                self.blocks.iter().filter(|block| !(full && counts_tasks(block))).map(numbers);
-            let parts =
-                parts.filter(
-                    |part| {
-                        if sum { part.is_part_like(&last) } else { part.has_form_of(&last) }
-                    },
-                );
-            parts.skip_while(|part| !sum && *part != last).for_each(|part| {
-                if !sum {
-                    counts = Counts::default();
-                }
-                add(&mut counts, &part);
-            });
+            let parts = all().filter(|part| sum && part.is_part_like(&last));
+            let parts: Vec<Numbers> = parts.collect();
+            let parts = if sum { parts } else { vec![last] };
+            parts.iter().for_each(|part| add(&mut counts, part));
         } else if !self.report.numbers.is_empty() {
             add(&mut counts, &self.report.numbers);
         } else if self.tap.is_tap() {
@@ -312,12 +223,6 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// `✖ 1/1 failed` below a full summary counts the tasks that a task runner started.
-fn counts_tasks(block: &Tally) -> bool {
-    let Numbers { passed, failed, total, .. } = block.tests;
-    !block.named && passed.is_none() && failed.is_some() && total.is_some()
-}
-
 fn add(sum: &mut Counts, numbers: &Numbers) {
     sum.failed = sum.failed.saturating_add(numbers.missing());
     sum.passed = sum.passed.saturating_add(numbers.good().unwrap_or_default());
@@ -327,25 +232,13 @@ fn add(sum: &mut Counts, numbers: &Numbers) {
 }
 
 /// Suites failed although none of their tests did: they could not be loaded.
-fn only_suites_failed(block: &Tally) -> bool {
-    block.suites.bad() > 0 && !block.tests.is_empty() && block.tests.bad() == 0
+fn only_suites_failed(tally: &Tally) -> bool {
+    tally.suites.bad() > 0 && !tally.tests.is_empty() && tally.tests.bad() == 0
 }
 
-/// `00:00 +0 -1: loading test/calc_test.dart [E]`
-fn is_unloaded(line: &str) -> bool {
-    line.ends_with(" [E]") && line.contains(": loading ")
-}
-
+/// `test/calc_test.js`, `calc.test.js`, `loading test/calc_test.dart`
 fn is_path(name: &str) -> bool {
-    let word = name.split_whitespace().next().unwrap_or_default();
-    word.len() == name.len() && word.contains('/') && word.contains('.')
-}
-
-/// `..F.  [100%]` as pytest prints it; `Some(true)` if a test failed.
-fn progress_line(line: &str) -> Option<bool> {
-    let (dots, percent) = line.strip_suffix("%]")?.rsplit_once('[')?;
-    percent.trim().parse::<u8>().ok()?;
-    let dots = dots.trim().rsplit(' ').next()?;
-    let known = !dots.is_empty() && dots.chars().all(|c| ".FEsxX".contains(c));
-    known.then(|| dots.contains(['F', 'E']))
+    let name = name.strip_prefix("loading ").unwrap_or(name);
+    let short = name.rsplit_once('.').is_some_and(|(_, extension)| extension.len() <= 5);
+    short && !name.contains([' ', '#']) && !name.contains("::") && is_test_file(name)
 }

@@ -4,7 +4,6 @@ mod ansi;
 mod counts;
 mod evidence;
 mod lines;
-mod messages;
 mod name_forms;
 mod names;
 mod packages;

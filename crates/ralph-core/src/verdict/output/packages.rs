@@ -3,7 +3,7 @@
 
 /// What the package lines of an output say.
 #[derive(Debug, Default)]
-pub(crate) struct Packages {
+pub(crate) struct Packages<'a> {
     ok: u64,
     failed: u64,
     broken: u64,
@@ -13,13 +13,16 @@ pub(crate) struct Packages {
     tests_skipped: u64,
     /// A bare `FAIL` or a panic since the last package line: its tests did run.
     ran: bool,
+    /// The last line of a good package, and of a bad one.
+    good: &'a str,
+    bad: &'a str,
 }
 
-impl Packages {
+impl<'a> Packages<'a> {
     /// Looks at the next line.
-    pub(crate) fn push(&mut self, line: &str) {
+    pub(crate) fn push(&mut self, line: &'a str) {
         if !line.contains('\t') {
-            return self.push_test(line.trim());
+            return self.push_test(line);
         }
         let mut fields = line.split('\t').map(str::trim);
         match (fields.next(), fields.next(), fields.next()) {
@@ -28,12 +31,14 @@ impl Packages {
             }
             (Some("ok"), Some(_), Some(_)) => match fields.next() {
                 Some(rest) if rest.contains("[no tests to run]") => self.empty += 1,
-                _ => self.ok += 1,
+                _ => (self.ok, self.good) = (self.ok + 1, line),
             },
             (Some("?"), Some(_), Some(_)) => self.empty += 1,
-            (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => self.broken += 1,
+            (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => {
+                (self.broken, self.bad) = (self.broken + 1, line);
+            }
             (Some("FAIL"), Some(_), _) => {
-                self.failed += 1;
+                (self.failed, self.bad) = (self.failed + 1, line);
                 self.tests_failed +=
                     u64::from(std::mem::take(&mut self.ran) && self.tests_failed == 0);
             }
@@ -42,11 +47,12 @@ impl Packages {
     }
 
     /// Looks at the next line, trimmed, which has no columns.
-    pub(crate) fn push_test(&mut self, text: &str) {
+    pub(crate) fn push_test(&mut self, line: &'a str) {
+        let text = line.trim();
         self.ran |= text == "FAIL" || text.starts_with("panic: ");
         let Some(result) = text.strip_prefix("--- ") else { return };
         match result.split_once(": ").map(|(outcome, _)| outcome) {
-            Some("FAIL") => self.tests_failed += 1,
+            Some("FAIL") => (self.tests_failed, self.bad) = (self.tests_failed + 1, line),
             Some("PASS") => self.tests_passed += 1,
             Some("SKIP") => self.tests_skipped += 1,
             _ => {}
@@ -58,17 +64,25 @@ impl Packages {
         self.ok + self.failed + self.broken + self.empty > 0
     }
 
-    pub(crate) fn is_bad(&self) -> bool {
-        self.tests_failed > 0 || (self.failed > 0 && !self.is_broken())
+    /// The line that says that a test failed.
+    pub(crate) fn failed(&self) -> Option<&'a str> {
+        let failed = self.tests_failed > 0 || (self.failed > 0 && !self.is_broken());
+        failed.then_some(self.bad)
     }
 
-    /// No test failed, but a package could not be built or stopped before its first test.
-    pub(crate) fn is_broken(&self) -> bool {
+    /// The line of a package that could not be built or stopped before its first test.
+    pub(crate) fn not_loaded(&self) -> Option<&'a str> {
+        self.is_broken().then_some(self.bad)
+    }
+
+    fn is_broken(&self) -> bool {
         self.tests_failed == 0 && (self.broken > 0 || (self.failed > 0 && self.tests_passed == 0))
     }
 
-    pub(crate) fn is_good(&self) -> bool {
-        self.ok > 0 && !self.is_none() && self.failed + self.broken + self.tests_failed == 0
+    /// The line of a package whose tests passed, where none failed.
+    pub(crate) fn passed(&self) -> Option<&'a str> {
+        let failed = self.failed + self.broken + self.tests_failed;
+        (self.ok > 0 && !self.is_none() && failed == 0).then_some(self.good)
     }
 
     pub(crate) fn is_none(&self) -> bool {

@@ -1,169 +1,188 @@
-//! Signs that no test could run, that there was none, or that a rule other than a test was broken.
-//! They are asked only where the summary and the exit code leave the question open.
+//! What single lines give away where no summary counts anything: that a file could not be loaded,
+//! that there was nothing to run, that a threshold was missed.
+//!
+//! Words rank below counts and exit codes. The shorter a text here and the more common in logs,
+//! the more it can mislead; adding one is adding it to a list.
 
-use super::messages::{
-    BROKEN_PARTS, BROKEN_STARTS, COMPILER_MARKS, ERROR_PARTS, ERROR_STARTS, EXIT_NOTES, FAILING,
-    NO_TESTS, SUCCESS, UNLOADABLE,
-};
-use super::search::{Sieve, find, holds};
+use std::sync::LazyLock;
 
-/// What single lines give away.
+use super::search::{Sieve, holds};
+
+/// Messages of compilers, loaders and package tools that stop a run before its tests.
+const NOT_LOADED: &str = "error[e|: error: |) error: |could not compile|could not be compiled|failed to compile|compilation failed|\
+     compilation failure|compilation error|compile error|aborted due to compilation|\
+     compilation terminated|error while compiling|error while loading|error compiling|compileerror|\
+     == compilation error|[build failed]|error: build failed|** build failed|[setup failed]|ninja: build stopped|ninja: error:|\
+     undefined reference to|undefined symbols for|cannot find symbol|was not found in this scope|\
+     syntaxerror|syntax error|parse error:|parse error at|error in parse(|parseerror|indentationerror|tokenmissingerror|\
+     mismatcheddelimiter|unexpected end of file|===sorry!===|unbound value|unbound module|\
+     nbound variable|unbound identifier|naming error|type mismatch|type error)|error ts|error cs|\
+     error fs|importerror|modulenotfounderror|no module named|loaderror|load error|\
+     cannot find module|cannot find package|module not found|err_module_not_found|can't resolve '|\
+     could not resolve|failed to resolve import|failed to import|failed to load|unable to load|\
+     could not load|cannot load such file|could not find or load|uninitialized constant|\
+     error occurred while loading|occurred outside of examples|error collecting|\
+     test suite failed to run|during collection|failed to parse|invalid js syntax|\
+     php fatal error|no required module|no such package|no such target|no such command|\
+     no such subcommand|no test target|no bin target|no example target|package id specification|\
+     no rule to make target|missing script|couldn't find a script|script not found|\
+     does not contain recipe|missing target|unrecognized argument|unrecognized option|\
+     unexpected argument|unknown option|invalid option|usage error|error: usage|\
+     file or directory not found|could not open input file|is not recognized as|internalerror|\
+     fatal error: |rake aborted!|\
+     failed to load command|could not find gem|no matching distribution|lua: cannot open";
+
+/// Marks of a test in the report that stands for a file which could not be loaded.
+const LOADER: &str = "_failedtest|moduleimportfailure|***not run|no plan found in tap output|\
+     file failed to load|error collecting|test suite failed to run";
+
+/// How a message of any other error begins, in lower case.
+const ERROR_STARTS: &str =
+    "error|fatal|exception|traceback|uncaught|unhandled|e: |[error]|execution error|panic";
+
+/// What any other error may be told with.
+const ERROR: &str = "error:|error [|error in |fatal:|not found|does not exist|could not |cannot |can't |\
+     can not |unable to |no such |not running|no makefile found|not defined";
+
+/// Lines of failed checks, and the exit codes that package managers report.
+const NO_ERROR: &str = "assert|expect|exit code|exited with|exited (|failed with error|with error code|npm err|\
+     lerna err|command failed|failed:|error: recipe|run failed";
+
+/// Crashes and time limits: tests were running.
+const CRASHED: &str = "sanitizer|runtime error|segmentation|core dumped|stack overflow|timed out|timeout|sigsegv|\
+     sigabrt|panicked at";
+
+/// How lines of single tests begin, whether they passed or not.
+const BEGUN: &str =
+    "✓|✔|√|✕|✗|✘|✖|×|ok |not ok |PASS|FAIL|[OK]|[FAIL|[PASS|--- |[ RUN|E  |=== FAILURES";
+
+/// How lines begin that are printed for failed tests and never otherwise.
+const FAILED: &str = "> There were failing tests|[ERROR] There are test failures|There are test failures|\
+     error: test failed, to rerun|error: doctest failed, to rerun|The following tests FAILED:|\
+     Failed examples:|npm error Test failed|npm ERR! Test failed";
+
+/// How the end of a build begins that includes the tests and succeeded.
+const SUCCESS: &str = "BUILD SUCCESSFUL|[INFO] BUILD SUCCESS|[success] Total time";
+
+/// What is said where no test was found or ran.
+const NOTHING: &str = "find any test|match any test|contains no test|result: notests|nothing to test|\
+     test suite empty|no tasks were run|0 test files|collected 0 |running 0 test|ran 0 test|\
+     ran 0 spec|ran 0 of 0|found 0 test|executed 0 test|executed 0 of 0|discovered 0 ";
+
+/// The same, unless it goes on with good news or is the end of another word.
+const NONE: &str =
+    "no test|no spec|no example|no scenario|no feature|no matching test|no failed test";
+
+/// Steps that had nothing to do; that says nothing of the others.
+const IDLE: &str = "nothing to be done for|no-source";
+
+const POLICY: &str = "coverage|thresholds on metrics|snapshot obsolete";
+
+static LISTS: LazyLock<Sieve<9>> = LazyLock::new(|| {
+    Sieve::new([NOT_LOADED, LOADER, ERROR, NO_ERROR, CRASHED, NOTHING, NONE, IDLE, POLICY])
+});
+
+/// The first line of each kind.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Signs {
+pub(crate) struct Signs<'a> {
     /// A compile, import or start-up error.
-    pub(crate) broken: bool,
-    /// One of those that stop a whole file from being loaded.
-    pub(crate) unloadable: bool,
-    /// A loader reports tests that it could not import, in the form of failed tests.
+    pub(crate) not_loaded: Option<&'a str>,
+    /// Files that could not be loaded, in the form of failed tests.
+    pub(crate) loader: Option<&'a str>,
     pub(crate) loader_failures: u64,
-    /// Test scripts that ended before their plan, and scripts with points that failed.
-    pub(crate) unplanned: u64,
-    pub(crate) failed_points: u64,
-    /// Some error is spoken of, and no assertion.
-    pub(crate) error: bool,
+    /// Some error is spoken of, and nothing that shows that tests had begun.
+    pub(crate) error: Option<&'a str>,
     /// The runner says that it found or ran no test.
-    pub(crate) no_tests: bool,
+    pub(crate) nothing: Option<&'a str>,
+    pub(crate) idle: Option<&'a str>,
     /// A threshold was missed although the tests passed.
-    pub(crate) policy: bool,
+    pub(crate) policy: Option<&'a str>,
     /// A build that includes the tests succeeded.
-    pub(crate) success: bool,
+    pub(crate) success: Option<&'a str>,
+    /// A line that is printed only when tests failed.
+    pub(crate) failed: Option<&'a str>,
+    begun: bool,
+    lines: usize,
 }
 
-impl Signs {
-    /// Looks at the next line.
-    pub(crate) fn push(&mut self, line: &str) {
+/// A message that stops a run before its first test is soon said.
+const SHORT: usize = 40;
+
+impl<'a> Signs<'a> {
+    pub(crate) fn of(lines: impl Iterator<Item = &'a str>) -> Self {
+        let mut signs = Self::default();
+        lines.for_each(|line| signs.push(line));
+        if signs.begun || signs.lines > SHORT {
+            signs.error = None;
+        }
+        signs
+    }
+
+    fn push(&mut self, line: &'a str) {
         let text = line.trim();
         // Longer lines are data, not messages.
         let text = text.get(..text.floor_char_boundary(400)).unwrap_or_default();
         if text.is_empty() {
             return;
         }
-        self.push_starts(text);
-        if SPECIAL.catches(text) {
-            self.unplanned += u64::from(holds(text, "No plan found in TAP output"));
-            self.broken = self.broken || is_broken(text);
-            self.unloadable = self.unloadable || UNLOADABLE.iter().any(|sign| holds(text, sign));
-        }
-        if GENERAL.catches(text) {
-            let lower = text.to_ascii_lowercase();
-            self.no_tests = self.no_tests || is_no_tests(&lower);
-            self.policy = self.policy || is_policy(&lower);
-            self.error = self.error || is_error(&lower);
-        }
-    }
-
-    fn push_starts(&mut self, text: &str) {
-        self.loader_failures += u64::from(is_loader_failure(text));
-        self.failed_points += u64::from(text.starts_with("Failed test"));
-        self.broken = self.broken || BROKEN_STARTS.iter().any(|start| text.starts_with(start));
-        self.success = self.success || SUCCESS.iter().any(|sign| text.starts_with(sign));
-    }
-}
-
-static SPECIAL: Sieve = Sieve::new(
-    &[BROKEN_PARTS, UNLOADABLE, COMPILER_MARKS, &["No plan found in TAP output"]],
-    false,
-);
-
-static GENERAL: Sieve = Sieve::new(
-    &[
-        ERROR_STARTS,
-        ERROR_PARTS,
-        NO_TESTS,
-        &["no ", "0 test", "0 item", "0 spec", "0 of 0", "coverage", "thresholds on", "obsolete"],
-    ],
-    true,
-);
-
-/// Which bytes one of the signs begins with.
-#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which would refuse it")]
-static FIRST_OF_FAILING: [bool; 256] = {
-    let mut first = [false; 256];
-    let mut at = 0;
-    while at < FAILING.len() {
-        first[FAILING[at].as_bytes()[0] as usize] = true;
-        at += 1;
-    }
-    first
-};
-
-/// A heading or closing line that some runners print only when tests failed.
-pub(crate) fn says_that_tests_failed(line: &str) -> bool {
-    let text = line.trim();
-    // Most lines are told from all signs by their first byte.
-    let first = text.bytes().next().map_or(0, usize::from);
-    FIRST_OF_FAILING.get(first) == Some(&true) && FAILING.iter().any(|sign| text.starts_with(sign))
-}
-
-fn is_loader_failure(text: &str) -> bool {
-    (text.starts_with("ERROR: ") || text.starts_with("Error in "))
-        && (text.contains("_FailedTest") || text.contains("ModuleImportFailure"))
-}
-
-fn is_broken(text: &str) -> bool {
-    BROKEN_PARTS.iter().any(|part| holds(text, part)) || is_compiler_message(text)
-}
-
-/// `file.c:6:27: error: …`, `Calc.java:5: error: …`, `calc.nim(3, 5) Error: …`
-fn is_compiler_message(text: &str) -> bool {
-    COMPILER_MARKS.iter().any(|mark| {
-        find(text, mark).is_some_and(|at| {
-            let place = text.get(..at).unwrap_or_default();
-            let numbered = place
-                .rsplit([':', ',', '(', '.', '-'])
-                .next()
-                .map(|number| number.trim_matches([' ', ')']))
-                .is_some_and(|number| {
-                    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-                });
-            numbered && (!place.contains(' ') || place.contains('('))
-        })
-    })
-}
-
-/// `No tests found`, `no test modules found`, `Ran 0 tests`; but `no tests failed` is good news.
-fn is_no_tests(lower: &str) -> bool {
-    let nouns = ["test", "spec", "example", "scenario", "feature", "matching test", "failed test"];
-    let none = lower.match_indices("no ").any(|(at, _)| {
-        let starts_word = lower.get(..at).is_none_or(|before| {
-            before.is_empty() || !before.ends_with(|c: char| c.is_alphanumeric())
-        });
-        let rest = lower.get(at + 3..).unwrap_or_default();
-        let behind = nouns.iter().find_map(|noun| rest.strip_prefix(noun));
-        let good_news = |behind: &str| {
-            let near = behind.get(..behind.floor_char_boundary(12)).unwrap_or_default();
-            near.contains("fail") || near.contains("error")
+        self.lines += 1;
+        let note = |sign: &mut Option<&'a str>, is: bool| {
+            if is && sign.is_none() {
+                *sign = Some(text);
+            }
         };
-        starts_word && behind.is_some_and(|behind| !good_news(behind))
-    });
-    let zero =
-        ["collected", "running", "ran", "found", "executed", "discovered"].iter().any(|verb| {
-            // XCTest says so as well where all tests are those of another framework.
-            let rest = lower.strip_prefix(verb).filter(|rest| !rest.contains(", with 0 failures"));
-            rest.is_some_and(|rest| {
-                let rest = rest.trim_start_matches([':', ' ']);
-                ["0 test", "0 item", "0 spec", "0 of 0"].iter().any(|none| rest.starts_with(none))
-            })
-        });
-    none || zero || NO_TESTS.iter().any(|phrase| holds(lower, phrase))
+        let [not_loaded, loader, error, no_error, crashed, nothing, none, idle, policy] =
+            LISTS.catches(text);
+        // Some say it twice, once while they run.
+        let again = holds(text, "No plan found") || text.ends_with("... ERROR");
+        self.loader_failures += u64::from(loader && !again);
+        note(&mut self.loader, loader);
+        note(&mut self.not_loaded, not_loaded);
+        // XCTest says so as well where all tests are those of another framework.
+        let nothing = nothing && !holds(text, ", with 0 failures");
+        note(&mut self.nothing, nothing || (none && is_none(text)));
+        note(&mut self.idle, idle);
+        note(&mut self.policy, policy && is_policy(&text.to_ascii_lowercase()));
+        note(&mut self.error, is_error(text, error, no_error));
+        note(&mut self.success, begins(text, SUCCESS));
+        note(&mut self.failed, begins(text, FAILED) || is_named(text));
+        self.begun |= crashed || begins(text, BEGUN);
+    }
+}
+
+fn begins(text: &str, starts: &str) -> bool {
+    starts.split('|').any(|start| text.starts_with(start))
+}
+
+/// `FAILED tests/test_cart.py::test_discount - assert …`, `rspec ./spec/calc_spec.rb:9 # adds`,
+/// `[junit] Test CalcTest FAILED`
+fn is_named(text: &str) -> bool {
+    text.strip_prefix("FAILED ").is_some_and(|rest| holds(rest, "::"))
+        || (text.starts_with("rspec ./") && holds(text, " # "))
+        || (text.starts_with("[junit] Test ") && text.ends_with(" FAILED"))
 }
 
 /// Any other message of an error; assertions are failures, not errors.
-fn is_error(lower: &str) -> bool {
-    let expectation = lower.contains("assert")
-        || lower.contains("expectation")
-        || (lower.contains("expected")
-            && !lower.contains("unexpected")
-            && !lower.contains("expected near"));
-    !expectation
-        && !EXIT_NOTES.iter().any(|note| holds(lower, note))
-        && (ERROR_STARTS.iter().any(|start| lower.starts_with(start))
-            || ERROR_PARTS.iter().any(|part| holds(lower, part)))
+fn is_error(text: &str, error: bool, no_error: bool) -> bool {
+    let lower = text.get(..text.floor_char_boundary(20)).unwrap_or_default().to_ascii_lowercase();
+    let starts = begins(&lower, ERROR_STARTS);
+    // So begins the message of a compiler, whatever it expected.
+    let compiler = text.starts_with("error: ") && !holds(text, " failed");
+    compiler || ((starts || error) && !no_error)
+}
+
+/// `No tests found`, `no test modules found`; but `no tests failed` is good news.
+fn is_none(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    NONE.split('|').filter_map(|none| lower.split_once(none)).any(|(before, behind)| {
+        let near = behind.get(..behind.floor_char_boundary(12)).unwrap_or_default();
+        !before.ends_with(|c: char| c.is_alphanumeric())
+            && !near.contains("fail")
+            && !near.contains("error")
+    })
 }
 
 fn is_policy(lower: &str) -> bool {
-    let threshold = ["does not meet", "fail-under", "not reached", "threshold", "below"];
-    (lower.contains("coverage") && threshold.iter().any(|word| lower.contains(word)))
-        || lower.contains("thresholds on metrics")
-        || lower.contains("snapshot obsolete")
+    let missed = ["does not meet", "fail-under", "not reached", "threshold", "below", "obsolete"];
+    missed.iter().any(|word| holds(lower, word))
 }

@@ -50,43 +50,10 @@ impl Numbers {
         *self == Self::default()
     }
 
-    /// Whether the same things are counted.
-    pub(crate) fn has_form_of(&self, other: &Self) -> bool {
-        let form = |numbers: &Self| {
-            [numbers.passed, numbers.failed, numbers.errored, numbers.skipped, numbers.total]
-                .map(|number| number.is_some())
-        };
-        form(self) == form(other)
-    }
-
     /// Whether both may be parts of one run: what is zero is often left out.
     pub(crate) fn is_part_like(&self, other: &Self) -> bool {
-        let form = |numbers: &Self| {
-            let told = numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
-            (told, numbers.total.is_some())
-        };
-        self.has_form_of(other) || (form(self).0 && form(self) == form(other))
-    }
-
-    /// Whether `other` says the same in another form: `Executed 3 of 3 (1 failed)`, then
-    /// `1 failed, 2 passed`. The same form twice is two parts of a run.
-    pub(crate) fn is_told_again_by(&self, other: &Self) -> bool {
-        let agree = |ours: Option<u64>, theirs: Option<u64>| {
-            ours.is_none() || theirs.is_none() || ours == theirs
-        };
-        let all = |numbers: &Self| {
-            let parts = [numbers.passed, numbers.failed, numbers.errored, numbers.skipped];
-            numbers.total.or(numbers.passed.map(|_| parts.iter().flatten().sum()))
-        };
-        other.passed.is_some()
-            && self.failed.or(self.passed).is_some()
-            && all(self).is_some()
-            && all(self) == all(other)
-            && agree(self.passed, other.passed)
-            && agree(self.failed, other.failed)
-            && agree(self.errored, other.errored)
-            && agree(self.skipped, other.skipped)
-            && !self.has_form_of(other)
+        let told = |numbers: &Self| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
+        told(self) && told(other) && self.total.is_some() == other.total.is_some()
     }
 
     /// Failed or ended with an error.
@@ -156,18 +123,13 @@ impl Tally {
         self.tests.bad() > 0
             || self.suites.bad() > 0
             || self.assertions.bad() > 0
-            || (self.word == Some(Outcome::Failed) && !self.has_bad_zero())
+            || self.word == Some(Outcome::Failed)
             || self.misses_some()
     }
 
     /// Fewer passed than ran, and the rest is not accounted for: `Total: 3`, `Passed: 2`.
     fn misses_some(&self) -> bool {
         self.word != Some(Outcome::Passed) && self.tests.missing() > 0
-    }
-
-    /// `FAILED` above `0 failed` is a heading, not an outcome.
-    fn has_bad_zero(&self) -> bool {
-        self.tests.failed == Some(0) && self.tests.bad() == 0 && self.tests.good() > Some(0)
     }
 
     /// Whether it says that something passed.
@@ -183,12 +145,5 @@ impl Tally {
     pub(crate) fn is_none(&self) -> bool {
         let all_skipped = self.tests.good().is_none() && self.tests.skipped > Some(0);
         self.tests.bad() == 0 && (self.tests.good() == Some(0) || all_skipped)
-    }
-
-    /// Whether it says that nothing failed, without saying that anything ran.
-    pub(crate) fn is_clean(&self) -> bool {
-        !self.is_bad()
-            && self.tests.good().is_none()
-            && self.tests.failed.or(self.tests.errored).is_some()
     }
 }

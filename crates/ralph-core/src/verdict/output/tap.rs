@@ -2,14 +2,15 @@
 
 /// What the TAP lines of an output say.
 #[derive(Debug, Default)]
-pub(crate) struct Tap {
+pub(crate) struct Tap<'a> {
     plans: usize,
     empty_plans: usize,
-    version: bool,
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
-    bailed: bool,
+    /// The last point, the last one that failed, and the end of a run that gave up.
+    point: &'a str,
+    failure: Option<&'a str>,
 }
 
 /// One result line.
@@ -21,9 +22,9 @@ pub(crate) struct Point<'a> {
     pub(crate) name: &'a str,
 }
 
-impl Tap {
+impl<'a> Tap<'a> {
     /// Looks at the next line.
-    pub(crate) fn push(&mut self, line: &str) {
+    pub(crate) fn push(&mut self, line: &'a str) {
         let text = line.trim_start();
         if !text.starts_with(['1', 'T', 'B', 'o', 'n']) {
             return;
@@ -31,36 +32,41 @@ impl Tap {
         if let Some(last) = plan(text) {
             self.plans += 1;
             self.empty_plans += usize::from(last == 0);
-        } else if text.starts_with("TAP version ") {
-            self.version = true;
         } else if text.starts_with("Bail out!") {
-            self.bailed = true;
+            self.failure = Some(text);
         } else if let Some(point) = point(text) {
             // Nested points are summed up by the point of the outer level.
             let count = u64::from(text.len() == line.len());
+            self.point = text;
             match point {
                 Point { excused: true, .. } => self.skipped += count,
                 Point { ok: true, .. } => self.passed += count,
-                Point { ok: false, .. } => self.failed += count.max(1),
+                Point { ok: false, .. } => {
+                    self.failed += count.max(1);
+                    self.failure = Some(text);
+                }
             }
         }
     }
 
     /// Whether the output is TAP at all, rather than a log that happens to hold such a line.
     pub(crate) fn is_tap(&self) -> bool {
-        self.plans > 0 && (self.points() > 0 || self.version || self.empty_plans > 0)
+        self.plans > 0 && (self.points() > 0 || self.empty_plans > 0)
     }
 
-    pub(crate) fn is_bad(&self) -> bool {
-        self.is_tap() && (self.failed > 0 || self.bailed)
+    /// The line that says that a test failed.
+    pub(crate) fn failed(&self) -> Option<&'a str> {
+        self.failure.filter(|_| self.is_tap())
     }
 
-    pub(crate) fn is_good(&self) -> bool {
-        self.is_tap() && self.failed == 0 && self.passed > 0
+    /// The line that says that a test passed, where none failed.
+    pub(crate) fn passed(&self) -> Option<&'a str> {
+        let passed = self.is_tap() && self.failure.is_none() && self.passed > 0;
+        passed.then_some(self.point)
     }
 
     pub(crate) fn is_none(&self) -> bool {
-        self.is_tap() && self.failed == 0 && self.passed == 0 && !self.bailed
+        self.is_tap() && self.failure.is_none() && self.passed == 0
     }
 
     fn points(&self) -> u64 {

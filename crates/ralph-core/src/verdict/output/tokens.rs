@@ -43,7 +43,7 @@ pub(crate) fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
             if is_time_unit(text) && matches!(found.last(), Some(Token::Number { .. })) {
                 found.pop();
             }
-            let colon = behind.starts_with([':', '=']) || is_spaced_colon(behind);
+            let colon = behind.starts_with([':', '=']);
             found.push(Token::Word { text, meaning: meaning(text)?, colon });
             rest.len() - behind.len()
         } else if let Some(length) = percentage(rest) {
@@ -78,28 +78,7 @@ fn percentage(rest: &str) -> Option<usize> {
 }
 
 fn is_time_unit(word: &str) -> bool {
-    matches!(
-        word,
-        "ms" | "s"
-            | "sec"
-            | "secs"
-            | "second"
-            | "seconds"
-            | "m"
-            | "min"
-            | "mins"
-            | "minutes"
-            | "us"
-            | "ns"
-    )
-}
-
-/// `PASSED : 3`, but not `0 pending : 0.01 seconds`.
-fn is_spaced_colon(behind: &str) -> bool {
-    let Some(value) = behind.trim_start_matches(' ').strip_prefix([':', '=']) else { return false };
-    let value = value.trim_start_matches(' ');
-    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-    digits > 0 && !value.get(digits..).is_some_and(|rest| rest.starts_with('.'))
+    "ms s sec secs second seconds m min mins minutes us ns".split(' ').any(|unit| unit == word)
 }
 
 /// No run has more tests than this; larger numbers are something else, and must not overflow when

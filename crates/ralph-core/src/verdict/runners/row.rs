@@ -1,25 +1,41 @@
-//! One row of the table: how a runner is started, and what its exit codes mean.
+//! One row of the table: how runners are started, and what is special about them.
 
+use super::table::ROWS;
+use crate::verdict::command::pattern;
 use crate::verdict::kind::Kind;
 
-/// One test runner.
+/// One row; what it says holds for all runners that it starts.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Runner {
-    /// Its name in verdicts.
-    pub(crate) name: &'static str,
-    /// How it is started; any of these. See `command/pattern.rs` for the notation.
-    pub(crate) invoked: &'static [&'static str],
+pub(crate) struct Row {
+    /// The name in verdicts; empty if each is called as it is started.
+    name: &'static str,
+    /// How they are started, with ` | ` between.
+    started: &'static str,
     /// Exit codes that tell more than "not zero".
-    pub(crate) exits: &'static [(i32, Kind)],
-    /// Whether exit code 0 proves that no test failed.
-    pub(crate) exit_tells: bool,
+    exits: &'static [(i32, Kind)],
+    /// Whether exit code 0 may follow failed tests, so that only the summary tells.
+    pub(crate) ends_with_zero: bool,
     /// Whether it prints a summary for every crate, project or module, so that they are summed up.
     pub(crate) one_summary_per_part: bool,
+    /// What its own summary lines hold, with `|` between; empty if any summary is taken for its.
+    pub(crate) says: &'static str,
 }
 
-impl Runner {
-    pub(super) const fn new(name: &'static str, invoked: &'static [&'static str]) -> Self {
-        Self { name, invoked, exits: &[], exit_tells: true, one_summary_per_part: false }
+impl Row {
+    pub(super) const fn new(name: &'static str, started: &'static str) -> Self {
+        Self {
+            name,
+            started,
+            exits: &[],
+            ends_with_zero: false,
+            one_summary_per_part: false,
+            says: "",
+        }
+    }
+
+    /// Runners that are called as they are started, and have nothing special.
+    pub(super) const fn each(started: &'static str) -> Self {
+        Self::new("", started)
     }
 
     pub(super) const fn exits(mut self, exits: &'static [(i32, Kind)]) -> Self {
@@ -27,9 +43,8 @@ impl Runner {
         self
     }
 
-    /// Ends with 0 whatever happened to its tests, so that only its summary tells.
-    pub(super) const fn exit_is_silent(mut self) -> Self {
-        self.exit_tells = false;
+    pub(super) const fn ends_with_zero(mut self) -> Self {
+        self.ends_with_zero = true;
         self
     }
 
@@ -38,8 +53,33 @@ impl Runner {
         self
     }
 
-    /// What `code` means to this runner, if it is special.
+    pub(super) const fn says(mut self, says: &'static str) -> Self {
+        self.says = says;
+        self
+    }
+
+    /// What `code` means here, if it is special.
     pub(crate) fn exit(&self, code: i32) -> Option<Kind> {
         self.exits.iter().find(|(special, _)| *special == code).map(|(_, kind)| *kind)
     }
+}
+
+/// A runner that was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Runner {
+    pub(crate) name: &'static str,
+    pub(crate) row: &'static Row,
+}
+
+/// The runner that `program` with `args` is.
+pub(crate) fn find(program: &str, args: &[&str]) -> Option<Runner> {
+    ROWS.iter().find_map(|row| {
+        let mut forms = row.started.split('|').map(str::trim);
+        let form = forms
+            .find(|form| form.starts_with(program) && pattern::matches(form, program, args))?;
+        // `mamba ~spec` is called mamba.
+        let plain = form.find(['~', '*', '=']).unwrap_or(form.len());
+        let name = if row.name.is_empty() { form.get(..plain)?.trim_end() } else { row.name };
+        Some(Runner { name, row })
+    })
 }
