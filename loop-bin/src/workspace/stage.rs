@@ -1,7 +1,7 @@
 //! What an attempt changed, as a tree: every file that git does not ignore, but for those that are
 //! not the agent's to change.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
@@ -65,7 +65,7 @@ impl Workspace {
         self.renew(start)?;
         let git = self.git();
         let mut staged = Staged::default();
-        self.add_all(&git, ours, &mut staged)?;
+        self.add_all(&git, &mut staged)?;
         let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
         let forced = listed(forced);
         if !forced.is_empty() {
@@ -77,7 +77,7 @@ impl Workspace {
         let mut found = differences(&git.run(&differing)?);
         while let Some(inner) = found.iter().find(|one| self.is_embedded(one)) {
             self.dissolve(&git, &inner.path, &mut staged)?;
-            self.add_all(&git, ours, &mut staged)?;
+            self.add_all(&git, &mut staged)?;
             found = differences(&git.run(&differing)?);
         }
         let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
@@ -90,9 +90,10 @@ impl Workspace {
         let mut restored = Vec::new();
         for found in found {
             let is_steering = is_protected(&self.source.inside, &found.path) && !with_state;
-            if is_steering || self.is_only_carried(&found.path) {
+            let is_ours = ours.contains(&found.path);
+            if is_steering || is_ours || self.is_only_carried(&found.path) {
                 restored.extend(found.old.line(&found.path));
-                if !self.is_only_carried(&found.path) {
+                if !is_ours && !self.is_only_carried(&found.path) {
                     staged.refused.push(found.path);
                 }
             } else {
@@ -130,22 +131,9 @@ impl Workspace {
         })
     }
 
-    /// Adds every file but the loop's own.
-    fn add_all(
-        &self,
-        git: &Git,
-        ours: &[PathBuf],
-        staged: &mut Staged,
-    ) -> Result<(), WorkspaceError> {
-        let mut add =
-            ["--no-literal-pathspecs", "add", "--all", "--", "."].map(OsString::from).to_vec();
-        for path in ours {
-            let mut but = OsString::from(":(exclude,literal)");
-            but.push(path);
-            add.push(but);
-        }
+    fn add_all(&self, git: &Git, staged: &mut Staged) -> Result<(), WorkspaceError> {
         for _ in 0..MOST_EMBEDDED {
-            match git.run(&add) {
+            match git.run(&["add", "--all"]) {
                 Err(GitError::Failed { stderr, .. }) if without_commit(&stderr).is_some() => {
                     let path = PathBuf::from(without_commit(&stderr).unwrap_or_default());
                     self.dissolve(git, &path, staged)?;
@@ -153,7 +141,7 @@ impl Workspace {
                 other => return other.map(drop).map_err(Into::into),
             }
         }
-        Ok(git.run(&add).map(drop)?)
+        Ok(git.run(&["add", "--all"]).map(drop)?)
     }
 
     /// Makes plain files of a repository that an agent made inside the work tree, so that they can be
