@@ -1,47 +1,53 @@
 //! `ralph-loop explain`: how a command or an edit is read, and which rule would speak.
 
-use clap::{Arg, ArgGroup, ArgMatches, Command};
+use std::process::ExitCode;
+
+use camino::Utf8PathBuf;
+use clap::Args;
 use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
 use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
 use ralph_core::verdict::{self, Run};
 use ralph_project::surroundings::Surroundings;
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("explain")
-        .about("Tell how a command or an edit is read, and which rule would speak")
-        .arg(Arg::new("command").value_name("COMMAND").help("A command line, as one argument"))
-        .arg(Arg::new("file").long("file").value_name("PATH").help("A file that would be edited"))
-        .group(ArgGroup::new("what").args(["command", "file"]).required(true))
+/// Show how a command or edit is parsed and which rule would block it
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Explain {
+    /// A command line, as one argument
+    command: Option<String>,
+    /// A file that would be edited
+    #[arg(long, value_name = "PATH")]
+    file: Option<Utf8PathBuf>,
 }
 
-/// Does it.
-pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
-    let here = here::folder()?;
-    let project = here::project(env)?;
-    let config = here::config(&project, env, &[])?;
-    let around = Surroundings { project: &project, env, config: &config, session: None };
-    let mut denial = None;
-    if let Some(command) = matches.get_one::<String>("command") {
-        show_commands(command);
-        let facts = around.of_command(&here, command);
-        denial = guard::check(command, &facts, &config.guard);
+impl Explain {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let here = here::folder()?;
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let around = Surroundings { project: &project, env, config: &config, session: None };
+        let mut denial = None;
+        if let Some(command) = &self.command {
+            show_commands(command);
+            let facts = around.of_command(&here, command);
+            denial = guard::check(command, &facts, &config.guard);
+        }
+        if let Some(file) = &self.file {
+            let mut edit = around.of_edit(&here.join(file), None);
+            say(format!("file      {}", edit.path));
+            say(format!("project   {}", edit.root));
+            // Whether an agent has read it depends on its session; suppose that it has.
+            edit.known = true;
+            denial = guard::check_edit(&edit, &config.guard);
+        }
+        show_denial(denial.as_ref());
+        Ok(ExitCode::SUCCESS)
     }
-    if let Some(file) = matches.get_one::<String>("file") {
-        let mut edit = around.of_edit(&here.join(file), None);
-        say(format!("file      {}", edit.path));
-        say(format!("project   {}", edit.root));
-        // Whether an agent has read it depends on its session; suppose that it has.
-        edit.known = true;
-        denial = guard::check_edit(&edit, &config.guard);
-    }
-    show_denial(denial.as_ref());
-    Ok(Success::Done)
 }
 
 fn show_commands(command: &str) {

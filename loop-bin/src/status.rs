@@ -1,6 +1,8 @@
 //! `ralph-loop status`: where the run stands, and what waits for the user.
 
-use clap::{Arg, ArgAction, Command};
+use std::process::ExitCode;
+
+use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{self, Event, Journal, Lock};
 use ralph_core::git::Repo;
@@ -8,7 +10,7 @@ use ralph_core::plan::{Counts, Plan, State};
 use ralph_project::project::Project;
 use serde::Serialize;
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::here;
 use crate::landing::Waiting;
 use crate::run::RunRecord;
@@ -23,14 +25,12 @@ const LINES: usize = 2_000;
 /// How many verdicts and denials are shown.
 const SHOWN: usize = 3;
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("status").about("Show run status and anything that needs your attention").arg(
-        Arg::new("json")
-            .long("json")
-            .action(ArgAction::SetTrue)
-            .help("The same as one JSON object"),
-    )
+/// Show run status and anything that needs your attention
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The same as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Where the run stands.
@@ -59,23 +59,24 @@ struct Report {
     waiting: Vec<String>,
 }
 
-/// Tells it.
-pub(crate) fn run(env: &Env, json: bool) -> Result<Success, Failure> {
-    let project = here::project(env)?;
-    let config = here::config(&project, env, &[])?;
-    let mut report = Report::default();
-    match here::plan(&project, env, &config) {
-        Ok(plan) => report.look_at(&plan),
-        Err(error) => report.plan_problem = Some(error.to_string()),
+impl Status {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let mut report = Report::default();
+        match here::plan(&project, env, &config) {
+            Ok(plan) => report.look_at(&plan),
+            Err(error) => report.plan_problem = Some(error.to_string()),
+        }
+        report.look_around(&project)?;
+        report.waiting.extend(look_for_recovery(&project)?);
+        if self.json {
+            say(serde_json::to_string_pretty(&report)?);
+        } else {
+            report.show();
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    report.look_around(&project)?;
-    report.waiting.extend(look_for_recovery(&project)?);
-    if json {
-        say(serde_json::to_string_pretty(&report)?);
-    } else {
-        report.show();
-    }
-    Ok(Success::Done)
 }
 
 impl Report {

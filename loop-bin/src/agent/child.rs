@@ -17,8 +17,7 @@ use super::output;
 use super::processes::Descendants;
 use super::stream::Seen;
 use super::usage_limit;
-use crate::run::Signal;
-use crate::signals::Interrupts;
+use crate::signals::{Interrupts, Signal};
 
 /// How often deadline, silence and signals are looked at.
 const PULSE: Duration = Duration::from_millis(25);

@@ -21,25 +21,6 @@ pub(super) fn waiting_for(branch: &str) -> String {
 /// Git's word for a ref that is not to be there.
 const NOTHING: &str = "";
 
-/// Why a branch cannot be the target.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TargetError {
-    #[error(
-        "no branch is checked out (HEAD is detached), so there is none to land on; check one out, \
-         or name one with --branch"
-    )]
-    Detached,
-    #[error("`{name}` cannot be the name of a branch; give another one with --branch")]
-    BadName { name: String },
-    #[error(
-        "{branch} is checked out in {path} as well, where its files would not follow; remove that \
-         work tree, or name another branch with --branch"
-    )]
-    Elsewhere { branch: String, path: String },
-    #[error("{branch} cannot be made: {source}")]
-    NotMade { branch: String, source: GitError },
-}
-
 /// What became of an attempt to move the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Advance {
@@ -66,14 +47,24 @@ impl Target {
         let branch = match name {
             "" => checked_out(&source.git())
                 .and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()))
-                .ok_or_else(|| Failure::usage(TargetError::Detached))?,
+                .ok_or_else(|| {
+                    Failure::usage(
+                        "no branch is checked out (HEAD is detached), so there is none to land on; \
+                         check one out, or name one with --branch",
+                    )
+                })?,
             name => name.to_owned(),
         };
         if source.git().run(&["check-ref-format", "--branch", &branch]).is_err() {
-            return Err(Failure::usage(TargetError::BadName { name: branch }));
+            return Err(Failure::usage(format!(
+                "`{branch}` cannot be the name of a branch; give another one with --branch"
+            )));
         }
         if let Some(path) = other_work_tree(source, &branch)? {
-            return Err(TargetError::Elsewhere { branch, path }.into());
+            return Err(Failure::because(format!(
+                "{branch} is checked out in {path} as well, where its files would not follow; \
+                 remove that work tree, or name another branch with --branch"
+            )));
         }
         let mut target = Self { source: source.clone(), branch, is_waiting: false };
         target.is_waiting = target.has_waiting_work()?;
@@ -94,8 +85,8 @@ impl Target {
         }
         let Some(head) = resolve(&git, "HEAD")? else { return Ok(()) };
         let made = git.run(&["update-ref", "-m", "ralph: begin", &self.name(), &head, NOTHING]);
-        let branch = self.branch.clone();
-        Ok(made.map(drop).map_err(|source| TargetError::NotMade { branch, source })?)
+        let branch = &self.branch;
+        made.map(drop).map_err(|why| Failure::because(format!("{branch} cannot be made: {why}")))
     }
 
     /// The branch's name as people write it.

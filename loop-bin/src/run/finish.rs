@@ -1,5 +1,6 @@
 //! The end of a run: scripts, what git is still to have of progress and plan, and the account.
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use ralph_base::fault;
@@ -12,9 +13,8 @@ use ralph_project::config::Mode;
 use super::Run;
 use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
-use super::start::NotReady;
 use crate::agent::Descendants;
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::housekeeping;
 use crate::landing::{self, Advance, LoopFile, Made, Mark};
 use crate::terminal::{self, clock, counted};
@@ -25,7 +25,7 @@ const RECORDS: &str = "chore(ralph): record progress";
 
 impl Run {
     /// The end: whatever fails here is told and does not keep the rest from being done.
-    pub(super) fn finish(mut self, finish: Finish) -> Success {
+    pub(super) fn finish(mut self, finish: Finish) -> ExitCode {
         let (status, goodbye) = match finish {
             Finish::Complete => ("COMPLETE", "COMPLETE: every story is done"),
             Finish::MaxIterations => ("REACHED_LIMIT", "REACHED_LIMIT: no iteration is left"),
@@ -123,7 +123,7 @@ impl Run {
         let git = git.with_var(RUN_MARK, run);
         match landing::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
             Ok(made) => Ok(made),
-            Err(refusal) => Err(NotReady(format!("progress is not committed: {refusal}")).into()),
+            Err(refusal) => Err(Failure::because(format!("progress is not committed: {refusal}"))),
         }
     }
 
@@ -134,7 +134,7 @@ impl Run {
     }
 
     /// The account of the run, and what remains.
-    fn close(&self, finish: Finish) -> Success {
+    fn close(&self, finish: Finish) -> ExitCode {
         let (context, counters) = (&self.context, &self.record.counters);
         for (story, spent) in &counters.story_spent {
             context.view.line(format!("{story}: {}", receipt(*spent)));
@@ -161,7 +161,7 @@ impl Run {
                 .books
                 .load(&self.target)
                 .is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0);
-        Success::Loop { finish, incomplete }
+        ExitCode::from(finish.exit_code(incomplete))
     }
 
     /// How the run ended. What cannot be read is left out.

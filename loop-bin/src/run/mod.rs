@@ -20,6 +20,8 @@ pub(crate) mod record;
 mod scripts;
 pub(crate) mod start;
 
+use std::process::ExitCode;
+
 use ralph_base::env::Env;
 use ralph_base::fault;
 use ralph_base::state::Lock;
@@ -28,19 +30,19 @@ use ralph_project::config::{Flag, Mode};
 use ralph_project::under_way::Attempt;
 
 use crate::doctor;
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::landing::Target;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
 use books::Books;
 use context::Context;
-pub(crate) use decide::{Finish, RETRY, Signal, Wish};
+pub(crate) use decide::{Finish, RETRY, Wish};
 use decide::{Next, Outcome, Then, WorkEnd};
 use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;
 
 /// Runs the loop, with the settings that were given on the command line.
-pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
     let preflight = start::preflight(env, flags)?;
     if preflight.config.run.dry_run {
         return doctor::dry_run(&preflight);
@@ -190,7 +192,6 @@ impl Run {
     }
 
     fn current(&self) -> Result<Attempt, Failure> {
-        let none = || std::io::Error::other("no attempt is under way");
-        Ok(self.attempt.clone().ok_or_else(none)?)
+        self.attempt.clone().ok_or_else(|| Failure::because("no attempt is under way"))
     }
 }

@@ -6,7 +6,6 @@ use ralph_project::checks::CheckEnd;
 use super::Run;
 use super::context::Context;
 use super::decide::{Finish, Outcome, Then, Wish};
-use super::start::NotReady;
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
@@ -85,7 +84,7 @@ impl Run {
         self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
             match found {
-                Finding::Problem(text) => return Err(NotReady(text).into()),
+                Finding::Problem(text) => return Err(Failure::because(text)),
                 Finding::Note(text) | Finding::Good(text) => self.context.view.warn(text),
             }
         }

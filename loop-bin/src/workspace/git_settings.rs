@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use ralph_core::git::Git;
 
 use super::Source;
-use super::error::WorkspaceError;
+use crate::exit::Failure;
 
 /// Settings that describe one repository, and are another one's own.
 const OWN: [&str; 18] = [
@@ -49,7 +49,7 @@ const HOOKS_PATH: &str = "core.hookspath";
 
 /// What the settings file of a new copy lacks: the settings of the project, also where they come
 /// from a file that is included for the project's folder alone.
-pub(super) fn missing(source: &Source, copy: &Utf8Path) -> Result<String, WorkspaceError> {
+pub(super) fn missing(source: &Source, copy: &Utf8Path) -> Result<String, Failure> {
     let (wanted, there) = (effective(&source.git())?, effective(&Git::at(copy.as_std_path()))?);
     let mut text = String::new();
     for (key, values) in &wanted {
@@ -72,7 +72,7 @@ pub(super) fn missing(source: &Source, copy: &Utf8Path) -> Result<String, Worksp
 type Settings = BTreeMap<String, Vec<String>>;
 
 /// The settings in force, but for those that are given for one command or belong to one repository.
-fn effective(git: &Git) -> Result<Settings, WorkspaceError> {
+fn effective(git: &Git) -> Result<Settings, Failure> {
     let output = git.run(&["config", "--list", "-z", "--show-scope"])?;
     Ok(parse(&String::from_utf8_lossy(&output)))
 }

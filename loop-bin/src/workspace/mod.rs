@@ -20,7 +20,6 @@
 
 pub(crate) mod cache;
 mod carry;
-mod error;
 mod git_settings;
 mod import;
 pub(crate) mod in_place;
@@ -44,7 +43,7 @@ use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
 use ralph_project::config::Config;
 use ralph_project::project::Project;
 
-pub(crate) use error::WorkspaceError;
+use crate::exit::Failure;
 pub(crate) use import::Imported;
 pub(crate) use overlay::Overlay;
 pub(crate) use stage::Staged;
@@ -95,9 +94,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn of(project: &Project, repo: &Repo) -> Result<Self, WorkspaceError> {
-        let not_text = || WorkspaceError::NotText { path: repo.top().display().to_string() };
-        let top = Utf8Path::from_path(repo.top()).ok_or_else(not_text)?;
+    pub(crate) fn of(project: &Project, repo: &Repo) -> Result<Self, Failure> {
+        let top = text_path(repo.top())?;
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
         let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
         let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
@@ -127,7 +125,7 @@ impl Workspace {
         repo: &Repo,
         run_dir: &RunDir,
         config: &Config,
-    ) -> Result<Self, WorkspaceError> {
+    ) -> Result<Self, Failure> {
         let source = Source::of(project, repo)?;
         let is_in_place = config.workspace.in_place;
         let top = match is_in_place {
@@ -221,7 +219,7 @@ impl Workspace {
 
     /// Brings the workspace to a commit, with nothing else in it but what git ignores. A copy that
     /// is damaged beyond that is thrown away and made anew.
-    pub(crate) fn reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    pub(crate) fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
             return self.reset_in_place(start);
         }
@@ -230,7 +228,7 @@ impl Workspace {
             self.throw_away()?;
         }
         if let Err(error) = self.try_reset(start) {
-            log_damage(&error);
+            log::warn!("the copy is damaged ({error}) and made anew");
             self.throw_away()?;
             self.try_reset(start)?;
         }
@@ -238,7 +236,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    fn try_reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         self.forced.clear();
         self.renew(start)?;
         self.match_files_to(start.tip)?;
@@ -249,7 +247,7 @@ impl Workspace {
     }
 
     /// Makes index and files what the commit says, at which HEAD is already.
-    fn match_files_to(&self, tip: Option<&str>) -> Result<(), WorkspaceError> {
+    fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
         let git = self.git();
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
         if self.index.exists() && git.run(&look).is_ok_and(|differing| differing.is_empty()) {
@@ -268,13 +266,13 @@ impl Workspace {
     }
 
     /// The agent begins with an index that knows all files already.
-    fn lend_index(&self) -> Result<(), WorkspaceError> {
+    fn lend_index(&self) -> Result<(), Failure> {
         let own = self.source_index();
         Ok(copy_index(&self.index, &own)?)
     }
 
     /// The checks find the work staged, so that `git diff` shows them what they change themselves.
-    pub(crate) fn show_staged(&self) -> Result<(), WorkspaceError> {
+    pub(crate) fn show_staged(&self) -> Result<(), Failure> {
         if self.is_in_place {
             return Ok(());
         }
@@ -306,7 +304,7 @@ impl Workspace {
     }
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
-    pub(crate) fn renew(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    pub(crate) fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
             return self.return_head(start);
         }
@@ -319,13 +317,23 @@ impl Workspace {
     }
 
     /// Removes the copy and everything that is remembered of it.
-    pub(crate) fn throw_away(&mut self) -> Result<(), WorkspaceError> {
+    pub(crate) fn throw_away(&mut self) -> Result<(), Failure> {
         self.distrust();
         remove::remove_all(self.top.as_std_path())?;
         remove::remove_all(&self.index)?;
         remove::remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
     }
+}
+
+/// A path of the project, which has to be text.
+pub(crate) fn text_path(path: &Path) -> Result<&Utf8Path, Failure> {
+    Utf8Path::from_path(path).ok_or_else(|| {
+        let path = path.display();
+        Failure::because(format!(
+            "{path} is not UTF-8, and paths of a project have to be; rename the folder"
+        ))
+    })
 }
 
 /// Copies an index with its time. By that time git knows which files may have changed within the
@@ -335,8 +343,4 @@ pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let mut copy = fs_err::File::create(to)?;
     io::copy(&mut index, &mut copy)?;
     copy.file().set_modified(index.metadata()?.modified()?)
-}
-
-fn log_damage(error: &WorkspaceError) {
-    log::warn!("the copy is damaged ({error}) and made anew");
 }

@@ -2,8 +2,8 @@
 
 use ralph_base::listing::named_files;
 
-use super::error::WorkspaceError;
 use super::{Start, Workspace};
+use crate::exit::Failure;
 use crate::git_output::paths;
 
 /// What became of the changes.
@@ -17,11 +17,7 @@ pub(crate) enum Overlay {
 
 impl Workspace {
     /// Lays the changes between a saved attempt and its first parent over the files.
-    pub(crate) fn overlay(
-        &mut self,
-        attempt: &str,
-        start: Start<'_>,
-    ) -> Result<Overlay, WorkspaceError> {
+    pub(crate) fn overlay(&mut self, attempt: &str, start: Start<'_>) -> Result<Overlay, Failure> {
         self.is_clean = false;
         let git = self.git();
         let Some(tip) = start.tip else {

@@ -8,9 +8,9 @@ use camino::Utf8Path;
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError};
 
-use super::error::WorkspaceError;
 use super::remove::remove_all;
 use super::{Start, Workspace};
+use crate::exit::Failure;
 use crate::git_output::{Difference, RAW, base_of, differences, file_of, listed, paths};
 
 /// Where a submodule of the project keeps what stories have committed there.
@@ -39,11 +39,7 @@ pub(crate) struct Staged {
 impl Workspace {
     /// Stages what is there, against `start`. `ours` are files that the loop writes, such as the
     /// plan, from the top.
-    pub(crate) fn stage(
-        &mut self,
-        start: Start<'_>,
-        ours: &[PathBuf],
-    ) -> Result<Staged, WorkspaceError> {
+    pub(crate) fn stage(&mut self, start: Start<'_>, ours: &[PathBuf]) -> Result<Staged, Failure> {
         self.stage_all(start, ours, false)
     }
 
@@ -52,7 +48,7 @@ impl Workspace {
         &mut self,
         start: Start<'_>,
         ours: &[PathBuf],
-    ) -> Result<Staged, WorkspaceError> {
+    ) -> Result<Staged, Failure> {
         self.stage_all(start, ours, true)
     }
 
@@ -61,7 +57,7 @@ impl Workspace {
         start: Start<'_>,
         ours: &[PathBuf],
         with_state: bool,
-    ) -> Result<Staged, WorkspaceError> {
+    ) -> Result<Staged, Failure> {
         self.renew(start)?;
         let git = self.git();
         let mut staged = Staged::default();
@@ -131,12 +127,7 @@ impl Workspace {
     }
 
     /// Adds every file but the loop's own.
-    fn add_all(
-        &self,
-        git: &Git,
-        ours: &[PathBuf],
-        staged: &mut Staged,
-    ) -> Result<(), WorkspaceError> {
+    fn add_all(&self, git: &Git, ours: &[PathBuf], staged: &mut Staged) -> Result<(), Failure> {
         let mut add =
             ["--no-literal-pathspecs", "add", "--all", "--", "."].map(OsString::from).to_vec();
         for path in ours {
@@ -158,7 +149,7 @@ impl Workspace {
 
     /// Makes plain files of a repository that an agent made inside the work tree, so that they can be
     /// saved with the attempt.
-    fn dissolve(&self, git: &Git, path: &Path, staged: &mut Staged) -> Result<(), WorkspaceError> {
+    fn dissolve(&self, git: &Git, path: &Path, staged: &mut Staged) -> Result<(), Failure> {
         remove_all(&self.top.as_std_path().join(path).join(".git"))?;
         let name = listed([&path.to_owned()]);
         git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &name)?;
@@ -181,10 +172,7 @@ impl Workspace {
     }
 
     /// Files that were staged and are different by now; new ones do not count.
-    pub(crate) fn changed_since_staged(
-        &self,
-        ours: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, WorkspaceError> {
+    pub(crate) fn changed_since_staged(&self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let listed = self.git().run(&["diff-files", "-z", "--name-only", "--ignore-submodules"])?;
         let mut paths = paths(&listed);
         paths.retain(|path| {
@@ -196,10 +184,7 @@ impl Workspace {
 
     /// The tree of what is in the index, with these texts in the place of files of the loop's, from
     /// the top; none for a file that is not to be there.
-    pub(crate) fn with_files(
-        &self,
-        files: &[(PathBuf, Vec<u8>)],
-    ) -> Result<String, WorkspaceError> {
+    pub(crate) fn with_files(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<String, Failure> {
         let git = self.git();
         let mut entries = Vec::new();
         for (path, content) in files {
@@ -240,7 +225,7 @@ fn without_commit(stderr: &str) -> Option<&str> {
 }
 
 /// Submodules in which something is uncommitted.
-fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
+fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
     let output = git.run(&[&["diff-files"], &RAW[..]].concat())?;
     let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
     Ok(dirty.map(|found| found.path).collect())

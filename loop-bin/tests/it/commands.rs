@@ -174,8 +174,9 @@ fn status_tells_of_verdicts_denials_and_what_waits() {
         "a torn li".to_owned(),
     ];
     stage.repo.write(".ralph/events.jsonl", journal.concat());
-    let record = r#"{"version":1,"run":"r","counters":{"iteration":4}}"#;
-    stage.repo.write(".git/ralph/run.json", record);
+    let folder = stage.repo.root().join(".git/ralph");
+    let record = serde_json::json!({"version": 3, "run": "r", "folder": folder, "counters": {"iteration": 4}});
+    stage.repo.write(".git/ralph/run.json", record.to_string());
     let ran = stage.run(&["status"]);
     ran.ended(0).says("Verdict   2026-01-01T00:00:00.000Z failed, 2 failed");
     ran.says("Denied    2026-01-01T00:00:00.000Z git-push: git push");

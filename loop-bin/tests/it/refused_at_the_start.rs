@@ -139,12 +139,6 @@ fn in_place_a_dirty_tree_is_refused_with_advice() {
 }
 
 #[test]
-fn the_flag_of_the_first_version_says_what_to_do_instead() {
-    let stage = Stage::new("works", ONE);
-    check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "leave the flag out"]);
-}
-
-#[test]
 fn a_placeholder_that_stands_for_nothing() {
     let stage = Stage::new("works", ONE);
     let words = ["`ralph/{foo}` has a placeholder that is not known", "`{plan}`"];

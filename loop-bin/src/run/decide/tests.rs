@@ -2,8 +2,8 @@
 
 use ralph_project::config::Seconds;
 
-use super::super::words::Signal;
 use super::*;
+use crate::signals::Signal;
 
 const STORY: &str = "US-001";
 const SPENT: Spent = Spent { cost_usd: 0.5, seconds: 10.0, tokens: 100 };

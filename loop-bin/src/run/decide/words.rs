@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::signals::Signal;
+
 /// What a run has done so far; kept on disk, so that a run goes on after a crash.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -48,13 +50,6 @@ pub(crate) enum Wish {
     GoOn,
     Skip,
     Stop,
-}
-
-/// A signal that asks us to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
-    Interrupt,
-    Terminate,
 }
 
 /// How the agent ended, or what became of its work.
@@ -205,6 +200,21 @@ impl Finish {
         match self {
             Self::Error(why) | Self::Budget(why) | Self::Blocked(why) => Some(why),
             _ => None,
+        }
+    }
+
+    /// The documented exit code; `incomplete` if stories remain and the user wants to know.
+    pub(crate) fn exit_code(&self, incomplete: bool) -> u8 {
+        match self {
+            Self::Complete | Self::MaxIterations if incomplete => 7,
+            Self::Complete | Self::MaxIterations => 0,
+            Self::Error(_) => 1,
+            Self::HookAbort => 3,
+            Self::NoChanges => 4,
+            Self::Budget(_) => 6,
+            Self::Blocked(_) => 8,
+            Self::Manual(Signal::Interrupt) => 130,
+            Self::Manual(Signal::Terminate) => 143,
         }
     }
 

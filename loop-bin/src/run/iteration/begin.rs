@@ -24,7 +24,7 @@ impl Run {
         let (tip, is_followed) = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         let found = plan.story(story).cloned().ok_or_else(|| {
-            std::io::Error::other(format!("{} lost the story {story} just now", plan.path()))
+            Failure::because(format!("{} lost the story {story} just now", plan.path()))
         })?;
         let iteration = self.record.counters.iteration;
         self.context.view.line(format!("iteration {iteration}: {story} {}", found.title));

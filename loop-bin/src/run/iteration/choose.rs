@@ -1,7 +1,5 @@
 //! Which story is next.
 
-use std::io;
-
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::{self, Format, LoopField, LoopProgress, Next, Plan};
 
@@ -24,7 +22,7 @@ impl Run {
     /// A plan that is complete is complete, whatever limit was reached with its last story.
     pub(in crate::run) fn choose(&mut self) -> Result<Choice, Failure> {
         if let Some(why) = self.target_trouble.take() {
-            return Err(io::Error::other(why).into());
+            return Err(Failure::because(why));
         }
         if std::mem::take(&mut self.is_unlanded) {
             // Right before it lands: whatever was done since the start may have reset the copy.

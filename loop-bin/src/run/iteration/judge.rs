@@ -10,7 +10,8 @@ use ralph_project::config::Limits;
 
 use crate::agent::{Run, RunEnd};
 use crate::run::allowance::{Allowance, Owner};
-use crate::run::decide::{Outcome, Signal, WorkEnd};
+use crate::run::decide::{Outcome, WorkEnd};
+use crate::signals::Signal;
 use crate::terminal::seconds;
 
 /// How often in a row a usage limit is waited for before the run ends: with pauses that grow to half

@@ -146,12 +146,8 @@ impl Run {
         let all = saved::all(&self.workspace.source().git(), Some(&attempt.story))?;
         let saved = all.into_iter().find(|saved| saved.number == attempt.number);
         // In place the tree may still hold it, with whatever the user did to it since.
-        let ours = self.books.ours();
         let is_there = self.workspace.is_in_place()
-            && in_place::refuse(self.workspace.repo()?, &|path| {
-                ours.iter().any(|own| own == path)
-            })?
-            .is_some();
+            && !in_place::uncommitted(self.workspace.repo()?, &self.books.ours())?.is_empty();
         if let (Some(saved), false) = (&saved, is_there) {
             self.prepare_workspace(start)?;
             self.workspace.overlay(&saved.commit, start)?;
