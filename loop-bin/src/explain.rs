@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
-use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
+use ralph_core::shell::{self, Fate, Reach, Redirect, UNKNOWN, Word};
 use ralph_core::verdict::{self, Run};
 use ralph_project::surroundings::Surroundings;
 
@@ -60,7 +60,8 @@ fn show_commands(command: &str) {
             say(format!("  with    {name}={}", shown(value)));
         }
         for redirect in &one.redirects {
-            say(format!("  redirect {}", shown_redirect(redirect)));
+            let Redirect { descriptor, kind, target } = redirect;
+            say(format!("  redirect {descriptor} {kind:?} {}", shown(target)));
         }
         if let Some(directory) = &one.directory {
             say(format!("  in      {}", shown(directory)));
@@ -98,19 +99,6 @@ fn shown(word: &Word) -> String {
     let text = word.text().replace(UNKNOWN, "<unknown>");
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,<>".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text } else { format!("{text:?}") }
-}
-
-fn shown_redirect(redirect: &Redirect) -> String {
-    let sign = match redirect.kind {
-        RedirectKind::Read => "<",
-        RedirectKind::Write => ">",
-        RedirectKind::Append => ">>",
-        RedirectKind::ReadWrite => "<>",
-        RedirectKind::Duplicate => ">&",
-        RedirectKind::HereDocument => "<<",
-        RedirectKind::HereString => "<<<",
-    };
-    format!("{}{sign} {}", redirect.descriptor, shown(&redirect.target))
 }
 
 fn shown_step(step: &Reach) -> String {

@@ -61,13 +61,6 @@ pub(crate) enum View {
     Json,
 }
 
-/// What the agent works on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Glimpse<'a> {
-    pub(crate) story: &'a str,
-    pub(crate) iteration: u64,
-}
-
 impl View {
     /// The view that fits where the output goes.
     pub(crate) fn new(env: &Env, json: bool) -> Self {
@@ -127,8 +120,8 @@ impl View {
         }
     }
 
-    /// What the agent does now.
-    pub(crate) fn glimpse(&self, what: Glimpse<'_>, elapsed: Duration, seen: &Seen) {
+    /// What the agent does now for a story.
+    pub(crate) fn glimpse(&self, story: &str, iteration: u64, elapsed: Duration, seen: &Seen) {
         match self {
             Self::Plain { last } if !seen.doing.is_empty() => {
                 let (shown, at) = last.borrow().clone();
@@ -137,10 +130,10 @@ impl View {
                     return;
                 }
                 last.replace((seen.doing.clone(), Some(Instant::now())));
-                self.line(format!("{} | {}", what.story, seen.doing));
+                self.line(format!("{story} | {}", seen.doing));
             }
             Self::Live { bar } => {
-                bar.set_message(glimpse_line(what, elapsed, seen, is_narrow()));
+                bar.set_message(glimpse_line(story, iteration, elapsed, seen));
             }
             _ => {}
         }
@@ -181,12 +174,12 @@ fn dress(bar: &ProgressBar) {
 
 /// What goes on now, in one line. It is cut at the edge of the terminal, so that on a narrow one
 /// what the agent does comes before what can wait.
-fn glimpse_line(what: Glimpse<'_>, elapsed: Duration, seen: &Seen, is_narrow: bool) -> String {
+fn glimpse_line(story: &str, iteration: u64, elapsed: Duration, seen: &Seen) -> String {
     let doing = printable(&seen.doing);
-    if is_narrow {
-        return [what.story.to_owned(), clock(elapsed), doing].join("  ");
+    if is_narrow() {
+        return [story, &clock(elapsed), &doing].join("  ");
     }
-    let name = format!("{} (iteration {})", what.story, what.iteration);
+    let name = format!("{story} (iteration {iteration})");
     let mut parts = vec![name, clock(elapsed)];
     if seen.tokens > 0 {
         parts.push(format!("{}k tokens", seen.tokens / 1000));

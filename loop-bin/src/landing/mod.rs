@@ -3,6 +3,7 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
+//! | `refs.rs` | what git says of branches and commits |
 //! | `target.rs` | which branch it is, and where work waits that cannot follow |
 //! | `waiting.rs` | what waits there, why, and how the user takes it |
 //! | `message.rs` | what the commit says |
@@ -19,13 +20,15 @@ mod follow;
 mod index_lock;
 mod loop_files;
 mod message;
+mod refs;
 mod step;
 mod target;
 mod waiting;
 
 pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};
 pub(crate) use follow::{finish_interrupted, is_interrupted};
-pub(crate) use loop_files::{Change, LoopFile, Mark, marks_of};
+pub(crate) use loop_files::{Change, LoopFile, Mark, PlanChanges, marks_of};
 pub(crate) use message::{Story, message};
-pub(crate) use target::{Advance, Target, is_ancestor, is_on_a_branch, resolve};
-pub(crate) use waiting::Waiting;
+pub(crate) use refs::{is_ancestor, is_on_a_branch, resolve};
+pub(crate) use target::Target;
+pub(crate) use waiting::{Advance, Waiting};

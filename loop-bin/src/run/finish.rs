@@ -16,7 +16,7 @@ use super::iteration::{LEAST_TIME, receipt};
 use crate::agent::Descendants;
 use crate::exit::Failure;
 use crate::housekeeping;
-use crate::landing::{self, Advance, LoopFile, Made, Mark};
+use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
 use crate::terminal::{self, clock, counted};
 use crate::workspace::Start;
 
@@ -35,8 +35,7 @@ impl Run {
         self.tell(ended);
         let recorded = self.record_progress();
         self.tell(recorded);
-        let script = self.run_finished(&finish);
-        self.tell(script);
+        self.run_finished(&finish);
         let interrupts = &self.context.interrupts;
         Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
         fault::point("loop.finishing");
@@ -44,7 +43,7 @@ impl Run {
             let plan = self.books.load(&self.target);
             self.tell(plan.and_then(|plan| self.update_loop_progress(&plan, status)));
         }
-        let (git, keep) = (self.workspace.source().git(), self.context.config.workspace.keep);
+        let (git, keep) = (self.workspace.source.git(), self.context.config.workspace.keep);
         self.tell(housekeeping::prune(&git, self.context.state(), keep, false).map(drop));
         let (finish_type, reason) = (finish.word().to_owned(), finish.reason().map(str::to_owned));
         self.context.note(None, &state::Event::LoopFinished { finish_type, reason });
@@ -54,7 +53,7 @@ impl Run {
         self.close(finish)
     }
 
-    fn run_finished(&self, finish: &Finish) -> Result<(), Failure> {
+    fn run_finished(&self, finish: &Finish) {
         let counters = &self.record.counters;
         let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
         let vars = vec![
@@ -67,7 +66,7 @@ impl Run {
             ("COST", format!("{:.4}", counters.spent.cost_usd)),
             ("BLOCKED", blocked.join(" ")),
         ];
-        self.context.script("finished", vars).map(drop)
+        self.context.script("finished", vars);
     }
 
     /// The last entries of the progress, the lessons and the boxes of blocked stories, as one commit
@@ -80,9 +79,8 @@ impl Run {
             self.target.look_again()?;
             let (tip, is_followed) = self.target.look()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
-            let blocked =
-                self.record.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
-            let files = self.books.files_for(is_followed, tip.as_deref(), blocked, None)?;
+            let changes = PlanChanges { marks: self.blocked_marks(), ..PlanChanges::default() };
+            let files = self.books.files_for(is_followed, tip.as_deref(), &changes)?;
             if !files.iter().any(LoopFile::is_changed) {
                 if is_followed {
                     self.books.bring_users_texts(&files)?;
@@ -94,7 +92,7 @@ impl Run {
             }
             let branch = self.target.current_branch();
             let start = Start { tip: tip.as_deref(), branch: &branch };
-            if !self.workspace.is_in_place() {
+            if !self.workspace.is_in_place {
                 self.workspace.reset(start)?;
             }
             let git = self.workspace.git();
@@ -118,7 +116,7 @@ impl Run {
     fn commit_records(&self, git: &Git, tree: &str) -> Result<Made, Failure> {
         let (run, interrupts) = (&self.context.run, &self.context.interrupts);
         let is_hurried = self.context.is_interrupted();
-        let limit = if is_hurried { Some(LEAST_TIME) } else { self.commit_limit() };
+        let limit = if is_hurried { Some(LEAST_TIME) } else { self.check_limit() };
         let message = format!("{RECORDS}\n\nRalph-Run: {run}\n");
         let git = git.with_var(RUN_MARK, run);
         match landing::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {

@@ -36,8 +36,8 @@ use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
 use books::Books;
 use context::Context;
-pub(crate) use decide::{Finish, RETRY, Wish};
-use decide::{Next, Outcome, Then, WorkEnd};
+pub(crate) use decide::RETRY;
+use decide::{Finish, Next, Outcome, Then, Wish, WorkEnd};
 use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;
 
@@ -106,7 +106,7 @@ impl Run {
                 Choice::Finish(finish) => return Ok(finish),
                 Choice::Unlanded => WorkEnd::Well,
                 Choice::Story(story) => {
-                    let wish = self.run_next_iteration()?;
+                    let wish = self.run_next_iteration();
                     if let Some(signal) = interrupts.signal() {
                         return Ok(Finish::Manual(signal));
                     }
@@ -144,14 +144,14 @@ impl Run {
                 Next::SendBack(why) => end = self.send_back(&why)?,
                 Next::Report => {
                     self.end_iteration(Outcome::Success)?;
-                    return self.run_post_iteration(&story, Outcome::Success, Then::GoOn);
+                    return Ok(self.run_post_iteration(&story, Outcome::Success, Then::GoOn));
                 }
                 Next::Discard(kept, then) => {
                     let outcome = self.discard(kept)?;
-                    return self.run_post_iteration(&story, outcome, then);
+                    return Ok(self.run_post_iteration(&story, outcome, then));
                 }
                 Next::Leave(signal) => {
-                    if self.workspace.is_in_place() {
+                    if self.workspace.is_in_place {
                         // The work is kept by now, and the tree is the user's.
                         let attempt = self.current()?;
                         self.workspace.reset(start_of(&attempt))?;

@@ -37,10 +37,10 @@ impl Run {
             let why = format!("there is no folder {specs}; the agent plans from the code alone");
             context.view.warn(why);
         }
-        if context.run_started_script()? == Wish::Stop {
+        if context.run_started_script() == Wish::Stop {
             return Ok(Finish::HookAbort);
         }
-        match self.run_next_iteration()? {
+        match self.run_next_iteration() {
             Wish::GoOn => {}
             Wish::Skip => return Ok(Finish::NoChanges),
             Wish::Stop => return Ok(Finish::HookAbort),
@@ -52,7 +52,7 @@ impl Run {
         if let Some(before) = &before {
             self.workspace.give(&self.books.plan, before)?;
         }
-        let git = self.workspace.source().git();
+        let git = self.workspace.source.git();
         let number = saved::number_after(&saved::all(&git, Some(NAME))?);
         let attempt = self.new_attempt(NAME, NAME, number, start);
         self.put_under_way(&attempt)?;
@@ -65,8 +65,7 @@ impl Run {
             _ => Outcome::Failed,
         };
         self.end_iteration(outcome)?;
-        let ended = self.run_post_iteration(NAME, outcome, Then::GoOn)?;
-        Ok(ended.unwrap_or(finish))
+        Ok(self.run_post_iteration(NAME, outcome, Then::GoOn).unwrap_or(finish))
     }
 
     /// The agent at work, and what becomes of its plan.
@@ -172,12 +171,12 @@ impl Run {
         if *finish == Finish::Complete {
             taken.extend(self.workspace.below_top(&self.books.plan).map(PathBuf::from));
         }
-        let staged = self.workspace.stage_with_state(start, &taken)?;
+        let staged = self.workspace.stage(start, &taken)?;
         if !staged.files.is_empty() {
             let why = format!("what planning left: {}", finish.word());
             self.keep_staged(&attempt, &staged, "failed", &why)?;
         }
-        if self.workspace.is_in_place() {
+        if self.workspace.is_in_place {
             self.workspace.reset(start)?;
         }
         Ok(())

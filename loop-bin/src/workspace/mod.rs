@@ -40,12 +40,11 @@ use ralph_base::env::Env;
 use ralph_base::fault;
 use ralph_base::state::RunDir;
 use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
-use ralph_project::config::Config;
+use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
 pub(crate) use import::Imported;
-pub(crate) use overlay::Overlay;
 pub(crate) use stage::Staged;
 
 /// The name of the only worker there is for now.
@@ -54,12 +53,16 @@ const WORKER: &str = "1";
 /// Where the agent works.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    is_in_place: bool,
+    /// Whether it is the project's own tree.
+    pub(crate) is_in_place: bool,
+    /// Whether the agent writes the plan.
+    is_planning: bool,
     /// The top of the work tree.
     top: Utf8PathBuf,
     /// The project's folder in it.
     root: Utf8PathBuf,
-    source: Source,
+    /// The project.
+    pub(crate) source: Source,
     /// The loop's own index of the work tree, out of the agent's reach.
     index: PathBuf,
     /// What the setup commands were last run for.
@@ -134,6 +137,7 @@ impl Workspace {
         };
         Ok(Self {
             is_in_place,
+            is_planning: config.run.mode == Mode::Planning,
             root: top.join(&source.inside),
             top,
             index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
@@ -149,11 +153,6 @@ impl Workspace {
         })
     }
 
-    /// Whether it is the project's own tree.
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.is_in_place
-    }
-
     /// The folder in which agent and checks are started.
     pub(crate) fn root(&self) -> &Utf8Path {
         &self.root
@@ -162,11 +161,6 @@ impl Workspace {
     /// The top of the work tree.
     pub(crate) fn top(&self) -> &Utf8Path {
         &self.top
-    }
-
-    /// The project.
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
     }
 
     /// The place in the workspace of a file of the project; none if it is not in the repository.

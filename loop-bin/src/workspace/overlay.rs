@@ -6,25 +6,21 @@ use super::{Start, Workspace};
 use crate::exit::Failure;
 use crate::git_output::paths;
 
-/// What became of the changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Overlay {
-    /// They are in the files, uncommitted.
-    Done,
-    /// They do not fit; the files are those of the commit.
-    Conflict(String),
-}
-
 impl Workspace {
-    /// Lays the changes between a saved attempt and its first parent over the files.
-    pub(crate) fn overlay(&mut self, attempt: &str, start: Start<'_>) -> Result<Overlay, Failure> {
+    /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where
+    /// they do not fit, it says why, and the files are those of the commit.
+    pub(crate) fn overlay(
+        &mut self,
+        attempt: &str,
+        start: Start<'_>,
+    ) -> Result<Option<String>, Failure> {
         self.is_clean = false;
         let git = self.git();
         let Some(tip) = start.tip else {
             git.run(&["read-tree", "--reset", "-u", attempt])?;
             git.run(&["read-tree", "--empty"])?;
             self.lend_index()?;
-            return Ok(Overlay::Done);
+            return Ok(None);
         };
         let parent = git.line(&["rev-parse", "--quiet", "--verify", &format!("{attempt}^1")]);
         match parent {
@@ -43,7 +39,7 @@ impl Workspace {
                     let _ = git.run(&["cherry-pick", "--quit"]);
                     self.match_files_to(start.tip)?;
                     self.lend_index()?;
-                    return Ok(Overlay::Conflict(why));
+                    return Ok(Some(why));
                 }
             }
         }
@@ -51,6 +47,6 @@ impl Workspace {
         // Tells which files are as they were; that some are not is no failure.
         let _ = git.run(&["update-index", "-q", "--refresh"]);
         self.lend_index()?;
-        Ok(Overlay::Done)
+        Ok(None)
     }
 }

@@ -1,7 +1,6 @@
 //! The commands that make a copy ready: run when it is new, and again when a lock file changed.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,35 +13,20 @@ use super::cache::fingerprint;
 use crate::exit::Failure;
 use crate::git_output::paths;
 
-/// Files that say which packages a project uses.
-const LOCK_FILES: [&str; 26] = [
-    "Cargo.lock",
-    "Gemfile.lock",
+/// Files that say which packages a project uses, besides those that are called so.
+const MANIFESTS: [&str; 5] = [
     "Package.resolved",
-    "Pipfile.lock",
-    "bun.lock",
-    "bun.lockb",
-    "composer.lock",
-    "deno.lock",
     "environment.yml",
-    "go.sum",
-    "go.work.sum",
-    "gradle.lockfile",
-    "mix.lock",
     "npm-shrinkwrap.json",
-    "package-lock.json",
     "package.json",
-    "packages.lock.json",
-    "pdm.lock",
-    "pixi.lock",
-    "pnpm-lock.yaml",
-    "poetry.lock",
     "pyproject.toml",
-    "requirements-dev.txt",
-    "requirements.txt",
-    "uv.lock",
-    "yarn.lock",
 ];
+
+/// Whether a file says which packages a project uses.
+fn names_packages(file: &str) -> bool {
+    let is_list = file.starts_with("requirements") || file.ends_with(".sum");
+    file.contains("lock") || is_list || MANIFESTS.contains(&file)
+}
 
 impl Workspace {
     /// Whether the setup commands would be run now.
@@ -123,11 +107,12 @@ impl Workspace {
     fn setup_stamp_now(&self, commands: &[String]) -> String {
         let mut stamp = commands.join("\n");
         for folder in BTreeSet::from([&self.top, &self.root]) {
-            for name in LOCK_FILES {
-                if let Ok(content) = fs_err::read(folder.join(name)) {
-                    // Writing into a string cannot fail.
-                    let _ = write!(stamp, "\n{folder}/{name} {:016x}", fingerprint(&content));
-                }
+            let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+            let mut files: Vec<_> = entries.map(|entry| entry.into_path()).collect();
+            files.sort();
+            for file in files.iter().filter(|file| file.file_name().is_some_and(names_packages)) {
+                let content = fs_err::read(file).unwrap_or_default();
+                stamp.push_str(&format!("\n{file} {:016x}", fingerprint(&content)));
             }
         }
         stamp

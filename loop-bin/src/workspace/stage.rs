@@ -40,24 +40,6 @@ impl Workspace {
     /// Stages what is there, against `start`. `ours` are files that the loop writes, such as the
     /// plan, from the top.
     pub(crate) fn stage(&mut self, start: Start<'_>, ours: &[PathBuf]) -> Result<Staged, Failure> {
-        self.stage_all(start, ours, false)
-    }
-
-    /// The same, with what an agent wrote below `.ralph/`: for a draft of a plan.
-    pub(crate) fn stage_with_state(
-        &mut self,
-        start: Start<'_>,
-        ours: &[PathBuf],
-    ) -> Result<Staged, Failure> {
-        self.stage_all(start, ours, true)
-    }
-
-    fn stage_all(
-        &mut self,
-        start: Start<'_>,
-        ours: &[PathBuf],
-        with_state: bool,
-    ) -> Result<Staged, Failure> {
         self.renew(start)?;
         let git = self.git();
         let mut staged = Staged::default();
@@ -85,7 +67,8 @@ impl Workspace {
         let is_removal = found.iter().any(|one| one.new.is_absent());
         let mut restored = Vec::new();
         for found in found {
-            let is_steering = is_protected(&self.source.inside, &found.path) && !with_state;
+            // The draft of a plan is what a planning agent is there for.
+            let is_steering = !self.is_planning && is_protected(&self.source.inside, &found.path);
             if is_steering || self.is_only_carried(&found.path) {
                 restored.extend(found.old.line(&found.path));
                 if !self.is_only_carried(&found.path) {

@@ -56,7 +56,7 @@ fn what_a_story_takes_is_booked_for_it_and_for_the_run() {
 
 #[test]
 fn an_agent_that_waits_is_sent_back_within_the_storys_attempts() {
-    let nothing = || WorkEnd::from(Landing::NothingChanged);
+    let nothing = || WorkEnd::Failed(Outcome::NoChanges, "the agent changed nothing".into());
     let back = |why: &str| Next::SendBack(why.to_owned());
     let path = vec![
         (failed("1 failed"), back("1 failed")),

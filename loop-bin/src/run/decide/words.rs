@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::exit::Failure;
 use crate::signals::Signal;
 
 /// What a run has done so far; kept on disk, so that a run goes on after a crash.
@@ -74,17 +75,30 @@ pub(crate) enum WorkEnd {
     Impossible(String),
 }
 
-/// What became of work that the agent ended well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Landing {
-    Done,
-    NothingChanged,
-    Failed(String),
-    /// The target moved, and the work does not fit on it any more.
-    Conflict(String),
-    /// No commit can be made here, whatever the agent does.
-    Impossible(String),
-    Signalled(Signal),
+impl WorkEnd {
+    /// A failed attempt like most.
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self::Failed(Outcome::Failed, why.into())
+    }
+}
+
+/// Why work does not land: what that makes of its attempt, or a failure of our own.
+#[derive(Debug)]
+pub(crate) enum NotLanded {
+    Work(WorkEnd),
+    Failure(Failure),
+}
+
+impl From<WorkEnd> for NotLanded {
+    fn from(end: WorkEnd) -> Self {
+        Self::Work(end)
+    }
+}
+
+impl<E: Into<Failure>> From<E> for NotLanded {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into())
+    }
 }
 
 /// The agent's session, once it has ended or asked to.

@@ -57,19 +57,15 @@ pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
     }
     if let Some(failed) = judged.last_verdict.filter(|last| last.verdict == "failed") {
         let (command, tests) = (&failed.command, failed.tests.join(", "));
-        return plain_failure(format!("the last test run failed: `{command}` {tests}"));
+        return WorkEnd::failed(format!("the last test run failed: `{command}` {tests}"));
     }
     match judged.agents.map(|agents| agents.open_tasks.join(", ")).unwrap_or_default() {
         tasks if tasks.is_empty() => WorkEnd::Well,
-        tasks => plain_failure(format!(
+        tasks => WorkEnd::failed(format!(
             "the agent added tasks to its story and left them open: {tasks}; do them too, or add a \
              story of its own at the end of the plan"
         )),
     }
-}
-
-fn plain_failure(why: String) -> WorkEnd {
-    WorkEnd::Failed(Outcome::Failed, why)
 }
 
 /// An end that is not the agent's own.
@@ -124,9 +120,9 @@ fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
             let why = verdict.reason.as_deref().unwrap_or("an error");
             let text = verdict.text.trim();
             let said = if text.is_empty() { String::new() } else { format!(": {text}") };
-            Some(plain_failure(format!("the agent reports {why}{said}")))
+            Some(WorkEnd::failed(format!("the agent reports {why}{said}")))
         }
-        _ if run.exit_code() != Some(0) => Some(plain_failure(bad_exit(run))),
+        _ if run.exit_code() != Some(0) => Some(WorkEnd::failed(bad_exit(run))),
         _ => None,
     }
 }

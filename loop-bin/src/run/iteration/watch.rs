@@ -14,7 +14,7 @@ use crate::run::allowance::Allowance;
 use crate::run::context::Context;
 use crate::run::decide::Spent;
 use crate::run::{Run, RunRecord};
-use crate::terminal::{Glimpse, seconds as seconds_of};
+use crate::terminal::seconds as seconds_of;
 
 /// How long an agent that was let go has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);
@@ -129,7 +129,7 @@ impl Run {
         };
         let mailbox = Mailbox::at(context.run_dir.mailbox());
         let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
-            context.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
+            context.view.glimpse(story, iteration, begun.elapsed(), seen);
         })?;
         fault::point("loop.agent-ended");
         let (seen, took) = (live.session.seen(), begun.elapsed());

@@ -160,7 +160,7 @@ impl Run {
             None => Some(given.bytes().to_vec()),
         };
         let agents = agents_plan(&given, left.as_deref(), &attempt.story);
-        if self.workspace.is_in_place() {
+        if self.workspace.is_in_place {
             if left.as_deref() != Some(given.bytes()) {
                 state::replace_users(&self.books.plan, given.bytes())?;
             }

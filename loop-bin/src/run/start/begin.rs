@@ -120,14 +120,14 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let lock = take_lock(&run_dir, OURS)?;
     agent::adopt_orphans();
     free_what_was_left(&run_dir, project.own_state(), &path)?;
-    let found = find(&run_dir, workspace.source())?;
+    let found = find(&run_dir, &workspace.source)?;
     if found.attempt.is_none() {
         // What was copied here with the project is nobody's to go on with.
         Attempt::clear(&run_dir)?;
     }
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
-    let books = Books::of(&path, &project, &config, workspace.source(), &run_dir);
+    let books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,

@@ -71,10 +71,10 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let run_dir = run_dir(&repo)?;
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = match branch_name(&config, plan.as_ref(), &project)? {
-        name if name.is_empty() => target_of_unfinished(&run_dir, workspace.source())?,
+        name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,
         name => name,
     };
-    let target = Target::find(workspace.source(), &branch)?;
+    let target = Target::find(&workspace.source, &branch)?;
     let (options, of_client) = ClientOptions::find(env, &project, &config);
     let findings = Vec::new();
     let mut preflight =
@@ -238,7 +238,7 @@ impl Preflight {
             return Ok(Vec::new());
         }
         let changed = in_place::uncommitted(repo, &ours)?;
-        if self.workspace.is_in_place() {
+        if self.workspace.is_in_place {
             repo.refuse_if_busy()?;
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
@@ -283,7 +283,7 @@ impl Preflight {
     /// An attempt is settled where it was made: only there its work can be told from the user's.
     fn to_settle_first(&self, attempt: &Attempt) -> String {
         let Attempt { story, work, .. } = attempt;
-        if work.starts_with(&self.workspace.source().top) {
+        if work.starts_with(&self.workspace.source.top) {
             return format!(
                 "an attempt at {story} was interrupted in your own tree: start with --in-place to go \
                  on with it, or give it up with `ralph-loop clean --force`, which leaves your files \
