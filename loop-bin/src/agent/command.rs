@@ -5,10 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use nix::unistd::{AccessFlags, access};
 use ralph_core::shell;
 
 use super::client::written;
+use crate::lifecycle::is_executable;
 
 /// Variables that make the client think it runs inside another one.
 const NESTED: [&str; 6] = [
@@ -121,11 +121,6 @@ pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
     }
     path.split(':').any(|folder| is_executable(&Utf8Path::new(folder).join(program)))
         || is_builtin(program)
-}
-
-/// Whether a file is there that can be started.
-fn is_executable(path: &Utf8Path) -> bool {
-    path.is_file() && access(path.as_std_path(), AccessFlags::X_OK).is_ok()
 }
 
 /// Words that the shell knows by itself.

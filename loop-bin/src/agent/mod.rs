@@ -10,7 +10,7 @@ mod processes;
 mod stream;
 mod usage_limit;
 
-pub(crate) use child::{Run, RunEnd, Session, Supervision, Turn};
+pub(crate) use child::{AgentRun, RunEnd, Session, Supervision, Turn};
 pub(crate) use client::Client;
 pub(crate) use command::{AgentCommand, flaw_in, is_found, program_of, script_of, with_files_of};
 pub(crate) use options::ClientOptions;

@@ -1,7 +1,6 @@
 //! The project's checkout: its files, its index, and the note about a move that is under way.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::loop_files::{Change, LoopFile};
 use crate::exit::Failure;
-use crate::git_output::{Difference, FileEntry, base_of, file_of, index_entries, text_at};
+use crate::git_output::{
+    Difference, FileEntry, RAW, base_of, differences, file_of, paths, text_at,
+};
+use crate::workspace::in_place::overlooked;
 use crate::workspace::{Source, copy_index};
-
-/// Paths of which git is asked by name; where more change, it is asked about all there are.
-const MOST_NAMED: usize = 200;
 
 /// What is going on, for whoever comes after a crash.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -63,31 +62,18 @@ impl Checkout {
         base_of(&self.git, note.old.as_deref())
     }
 
-    /// What is staged at the paths that change, as far as it is not as in the old commit; and those
-    /// of them at which file or index are not, or at which git was told not to look.
+    /// What is staged and not as in the old commit; and the paths at which file or index are not as in
+    /// it, or at which git was told not to look.
     pub(super) fn users_changes(
         &self,
-        changed: &[Difference],
+        base: &str,
     ) -> Result<(Vec<Difference>, BTreeSet<PathBuf>), Failure> {
-        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified"].map(OsStr::new);
-        let mut args = list.to_vec();
-        if changed.len() <= MOST_NAMED {
-            args.push(OsStr::new("--"));
-            args.extend(changed.iter().map(|one| one.path.as_os_str()));
-        }
-        let found = index_entries(&self.git.run(&args)?);
-        let (mut staged, mut users) = (Vec::new(), BTreeSet::new());
-        for one in changed {
-            let here = found.get(&one.path);
-            let absent = || FileEntry::absent_like(&one.old);
-            let entry = here.map_or_else(absent, |here| here.entry.clone());
-            if entry != one.old {
-                staged.push(Difference { new: entry, ..one.clone() });
-                users.insert(one.path.clone());
-            } else if here.is_some_and(|here| here.may_differ) {
-                users.insert(one.path.clone());
-            }
-        }
+        let staged = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
+        let staged = differences(&self.git.run(&staged)?);
+        let modified = paths(&self.git.run(&["diff-files", "-z", "--name-only"])?);
+        let mut users: BTreeSet<PathBuf> = modified.into_iter().collect();
+        users.extend(staged.iter().map(|one| one.path.clone()));
+        users.extend(overlooked(&self.git)?);
         Ok((staged, users))
     }
 

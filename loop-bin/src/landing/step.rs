@@ -22,9 +22,9 @@ pub(super) struct Step<'a> {
     files: &'a [LoopFile],
     /// The paths that differ between the two commits.
     pub(super) changed: Vec<Difference>,
-    /// What is staged at those paths, as far as it is not as in the old commit.
+    /// What is staged and not as in the old commit.
     staged: Vec<Difference>,
-    /// Those at which files or index are not as in the old commit, or git was told not to look.
+    /// Paths at which files or index are not as in the old commit, or git was told not to look.
     users: BTreeSet<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Step<'a> {
         let base = place.base(note)?;
         let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
         let changed = differences(&place.git.run(&between)?);
-        let (staged, users) = place.users_changes(&changed)?;
+        let (staged, users) = place.users_changes(&base)?;
         Ok(Self { place, note, files, changed, staged, users })
     }
 

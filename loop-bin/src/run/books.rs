@@ -98,10 +98,7 @@ impl Books {
 
     /// A file named from the top of the repository; none if it is outside.
     fn below_top(&self, path: &Utf8Path) -> Option<PathBuf> {
-        let folder = path.parent()?;
-        let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
-        let real = folder.join(path.file_name()?);
-        Some(real.strip_prefix(&self.source.top).ok()?.to_owned().into())
+        self.source.below_top(path).map(PathBuf::from)
     }
 
     /// The files that only the loop writes, from the top.

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use ralph_base::state;
 use ralph_core::plan::{self, Plan, Planned, progress};
+use ralph_project::config::Limits;
 use ralph_project::prompt::{self, Template, Values};
 
 use super::Run;
-use super::decide::{Finish, Outcome, Then, Wish, WorkEnd};
+use super::decide::{Finish, Next, Outcome, SessionEnd, Then, Wish};
 use super::iteration::{Judged, Watched, judge};
-use crate::agent::Run as AgentRun;
+use crate::agent::AgentRun;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
@@ -86,18 +87,11 @@ impl Run {
             quota_streak: 0,
             signal: self.context.interrupts.signal(),
         });
-        match end {
-            WorkEnd::Well | WorkEnd::Landed => self.take_plan(before.as_deref(), left),
-            WorkEnd::Signalled(signal) | WorkEnd::LandingStopped(signal) => {
-                Ok(Finish::Manual(signal))
-            }
-            WorkEnd::Spent(why) => Ok(Finish::Budget(why)),
-            WorkEnd::Quota(_) => {
-                Ok(Finish::Budget("the agent's service refused; start again later".into()))
-            }
-            WorkEnd::Failed(_, why) | WorkEnd::Blocked(why) | WorkEnd::Impossible(why) => {
-                Ok(Finish::Error(why))
-            }
+        let limits = Limits { wait_for_quota: false, ..self.context.config.limits.clone() };
+        match self.record.counters.after(end, NAME, SessionEnd::Ended, &limits) {
+            Next::Discard(_, Then::End(finish)) => Ok(finish),
+            Next::Discard(kept, _) => Ok(Finish::Error(kept.why)),
+            _ => self.take_plan(before.as_deref(), left),
         }
     }
 
@@ -169,7 +163,7 @@ impl Run {
         let attempt = self.current()?;
         let mut taken: Vec<PathBuf> = Vec::new();
         if *finish == Finish::Complete {
-            taken.extend(self.workspace.below_top(&self.books.plan).map(PathBuf::from));
+            taken.extend(self.workspace.source.below_top(&self.books.plan).map(PathBuf::from));
         }
         let staged = self.workspace.stage(start, &taken)?;
         if !staged.files.is_empty() {

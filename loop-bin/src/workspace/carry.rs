@@ -48,7 +48,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 impl Workspace {
     /// Puts a text of ours into the workspace, in the place of a file of the project.
     pub(crate) fn give(&mut self, path: &Utf8Path, content: &[u8]) -> io::Result<()> {
-        let Some(below) = self.below_top(path) else { return Ok(()) };
+        let Some(below) = self.source.below_top(path) else { return Ok(()) };
         if self.is_in_place {
             return Ok(());
         }

@@ -9,8 +9,9 @@ use ralph_core::git::Git;
 use super::Source;
 use crate::exit::Failure;
 
-/// Settings that describe one repository, and are another one's own.
-const OWN: [&str; 18] = [
+/// How settings begin that describe one repository, and are another one's own.
+const OWN: [&str; 23] = [
+    "branch.",
     "core.bare",
     "core.filemode",
     "core.fsmonitor",
@@ -19,25 +20,16 @@ const OWN: [&str; 18] = [
     "core.precomposeunicode",
     "core.repositoryformatversion",
     "core.sparsecheckout",
-    "core.sparsecheckoutcone",
     "core.splitindex",
     "core.symlinks",
     "core.untrackedcache",
     "core.worktree",
-    "feature.manyfiles",
-    "gc.auto",
-    "gc.autodetach",
-    "maintenance.auto",
-    "maintenance.strategy",
-];
-
-/// The same for whole sections.
-const OWN_SECTIONS: [&str; 9] = [
-    "branch.",
     "extensions.",
-    "include.",
-    "includeif.",
+    "feature.",
+    "gc.",
+    "include",
     "index.",
+    "maintenance.",
     "remote.",
     "safe.",
     "submodule.",
@@ -83,8 +75,7 @@ fn parse(output: &str) -> Settings {
     let mut parts = output.split('\0');
     while let (Some(scope), Some(setting)) = (parts.next(), parts.next()) {
         let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));
-        let is_own =
-            OWN.contains(&key) || OWN_SECTIONS.iter().any(|section| key.starts_with(section));
+        let is_own = OWN.iter().any(|own| key.starts_with(own));
         if scope != "command" && !is_own {
             settings.entry(key.to_owned()).or_default().push(value.to_owned());
         }

@@ -109,6 +109,13 @@ impl Source {
     pub(crate) fn git(&self) -> Git {
         Git::at(self.top.as_std_path())
     }
+
+    /// A file of the project, named from the top of its repository; none if it is outside.
+    pub(crate) fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let (folder, name) = (path.parent()?, path.file_name()?);
+        let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
+        folder.join(name).strip_prefix(&self.top).ok().map(Utf8Path::to_owned)
+    }
 }
 
 /// Where a workspace is to stand when an agent begins.
@@ -165,19 +172,7 @@ impl Workspace {
 
     /// The place in the workspace of a file of the project; none if it is not in the repository.
     pub(crate) fn counterpart(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        Some(self.top.join(self.below_top(path)?))
-    }
-
-    /// A file of the project, named from the top of its repository.
-    pub(crate) fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        let real = match (path.parent(), path.file_name()) {
-            (Some(folder), Some(name)) => {
-                folder.canonicalize_utf8().map(|folder| folder.join(name)).ok()
-            }
-            _ => None,
-        };
-        let real = real.unwrap_or_else(|| path.to_owned());
-        real.strip_prefix(&self.source.top).ok().map(Utf8Path::to_owned)
+        Some(self.top.join(self.source.below_top(path)?))
     }
 
     /// Git over the files of the workspace, with the loop's own index; what it writes goes into the

@@ -2,6 +2,7 @@
 //! not the agent's to change.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
@@ -16,8 +17,8 @@ use crate::git_output::{Difference, RAW, base_of, differences, file_of, listed, 
 /// Where a submodule of the project keeps what stories have committed there.
 const SUBMODULES: &str = "refs/ralph/commits";
 
-/// Repositories that an agent may leave inside the copy, at most.
-const MOST_EMBEDDED: usize = 50;
+/// How deep repositories that an agent made may lie inside each other.
+const MOST_NESTED: usize = 10;
 
 /// What an attempt changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,8 +43,9 @@ impl Workspace {
     pub(crate) fn stage(&mut self, start: Start<'_>, ours: &[PathBuf]) -> Result<Staged, Failure> {
         self.renew(start)?;
         let git = self.git();
-        let mut staged = Staged::default();
-        self.add_all(&git, ours, &mut staged)?;
+        let embedded = self.dissolve_repositories(&git)?;
+        let mut staged = Staged { embedded, ..Staged::default() };
+        self.add_all(&git, ours)?;
         let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
         let forced = listed(forced);
         if !forced.is_empty() {
@@ -52,12 +54,7 @@ impl Workspace {
         }
         let base = base_of(&git, start.tip)?;
         let differing = [&["diff-index", "--cached"], &RAW[..], &[&base]].concat();
-        let mut found = differences(&git.run(&differing)?);
-        while let Some(inner) = found.iter().find(|one| self.is_embedded(one)) {
-            self.dissolve(&git, &inner.path, &mut staged)?;
-            self.add_all(&git, ours, &mut staged)?;
-            found = differences(&git.run(&differing)?);
-        }
+        let found = differences(&git.run(&differing)?);
         let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
         let moved: Vec<(PathBuf, String)> = found
             .iter()
@@ -110,7 +107,7 @@ impl Workspace {
     }
 
     /// Adds every file but the loop's own.
-    fn add_all(&self, git: &Git, ours: &[PathBuf], staged: &mut Staged) -> Result<(), Failure> {
+    fn add_all(&self, git: &Git, ours: &[PathBuf]) -> Result<(), GitError> {
         let mut add =
             ["--no-literal-pathspecs", "add", "--all", "--", "."].map(OsString::from).to_vec();
         for path in ours {
@@ -118,26 +115,30 @@ impl Workspace {
             but.push(path);
             add.push(but);
         }
-        for _ in 0..MOST_EMBEDDED {
-            match git.run(&add) {
-                Err(GitError::Failed { stderr, .. }) if without_commit(&stderr).is_some() => {
-                    let path = PathBuf::from(without_commit(&stderr).unwrap_or_default());
-                    self.dissolve(git, &path, staged)?;
-                }
-                other => return other.map(drop).map_err(Into::into),
-            }
-        }
-        Ok(git.run(&add).map(drop)?)
+        git.run(&add).map(drop)
     }
 
-    /// Makes plain files of a repository that an agent made inside the work tree, so that they can be
-    /// saved with the attempt.
-    fn dissolve(&self, git: &Git, path: &Path, staged: &mut Staged) -> Result<(), Failure> {
-        remove_all(&self.top.as_std_path().join(path).join(".git"))?;
-        let name = listed([&path.to_owned()]);
-        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &name)?;
-        staged.embedded.push(path.to_owned());
-        Ok(())
+    /// Makes plain files of repositories that an agent made inside the work tree, so that they can be
+    /// saved with the attempt. Git lists one of which it knows nothing as a folder, and does not look
+    /// into it.
+    fn dissolve_repositories(&self, git: &Git) -> Result<Vec<PathBuf>, Failure> {
+        let mut found = Vec::new();
+        for _ in 0..MOST_NESTED {
+            let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+            let mut inner = paths(&others);
+            inner.retain(|path| {
+                let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
+                is_folder && !declares_submodule(&self.top, path)
+            });
+            if inner.is_empty() {
+                break;
+            }
+            for path in &inner {
+                remove_all(&self.top.as_std_path().join(path).join(".git"))?;
+            }
+            found.extend(inner);
+        }
+        Ok(found)
     }
 
     /// Brings what was committed in a submodule of the copy to that of the project: a commit here
@@ -147,11 +148,6 @@ impl Workspace {
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].map(OsStr::new);
         let args = [&fetch[..], &[from.as_os_str(), OsStr::new(&head)]].concat();
         Git::at(self.source.top.as_std_path().join(path)).run(&args).map(drop)
-    }
-
-    /// Whether a new entry is a repository that nothing declares as a submodule.
-    fn is_embedded(&self, found: &Difference) -> bool {
-        found.new.is_link() && !found.old.is_link() && !declares_submodule(&self.top, &found.path)
     }
 
     /// Files that were staged and are different by now; new ones do not count.
@@ -199,14 +195,6 @@ fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {
     text.lines().filter_map(is_it).any(|is_it| is_it)
 }
 
-/// The repository of which git says that it has no commit.
-fn without_commit(stderr: &str) -> Option<&str> {
-    let line = stderr.lines().find(|line| line.contains("does not have a commit checked out"))?;
-    let start = line.find('\'')? + 1;
-    let name = line.get(start..)?.split('\'').next()?;
-    Some(name.trim_end_matches('/'))
-}
-
 /// Submodules in which something is uncommitted.
 fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
     let output = git.run(&[&["diff-files"], &RAW[..]].concat())?;
@@ -232,12 +220,5 @@ mod tests {
         ] {
             assert_eq!(is_protected(inside, Path::new(path)), expected, "{path}");
         }
-    }
-
-    #[test]
-    fn a_repository_without_a_commit_is_named() {
-        let said = "error: 'sub/' does not have a commit checked out\nfatal: adding files failed\n";
-        assert_eq!(without_commit(said), Some("sub"));
-        assert_eq!(without_commit("fatal: x"), None);
     }
 }

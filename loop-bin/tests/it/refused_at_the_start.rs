@@ -152,7 +152,7 @@ fn an_agent_that_could_not_be_started() {
     stage.repo.chmod("tools/agent.sh", 0o644);
     for (agent, words) in [
         ("./tools/agent.sh -p", "tools/agent.sh` is not executable; run `chmod +x"),
-        ("sh ./agent.sh", "the agent's script ./agent.sh was not found"),
+        ("sh ./agent.sh", "the agent `./agent.sh` was not found"),
         ("./agent.sh", "the agent `./agent.sh` was not found"),
     ] {
         stage.run(&["--agent", agent]).ended(1).says(words);

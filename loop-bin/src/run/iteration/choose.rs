@@ -95,9 +95,5 @@ fn stuck(waiting: &[&plan::Story], blocked: &[&plan::Story]) -> String {
     if !waiting.is_empty() {
         why.push_str(&format!("; waiting for them: {}", ids(waiting)));
     }
-    let first = blocked.first().map(|story| story.id.as_str()).unwrap_or("STORY");
-    why.push_str(&format!(
-        "; `ralph-loop attempts {first}` shows what was tried, `ralph-loop retry {first}` reopens it"
-    ));
     why
 }

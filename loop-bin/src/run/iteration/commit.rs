@@ -50,7 +50,7 @@ impl Run {
                 Err(refusal @ Refusal::Impossible(_)) => {
                     return Err(WorkEnd::Impossible(refusal.to_string()).into());
                 }
-                Err(refusal @ Refusal::ByHook { .. }) => {
+                Err(refusal @ Refusal::ByHook(_)) => {
                     let now = self.workspace.stage(start_of(attempt), &self.books.ours())?;
                     if now.tree == passed.staged.tree {
                         return Err(WorkEnd::failed(refusal.to_string()).into());

@@ -8,7 +8,7 @@ use ralph_base::state;
 use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::under_way::Phase;
 
-use crate::agent::{AgentCommand, Run as AgentRun, Session, Supervision, Turn};
+use crate::agent::{AgentCommand, AgentRun, Session, Supervision, Turn};
 use crate::exit::Failure;
 use crate::run::allowance::Allowance;
 use crate::run::context::Context;

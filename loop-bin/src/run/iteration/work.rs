@@ -10,7 +10,7 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
 use super::watch::Watched;
-use crate::agent::{Run as AgentRun, RunEnd};
+use crate::agent::{AgentRun, RunEnd};
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::allowance::Allowance;

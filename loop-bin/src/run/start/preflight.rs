@@ -234,7 +234,16 @@ impl Preflight {
         if let Some(attempt) = interrupted.as_ref().filter(is_elsewhere)
             && Lock::holder(&self.run_dir.lock()).is_none()
         {
-            self.problem(self.to_settle_first(attempt));
+            // An attempt is settled where it was made: only there its work can be told from the user's.
+            let (story, work) = (&attempt.story, &attempt.work);
+            let is_own = work.starts_with(&self.workspace.source.top);
+            let how =
+                if is_own { "with --in-place" } else { "with its folder, without --in-place" };
+            self.problem(format!(
+                "an attempt at {story} was interrupted in {work}: start {how} to go on with it, or \
+                 give its work up with `ralph-loop clean --force`, which leaves your own files as \
+                 they are"
+            ));
             return Ok(Vec::new());
         }
         let changed = in_place::uncommitted(repo, &ours)?;
@@ -280,29 +289,13 @@ impl Preflight {
         Ok(changed)
     }
 
-    /// An attempt is settled where it was made: only there its work can be told from the user's.
-    fn to_settle_first(&self, attempt: &Attempt) -> String {
-        let Attempt { story, work, .. } = attempt;
-        if work.starts_with(&self.workspace.source.top) {
-            return format!(
-                "an attempt at {story} was interrupted in your own tree: start with --in-place to go \
-                 on with it, or give it up with `ralph-loop clean --force`, which leaves your files \
-                 as they are"
-            );
-        }
-        format!(
-            "an attempt at {story} was interrupted in {work}: start as before (with the same folder, \
-             without --in-place) to go on with it, or give its work up with `ralph-loop clean --force`"
-        )
-    }
-
     /// Plan and progress, from the top.
     fn loop_files(&self) -> Vec<PathBuf> {
         let Some(plan) = &self.plan else { return Vec::new() };
         let plan = plan.path();
         let progress = progress_path(&self.config.run, self.project.root(), plan);
         let paths = [plan.to_owned(), progress, StateDir::loop_progress_beside(plan)];
-        let below = paths.iter().filter_map(|path| self.workspace.below_top(path));
+        let below = paths.iter().filter_map(|path| self.workspace.source.below_top(path));
         below.map(Into::into).collect()
     }
 }
