@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Event, Journal, Lock};
+use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::{Counts, Plan, State};
 use ralph_project::project::Project;
@@ -18,12 +18,6 @@ use crate::run::start::{look_for_recovery, run_dir};
 use crate::saved;
 use crate::terminal::{counted, say};
 use crate::workspace::Source;
-
-/// How far back the journal is looked through.
-const LINES: usize = 2_000;
-
-/// How many verdicts and denials are shown.
-const SHOWN: usize = 3;
 
 /// Show run status and anything that needs your attention
 #[derive(Debug, Args)]
@@ -51,8 +45,6 @@ struct Report {
     last_finish: Option<String>,
     /// What there is to say about that.
     last_reason: Option<String>,
-    verdicts: Vec<String>,
-    denials: Vec<String>,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
     /// What only a person can do.
@@ -119,28 +111,11 @@ impl Report {
                  tried, `ralph-loop retry {story}` reopens it"
             ));
         }
-        self.look_back(&Journal::new(state, "ralph-loop").tail(LINES).unwrap_or_default());
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
             let paths = requests.flatten().map(|entry| entry.path().display().to_string());
             self.waiting.extend(paths.map(|path| format!("a merge request: {path}")));
         }
         Ok(())
-    }
-
-    fn look_back(&mut self, journal: &[state::Record]) {
-        for record in journal.iter().rev() {
-            match &record.event {
-                Event::Verdict { verdict, failed, .. } if self.verdicts.len() < SHOWN => {
-                    let failed =
-                        failed.map(|count| format!(", {count} failed")).unwrap_or_default();
-                    self.verdicts.push(format!("{} {verdict}{failed}", record.at));
-                }
-                Event::Denied { rule, target, .. } if self.denials.len() < SHOWN => {
-                    self.denials.push(format!("{} {rule}: {target}", record.at));
-                }
-                _ => {}
-            }
-        }
     }
 
     fn show(&self) {
@@ -171,10 +146,6 @@ impl Report {
             }
             say(spent);
         }
-        for (title, lines) in
-            [("Verdict ", &self.verdicts), ("Denied  ", &self.denials), ("For you ", &self.waiting)]
-        {
-            lines.iter().for_each(|line| say(format!("{title}  {line}")));
-        }
+        self.waiting.iter().for_each(|line| say(format!("For you   {line}")));
     }
 }

@@ -8,11 +8,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use jiff::Timestamp;
 use ralph_project::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
-use super::command::AgentCommand;
+use super::command;
 use super::output;
 use super::processes::Descendants;
 use super::stream::Seen;
@@ -127,9 +128,15 @@ pub(crate) enum Turn {
 
 impl Session {
     /// Starts an agent with a prompt; what it prints goes to the log.
-    pub(crate) fn start(command: &AgentCommand, prompt: &str, log: &File) -> io::Result<Self> {
+    pub(crate) fn start(
+        line: &str,
+        root: &Utf8Path,
+        vars: &[(String, String)],
+        prompt: &str,
+        log: &File,
+    ) -> io::Result<Self> {
         let descendants = Descendants::from_now_on();
-        let mut child = command.spawn()?;
+        let mut child = command::spawn(line, root, vars)?;
         let descendants = descendants.led_by(child.id());
         give_prompt(&mut child, prompt.to_owned())?;
         let seen = Arc::new(Mutex::new(Seen::default()));

@@ -8,11 +8,10 @@
 use ralph_base::fault;
 use ralph_core::git::GitError;
 
-use super::checkout::{Checkout, Note};
+use super::checkout::{Checkout, Note, Step};
 use super::index_lock::{self, IndexLock};
 use super::loop_files::LoopFile;
 use super::refs::{look_at, resolve};
-use super::step::Step;
 use super::waiting::{Advance, Cause};
 use crate::exit::Failure;
 use crate::workspace::Source;

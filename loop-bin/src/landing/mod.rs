@@ -10,8 +10,7 @@
 //! | `commit.rs` | the commit itself, with the user's git hooks |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
 //! | `follow.rs` | the project's checkout, brought along with its branch |
-//! | `step.rs` | one such move: what is in its way, the index, the files |
-//! | `checkout.rs` | files and index of the checkout, and the note about a move under way |
+//! | `checkout.rs` | one such move: what is in its way, the index, the files, and a note about it |
 //! | `index_lock.rs` | git's lock on the project's index, marked as ours |
 
 mod checkout;
@@ -21,7 +20,6 @@ mod index_lock;
 mod loop_files;
 mod message;
 mod refs;
-mod step;
 mod target;
 mod waiting;
 

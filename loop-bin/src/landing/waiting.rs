@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use ralph_base::listing::named_files;
 use ralph_core::git::{Git, GitError};
 
-use super::checkout::{Checkout, Note};
+use super::checkout::{Checkout, Note, Step};
 use super::index_lock;
 use super::refs::{is_ancestor, look_at, other_work_tree, resolve, waiting_for};
-use super::step::Step;
 use crate::exit::Failure;
 use crate::terminal::counted;
 use crate::workspace::Source;

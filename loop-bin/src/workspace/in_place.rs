@@ -3,6 +3,7 @@
 //! The tree is clean when an attempt begins, so whatever is in it afterwards is the attempt's.
 //! Files that steer the run are remembered before the agent and restored after it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -68,20 +69,18 @@ impl Workspace {
 /// Files that steer the run, as they were before an agent that works in place.
 #[derive(Debug, Default)]
 pub(crate) struct ProtectedFiles {
-    files: Vec<(Utf8PathBuf, Option<Vec<u8>>)>,
-    scripts: Vec<Utf8PathBuf>,
+    files: BTreeMap<Utf8PathBuf, Option<Vec<u8>>>,
 }
 
 impl ProtectedFiles {
     /// Remembers them: settings, template, lifecycle scripts and the client's settings.
     pub(crate) fn remember(root: &Utf8Path, state: &StateDir, plan: &Utf8Path) -> Self {
         let mut paths = vec![state.config(), StateDir::prompt_beside(plan)];
-        let scripts = files_below(&state.lifecycle());
-        paths.extend(scripts.iter().cloned());
+        paths.extend(files_below(&state.lifecycle()));
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
         let files = paths.into_iter().map(|path| (path.clone(), fs_err::read(&path).ok()));
-        Self { files: files.collect(), scripts }
+        Self { files: files.collect() }
     }
 
     /// Restores them, and names those that were changed.
@@ -98,7 +97,7 @@ impl ProtectedFiles {
             restored.push(path.clone());
         }
         for path in files_below(&state.lifecycle()) {
-            if !self.scripts.contains(&path) && !self.files.is_empty() {
+            if !self.files.contains_key(&path) && !self.files.is_empty() {
                 state::remove_if_there(&path)?;
                 restored.push(path);
             }

@@ -13,8 +13,7 @@
 //! | `carry.rs` | files that a fresh clone lacks |
 //! | `import.rs` | what an agent committed, and what hooks rolled back |
 //! | `setup.rs` | the commands that make a new copy ready |
-//! | `stage.rs` | what an attempt changed, as a tree |
-//! | `overlay.rs` | the changes of a saved attempt over another commit |
+//! | `stage.rs` | what an attempt changed, as a tree, and laid over another commit |
 //! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
 //! | `in_place.rs` | what is asked of a project that is worked on in place |
 
@@ -24,7 +23,6 @@ mod git_settings;
 mod import;
 pub(crate) mod in_place;
 mod linked_back;
-mod overlay;
 mod remove;
 mod repository;
 mod setup;
