@@ -2,11 +2,13 @@
 //!
 //! The flags are made from [`KEYS`], so that a flag without a variable and a key cannot exist.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand};
 use ralph_base::env::Env;
 use ralph_project::config::{Flag, KEYS, Key, Kind};
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::{
     attempts, clean, complete, demo, doctor, explain, init, install, request_merge, retry, run,
     status, undo,
@@ -31,36 +33,61 @@ Examples:
   ralph-loop --max-iterations 10 --verify 'cargo test'
   ralph-loop explain 'cd app && git push'";
 
+/// Runs a coding agent over a plan of stories, and commits only what was proven
+#[derive(Debug, Subcommand)]
+enum Request {
+    /// Make a project ready: config, example plan, lifecycle templates; overwrites nothing
+    Init,
+    /// Copy the hooks that lie beside this program and register them with the client
+    Install(installer::Install),
+    /// Take the hooks and their registrations out again; your own settings stay
+    Uninstall(installer::Uninstall),
+    /// Check git, agent, hooks, config, plan and disk; say how to fix each
+    #[command(
+        after_help = "All flags of a run may be given, and mean the run that would be started so."
+    )]
+    Doctor,
+    Status(status::Status),
+    Explain(explain::Explain),
+    Attempts(attempts::Attempts),
+    Retry(retry::Retry),
+    Clean(clean::Clean),
+    Undo(undo::Undo),
+    Complete(complete::Complete),
+    RequestMerge(request_merge::RequestMerge),
+    /// Show three stories, a failing test, a kept attempt and the recovery in a scratch project
+    Demo,
+}
+
 /// Does what was asked for.
-pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
-    match matches.subcommand() {
-        Some(("init", _)) => init::run(env),
-        Some((name @ ("install" | "uninstall"), matches)) => install::run(env, name, matches),
-        Some(("doctor", matches)) => doctor::run(env, matches),
-        Some(("status", matches)) => status::run(env, matches.get_flag("json")),
-        Some(("explain", matches)) => explain::run(env, matches),
-        Some(("attempts", matches)) => {
-            attempts::run(env, &attempts::Request::from_matches(matches))
-        }
-        Some(("retry", matches)) => retry::run(env, &retry::Request::from_matches(matches)),
-        Some(("clean", matches)) => clean::run(env, clean::Request::from_matches(matches)),
-        Some(("undo", matches)) => undo::run(env, &undo::Request::from_matches(matches)),
-        Some(("complete", matches)) => complete::run(env, matches),
-        Some(("request-merge", matches)) => request_merge::run(env, matches),
-        Some(("demo", _)) => demo::run(env),
-        _ => run::run(env, &given_flags(matches)),
+pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let Some((_, given)) = matches.subcommand() else {
+        return run::run(env, &given_flags(matches));
+    };
+    match Request::from_arg_matches(matches).map_err(Failure::usage)? {
+        Request::Init => init::run(env),
+        Request::Install(install) => install::install(env, &install),
+        Request::Uninstall(uninstall) => install::uninstall(env, &uninstall),
+        Request::Doctor => doctor::run(env, &given_flags(given)),
+        Request::Status(status) => status.run(env),
+        Request::Explain(explain) => explain.run(env),
+        Request::Attempts(attempts) => attempts.run(env),
+        Request::Retry(retry) => retry.run(env),
+        Request::Clean(clean) => clean.run(env),
+        Request::Undo(undo) => undo.run(env),
+        Request::Complete(complete) => complete.run(env),
+        Request::RequestMerge(request) => request.run(env),
+        Request::Demo => demo::run(env),
     }
 }
 
 /// The whole command line; the documentation is made from it.
 pub(crate) fn command() -> Command {
-    Command::new("ralph-loop")
+    let command = Command::new("ralph-loop")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Runs a coding agent over a plan of stories, and commits only what was proven.")
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .args(flags_of_keys())
-        .arg(allow_dirty())
         .arg(
             Arg::new("verbose")
                 .short('v')
@@ -70,35 +97,13 @@ pub(crate) fn command() -> Command {
                 .help(
                     "Log decisions and their reasons to standard error; twice for more [RUST_LOG]",
                 ),
-        )
-        .subcommand(init::command())
-        .subcommands(install::commands())
-        .subcommand(doctor::command())
-        .subcommand(status::command())
-        .subcommand(explain::command())
-        .subcommand(attempts::command())
-        .subcommand(retry::command())
-        .subcommand(clean::command())
-        .subcommand(undo::command())
-        .subcommand(complete::command())
-        .subcommand(request_merge::command())
-        .subcommand(demo::command())
-}
-
-/// A flag of the first version, which says what to do instead.
-fn allow_dirty() -> Arg {
-    let gone = |_: &str| -> Result<String, &'static str> {
-        Err(
-            "the agent works in a copy, so your uncommitted work is in nobody's way: leave the flag \
-             out (with --in-place, commit or stash first)",
-        )
-    };
-    let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
-    flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)
+        );
+    Request::augment_subcommands(command)
+        .mut_subcommand("doctor", |doctor| doctor.args(flags_of_keys().map(|flag| flag.hide(true))))
 }
 
 /// The flags that stand for configuration keys.
-pub(crate) fn flags_of_keys() -> impl Iterator<Item = Arg> {
+fn flags_of_keys() -> impl Iterator<Item = Arg> {
     KEYS.iter().filter_map(|key| Some(flag_of(key, key.flag?)))
 }
 
@@ -120,7 +125,7 @@ fn flag_of(key: &'static Key, name: &'static str) -> Arg {
 }
 
 /// What was given for those flags.
-pub(crate) fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
+fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
     let keys = KEYS.iter().filter(|key| key.flag.is_some());
     keys.flat_map(|key| {
         let values = matches.get_many::<String>(key.name).into_iter().flatten();

@@ -1,97 +1,62 @@
 //! `ralph-loop attempts`: lists the attempts that are kept, shows one, or brings one into the tree or
 //! onto a branch.
 
-use clap::{Arg, ArgMatches, Command};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
 use ralph_base::env::Env;
 use ralph_core::git::{Git, GitError, Repo};
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::here;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{say, say_as_it_is};
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
-    /// All attempts, or those at one story.
-    List(Option<String>),
-    /// One attempt: why it failed, and its changes.
-    Show(String),
-    /// Its changes in the tree or, if one is named, on a new branch.
-    Take { id: String, branch: Option<String> },
+/// List the attempts that are kept, show one, or take one into your tree or a branch
+///
+/// Without an argument: lists every attempt that is kept, newest first. With a story's id: its
+/// attempts. With an attempt's id (US-001/2): why it failed, and its changes.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Attempts {
+    /// A story, or one attempt
+    #[arg(value_name = "STORY|ID")]
+    of: Option<String>,
+    #[command(subcommand)]
+    take: Option<Take>,
 }
 
-/// An attempt was not brought back.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the changes of {id} do not fit into your tree: {said}; nothing was changed; `ralph-loop \
-     attempts take {id} --branch NAME` puts them on a branch of their own"
-)]
-struct NotTaken {
-    id: String,
-    said: String,
+#[derive(Debug, Subcommand)]
+enum Take {
+    /// Bring the changes of an attempt into your tree, or onto a branch
+    ///
+    /// Brings the changes of an attempt into your tree, uncommitted. Nothing of yours is overwritten:
+    /// where the changes do not fit, nothing is changed.
+    ///
+    /// With --branch: makes a branch of the attempt, and leaves your tree alone.
+    Take {
+        /// The attempt, such as US-001/2
+        id: String,
+        /// Make this branch of it instead
+        #[arg(long, value_name = "NAME")]
+        branch: Option<String>,
+    },
 }
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    let id =
-        || Arg::new("id").value_name("ID").required(true).help("The attempt, such as US-001/2");
-    Command::new("attempts")
-        .about("List the attempts that are kept, show one, or take one into your tree or a branch")
-        .long_about(
-            "Without an argument: lists every attempt that is kept, newest first.\n\
-             With a story's id: its attempts. With an attempt's id (US-001/2): why it failed, and \
-             its changes.",
-        )
-        .args_conflicts_with_subcommands(true)
-        .arg(Arg::new("of").value_name("STORY|ID").help("A story, or one attempt"))
-        .subcommand(
-            Command::new("take")
-                .about("Bring the changes of an attempt into your tree, or onto a branch")
-                .long_about(
-                    "Brings the changes of an attempt into your tree, uncommitted. Nothing of yours \
-                     is overwritten: where the changes do not fit, nothing is changed.\n\
-                     With --branch: makes a branch of the attempt, and leaves your tree alone.",
-                )
-                .arg(id())
-                .arg(
-                    Arg::new("branch")
-                        .long("branch")
-                        .value_name("NAME")
-                        .help("Make this branch of it instead"),
-                ),
-        )
-}
-
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let text = |matches: &ArgMatches, name| matches.get_one::<String>(name).cloned();
-        match matches.subcommand() {
-            Some((_, take)) => Self::Take {
-                id: text(take, "id").unwrap_or_default(),
-                branch: text(take, "branch"),
-            },
-            None => match text(matches, "of") {
-                Some(id) if id.contains('/') => Self::Show(id),
-                story => Self::List(story),
-            },
-        }
+impl Attempts {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let repo = Repo::open(here::project(env)?.root())?;
+        match (&self.take, &self.of) {
+            (Some(Take::Take { id, branch: Some(branch) }), _) => {
+                take_branch(repo.git(), id, branch)
+            }
+            (Some(Take::Take { id, branch: None }), _) => take(repo.git(), id),
+            (None, Some(id)) if id.contains('/') => show(repo.git(), id),
+            (None, story) => list(repo.git(), story.as_deref()),
+        }?;
+        Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let project = here::project(env)?;
-    let repo = Repo::open(project.root())?;
-    match request {
-        Request::List(story) => list(repo.git(), story.as_deref()),
-        Request::Show(id) => show(repo.git(), id),
-        Request::Take { id, branch: Some(branch) } => take_branch(repo.git(), id, branch),
-        Request::Take { id, branch: None } => take(repo.git(), id),
-    }?;
-    Ok(Success::Done)
 }
 
 fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
@@ -161,8 +126,11 @@ fn take(git: &Git, id: &str) -> Result<(), Failure> {
             Ok(())
         }
         Err(GitError::Failed { stderr, .. }) => {
-            let said = stderr.lines().next().unwrap_or_default().to_owned();
-            Err(NotTaken { id, said }.into())
+            let said = stderr.lines().next().unwrap_or_default();
+            Err(Failure::because(format!(
+                "the changes of {id} do not fit into your tree: {said}; nothing was changed; \
+                 `ralph-loop attempts take {id} --branch NAME` puts them on a branch of their own"
+            )))
         }
         Err(error) => Err(error.into()),
     }

@@ -1,110 +1,86 @@
 //! `ralph-loop clean`: removes the copies of the project and what is beyond the bounds of what is
 //! kept, and says what that frees.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::DecimalBytes;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::Repo;
 use ralph_project::under_way::{Attempt, Phase};
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::run::record::attempt_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
-use crate::workspace::Source;
-use crate::workspace::cache;
+use crate::workspace::{Source, cache};
 use crate::{agent, here, housekeeping, saved};
 
-/// What was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Request {
+/// Remove the copy that the agent works in, and say what that frees
+///
+/// Removes the copy that the agent works in; the next run makes it anew. Old logs, session folders and
+/// attempts at finished stories beyond [workspace] keep go as well. Attempts at stories that are not
+/// done are never removed.
+#[derive(Debug, Args)]
+pub(crate) struct Clean {
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
     dry_run: bool,
+    /// Remove the work of an interrupted attempt as well
+    #[arg(long)]
     force: bool,
 }
 
-/// An attempt was interrupted, and its work is nowhere else.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the work of {story}, which was interrupted, is only in the copy; start `ralph-loop`, which keeps \
-     it and goes on with it, or give it up with --force"
-)]
-struct Unsaved {
-    story: String,
-}
-
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("clean")
-        .about("Remove the copy that the agent works in, and say what that frees")
-        .long_about(
-            "Removes the copy that the agent works in; the next run makes it anew. Old logs, session \
-             folders and attempts at finished stories beyond [workspace] keep go as well. Attempts \
-             at stories that are not done are never removed.",
-        )
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .action(ArgAction::SetTrue)
-                .help("Say what would be removed, and remove nothing"),
-        )
-        .arg(
-            Arg::new("force")
-                .long("force")
-                .action(ArgAction::SetTrue)
-                .help("Remove the work of an interrupted attempt as well"),
-        )
-}
-
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self { dry_run: matches.get_flag("dry-run"), force: matches.get_flag("force") }
-    }
-}
-
-/// Does it.
-pub(crate) fn run(env: &Env, request: Request) -> Result<Success, Failure> {
-    let project = here::project(env)?;
-    let config = here::config(&project, env, &[])?;
-    let repo = Repo::open(project.root())?;
-    let run_dir = run_dir(&repo)?;
-    let _lock = take_lock(&run_dir, "ralph-loop clean")?;
-    let source = Source::of(&project, &repo)?;
-    let folder = cache::folder(env, &config, &source.top)?;
-    if let Some(attempt) = attempt_left(&run_dir)?.filter(|_| !request.dry_run) {
-        let is_at_work = matches!(attempt.phase, Phase::Begun | Phase::Working);
-        if request.force {
-            agent::end_left_by(&attempt.run);
-            for left in [project.own_state().current_story(), project.own_state().checkpoint()] {
-                state::remove_if_there(left)?;
-            }
-            saved::release(repo.git())?;
-            Attempt::clear(&run_dir)?;
-        } else if is_at_work && attempt.work.starts_with(&folder) && attempt.work.exists() {
-            return Err(Unsaved { story: attempt.story }.into());
-        }
-    }
-    let verb = if request.dry_run { "would remove" } else { "removed" };
-    if folder.exists() {
-        let size = cache::spoken(cache::size_of(&folder));
-        if !request.dry_run {
-            cache::remove(&folder)?;
-            for name in ["index-1", "setup-1"] {
-                state::remove_if_there(run_dir.root().join(name))?;
+impl Clean {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let repo = Repo::open(project.root())?;
+        let run_dir = run_dir(&repo)?;
+        let _lock = take_lock(&run_dir, "ralph-loop clean")?;
+        let source = Source::of(&project, &repo)?;
+        let folder = cache::folder(env, &config, &source.top)?;
+        if let Some(attempt) = attempt_left(&run_dir)?.filter(|_| !self.dry_run) {
+            let is_at_work = matches!(attempt.phase, Phase::Begun | Phase::Working);
+            if self.force {
+                agent::end_left_by(&attempt.run);
+                for left in [project.own_state().current_story(), project.own_state().checkpoint()]
+                {
+                    state::remove_if_there(left)?;
+                }
+                saved::release(repo.git())?;
+                Attempt::clear(&run_dir)?;
+            } else if is_at_work && attempt.work.starts_with(&folder) && attempt.work.exists() {
+                return Err(Failure::because(format!(
+                    "the work of {}, which was interrupted, is only in the copy; start `ralph-loop`, \
+                 which keeps it and goes on with it, or give it up with --force",
+                    attempt.story
+                )));
             }
         }
-        say(format!("{verb} the copy {folder}: {size}"));
-    } else {
-        say("There is no copy.");
+        let verb = if self.dry_run { "would remove" } else { "removed" };
+        if folder.exists() {
+            let size = DecimalBytes(cache::size_of(&folder));
+            if !self.dry_run {
+                cache::remove(&folder)?;
+                for name in ["index-1", "setup-1"] {
+                    state::remove_if_there(run_dir.root().join(name))?;
+                }
+            }
+            say(format!("{verb} the copy {folder}: {size}"));
+        } else {
+            say("There is no copy.");
+        }
+        let (state, keep) = (project.own_state(), config.workspace.keep);
+        let (attempts, files) = housekeeping::prune(repo.git(), state, keep, self.dry_run)?;
+        if attempts + files > 0 {
+            say(format!(
+                "{verb} {} at finished stories and {}",
+                counted(attempts, "attempt", "attempts"),
+                counted(files, "old log or session folder", "old logs and session folders")
+            ));
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    let (state, keep) = (project.own_state(), config.workspace.keep);
-    let (attempts, files) = housekeeping::prune(repo.git(), state, keep, request.dry_run)?;
-    if attempts + files > 0 {
-        say(format!(
-            "{verb} {} at finished stories and {}",
-            counted(attempts, "attempt", "attempts"),
-            counted(files, "old log or session folder", "old logs and session folders")
-        ));
-    }
-    Ok(Success::Done)
 }

@@ -1,14 +1,15 @@
 //! `ralph-loop demo`: the whole loop in a scratch project, with a scripted agent and no network.
 
+use std::process::ExitCode;
+
 use camino::{Utf8Path, Utf8PathBuf};
-use clap::Command;
 use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state::StateDir;
 use ralph_core::git::Git;
 use ralph_project::config::Flag;
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::run;
 use crate::terminal::say;
 
@@ -17,15 +18,8 @@ const AGENT: &str = include_str!("demo/agent.sh");
 const PLAN: &str = include_str!("demo/plan.md");
 const TESTS: &str = include_str!("demo/tests.sh");
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("demo").about(
-        "Show three stories, a failing test, a kept attempt and the recovery in a scratch project",
-    )
-}
-
 /// Shows it.
-pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
     let folder = env.temp_dir().join(format!("ralph-demo-{stamp}"));
     let root = folder.join("project");

@@ -2,15 +2,15 @@
 //! and no agent run.
 
 use std::collections::BTreeSet;
+use std::process::ExitCode;
 
 use camino::Utf8Path;
-use clap::{ArgMatches, Command};
 use nix::sys::statvfs::statvfs;
 use ralph_base::env::Env;
 use ralph_base::state::Lock;
+use ralph_project::config::Flag;
 
-use crate::args::{flags_of_keys, given_flags};
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::run::start::{Preflight, held_by, look_for_recovery, preflight};
 use crate::terminal::{counted, say};
@@ -19,35 +19,22 @@ use crate::workspace::cache;
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
 
-/// Something is wrong.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} found")]
-struct Unwell(String);
-
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("doctor")
-        .about("Check git, agent, hooks, config, plan and disk; say how to fix each")
-        .after_help("All flags of a run may be given, and mean the run that would be started so.")
-        .args(flags_of_keys().map(|flag| flag.hide(true)))
-}
-
 /// Examines.
-pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
-    let mut findings = match preflight(env, &given_flags(matches)) {
+pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
+    let mut findings = match preflight(env, flags) {
         Ok(preflight) => [all(&preflight)?, disks(&preflight)?].concat(),
         Err(failure) => vec![Finding::Problem(failure.to_string())],
     };
     findings.iter().for_each(show);
     findings.retain(|finding| matches!(finding, Finding::Problem(_)));
     match findings.len() {
-        0 => Ok(Success::Done),
-        count => Err(Unwell(counted(count, "problem", "problems")).into()),
+        0 => Ok(ExitCode::SUCCESS),
+        count => Err(Failure::because(counted(count, "problem found", "problems found"))),
     }
 }
 
 /// Shows what a run would do.
-pub(crate) fn dry_run(preflight: &Preflight) -> Result<Success, Failure> {
+pub(crate) fn dry_run(preflight: &Preflight) -> Result<ExitCode, Failure> {
     for finding in all(preflight)? {
         if preflight.config.run.json_events {
             say(serde_json::to_string(&finding)?);
@@ -55,7 +42,7 @@ pub(crate) fn dry_run(preflight: &Preflight) -> Result<Success, Failure> {
             show(&finding);
         }
     }
-    Ok(Success::Done)
+    Ok(ExitCode::SUCCESS)
 }
 
 fn show(finding: &Finding) {

@@ -1,20 +1,10 @@
-//! Outcomes and their exit codes: one `match`, as documented in the help.
+//! Why a command failed, and the exit code for it.
 
 use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::run::{Finish, Signal};
 use crate::terminal;
-
-/// How a command ended that did what was asked.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Success {
-    /// Nothing more to say.
-    Done,
-    /// The loop ended; `incomplete` if stories remain and the user wants to know.
-    Loop { finish: Finish, incomplete: bool },
-}
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
@@ -41,39 +31,27 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
+    /// What went wrong and what to do about it, in a text that says all of it.
+    pub(crate) fn because(text: impl Into<String>) -> Self {
+        Self::Error(text.into().into())
+    }
+
     /// The user's own mistake, to be told as such.
-    pub(crate) fn usage(error: impl Error + 'static) -> Self {
-        Self::Usage(Box::new(error))
+    pub(crate) fn usage(error: impl Into<Box<dyn Error>>) -> Self {
+        Self::Usage(error.into())
     }
 }
 
 /// Tells the user what went wrong, and returns the code for it.
-pub(crate) fn code(outcome: Result<Success, Failure>) -> ExitCode {
+pub(crate) fn code(outcome: Result<ExitCode, Failure>) -> ExitCode {
     let (error, code) = match outcome {
-        Ok(Success::Done) => return ExitCode::SUCCESS,
-        Ok(Success::Loop { finish, incomplete }) => {
-            return ExitCode::from(of_finish(&finish, incomplete));
-        }
+        Ok(code) => return code,
         Err(Failure::Error(error)) => (error, 1),
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Locked(error)) => (error, 5),
     };
     terminal::complain(error.as_ref());
     ExitCode::from(code)
-}
-
-fn of_finish(finish: &Finish, incomplete: bool) -> u8 {
-    match finish {
-        Finish::Complete | Finish::MaxIterations if incomplete => 7,
-        Finish::Complete | Finish::MaxIterations => 0,
-        Finish::Error(_) => 1,
-        Finish::HookAbort => 3,
-        Finish::NoChanges => 4,
-        Finish::Budget(_) => 6,
-        Finish::Blocked(_) => 8,
-        Finish::Manual(Signal::Interrupt) => 130,
-        Finish::Manual(Signal::Terminate) => 143,
-    }
 }
 
 /// A command line that is not understood is an error, never ignored; asking for help is none.

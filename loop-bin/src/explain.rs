@@ -2,76 +2,67 @@
 //! output of a test run is judged.
 
 use std::io::{self, Read};
+use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use camino::Utf8PathBuf;
+use clap::Args;
 use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
-use ralph_core::shell::{self, Fate, Reach, Redirect, RedirectKind, UNKNOWN, Word};
+use ralph_core::shell::{self, Fate, Reach, Redirect, UNKNOWN, Word};
 use ralph_core::verdict::{self, Judgement, Run};
 use ralph_project::surroundings::Surroundings;
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("explain")
-        .about("Tell how a command or an edit is read, and which rule would speak")
-        .arg(Arg::new("command").value_name("COMMAND").help("A command line, as one argument"))
-        .arg(Arg::new("file").long("file").value_name("PATH").help("A file that would be edited"))
-        .arg(
-            Arg::new("test-run")
-                .long("test-run")
-                .action(ArgAction::SetTrue)
-                .requires("run-command")
-                .help("Judge a test run, whose output is read from standard input"),
-        )
-        .arg(
-            Arg::new("run-command")
-                .long("command")
-                .value_name("COMMAND")
-                .requires("test-run")
-                .help("With --test-run: the command line that was run"),
-        )
-        .arg(
-            Arg::new("exit-code")
-                .long("exit-code")
-                .value_name("CODE")
-                .value_parser(value_parser!(i32))
-                .requires("test-run")
-                .help("With --test-run: its exit code, if it is known"),
-        )
-        .group(ArgGroup::new("what").args(["command", "file", "test-run"]).required(true))
+/// Show how a command or edit is parsed and which rule would block it, or how a test run is judged
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Explain {
+    /// A command line, as one argument
+    command: Option<String>,
+    /// A file that would be edited
+    #[arg(long, value_name = "PATH")]
+    file: Option<Utf8PathBuf>,
+    /// Judge a test run, whose output is read from standard input
+    #[arg(long, requires = "run_command")]
+    test_run: bool,
+    /// With --test-run: the command line that was run
+    #[arg(long = "command", value_name = "COMMAND", group = "of_run", requires = "test_run")]
+    run_command: Option<String>,
+    /// With --test-run: its exit code, if it is known
+    #[arg(long, value_name = "CODE", group = "of_run", requires = "test_run")]
+    exit_code: Option<i32>,
 }
 
-/// Does it.
-pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
-    let here = here::folder()?;
-    let project = here::project(env)?;
-    let config = here::config(&project, env, &[])?;
-    let around = Surroundings { project: &project, env, config: &config, session: None };
-    if let Some(command) = matches.get_one::<String>("run-command") {
-        let exit_code = matches.get_one::<i32>("exit-code").copied();
-        show_judgement(command, exit_code, &config.tests.commands)?;
-        return Ok(Success::Done);
+impl Explain {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let here = here::folder()?;
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let around = Surroundings { project: &project, env, config: &config, session: None };
+        if let Some(command) = &self.run_command {
+            show_judgement(command, self.exit_code, &config.tests.commands)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut denial = None;
+        if let Some(command) = &self.command {
+            show_commands(command);
+            let facts = around.of_command(&here, command);
+            denial = guard::check(command, &facts, &config.guard);
+        }
+        if let Some(file) = &self.file {
+            let mut edit = around.of_edit(&here.join(file), None);
+            say(format!("file      {}", edit.path));
+            say(format!("project   {}", edit.facts.root));
+            // Whether an agent has read it depends on its session; suppose that it has.
+            edit.known = true;
+            denial = guard::check_edit(&edit, &config.guard);
+        }
+        show_denial(denial.as_ref());
+        Ok(ExitCode::SUCCESS)
     }
-    let mut denial = None;
-    if let Some(command) = matches.get_one::<String>("command") {
-        show_commands(command);
-        let facts = around.of_command(&here, command);
-        denial = guard::check(command, &facts, &config.guard);
-    }
-    if let Some(file) = matches.get_one::<String>("file") {
-        let mut edit = around.of_edit(&here.join(file), None);
-        say(format!("file      {}", edit.path));
-        say(format!("project   {}", edit.facts.root));
-        // Whether an agent has read it depends on its session; suppose that it has.
-        edit.known = true;
-        denial = guard::check_edit(&edit, &config.guard);
-    }
-    show_denial(denial.as_ref());
-    Ok(Success::Done)
 }
 
 fn show_commands(command: &str) {
@@ -84,7 +75,8 @@ fn show_commands(command: &str) {
             say(format!("  with    {name}={}", shown(value)));
         }
         for redirect in &one.redirects {
-            say(format!("  redirect {}", shown_redirect(redirect)));
+            let Redirect { descriptor, kind, target } = redirect;
+            say(format!("  redirect {descriptor} {kind:?} {}", shown(target)));
         }
         if let Some(directory) = &one.directory {
             say(format!("  in      {}", shown(directory)));
@@ -154,19 +146,6 @@ fn shown(word: &Word) -> String {
     let text = word.text().replace(UNKNOWN, "<unknown>");
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,<>".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text } else { format!("{text:?}") }
-}
-
-fn shown_redirect(redirect: &Redirect) -> String {
-    let sign = match redirect.kind {
-        RedirectKind::Read => "<",
-        RedirectKind::Write => ">",
-        RedirectKind::Append => ">>",
-        RedirectKind::ReadWrite => "<>",
-        RedirectKind::Duplicate => ">&",
-        RedirectKind::HereDocument => "<<",
-        RedirectKind::HereString => "<<<",
-    };
-    format!("{}{sign} {}", redirect.descriptor, shown(&redirect.target))
 }
 
 fn shown_step(step: &Reach) -> String {

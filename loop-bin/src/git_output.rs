@@ -1,6 +1,5 @@
 //! What git prints and is given, in one place: lists of paths, differences, texts of files.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use ralph_core::git::{Git, GitError};
 const ABSENT: &str = "000000";
 
 /// The mode of a repository inside another one.
-pub(crate) const LINK: &str = "160000";
+const LINK: &str = "160000";
 
 /// The arguments after a command that prints differences as [`differences`] reads them.
 pub(crate) const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
@@ -32,11 +31,6 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
-    /// What is not there, with an id as long as that of others.
-    pub(crate) fn absent_like(other: &Self) -> Self {
-        Self { mode: ABSENT.to_owned(), id: "0".repeat(other.id.len()) }
-    }
-
     pub(crate) fn is_absent(&self) -> bool {
         self.mode == ABSENT
     }
@@ -67,33 +61,6 @@ pub(crate) fn differences(output: &[u8]) -> Vec<Difference> {
             old: entry(old_mode, old_id),
             new: entry(new_mode, new_id),
         });
-    }
-    found
-}
-
-/// What an index says about a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct IndexEntry {
-    pub(crate) entry: FileEntry,
-    /// Whether the file is another one, or nobody can tell: git was told not to look, or a merge is
-    /// under way.
-    pub(crate) may_differ: bool,
-}
-
-/// Reads `ls-files -z -v --stage --cached --modified`: `<tag> <mode> <id> <stage>TAB<path>NUL`, and
-/// once more with another tag for a file that was modified.
-pub(crate) fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, IndexEntry> {
-    let mut found: BTreeMap<PathBuf, IndexEntry> = BTreeMap::new();
-    for line in output.split(|byte| *byte == 0) {
-        let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
-        let (head, path) = line.split_at(tab);
-        let head = String::from_utf8_lossy(head);
-        let words: Vec<&str> = head.split(' ').collect();
-        let [tag, mode, id, _] = words.as_slice() else { continue };
-        let path = PathBuf::from(OsStr::from_bytes(path.get(1..).unwrap_or_default()));
-        let entry = FileEntry { mode: (*mode).to_owned(), id: (*id).to_owned() };
-        let one = found.entry(path).or_insert(IndexEntry { entry, may_differ: false });
-        one.may_differ |= *tag != "H";
     }
     found
 }
@@ -132,18 +99,6 @@ pub(crate) fn file_of(git: &Git, text: &[u8]) -> Result<FileEntry, GitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_index_tells_what_git_did_not_look_at() {
-        let output =
-            b"H 100644 aa 0\ta\0C 100644 aa 0\ta\0H 100644 bb 0\tb\n\xff\0h 100644 cc 0\tc\0";
-        let found = index_entries(output);
-        let seen: Vec<_> = found.iter().map(|(path, one)| (path, one.may_differ)).collect();
-        let name = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
-        let names = [name(b"a"), name(b"b\n\xff"), name(b"c")];
-        let [a, b, c] = &names;
-        assert_eq!(seen, [(a, true), (b, false), (c, true)]);
-    }
 
     #[test]
     fn differences_are_read_whatever_the_names_are() {

@@ -4,13 +4,13 @@
 mod kinds;
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::ExitCode;
 
 use camino::Utf8Path;
-use clap::Command;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{here, lifecycle};
 
@@ -55,15 +55,8 @@ const NOTIFY: &str = "\
 echo \"$*\"
 ";
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("init").about(
-        "Make a project ready: config, example plan, lifecycle templates; overwrites nothing",
-    )
-}
-
 /// Does it.
-pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
     let root = project.root();
     let state = project.own_state();
@@ -94,7 +87,7 @@ pub(crate) fn run(env: &Env) -> Result<Success, Failure> {
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
     say("  ralph-loop                   # go");
-    Ok(Success::Done)
+    Ok(ExitCode::SUCCESS)
 }
 
 fn write_scripts(folder: &Utf8Path) -> Result<(), Failure> {

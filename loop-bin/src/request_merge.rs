@@ -1,26 +1,23 @@
 //! `ralph-loop request-merge`: leaves a merge request for the user instead of a push.
 
-use clap::{Arg, ArgMatches, Command};
+use std::process::ExitCode;
+
+use clap::Args;
 use jiff::Timestamp;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::{Repo, Status};
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("request-merge")
-        .about("Leave a merge request for the user instead of pushing; for the agent")
-        .arg(
-            Arg::new("summary")
-                .long("summary")
-                .required(true)
-                .value_parser(said)
-                .help("What is to be merged, and why"),
-        )
+/// Leave a merge request for the user instead of pushing; for the agent
+#[derive(Debug, Args)]
+pub(crate) struct RequestMerge {
+    /// What is to be merged, and why
+    #[arg(long, value_parser = said)]
+    summary: String,
 }
 
 /// A request that says nothing helps nobody.
@@ -31,24 +28,25 @@ fn said(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Does it.
-pub(crate) fn run(env: &Env, matches: &ArgMatches) -> Result<Success, Failure> {
-    let project = here::project(env)?;
-    let status = Status::read(&Repo::open(project.root())?)?;
-    let state = project.own_state();
-    state.prepare()?;
-    let story = fs_err::read_to_string(state.current_story()).unwrap_or_default();
-    let text = format!(
-        "# Merge request\n\n- Branch: {}\n- Commit: {}\n- Story: {}\n- Time: {}\n\n{}\n",
-        status.branch.as_deref().unwrap_or("(detached)"),
-        status.head.as_deref().unwrap_or("(none)"),
-        if story.trim().is_empty() { "(none)" } else { story.trim() },
-        state::now(),
-        matches.get_one::<String>("summary").map_or("", String::as_str)
-    );
-    let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
-    let path = state.merge_requests().join(format!("{stamp}.md"));
-    state::replace(&path, text.as_bytes())?;
-    say(format!("Left for the user: {path}"));
-    Ok(Success::Done)
+impl RequestMerge {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let status = Status::read(&Repo::open(project.root())?)?;
+        let state = project.own_state();
+        state.prepare()?;
+        let story = fs_err::read_to_string(state.current_story()).unwrap_or_default();
+        let text = format!(
+            "# Merge request\n\n- Branch: {}\n- Commit: {}\n- Story: {}\n- Time: {}\n\n{}\n",
+            status.branch.as_deref().unwrap_or("(detached)"),
+            status.head.as_deref().unwrap_or("(none)"),
+            if story.trim().is_empty() { "(none)" } else { story.trim() },
+            state::now(),
+            self.summary
+        );
+        let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
+        let path = state.merge_requests().join(format!("{stamp}.md"));
+        state::replace(&path, text.as_bytes())?;
+        say(format!("Left for the user: {path}"));
+        Ok(ExitCode::SUCCESS)
+    }
 }

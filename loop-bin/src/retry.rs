@@ -1,13 +1,15 @@
 //! `ralph-loop retry`: reopens a story, and says what its next attempt begins with.
 
+use std::process::ExitCode;
+
 use camino::Utf8Path;
-use clap::{Arg, ArgMatches, Command};
+use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Lock};
+use ralph_base::state;
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::State;
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::here;
 use crate::landing::resolve;
@@ -16,91 +18,57 @@ use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
 
-/// What was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+/// Reopen a story that was set aside or done; say what to begin with, or how
+#[derive(Debug, Args)]
+pub(crate) struct Retry {
+    /// The story's id
     story: String,
+    /// Begin with the work of this attempt, such as US-001/2
+    #[arg(long, value_name = "ID")]
     from: Option<String>,
+    /// What the agent should know this time
+    #[arg(long, value_name = "TEXT", default_value = "")]
     hint: String,
 }
 
-/// Why a story is not reopened.
-#[derive(Debug, thiserror::Error)]
-enum NotReopened {
-    #[error("{plan} has no story {story}; `ralph-loop status` names those that are blocked")]
-    Unknown { plan: String, story: String },
-    #[error("{story} is open already; the next run works on it (use --hint or --from to say how)")]
-    Open { story: String },
-    #[error(
-        "{id} is an attempt at {other}, not at {story}; `ralph-loop attempts {story}` lists those"
-    )]
-    OfAnother { id: String, other: String, story: String },
-}
-
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("retry")
-        .about("Reopen a story that was set aside or done; say what to begin with, or how")
-        .arg(Arg::new("story").value_name("STORY").required(true).help("The story's id"))
-        .arg(
-            Arg::new("from")
-                .long("from")
-                .value_name("ID")
-                .help("Begin with the work of this attempt, such as US-001/2"),
-        )
-        .arg(
-            Arg::new("hint")
-                .long("hint")
-                .value_name("TEXT")
-                .default_value("")
-                .help("What the agent should know this time"),
-        )
-}
-
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        let text = |name| matches.get_one::<String>(name).cloned();
-        Self {
-            story: text("story").unwrap_or_default(),
-            from: text("from"),
-            hint: text("hint").unwrap_or_default(),
+impl Retry {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let plan = here::plan(&project, env, &config)?;
+        let repo = Repo::open(project.root())?;
+        // A run has its own word for which stories it gave up.
+        let _lock = take_lock(&run_dir(&repo)?, "ralph-loop retry")?;
+        let found = plan.story(&self.story).ok_or_else(|| {
+            let (path, story) = (plan.path(), &self.story);
+            Failure::because(format!(
+                "{path} has no story {story}; `ralph-loop status` names those that are blocked"
+            ))
+        })?;
+        let (story, is_open) = (&found.id, found.state == State::Open);
+        let begins = self.from.is_some() || !self.hint.trim().is_empty();
+        if is_open && !begins {
+            return Err(Failure::because(format!(
+                "{story} is open already; the next run works on it (use --hint or --from to say how)"
+            )));
         }
+        let from = self.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
+        if let Some(other) = from.as_ref().filter(|from| !from.story.eq_ignore_ascii_case(story)) {
+            return Err(Failure::because(format!(
+                "{} is an attempt at {}, not at {story}; `ralph-loop attempts {story}` lists those",
+                other.id, other.story
+            )));
+        }
+        if begins {
+            begin_with(repo.git(), project.root(), story, from.as_ref(), &self.hint)?;
+        }
+        if !is_open {
+            state::replace_users(plan.path(), &plan.reopen(story)?)?;
+        }
+        let begins = from.map(|from| format!(", with the work of {}", from.id)).unwrap_or_default();
+        say(format!("{story} is open; the next `ralph-loop` works on it{begins}."));
+        Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let project = here::project(env)?;
-    let config = here::config(&project, env, &[])?;
-    let plan = here::plan(&project, env, &config)?;
-    let repo = Repo::open(project.root())?;
-    let run_dir = run_dir(&repo)?;
-    // A run has its own word for which stories it gave up.
-    let _lock: Lock = take_lock(&run_dir, "ralph-loop retry")?;
-    let found = plan.story(&request.story).cloned().ok_or_else(|| NotReopened::Unknown {
-        plan: plan.path().to_string(),
-        story: request.story.clone(),
-    })?;
-    let is_open = found.state == State::Open;
-    let story = found.id;
-    if is_open && request.from.is_none() && request.hint.trim().is_empty() {
-        return Err(NotReopened::Open { story }.into());
-    }
-    let from = request.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
-    if let Some(other) = from.as_ref().filter(|from| !from.story.eq_ignore_ascii_case(&story)) {
-        let (id, other) = (other.id.clone(), other.story.clone());
-        return Err(NotReopened::OfAnother { id, other, story }.into());
-    }
-    if from.is_some() || !request.hint.trim().is_empty() {
-        begin_with(repo.git(), project.root(), &story, from.as_ref(), &request.hint)?;
-    }
-    if !is_open {
-        state::replace_users(plan.path(), &plan.reopen(&story)?)?;
-    }
-    let begins = from.map(|from| format!(", with the work of {}", from.id)).unwrap_or_default();
-    say(format!("{story} is open; the next `ralph-loop` works on it{begins}."));
-    Ok(Success::Done)
 }
 
 /// An attempt that the next one goes on with: the work to begin with, and what a person says.

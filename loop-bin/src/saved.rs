@@ -47,13 +47,6 @@ pub(crate) struct SavedAttempt {
     pub(crate) cost_usd: Option<f64>,
 }
 
-/// There is no such attempt.
-#[derive(Debug, thiserror::Error)]
-#[error("no attempt is called `{id}`; `ralph-loop attempts` lists them")]
-pub(crate) struct NotFound {
-    id: String,
-}
-
 /// What is written down of an attempt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Account<'a> {
@@ -187,7 +180,9 @@ pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
         attempt.id.eq_ignore_ascii_case(id) || attempt.story.eq_ignore_ascii_case(id)
     };
     let found = all(git, None)?.into_iter().find(is_meant);
-    Ok(found.ok_or_else(|| NotFound { id: id.to_owned() })?)
+    found.ok_or_else(|| {
+        Failure::because(format!("no attempt is called `{id}`; `ralph-loop attempts` lists them"))
+    })
 }
 
 #[cfg(test)]

@@ -9,12 +9,17 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::Signals;
 
-use crate::run::Signal;
-
 /// Signals that mean nothing to us, and would end us if nobody listened to them. Not set to be
 /// ignored: then the agent would have to ignore them as well. A file that is larger than `ulimit -f`
 /// allows is an error of the write, as on a full disk.
 const MEANINGLESS: [i32; 7] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXFSZ];
+
+/// A signal that asks us to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Interrupt,
+    Terminate,
+}
 
 /// What came so far.
 #[derive(Debug, Clone, Default)]

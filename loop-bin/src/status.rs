@@ -1,14 +1,16 @@
 //! `ralph-loop status`: where the run stands, and what waits for the user.
 
-use clap::{Arg, ArgAction, Command};
+use std::process::ExitCode;
+
+use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Event, Journal, Lock};
+use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
 use ralph_project::project::Project;
 use serde::Serialize;
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::here;
 use crate::landing::Waiting;
 use crate::run::RunRecord;
@@ -17,20 +19,12 @@ use crate::saved;
 use crate::terminal::{counted, say};
 use crate::workspace::Source;
 
-/// How far back the journal is looked through.
-const LINES: usize = 2_000;
-
-/// How many verdicts and denials are shown.
-const SHOWN: usize = 3;
-
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("status").about("Show run status and anything that needs your attention").arg(
-        Arg::new("json")
-            .long("json")
-            .action(ArgAction::SetTrue)
-            .help("The same as one JSON object"),
-    )
+/// Show run status and anything that needs your attention
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The same as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Where the run stands.
@@ -51,31 +45,30 @@ struct Report {
     last_finish: Option<String>,
     /// What there is to say about that.
     last_reason: Option<String>,
-    verdicts: Vec<String>,
-    denials: Vec<String>,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
     /// What only a person can do.
     waiting: Vec<String>,
 }
 
-/// Tells it.
-pub(crate) fn run(env: &Env, json: bool) -> Result<Success, Failure> {
-    let project = here::project(env)?;
-    let config = here::config(&project, env, &[])?;
-    let mut report = Report::default();
-    match here::plan(&project, env, &config) {
-        Ok(plan) => report.look_at(&plan),
-        Err(error) => report.plan_problem = Some(error.to_string()),
+impl Status {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let config = here::config(&project, env, &[])?;
+        let mut report = Report::default();
+        match here::plan(&project, env, &config) {
+            Ok(plan) => report.look_at(&plan),
+            Err(error) => report.plan_problem = Some(error.to_string()),
+        }
+        report.look_around(&project)?;
+        report.waiting.extend(look_for_recovery(&project)?);
+        if self.json {
+            say(serde_json::to_string_pretty(&report)?);
+        } else {
+            report.show();
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    report.look_around(&project)?;
-    report.waiting.extend(look_for_recovery(&project)?);
-    if json {
-        say(serde_json::to_string_pretty(&report)?);
-    } else {
-        report.show();
-    }
-    Ok(Success::Done)
 }
 
 impl Report {
@@ -118,28 +111,11 @@ impl Report {
                  tried, `ralph-loop retry {story}` reopens it"
             ));
         }
-        self.look_back(&Journal::new(state, "ralph-loop").tail(LINES).unwrap_or_default());
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
             let paths = requests.flatten().map(|entry| entry.path().display().to_string());
             self.waiting.extend(paths.map(|path| format!("a merge request: {path}")));
         }
         Ok(())
-    }
-
-    fn look_back(&mut self, journal: &[state::Record]) {
-        for record in journal.iter().rev() {
-            match &record.event {
-                Event::Verdict { verdict, failed, .. } if self.verdicts.len() < SHOWN => {
-                    let failed =
-                        failed.map(|count| format!(", {count} failed")).unwrap_or_default();
-                    self.verdicts.push(format!("{} {verdict}{failed}", record.at));
-                }
-                Event::Denied { rule, target, .. } if self.denials.len() < SHOWN => {
-                    self.denials.push(format!("{} {rule}: {target}", record.at));
-                }
-                _ => {}
-            }
-        }
     }
 
     fn show(&self) {
@@ -170,10 +146,6 @@ impl Report {
             }
             say(spent);
         }
-        for (title, lines) in
-            [("Verdict ", &self.verdicts), ("Denied  ", &self.denials), ("For you ", &self.waiting)]
-        {
-            lines.iter().for_each(|line| say(format!("{title}  {line}")));
-        }
+        self.waiting.iter().for_each(|line| say(format!("For you   {line}")));
     }
 }

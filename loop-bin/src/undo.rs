@@ -1,62 +1,47 @@
 //! `ralph-loop undo`: lists, shows and brings back what a rollback discarded.
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::process::ExitCode;
+
+use clap::Args;
 use ralph_base::env::Env;
 use ralph_core::git::{self, Discarded, Repo};
 use ralph_project::project::Project;
 
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::here;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
 
-/// What was asked for: all discarded attempts, or one, to be shown or brought back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Request {
+/// List what rollbacks discarded, show it, or bring it back
+///
+/// Without an ID: lists what rollbacks discarded, newest first.
+///
+/// With an ID (or the beginning of one): brings back the files that the attempt had changed,
+/// uncommitted; HEAD, index and all other files stay as they are. Where one of them has changed since,
+/// it is named, and nothing is changed.
+///
+/// This is for rollbacks that hooks make in the tree they work in; failed attempts of the loop are
+/// listed by `ralph-loop attempts`. Not while a loop runs.
+#[derive(Debug, Args)]
+pub(crate) struct Undo {
+    /// Which attempt
     id: Option<String>,
+    /// Show what the attempt had changed, and change nothing
+    #[arg(long, requires = "id")]
     show: bool,
 }
 
-/// The subcommand.
-pub(crate) fn command() -> Command {
-    Command::new("undo")
-        .about("List what rollbacks discarded, show it, or bring it back")
-        .long_about(
-            "Without an ID: lists what rollbacks discarded, newest first.\n\
-             With an ID (or the beginning of one): brings back the files that the attempt had \
-             changed, uncommitted; HEAD, index and all other files stay as they are. Where one of \
-             them has changed since, it is named, and nothing is changed.\n\
-             This is for rollbacks that hooks make in the tree they work in; failed attempts of the \
-             loop are listed by `ralph-loop attempts`.\n\
-             Not while a loop runs.",
-        )
-        .arg(Arg::new("id").value_name("ID").help("Which attempt"))
-        .arg(
-            Arg::new("show")
-                .long("show")
-                .requires("id")
-                .action(ArgAction::SetTrue)
-                .help("Show what the attempt had changed, and change nothing"),
-        )
-}
-
-impl Request {
-    /// From the command line.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
-        Self { id: matches.get_one("id").cloned(), show: matches.get_flag("show") }
+impl Undo {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let repo = Repo::open(project.root())?;
+        match &self.id {
+            None => list(&repo)?,
+            Some(id) if self.show => say(git::changes_of(&repo, id)?),
+            Some(id) => bring_back(&project, &repo, id)?,
+        }
+        Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Does it.
-pub(crate) fn run(env: &Env, request: &Request) -> Result<Success, Failure> {
-    let project = here::project(env)?;
-    let repo = Repo::open(project.root())?;
-    match &request.id {
-        None => list(&repo)?,
-        Some(id) if request.show => say(git::changes_of(&repo, id)?),
-        Some(id) => bring_back(&project, &repo, id)?,
-    }
-    Ok(Success::Done)
 }
 
 fn list(repo: &Repo) -> Result<(), Failure> {

@@ -8,17 +8,17 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use jiff::Timestamp;
 use ralph_project::mailbox::{Mailbox, Question};
 use wait_timeout::ChildExt;
 
-use super::command::AgentCommand;
+use super::command;
 use super::output;
 use super::processes::Descendants;
 use super::stream::Seen;
 use super::usage_limit;
-use crate::run::Signal;
-use crate::signals::Interrupts;
+use crate::signals::{Interrupts, Signal};
 
 /// How often deadline, silence and signals are looked at.
 const PULSE: Duration = Duration::from_millis(25);
@@ -60,12 +60,12 @@ pub(crate) enum RunEnd {
 
 /// An agent that has ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub(crate) struct AgentRun {
     pub(crate) end: RunEnd,
     pub(crate) seen: Seen,
 }
 
-impl Run {
+impl AgentRun {
     /// The exit code, if there is one.
     pub(crate) fn exit_code(&self) -> Option<i32> {
         match self.end {
@@ -121,16 +121,22 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// It has ended, and everything that it started with it.
-    Ended(Run),
+    Ended(AgentRun),
     /// It wants to stop, and its hook waits for our word.
     Asks(Question),
 }
 
 impl Session {
     /// Starts an agent with a prompt; what it prints goes to the log.
-    pub(crate) fn start(command: &AgentCommand, prompt: &str, log: &File) -> io::Result<Self> {
+    pub(crate) fn start(
+        line: &str,
+        root: &Utf8Path,
+        vars: &[(String, String)],
+        prompt: &str,
+        log: &File,
+    ) -> io::Result<Self> {
         let descendants = Descendants::from_now_on();
-        let mut child = command.spawn()?;
+        let mut child = command::spawn(line, root, vars)?;
         let descendants = descendants.led_by(child.id());
         give_prompt(&mut child, prompt.to_owned())?;
         let seen = Arc::new(Mutex::new(Seen::default()));
@@ -186,7 +192,7 @@ impl Session {
         end_everything(&mut self.child, &self.descendants, &end, watch)?;
         drain(&self.ticks);
         look(&self.seen());
-        Ok(Turn::Ended(Run { end, seen: self.seen() }))
+        Ok(Turn::Ended(AgentRun { end, seen: self.seen() }))
     }
 }
 

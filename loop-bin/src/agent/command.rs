@@ -4,11 +4,11 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use camino::{Utf8Path, Utf8PathBuf};
-use nix::unistd::{AccessFlags, access};
+use camino::Utf8Path;
 use ralph_core::shell;
 
 use super::client::written;
+use crate::lifecycle::is_executable;
 
 /// Variables that make the client think it runs inside another one.
 const NESTED: [&str; 6] = [
@@ -23,38 +23,23 @@ const NESTED: [&str; 6] = [
 /// Names somebody else's loop; ours tells the agent which plan it works on.
 const OTHER_LOOP: &str = "RALPH_LOOP_DIR";
 
-/// How the agent is started.
-#[derive(Debug, Clone)]
-pub(crate) struct AgentCommand {
-    /// The command line, as a shell reads it.
-    pub(crate) line: String,
-    /// Where it works.
-    pub(crate) root: Utf8PathBuf,
-    /// The project: an agent that is one of its files is started from there, committed or not.
-    pub(crate) project: Utf8PathBuf,
-    /// Variables for it and for the hooks that its client calls.
-    pub(crate) vars: Vec<(String, String)>,
-}
-
-impl AgentCommand {
-    /// Starts it in a process group of its own: Ctrl-C in a terminal reaches us, and we decide.
-    #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
-    pub(super) fn spawn(&self) -> io::Result<Child> {
-        let mut command = Command::new("sh");
-        for name in NESTED.into_iter().chain([OTHER_LOOP]) {
-            command.env_remove(name);
-        }
-        command
-            .arg("-c")
-            .arg(with_files_of(&self.project, &self.line))
-            .current_dir(&self.root)
-            .envs(self.vars.iter().map(|(name, value)| (name, value)))
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
+/// Starts the agent in a process group of its own: Ctrl-C in a terminal reaches us, and we decide.
+#[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
+pub(super) fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)]) -> io::Result<Child> {
+    let mut command = Command::new("sh");
+    for name in NESTED.into_iter().chain([OTHER_LOOP]) {
+        command.env_remove(name);
     }
+    command
+        .arg("-c")
+        .arg(line)
+        .current_dir(root)
+        .envs(vars.iter().map(|(name, value)| (name, value)))
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
 }
 
 /// The command line with a program that is a file of this folder, or the script that an interpreter is
@@ -121,11 +106,6 @@ pub(crate) fn is_found(program: &str, path: &str, root: &Utf8Path) -> bool {
     }
     path.split(':').any(|folder| is_executable(&Utf8Path::new(folder).join(program)))
         || is_builtin(program)
-}
-
-/// Whether a file is there that can be started.
-fn is_executable(path: &Utf8Path) -> bool {
-    path.is_file() && access(path.as_std_path(), AccessFlags::X_OK).is_ok()
 }
 
 /// Words that the shell knows by itself.

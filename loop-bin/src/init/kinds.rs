@@ -94,52 +94,25 @@ pub(super) fn setup(root: &Utf8Path) -> Vec<String> {
     commands
 }
 
-/// Names that people give to what only the tests need.
-const EXTRAS: [&str; 4] = ["test", "tests", "testing", "dev"];
-
 /// What makes an environment for a Python project that no tool has locked; empty if it needs none.
 fn environment(root: &Utf8Path) -> String {
-    let read = |name: &str| fs_err::read_to_string(root.join(name)).unwrap_or_default();
     let has = |name: &str| root.join(name).is_file();
-    let project = read("pyproject.toml");
-    let is_package = has("setup.py") || project.contains("[project]");
-    let mut wanted: Vec<String> = Vec::new();
-    let mut texts = project.clone();
-    for file in ["requirements.txt", "requirements-dev.txt", "requirements-test.txt"] {
-        if has(file) {
-            wanted.push(format!("-r {file}"));
-            texts.push_str(&read(file));
-        }
-    }
-    if is_package {
-        wanted.push(match extra(&project) {
-            Some(extra) => format!("-e '.[{extra}]'"),
-            None => "-e .".to_owned(),
-        });
+    let project = fs_err::read_to_string(root.join("pyproject.toml")).unwrap_or_default();
+    let files = ["requirements.txt", "requirements-dev.txt", "requirements-test.txt"];
+    let files = files.into_iter().filter(|file| has(file));
+    let mut wanted: Vec<String> = files.map(|file| format!("-r {file}")).collect();
+    if has("setup.py") || project.contains("[project]") {
+        wanted.push("-e .".to_owned());
     }
     if wanted.is_empty() {
         return String::new();
     }
-    if !texts.contains("pytest") {
-        wanted.push("pytest".to_owned());
-    }
     // Older versions of venv do not hide the folder from git themselves.
     let wanted = wanted.join(" ");
     format!(
-        "python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/pip install {wanted}"
+        "python3 -m venv .venv && echo '*' > .venv/.gitignore && .venv/bin/pip install {wanted} \
+         pytest"
     )
-}
-
-/// The optional dependencies that the tests need, by their usual names.
-fn extra(project: &str) -> Option<&'static str> {
-    let (_, rest) = project.split_once("optional-dependencies")?;
-    let section = rest.split("\n[").next()?;
-    let keys: Vec<&str> = section
-        .lines()
-        .filter_map(|line| line.split_once('='))
-        .map(|(key, _)| key.trim_matches(['.', ' ']))
-        .collect();
-    EXTRAS.into_iter().find(|extra| keys.contains(extra))
 }
 
 #[cfg(test)]
@@ -224,13 +197,8 @@ mod tests {
                  {wanted}"
             )
         };
-        check_setup(&[("requirements.txt", "pytest==8\n")], &[&venv("-r requirements.txt")]);
+        check_setup(&[("requirements.txt", "x\n")], &[&venv("-r requirements.txt pytest")]);
         check_setup(&[("setup.py", "")], &[&venv("-e . pytest")]);
-        let project = "[project]\nname = 'x'\n[project.optional-dependencies]\nlint = []\n\
-                       test = ['pytest']\n[tool.x]\ndev = 1\n";
-        check_setup(&[("pyproject.toml", project)], &[&venv("-e '.[test]'")]);
-        let dotted = "[project]\noptional-dependencies.tests = ['pytest']\n";
-        check_setup(&[("pyproject.toml", dotted)], &[&venv("-e '.[tests]'")]);
         check_setup(&[("pyproject.toml", "[tool.ruff]\n")], &[]);
     }
 }

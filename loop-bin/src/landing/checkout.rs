@@ -1,21 +1,23 @@
-//! The project's checkout: its files, its index, and the note about a move that is under way.
+//! The project's checkout, and one move of it along its branch: what is in its way, the index as it is
+//! to be, the files, and the note about a move that is under way.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ralph_base::fault;
 use ralph_base::state;
-use ralph_core::git::{Git, GitError};
+use ralph_core::git::Git;
 use serde::{Deserialize, Serialize};
 
+use super::index_lock;
 use super::loop_files::{Change, LoopFile};
 use crate::exit::Failure;
-use crate::git_output::{Difference, FileEntry, base_of, file_of, index_entries, text_at};
+use crate::git_output::{
+    Difference, FileEntry, RAW, base_of, differences, file_of, listed, paths, text_at,
+};
+use crate::workspace::in_place::overlooked;
 use crate::workspace::{Source, copy_index};
-
-/// Paths of which git is asked by name; where more change, it is asked about all there are.
-const MOST_NAMED: usize = 200;
 
 /// What is going on, for whoever comes after a crash.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -44,7 +46,7 @@ impl Checkout {
         self.git_dir.join("ralph/following.json")
     }
 
-    pub(super) fn scratch(&self, name: &str) -> PathBuf {
+    fn scratch(&self, name: &str) -> PathBuf {
         self.git_dir.join("ralph").join(name)
     }
 
@@ -58,41 +60,20 @@ impl Checkout {
         state::remove_if_there(self.note_path())
     }
 
-    /// What the new commit is compared with.
-    pub(super) fn base(&self, note: &Note) -> Result<String, GitError> {
-        base_of(&self.git, note.old.as_deref())
-    }
-
-    /// What is staged at the paths that change, as far as it is not as in the old commit; and those
-    /// of them at which file or index are not, or at which git was told not to look.
-    pub(super) fn users_changes(
-        &self,
-        changed: &[Difference],
-    ) -> Result<(Vec<Difference>, BTreeSet<PathBuf>), Failure> {
-        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified"].map(OsStr::new);
-        let mut args = list.to_vec();
-        if changed.len() <= MOST_NAMED {
-            args.push(OsStr::new("--"));
-            args.extend(changed.iter().map(|one| one.path.as_os_str()));
-        }
-        let found = index_entries(&self.git.run(&args)?);
-        let (mut staged, mut users) = (Vec::new(), BTreeSet::new());
-        for one in changed {
-            let here = found.get(&one.path);
-            let absent = || FileEntry::absent_like(&one.old);
-            let entry = here.map_or_else(absent, |here| here.entry.clone());
-            if entry != one.old {
-                staged.push(Difference { new: entry, ..one.clone() });
-                users.insert(one.path.clone());
-            } else if here.is_some_and(|here| here.may_differ) {
-                users.insert(one.path.clone());
-            }
-        }
+    /// What is staged and not as in the old commit; and the paths at which file or index are not as in
+    /// it, or at which git was told not to look.
+    fn users_changes(&self, base: &str) -> Result<(Vec<Difference>, BTreeSet<PathBuf>), Failure> {
+        let staged = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
+        let staged = differences(&self.git.run(&staged)?);
+        let modified = paths(&self.git.run(&["diff-files", "-z", "--name-only"])?);
+        let mut users: BTreeSet<PathBuf> = modified.into_iter().collect();
+        users.extend(staged.iter().map(|one| one.path.clone()));
+        users.extend(overlooked(&self.git)?);
         Ok((staged, users))
     }
 
     /// Whether a file is there, or a folder with any, that does not go.
-    pub(super) fn holds_more(&self, path: &Path, goes: &dyn Fn(&Path) -> bool) -> bool {
+    fn holds_more(&self, path: &Path, goes: &dyn Fn(&Path) -> bool) -> bool {
         match self.top.join(path).symlink_metadata() {
             Err(_) => false,
             Ok(metadata) if !metadata.is_dir() => !goes(path),
@@ -106,11 +87,7 @@ impl Checkout {
 
     /// What the user has staged of a file of the loop's, with the loop's change. One that the user
     /// took out of the index stays out.
-    pub(super) fn with_change(
-        &self,
-        file: &LoopFile,
-        staged: &FileEntry,
-    ) -> Result<FileEntry, Failure> {
+    fn with_change(&self, file: &LoopFile, staged: &FileEntry) -> Result<FileEntry, Failure> {
         if staged.is_absent() {
             return Ok(staged.clone());
         }
@@ -118,7 +95,7 @@ impl Checkout {
         Ok(file_of(&self.git, &text)?)
     }
 
-    pub(super) fn copy_of_index(&self, name: &str) -> io::Result<PathBuf> {
+    fn copy_of_index(&self, name: &str) -> io::Result<PathBuf> {
         let (index, copy) = (self.git_dir.join("index"), self.scratch(name));
         state::remove_if_there(&copy)?;
         if index.exists() {
@@ -127,7 +104,7 @@ impl Checkout {
         Ok(copy)
     }
 
-    pub(super) fn remove_empty_folders(&self, path: &Path) {
+    fn remove_empty_folders(&self, path: &Path) {
         for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
             if fs_err::remove_dir(self.top.join(folder)).is_err() {
                 return;
@@ -144,5 +121,166 @@ impl Checkout {
             Some(LoopFile { path: path.clone(), before, after, change: Change::AsOnDisk })
         };
         note.loop_files.iter().filter_map(file).collect()
+    }
+}
+
+/// One move of the checkout along its branch.
+pub(super) struct Step<'a> {
+    place: &'a Checkout,
+    note: &'a Note,
+    files: &'a [LoopFile],
+    /// The paths that differ between the two commits.
+    pub(super) changed: Vec<Difference>,
+    /// What is staged and not as in the old commit.
+    staged: Vec<Difference>,
+    /// Paths at which files or index are not as in the old commit, or git was told not to look.
+    users: BTreeSet<PathBuf>,
+}
+
+impl<'a> Step<'a> {
+    pub(super) fn of(
+        place: &'a Checkout,
+        note: &'a Note,
+        files: &'a [LoopFile],
+    ) -> Result<Self, Failure> {
+        let base = base_of(&place.git, note.old.as_deref())?;
+        let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
+        let changed = differences(&place.git.run(&between)?);
+        let (staged, users) = place.users_changes(&base)?;
+        Ok(Self { place, note, files, changed, staged, users })
+    }
+
+    /// Plan and progress are brought along by a change to the user's own text, which they may be
+    /// writing at this moment.
+    fn is_loop_file(&self, one: &Difference) -> bool {
+        self.note.loop_files.contains(&one.path)
+    }
+
+    /// Paths that are to change and hold something of the user's: where the file or what is staged
+    /// is neither as it was nor as it is to be.
+    pub(super) fn in_the_way(&self) -> Result<Vec<PathBuf>, Failure> {
+        let is_suspect = |one: &&Difference| {
+            let is_taken = one.old.is_absent() && self.is_taken(&one.path);
+            (is_taken || self.users.contains(&one.path)) && !self.is_loop_file(one)
+        };
+        let suspects: Vec<&Difference> = self.changed.iter().filter(is_suspect).collect();
+        if suspects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_other = |staged: &&Difference| {
+            !suspects.iter().any(|one| one.path == staged.path && one.new == staged.new)
+        };
+        let staged: Vec<&Difference> = self.staged.iter().filter(is_other).collect();
+        let not_old = self.differing(&suspects, |one| &one.old)?;
+        let not_new = self.differing(&suspects, |one| &one.new)?;
+        let is_held = |path: &PathBuf| {
+            staged.iter().any(|one| one.path == *path)
+                || not_old.contains(path) && not_new.contains(path)
+        };
+        Ok(suspects.iter().map(|one| one.path.clone()).filter(is_held).collect())
+    }
+
+    /// Those of the paths whose files are not what one side says.
+    fn differing(
+        &self,
+        suspects: &[&Difference],
+        side: impl Fn(&Difference) -> &FileEntry,
+    ) -> Result<BTreeSet<PathBuf>, Failure> {
+        // Another process may look at the same time.
+        let index = self.place.scratch(&format!("index-look-{}", std::process::id()));
+        state::remove_if_there(&index)?;
+        let git = self.place.git.on_index(index.clone());
+        let (absent, there): (Vec<&Difference>, Vec<&Difference>) =
+            suspects.iter().partition(|one| side(one).is_absent());
+        let entries: Vec<u8> = there.iter().flat_map(|one| side(one).line(&one.path)).collect();
+        git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        // Which entries are stale is the question; that some are is no failure.
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        let mut found: BTreeSet<PathBuf> =
+            paths(&git.run(&["diff-files", "-z", "--name-only"])?).into_iter().collect();
+        state::remove_if_there(&index)?;
+        let taken = absent.iter().filter(|one| self.is_taken(&one.path));
+        found.extend(taken.map(|one| one.path.clone()));
+        Ok(found)
+    }
+
+    /// Whether something is where no file is to be, apart from what goes.
+    fn is_taken(&self, path: &Path) -> bool {
+        let goes = |other: &Path| {
+            other != path && self.changed.iter().any(|one| one.path == other && one.new.is_absent())
+        };
+        if self.place.holds_more(path, &goes) {
+            return true;
+        }
+        let mut folders = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        folders.any(|folder| {
+            let metadata = self.place.top.join(folder).symlink_metadata();
+            metadata.is_ok_and(|metadata| !metadata.is_dir()) && !goes(folder)
+        })
+    }
+
+    /// The index as it is to be, ready to take the place of the user's.
+    pub(super) fn index(&self) -> Result<PathBuf, Failure> {
+        let mut entries = Vec::new();
+        for one in &self.changed {
+            let file = self.files.iter().find(|file| file.path == one.path);
+            let staged = self.staged.iter().find(|staged| staged.path == one.path);
+            let entry = match (file, staged) {
+                (Some(file), Some(staged)) if staged.new != one.new => {
+                    self.place.with_change(file, &staged.new)?
+                }
+                _ => one.new.clone(),
+            };
+            entries.extend(entry.line(&one.path));
+        }
+        let index = self.place.copy_of_index("index-next")?;
+        let git = self.place.git.on_index(index.clone());
+        git.feed(&["update-index", "-z", "--index-info"], &entries)?;
+        Ok(index)
+    }
+
+    /// Brings index and files along. The index first: a git that reads the branch and the index
+    /// between the two would take our change for one that the user has taken back.
+    pub(super) fn bring(&self, next: &Path) -> Result<(), Failure> {
+        let index = self.place.git_dir.join("index");
+        index_lock::make_index(next, &index)?;
+        fault::point("follow.moved");
+        let copy = self.place.copy_of_index("index-files")?;
+        self.bring_files(&self.place.git.on_index(copy.clone()))?;
+        self.bring_loop_files()?;
+        fault::point("follow.files");
+        Ok(index_lock::make_index(&copy, &index)?)
+    }
+
+    fn bring_files(&self, git: &Git) -> Result<(), Failure> {
+        let changed = || self.changed.iter().filter(|one| !self.is_loop_file(one));
+        let gone = changed().filter(|one| one.new.is_absent() && !one.old.is_link());
+        for gone in gone {
+            state::remove_if_there(self.place.top.join(&gone.path))?;
+            self.place.remove_empty_folders(&gone.path);
+        }
+        let written = changed().filter(|one| !one.new.is_absent() && !one.new.is_link());
+        let (added, modified): (Vec<&Difference>, Vec<&Difference>) =
+            written.partition(|one| one.old.is_absent());
+        let checkout = ["checkout-index", "-q", "-u", "-z", "--stdin"];
+        if !modified.is_empty() {
+            let names = listed(modified.iter().map(|one| &one.path));
+            git.feed(&[&checkout[..], &["-f"]].concat(), &names)?;
+        }
+        if !added.is_empty() {
+            // Never over a file that the user has made just now.
+            let _ = git.feed(&checkout, &listed(added.iter().map(|one| &one.path)));
+        }
+        Ok(())
+    }
+
+    /// The user's own text of plan and progress gets the same change.
+    fn bring_loop_files(&self) -> io::Result<()> {
+        for file in self.files {
+            let path = self.place.top.join(&file.path);
+            let Ok(path) = camino::Utf8PathBuf::from_path_buf(path) else { continue };
+            file.bring_to(&path)?;
+        }
+        Ok(())
     }
 }

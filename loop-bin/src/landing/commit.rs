@@ -25,11 +25,8 @@ pub(crate) struct Made {
 /// Why no commit was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// A git hook of the user's refused: who that may be, and what was said.
-    ByHook {
-        who: String,
-        said: String,
-    },
+    /// A git hook of the user's refused, with these words.
+    ByHook(String),
     /// Git can write no commit here, whatever the agent does.
     Impossible(String),
     Stopped,
@@ -38,15 +35,12 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ByHook { who, said } => write!(f, "the commit was refused by {who}\n{said}"),
-            Self::Impossible(said) if is_about_signing(said) => write!(
+            Self::ByHook(said) => write!(f, "the commit was refused by your git hooks\n{said}"),
+            Self::Impossible(said) => write!(
                 f,
-                "git cannot sign the commit; see to user.signingkey and the key, or set \
-                 commit.gpgsign to false; then start again\n{said}"
+                "git cannot write the commit; see to that (for a signature to user.signingkey and \
+                 the key, or set commit.gpgsign to false), then start again\n{said}"
             ),
-            Self::Impossible(said) => {
-                write!(f, "git cannot write the commit; see to that, then start again\n{said}")
-            }
             Self::Stopped => write!(f, "the commit was stopped"),
         }
     }
@@ -74,15 +68,11 @@ pub(crate) fn commit(
         Err(GitError::Failed { stderr, .. }) if is_impossible(&stderr) => {
             return Ok(Err(Refusal::Impossible(stderr)));
         }
-        Err(GitError::Failed { stderr: said, .. }) => {
-            let silent = if said.trim().is_empty() { ", which printed nothing" } else { "" };
-            return Ok(Err(Refusal::ByHook { who: hooks_of_commits(git) + silent, said }));
-        }
+        Err(GitError::Failed { stderr, .. }) => return Ok(Err(Refusal::ByHook(stderr))),
         Err(GitError::Stopped { .. }) => return Ok(Err(Refusal::Stopped)),
         Err(GitError::Deadline { seconds, .. }) => {
             let limit = counted(seconds as usize, "second", "seconds");
-            let who = format!("{}, which did not end within {limit}", hooks_of_commits(git));
-            return Ok(Err(Refusal::ByHook { who, said: String::new() }));
+            return Ok(Err(Refusal::ByHook(format!("they did not end within {limit}"))));
         }
         Err(other) => return Err(other.into()),
     }
@@ -96,36 +86,15 @@ fn knows_user(git: &Git) -> bool {
     git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
 }
 
-/// The git hooks of the user's that can refuse a commit. Git does not say which one did.
-fn hooks_of_commits(git: &Git) -> String {
-    let folder = git.with_hooks().line(&["rev-parse", "--git-path", "hooks"]).unwrap_or_default();
-    let folder = git.dir().join(folder);
-    let mut hooks = vec!["pre-commit", "prepare-commit-msg", "commit-msg"];
-    hooks.retain(|name| folder.join(name).is_file());
-    match hooks.as_slice() {
-        [] => "git".to_owned(),
-        [hook] => format!("your git hook {hook}"),
-        several => format!("one of your git hooks {}", several.join(", ")),
-    }
-}
-
 /// Whether git said that it cannot write a commit at all: a signature that cannot be made, a branch
 /// that a hook does not let move, a disk that is full. What the user's hooks refuse reads otherwise,
 /// and is for the agent to fix.
 fn is_impossible(said: &str) -> bool {
-    is_about_signing(said)
-        || said.lines().any(|line| {
-            let line = line.trim();
-            line == "fatal: failed to write commit object"
-                || line.starts_with("fatal: ") && line.contains("aborted by")
-        })
-}
-
-fn is_about_signing(said: &str) -> bool {
-    said.lines().any(|line| {
-        let line = line.trim();
-        line.starts_with("error: gpg failed to sign")
-            || line.starts_with("fatal: ") && line.contains("user.signingkey")
+    said.lines().map(str::trim).any(|line| {
+        let is_fatal = line.starts_with("fatal: ");
+        line == "fatal: failed to write commit object"
+            || line.starts_with("error: gpg failed to sign")
+            || is_fatal && (line.contains("aborted by") || line.contains("user.signingkey"))
     })
 }
 

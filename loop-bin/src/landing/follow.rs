@@ -8,39 +8,29 @@
 use ralph_base::fault;
 use ralph_core::git::GitError;
 
-use super::checkout::{Checkout, Note};
+use super::checkout::{Checkout, Note, Step};
 use super::index_lock::{self, IndexLock};
 use super::loop_files::LoopFile;
-use super::step::Step;
-use super::target::{look_at, resolve};
-use super::waiting::Cause;
+use super::refs::{look_at, resolve};
+use super::waiting::{Advance, Cause};
 use crate::exit::Failure;
 use crate::workspace::Source;
 
-/// What became of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Followed {
-    Yes,
-    /// The branch is not where it was.
-    Moved,
-    /// It cannot, and that is why.
-    No(Cause),
-}
-
-/// Moves a branch; where it is checked out in the project, index and files follow.
+/// Moves a branch; where it is checked out in the project, index and files follow. Where they cannot,
+/// nothing is moved.
 pub(super) fn follow(
     source: &Source,
     branch: &str,
     old: Option<&str>,
     new: &str,
     files: &[LoopFile],
-) -> Result<Followed, Failure> {
+) -> Result<Advance, Failure> {
     let place = Checkout::of(source);
     // No git that was at work here before can still move HEAD, and none that starts now gets far.
     let lock = IndexLock::take(&place.git_dir, &place.top)?;
     let (tip, is_here) = look_at(&place.git, branch)?;
     if tip.as_deref() != old {
-        return Ok(Followed::Moved);
+        return Ok(Advance::Moved);
     }
     let note = Note {
         branch: branch.to_owned(),
@@ -51,13 +41,13 @@ pub(super) fn follow(
     let next = match (is_here, &lock) {
         (false, _) => None,
         (true, None) => {
-            return Ok(Followed::No(Cause::Locked(index_lock::path_in(&place.git_dir))));
+            return Ok(Advance::Waits(Cause::Locked(index_lock::path_in(&place.git_dir))));
         }
         (true, Some(_)) => {
             let step = Step::of(&place, &note, files)?;
             let in_the_way = step.in_the_way()?;
             if !in_the_way.is_empty() {
-                return Ok(Followed::No(Cause::in_the_way(&place.git, in_the_way)?));
+                return Ok(Advance::Waits(Cause::InTheWay(in_the_way)));
             }
             Some((step.index()?, step))
         }
@@ -72,7 +62,7 @@ pub(super) fn follow(
         step.bring(&index)?;
     }
     place.forget()?;
-    Ok(Followed::Yes)
+    Ok(Advance::Landed)
 }
 
 /// Whether a crash left the project's files behind their branch, or its index locked.
@@ -105,15 +95,15 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
 }
 
 /// Moves the branch by compare-and-swap; says why, if it was not moved.
-fn swap(place: &Checkout, note: &Note) -> Result<Option<Followed>, Failure> {
+fn swap(place: &Checkout, note: &Note) -> Result<Option<Advance>, Failure> {
     let Note { branch, old, new, .. } = note;
     let from = old.as_deref().unwrap_or_default();
     match place.git.run(&["update-ref", "-m", "ralph: land a story", branch, new, from]) {
         Ok(_) => Ok(None),
         Err(GitError::Failed { stderr, .. }) if resolve(&place.git, branch)? == *old => {
-            Ok(Some(Followed::No(Cause::Refused(stderr))))
+            Ok(Some(Advance::Waits(Cause::Refused(stderr))))
         }
-        Err(GitError::Failed { .. }) => Ok(Some(Followed::Moved)),
+        Err(GitError::Failed { .. }) => Ok(Some(Advance::Moved)),
         Err(error) => Err(error.into()),
     }
 }

@@ -7,24 +7,33 @@ use std::path::PathBuf;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state;
 use ralph_core::git::Git;
-use ralph_core::plan::{AgentsPlan, Options, Plan, State, Story};
+use ralph_core::plan::{AgentsPlan, Options, Plan, State};
 
 use crate::git_output::text_at;
 
-/// What becomes of a story's box.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Mark {
-    Done(String),
-    Blocked(String),
+/// A story, and what becomes of its box.
+pub(crate) type Mark = (String, State);
+
+/// What becomes of a plan: stories that the user or the agent added, and boxes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PlanChanges {
+    pub(crate) added: Vec<AgentsPlan>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// A change that can be made to any text of a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// Stories that the user or the agent added, and marks in the plan.
-    Plan { path: Utf8PathBuf, options: Options, marks: Vec<Mark>, added: Vec<AgentsPlan> },
+    Plan {
+        path: Utf8PathBuf,
+        options: Options,
+        changes: PlanChanges,
+    },
     /// Text at the end; a new file begins with `title`.
-    Append { title: &'static str, text: Vec<u8> },
+    Append {
+        title: &'static str,
+        text: Vec<u8>,
+    },
     /// What is on disk is what is committed.
     AsOnDisk,
 }
@@ -42,18 +51,19 @@ impl Change {
                 whole.extend_from_slice(more);
                 whole
             }
-            Self::Plan { path, options, marks, added } => {
+            Self::Plan { path, options, changes } => {
                 let parse = |text: Vec<u8>| Plan::parse(path, text, options).ok();
                 let mut text = text.to_vec();
-                for added in added {
+                for added in &changes.added {
                     let Some(plan) = parse(text.clone()) else { break };
                     text = plan.with_added(added);
                 }
-                for mark in marks {
+                for (story, state) in &changes.marks {
                     let Some(plan) = parse(text.clone()) else { break };
-                    let marked = match mark {
-                        Mark::Done(story) => plan.tick(story),
-                        Mark::Blocked(story) => plan.block(story),
+                    let marked = match state {
+                        State::Done => plan.tick(story),
+                        State::Blocked => plan.block(story),
+                        State::Open => plan.reopen(story),
                     };
                     text = marked.unwrap_or(text);
                 }
@@ -84,17 +94,11 @@ impl LoopFile {
     /// The same file for a branch that has not seen what waited before this commit: all that is marked
     /// by now is marked there too.
     pub(crate) fn since(&self, before: Option<Vec<u8>>) -> Self {
-        let change = match &self.change {
-            Change::Plan { path, options, added, .. } => Change::Plan {
-                path: path.clone(),
-                options: options.clone(),
-                marks: Plan::parse(path, self.after.clone(), options)
-                    .map(|plan| marks_of(&plan))
-                    .unwrap_or_default(),
-                added: added.clone(),
-            },
-            other => other.clone(),
-        };
+        let mut change = self.change.clone();
+        if let Change::Plan { path, options, changes } = &mut change {
+            let plan = Plan::parse(path, self.after.clone(), options);
+            changes.marks = plan.map(|plan| marks_of(&plan)).unwrap_or_default();
+        }
         Self { before, change, ..self.clone() }
     }
 
@@ -130,10 +134,6 @@ impl LoopFile {
 
 /// What a plan says of its stories.
 pub(crate) fn marks_of(plan: &Plan) -> Vec<Mark> {
-    let mark = |story: &Story| match story.state {
-        State::Done => Some(Mark::Done(story.id.clone())),
-        State::Blocked => Some(Mark::Blocked(story.id.clone())),
-        State::Open => None,
-    };
-    plan.stories().iter().filter_map(mark).collect()
+    let stories = plan.stories().iter().filter(|story| story.state != State::Open);
+    stories.map(|story| (story.id.clone(), story.state)).collect()
 }

@@ -3,14 +3,14 @@
 //!
 //! | file | what it knows |
 //! | --- | --- |
+//! | `refs.rs` | what git says of branches and commits |
 //! | `target.rs` | which branch it is, and where work waits that cannot follow |
 //! | `waiting.rs` | what waits there, why, and how the user takes it |
 //! | `message.rs` | what the commit says |
 //! | `commit.rs` | the commit itself, with the user's git hooks |
 //! | `loop_files.rs` | plan and progress, in a commit and in the user's own text |
 //! | `follow.rs` | the project's checkout, brought along with its branch |
-//! | `step.rs` | one such move: what is in its way, the index, the files |
-//! | `checkout.rs` | files and index of the checkout, and the note about a move under way |
+//! | `checkout.rs` | one such move: what is in its way, the index, the files, and a note about it |
 //! | `index_lock.rs` | git's lock on the project's index, marked as ours |
 
 mod checkout;
@@ -19,13 +19,14 @@ mod follow;
 mod index_lock;
 mod loop_files;
 mod message;
-mod step;
+mod refs;
 mod target;
 mod waiting;
 
 pub(crate) use commit::{Made, Refusal, commit, commit_tree, verify};
 pub(crate) use follow::{finish_interrupted, is_interrupted};
-pub(crate) use loop_files::{Change, LoopFile, Mark, marks_of};
+pub(crate) use loop_files::{Change, LoopFile, Mark, PlanChanges, marks_of};
 pub(crate) use message::{Story, message};
-pub(crate) use target::{Advance, Target, is_ancestor, is_on_a_branch, resolve};
-pub(crate) use waiting::Waiting;
+pub(crate) use refs::{is_ancestor, is_on_a_branch, resolve};
+pub(crate) use target::Target;
+pub(crate) use waiting::{Advance, Waiting};

@@ -3,53 +3,16 @@
 //! Where the project's checkout cannot follow, because that would overwrite uncommitted work, the
 //! work waits on a branch of ours, and the run goes on from there.
 
-use camino::Utf8Path;
-use ralph_core::git::{Git, GitError};
-
-use super::follow::{self, Followed};
+use super::follow::follow;
 use super::loop_files::LoopFile;
-use super::waiting::{Cause, Waiting};
+use super::refs::{checked_out, is_ancestor, look_at, other_work_tree, resolve, waiting_for};
+use super::waiting::{Advance, Cause, Waiting};
 use crate::exit::Failure;
 use crate::git_output::text_at;
 use crate::workspace::Source;
 
-/// The branch on which work waits that the project's checkout cannot follow to.
-pub(super) fn waiting_for(branch: &str) -> String {
-    format!("ralph/{branch}")
-}
-
 /// Git's word for a ref that is not to be there.
 const NOTHING: &str = "";
-
-/// Why a branch cannot be the target.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TargetError {
-    #[error(
-        "no branch is checked out (HEAD is detached), so there is none to land on; check one out, \
-         or name one with --branch"
-    )]
-    Detached,
-    #[error("`{name}` cannot be the name of a branch; give another one with --branch")]
-    BadName { name: String },
-    #[error(
-        "{branch} is checked out in {path} as well, where its files would not follow; remove that \
-         work tree, or name another branch with --branch"
-    )]
-    Elsewhere { branch: String, path: String },
-    #[error("{branch} cannot be made: {source}")]
-    NotMade { branch: String, source: GitError },
-}
-
-/// What became of an attempt to move the target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Advance {
-    /// The work is on the target; the project's files followed, if it is checked out there.
-    Landed,
-    /// Another process moved the target first.
-    Moved,
-    /// The work is on a branch of ours.
-    Waits(Cause),
-}
 
 /// The branch on which the work lands.
 #[derive(Debug, Clone)]
@@ -66,14 +29,24 @@ impl Target {
         let branch = match name {
             "" => checked_out(&source.git())
                 .and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()))
-                .ok_or_else(|| Failure::usage(TargetError::Detached))?,
+                .ok_or_else(|| {
+                    Failure::usage(
+                        "no branch is checked out (HEAD is detached), so there is none to land on; \
+                         check one out, or name one with --branch",
+                    )
+                })?,
             name => name.to_owned(),
         };
         if source.git().run(&["check-ref-format", "--branch", &branch]).is_err() {
-            return Err(Failure::usage(TargetError::BadName { name: branch }));
+            return Err(Failure::usage(format!(
+                "`{branch}` cannot be the name of a branch; give another one with --branch"
+            )));
         }
         if let Some(path) = other_work_tree(source, &branch)? {
-            return Err(TargetError::Elsewhere { branch, path }.into());
+            return Err(Failure::because(format!(
+                "{branch} is checked out in {path} as well, where its files would not follow; \
+                 remove that work tree, or name another branch with --branch"
+            )));
         }
         let mut target = Self { source: source.clone(), branch, is_waiting: false };
         target.is_waiting = target.has_waiting_work()?;
@@ -94,8 +67,8 @@ impl Target {
         }
         let Some(head) = resolve(&git, "HEAD")? else { return Ok(()) };
         let made = git.run(&["update-ref", "-m", "ralph: begin", &self.name(), &head, NOTHING]);
-        let branch = self.branch.clone();
-        Ok(made.map(drop).map_err(|source| TargetError::NotMade { branch, source })?)
+        let branch = &self.branch;
+        made.map(drop).map_err(|why| Failure::because(format!("{branch} cannot be made: {why}")))
     }
 
     /// The branch's name as people write it.
@@ -170,11 +143,6 @@ impl Target {
         }
     }
 
-    /// Whether the branch itself is there.
-    pub(crate) fn exists(&self) -> Result<bool, Failure> {
-        Ok(resolve(&self.source.git(), &self.name())?.is_some())
-    }
-
     /// Whether the project's files are those of the target, so that they follow it.
     pub(crate) fn is_followed(&self) -> bool {
         self.look().is_ok_and(|(_, is_followed)| is_followed)
@@ -207,24 +175,25 @@ impl Target {
             let tip = resolve(&git, &branch)?;
             let text = |file: &LoopFile| text_at(&git, tip.as_deref()?, &file.path);
             let files: Vec<LoopFile> = files.iter().map(|file| file.since(text(file))).collect();
-            let moved = follow::follow(&self.source, &branch, tip.as_deref(), new, &files)?;
-            if moved == Followed::Yes {
+            let moved = follow(&self.source, &branch, tip.as_deref(), new, &files)?;
+            if moved == Advance::Landed {
                 self.is_waiting = false;
                 git.run(&["update-ref", "-d", &self.waiting_name()])?;
                 return Ok(Advance::Landed);
             }
         }
         let name = self.name();
-        match follow::follow(&self.source, &name, old, new, files)? {
-            Followed::Yes => Ok(Advance::Landed),
-            Followed::Moved if old.is_none() || self.exists()? => Ok(Advance::Moved),
-            Followed::Moved if self.is_waiting => {
+        match follow(&self.source, &name, old, new, files)? {
+            Advance::Moved if old.is_some() && resolve(&self.source.git(), &name)?.is_none() => {
+                if !self.is_waiting {
+                    return self.wait(new, Cause::Gone);
+                }
                 // A person took what waited, and the branch itself is the target again.
                 self.is_waiting = false;
                 Ok(Advance::Moved)
             }
-            Followed::Moved => self.wait(new, Cause::Gone),
-            Followed::No(cause) => self.wait(new, cause),
+            Advance::Waits(cause) => self.wait(new, cause),
+            landed_or_moved => Ok(landed_or_moved),
         }
     }
 
@@ -243,66 +212,5 @@ impl Target {
         self.source.git().run(&["update-ref", "-m", message, &self.waiting_name(), new])?;
         self.is_waiting = true;
         Ok(Advance::Waits(cause))
-    }
-}
-
-/// Another work tree in which the branch is checked out.
-pub(super) fn other_work_tree(source: &Source, branch: &str) -> Result<Option<String>, Failure> {
-    let listed = source.git().run(&["worktree", "list", "--porcelain", "-z"])?;
-    let listed = String::from_utf8_lossy(&listed);
-    let wanted = format!("branch refs/heads/{branch}");
-    let mut path = "";
-    for line in listed.split('\0') {
-        if let Some(found) = line.strip_prefix("worktree ") {
-            path = found;
-        }
-        if line == wanted && !is_same_folder(Utf8Path::new(path), &source.top) {
-            return Ok(Some(path.to_owned()));
-        }
-    }
-    Ok(None)
-}
-
-fn is_same_folder(one: &Utf8Path, other: &Utf8Path) -> bool {
-    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|o| o == one))
-}
-
-/// The full name of the branch that is checked out; none if HEAD is detached.
-fn checked_out(git: &Git) -> Option<String> {
-    git.line(&["symbolic-ref", "--quiet", "HEAD"]).ok()
-}
-
-/// The commit at the end of a branch, if it has one, and whether the branch is checked out.
-pub(super) fn look_at(git: &Git, branch: &str) -> Result<(Option<String>, bool), GitError> {
-    let listed = git.line(&["for-each-ref", "--format=%(objectname) %(HEAD)", branch])?;
-    // A branch `a` may not hide one that is called `a/b`.
-    match (listed.split_once(' '), listed.lines().count()) {
-        (Some((tip, mark)), 1) => Ok((Some(tip.to_owned()), mark == "*")),
-        _ => Ok((resolve(git, branch)?, checked_out(git).as_deref() == Some(branch))),
-    }
-}
-
-/// The commit that a name stands for, if there is one.
-pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<String>, GitError> {
-    let commit = format!("{name}^{{commit}}");
-    match git.line(&["rev-parse", "--quiet", "--verify", &commit]) {
-        Ok(id) => Ok(Some(id)),
-        Err(GitError::Failed { code: Some(1 | 128), .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether a commit has come to any branch.
-pub(crate) fn is_on_a_branch(git: &Git, commit: &str) -> bool {
-    let list = ["for-each-ref", "--count=1", "--contains", commit, "refs/heads"];
-    git.line(&list).is_ok_and(|found| !found.is_empty())
-}
-
-/// Whether one commit is part of the history of another.
-pub(crate) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
-    match git.run(&["merge-base", "--is-ancestor", old, new]) {
-        Ok(_) => Ok(true),
-        Err(error) if error.exit_code() == Some(1) => Ok(false),
-        Err(error) => Err(error),
     }
 }

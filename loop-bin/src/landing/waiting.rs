@@ -1,25 +1,33 @@
 //! Work that has landed and is not in the user's files: how much of it, why, and what to do about it.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use ralph_base::listing::named_files;
 use ralph_core::git::{Git, GitError};
 
-use super::checkout::{Checkout, Note};
+use super::checkout::{Checkout, Note, Step};
 use super::index_lock;
-use super::step::Step;
-use super::target::{is_ancestor, look_at, other_work_tree, resolve, waiting_for};
+use super::refs::{is_ancestor, look_at, other_work_tree, resolve, waiting_for};
 use crate::exit::Failure;
-use crate::git_output::paths;
 use crate::terminal::counted;
 use crate::workspace::Source;
+
+/// What became of an attempt to move the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Advance {
+    /// The work is on the target; the project's files followed, if it is checked out there.
+    Landed,
+    /// Another process moved the target first.
+    Moved,
+    /// The target cannot be moved; the work is on a branch of ours.
+    Waits(Cause),
+}
 
 /// Why work is not in the user's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Files of the user's would be overwritten.
-    InTheWay { changed: Vec<PathBuf>, untracked: Vec<PathBuf> },
+    InTheWay(Vec<PathBuf>),
     /// Another process holds git's lock on the index.
     Locked(PathBuf),
     /// The branch has commits that the work does not build on.
@@ -37,18 +45,6 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Files that would be overwritten.
-    pub(super) fn in_the_way(git: &Git, files: Vec<PathBuf>) -> Result<Self, GitError> {
-        if files.is_empty() {
-            return Ok(Self::Nothing);
-        }
-        let list = ["ls-files", "-z", "--"].map(OsStr::new);
-        let names: Vec<&OsStr> = files.iter().map(|file| file.as_os_str()).collect();
-        let known = paths(&git.run(&[&list[..], &names].concat())?);
-        let (changed, untracked) = files.into_iter().partition(|file| known.contains(file));
-        Ok(Self::InTheWay { changed, untracked })
-    }
-
     /// Whether no story can land until a person has seen to it.
     pub(crate) fn ends_run(&self) -> bool {
         matches!(self, Self::Gone | Self::Refused(_))
@@ -57,12 +53,8 @@ impl Cause {
     /// Why the work for `target` waits.
     pub(crate) fn why(&self, target: &str) -> String {
         match self {
-            Self::InTheWay { changed, untracked } => {
-                let parts = [("uncommitted", changed), ("untracked", untracked)];
-                let parts = parts.into_iter().filter(|(_, files)| !files.is_empty());
-                let parts: Vec<String> =
-                    parts.map(|(kind, files)| format!("{kind} {}", named_files(files))).collect();
-                format!("landing would overwrite your {}", parts.join(" and your "))
+            Self::InTheWay(files) => {
+                format!("landing would overwrite your uncommitted {}", named_files(files))
             }
             Self::Locked(path) => format!("another process holds {}", path.display()),
             Self::Diverged => format!("{target} has moved on"),
@@ -78,15 +70,8 @@ impl Cause {
     pub(crate) fn way_on(&self, target: &str, branch: &str) -> String {
         let merge = format!("`git merge --ff-only {branch}`");
         match self {
-            Self::InTheWay { changed, untracked } => {
-                let them = if changed.len() + untracked.len() == 1 { "it" } else { "them" };
-                if untracked.is_empty() {
-                    return format!(
-                        "stash {them}, then {merge}; or commit {them}, then `ralph-loop`"
-                    );
-                }
-                let act = if changed.is_empty() { "move" } else { "stash or move" };
-                format!("{act} {them} away, then {merge}")
+            Self::InTheWay(_) => {
+                format!("stash or move that away, then {merge}; or commit it, then `ralph-loop`")
             }
             Self::Locked(_) => {
                 format!("wait for it, or remove the file if no git is at work here; then {merge}")
@@ -194,7 +179,7 @@ fn why_not_here(
     let branch = format!("refs/heads/{target}");
     let note = Note { branch, old: Some(tip), new: work, loop_files: Vec::new() };
     let in_the_way = Step::of(&place, &note, &[])?.in_the_way()?;
-    Ok(Cause::in_the_way(&place.git, in_the_way)?)
+    Ok(if in_the_way.is_empty() { Cause::Nothing } else { Cause::InTheWay(in_the_way) })
 }
 
 #[cfg(test)]
@@ -214,14 +199,8 @@ mod tests {
     #[test]
     fn every_cause_has_its_own_way_on() {
         let files = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-        let in_the_way = |changed: &[&str], untracked: &[&str]| Cause::InTheWay {
-            changed: files(changed),
-            untracked: files(untracked),
-        };
         let causes = [
-            in_the_way(&["a.txt"], &[]),
-            in_the_way(&[], &["b.txt"]),
-            in_the_way(&["a.txt", "c.txt"], &["b.txt"]),
+            Cause::InTheWay(files(&["a.txt", "b.txt"])),
             Cause::Locked(".git/index.lock".into()),
             Cause::Diverged,
             Cause::Gone,
@@ -232,9 +211,7 @@ mod tests {
         ];
         let lines: Vec<String> = causes.into_iter().map(told).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
-        2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt; stash it, then `git merge --ff-only ralph/main`; or commit it, then `ralph-loop`
-        2 commits wait on ralph/main: landing would overwrite your untracked b.txt; move it away, then `git merge --ff-only ralph/main`
-        2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, c.txt and your untracked b.txt; stash or move them away, then `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, b.txt; stash or move that away, then `git merge --ff-only ralph/main`; or commit it, then `ralph-loop`
         2 commits wait on ralph/main: another process holds .git/index.lock; wait for it, or remove the file if no git is at work here; then `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: main has moved on; `ralph-loop` rebases the work and checks it again, `git merge ralph/main` merges it unchecked
         2 commits wait on ralph/main: main no longer exists (deleted or renamed); `git branch main ralph/main` brings it back, `git merge ralph/main` takes the work into the branch that took its place

@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, Cap, RunDir, StateDir};
 use ralph_core::git::GitError;
-use ralph_core::plan::{self, AgentsPlan, Options, Plan, agents_plan};
+use ralph_core::plan::{self, Options, Plan, agents_plan};
 use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
 use ralph_project::progress::ProgressEntry;
@@ -23,7 +23,7 @@ use ralph_project::project_plan;
 use super::start::progress_path;
 use crate::exit::Failure;
 use crate::git_output::text_at;
-use crate::landing::{Change, LoopFile, Mark, Target, marks_of};
+use crate::landing::{Change, LoopFile, PlanChanges, Target, marks_of};
 use crate::workspace::Source;
 
 /// How a new progress file begins.
@@ -98,10 +98,7 @@ impl Books {
 
     /// A file named from the top of the repository; none if it is outside.
     fn below_top(&self, path: &Utf8Path) -> Option<PathBuf> {
-        let folder = path.parent()?;
-        let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
-        let real = folder.join(path.file_name()?);
-        Some(real.strip_prefix(&self.source.top).ok()?.to_owned().into())
+        self.source.below_top(path).map(PathBuf::from)
     }
 
     /// The files that only the loop writes, from the top.
@@ -227,21 +224,19 @@ impl Books {
         &self,
         is_followed: bool,
         tip: Option<&str>,
-        marks: Vec<Mark>,
-        agents: Option<AgentsPlan>,
+        changes: &PlanChanges,
     ) -> Result<Vec<LoopFile>, Failure> {
         let mut files = Vec::new();
         if let (Some(committed), Some(path)) =
             (self.committed(tip, &self.plan), self.below_top(&self.plan))
         {
-            let mut added = Vec::new();
+            let mut changes = changes.clone();
             if !is_followed && let Some(on_disk) = plan::read_file(&self.plan)? {
                 // Stories that only the user's own text has are ticked nowhere else.
                 let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;
-                added.push(agents_plan(&committed, Some(&on_disk), ""));
+                changes.added.insert(0, agents_plan(&committed, Some(&on_disk), ""));
             }
-            added.extend(agents);
-            files.push(LoopFile::new(path, Some(committed), self.plan_change(marks, added)));
+            files.push(LoopFile::new(path, Some(committed), self.plan_change(changes)));
         }
         for file in &self.appended {
             let Some(change) = file.waiting() else { continue };
@@ -274,7 +269,7 @@ impl Books {
             let mut marks = marks_of(&parse(&after)?);
             marks.retain(|mark| !known.contains(mark));
             let added = vec![agents_plan(&before, Some(&after), "")];
-            files.push(LoopFile::new(path, now, self.plan_change(marks, added)));
+            files.push(LoopFile::new(path, now, self.plan_change(PlanChanges { added, marks })));
         }
         for file in &self.appended {
             let Some((path, before, after, now)) = texts(&file.path) else { continue };
@@ -287,9 +282,8 @@ impl Books {
         Ok(files)
     }
 
-    fn plan_change(&self, marks: Vec<Mark>, added: Vec<AgentsPlan>) -> Change {
-        let (path, options) = (self.plan.clone(), self.options.clone());
-        Change::Plan { path, options, marks, added }
+    fn plan_change(&self, changes: PlanChanges) -> Change {
+        Change::Plan { path: self.plan.clone(), options: self.options.clone(), changes }
     }
 
     /// What waited is committed, or goes into the user's own files now.
@@ -305,13 +299,12 @@ impl Books {
     pub(crate) fn mark_on_disk(
         &self,
         tip: Option<&str>,
-        marks: Vec<Mark>,
-        added: Option<AgentsPlan>,
+        changes: &PlanChanges,
     ) -> Result<(), Failure> {
         if self.is_tracked(tip) {
             return Ok(());
         }
-        self.mark_users_text(marks, added)
+        self.mark_users_text(changes)
     }
 
     /// Makes the change of a commit in the user's own texts.
@@ -352,12 +345,8 @@ impl Books {
     }
 
     /// The same, whether git has it or not: for a landing that a crash interrupted.
-    pub(crate) fn mark_users_text(
-        &self,
-        marks: Vec<Mark>,
-        added: Option<AgentsPlan>,
-    ) -> Result<(), Failure> {
-        let change = self.plan_change(marks, added.into_iter().collect());
+    pub(crate) fn mark_users_text(&self, changes: &PlanChanges) -> Result<(), Failure> {
+        let change = self.plan_change(changes.clone());
         Ok(state::edit_users(&self.plan, |text| Some(change.apply(text?)))?)
     }
 

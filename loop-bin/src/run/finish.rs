@@ -1,5 +1,6 @@
 //! The end of a run: scripts, what git is still to have of progress and plan, and the account.
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use ralph_base::fault;
@@ -12,11 +13,10 @@ use ralph_project::config::Mode;
 use super::Run;
 use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
-use super::start::NotReady;
 use crate::agent::Descendants;
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::housekeeping;
-use crate::landing::{self, Advance, LoopFile, Made, Mark};
+use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
 use crate::saved;
 use crate::terminal::{self, clock, counted};
 use crate::workspace::Start;
@@ -26,7 +26,7 @@ const RECORDS: &str = "chore(ralph): record progress";
 
 impl Run {
     /// The end: whatever fails here is told and does not keep the rest from being done.
-    pub(super) fn finish(mut self, finish: Finish) -> Success {
+    pub(super) fn finish(mut self, finish: Finish) -> ExitCode {
         let (status, goodbye) = match finish {
             Finish::Complete => ("COMPLETE", "COMPLETE: every story is done"),
             Finish::MaxIterations => ("REACHED_LIMIT", "REACHED_LIMIT: no iteration is left"),
@@ -36,8 +36,7 @@ impl Run {
         self.tell(ended);
         let recorded = self.record_progress();
         self.tell(recorded);
-        let script = self.run_finished(&finish);
-        self.tell(script);
+        self.run_finished(&finish);
         let interrupts = &self.context.interrupts;
         Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
         fault::point("loop.finishing");
@@ -45,7 +44,7 @@ impl Run {
             let plan = self.books.load(&self.target);
             self.tell(plan.and_then(|plan| self.update_loop_progress(&plan, status)));
         }
-        let (git, keep) = (self.workspace.source().git(), self.context.config.workspace.keep);
+        let (git, keep) = (self.workspace.source.git(), self.context.config.workspace.keep);
         if self.attempt.is_none() {
             self.tell(saved::release(&git).map_err(Into::into));
         }
@@ -58,7 +57,7 @@ impl Run {
         self.close(finish)
     }
 
-    fn run_finished(&self, finish: &Finish) -> Result<(), Failure> {
+    fn run_finished(&self, finish: &Finish) {
         let counters = &self.record.counters;
         let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
         let vars = vec![
@@ -71,7 +70,7 @@ impl Run {
             ("COST", format!("{:.4}", counters.spent.cost_usd)),
             ("BLOCKED", blocked.join(" ")),
         ];
-        self.context.script("finished", vars).map(drop)
+        self.context.script("finished", vars);
     }
 
     /// The last entries of the progress, the lessons and the boxes of blocked stories, as one commit
@@ -84,9 +83,8 @@ impl Run {
             self.target.look_again()?;
             let (tip, is_followed) = self.target.look()?;
             let Some(base) = tip.as_deref() else { return Ok(()) };
-            let blocked =
-                self.record.counters.set_aside.iter().cloned().map(Mark::Blocked).collect();
-            let files = self.books.files_for(is_followed, tip.as_deref(), blocked, None)?;
+            let changes = PlanChanges { marks: self.blocked_marks(), ..PlanChanges::default() };
+            let files = self.books.files_for(is_followed, tip.as_deref(), &changes)?;
             if !files.iter().any(LoopFile::is_changed) {
                 if is_followed {
                     self.books.bring_users_texts(&files)?;
@@ -98,7 +96,7 @@ impl Run {
             }
             let branch = self.target.current_branch();
             let start = Start { tip: tip.as_deref(), branch: &branch };
-            if !self.workspace.is_in_place() {
+            if !self.workspace.is_in_place {
                 self.workspace.reset(start)?;
             }
             let git = self.workspace.git();
@@ -122,12 +120,12 @@ impl Run {
     fn commit_records(&self, git: &Git, tree: &str) -> Result<Made, Failure> {
         let (run, interrupts) = (&self.context.run, &self.context.interrupts);
         let is_hurried = self.context.is_interrupted();
-        let limit = if is_hurried { Some(LEAST_TIME) } else { self.commit_limit() };
+        let limit = if is_hurried { Some(LEAST_TIME) } else { self.check_limit() };
         let message = format!("{RECORDS}\n\nRalph-Run: {run}\n");
         let git = git.with_var(RUN_MARK, run);
         match landing::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
             Ok(made) => Ok(made),
-            Err(refusal) => Err(NotReady(format!("progress is not committed: {refusal}")).into()),
+            Err(refusal) => Err(Failure::because(format!("progress is not committed: {refusal}"))),
         }
     }
 
@@ -138,7 +136,7 @@ impl Run {
     }
 
     /// The account of the run, and what remains.
-    fn close(&self, finish: Finish) -> Success {
+    fn close(&self, finish: Finish) -> ExitCode {
         let (context, counters) = (&self.context, &self.record.counters);
         for (story, spent) in &counters.story_spent {
             context.view.line(format!("{story}: {}", receipt(*spent)));
@@ -165,7 +163,7 @@ impl Run {
                 .books
                 .load(&self.target)
                 .is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0);
-        Success::Loop { finish, incomplete }
+        ExitCode::from(finish.exit_code(incomplete))
     }
 
     /// How the run ended. What cannot be read is left out.

@@ -20,6 +20,8 @@ pub(crate) mod record;
 mod scripts;
 pub(crate) mod start;
 
+use std::process::ExitCode;
+
 use ralph_base::env::Env;
 use ralph_base::fault;
 use ralph_base::state::Lock;
@@ -28,19 +30,19 @@ use ralph_project::config::{Flag, Mode};
 use ralph_project::under_way::Attempt;
 
 use crate::doctor;
-use crate::exit::{Failure, Success};
+use crate::exit::Failure;
 use crate::landing::Target;
 use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
 use books::Books;
 use context::Context;
-pub(crate) use decide::{Finish, RETRY, Signal, Wish};
-use decide::{Next, Outcome, Then, WorkEnd};
+pub(crate) use decide::RETRY;
+use decide::{Finish, Next, Outcome, Then, Wish, WorkEnd};
 use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;
 
 /// Runs the loop, with the settings that were given on the command line.
-pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<Success, Failure> {
+pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
     let preflight = start::preflight(env, flags)?;
     if preflight.config.run.dry_run {
         return doctor::dry_run(&preflight);
@@ -104,7 +106,7 @@ impl Run {
                 Choice::Finish(finish) => return Ok(finish),
                 Choice::Unlanded => WorkEnd::Well,
                 Choice::Story(story) => {
-                    let wish = self.run_next_iteration()?;
+                    let wish = self.run_next_iteration();
                     if let Some(signal) = interrupts.signal() {
                         return Ok(Finish::Manual(signal));
                     }
@@ -142,14 +144,14 @@ impl Run {
                 Next::SendBack(why) => end = self.send_back(&why)?,
                 Next::Report => {
                     self.end_iteration(Outcome::Success)?;
-                    return self.run_post_iteration(&story, Outcome::Success, Then::GoOn);
+                    return Ok(self.run_post_iteration(&story, Outcome::Success, Then::GoOn));
                 }
                 Next::Discard(kept, then) => {
                     let outcome = self.discard(kept)?;
-                    return self.run_post_iteration(&story, outcome, then);
+                    return Ok(self.run_post_iteration(&story, outcome, then));
                 }
                 Next::Leave(signal) => {
-                    if self.workspace.is_in_place() {
+                    if self.workspace.is_in_place {
                         // The work is kept by now, and the tree is the user's.
                         let attempt = self.current()?;
                         self.workspace.reset(start_of(&attempt))?;
@@ -190,7 +192,6 @@ impl Run {
     }
 
     fn current(&self) -> Result<Attempt, Failure> {
-        let none = || std::io::Error::other("no attempt is under way");
-        Ok(self.attempt.clone().ok_or_else(none)?)
+        self.attempt.clone().ok_or_else(|| Failure::because("no attempt is under way"))
     }
 }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use ralph_base::state;
 use ralph_core::plan::{self, Plan, Planned};
+use ralph_project::config::Limits;
 use ralph_project::prompt::{self, Template, Values};
 
 use super::Run;
-use super::decide::{Finish, Outcome, Then, Wish, WorkEnd};
+use super::decide::{Finish, Next, Outcome, SessionEnd, Then, Wish};
 use super::iteration::{Judged, Watched, judge};
-use crate::agent::Run as AgentRun;
+use crate::agent::AgentRun;
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
@@ -37,10 +38,10 @@ impl Run {
             let why = format!("there is no folder {specs}; the agent plans from the code alone");
             context.view.warn(why);
         }
-        if context.run_started_script()? == Wish::Stop {
+        if context.run_started_script() == Wish::Stop {
             return Ok(Finish::HookAbort);
         }
-        match self.run_next_iteration()? {
+        match self.run_next_iteration() {
             Wish::GoOn => {}
             Wish::Skip => return Ok(Finish::NoChanges),
             Wish::Stop => return Ok(Finish::HookAbort),
@@ -52,7 +53,7 @@ impl Run {
         if let Some(before) = &before {
             self.workspace.give(&self.books.plan, before)?;
         }
-        let git = self.workspace.source().git();
+        let git = self.workspace.source.git();
         let number = saved::number_after(&saved::all(&git, Some(NAME))?);
         let attempt = self.new_attempt(NAME, NAME, number, start);
         self.put_under_way(&attempt)?;
@@ -65,8 +66,7 @@ impl Run {
             _ => Outcome::Failed,
         };
         self.end_iteration(outcome)?;
-        let ended = self.run_post_iteration(NAME, outcome, Then::GoOn)?;
-        Ok(ended.unwrap_or(finish))
+        Ok(self.run_post_iteration(NAME, outcome, Then::GoOn).unwrap_or(finish))
     }
 
     /// The agent at work, and what becomes of its plan.
@@ -87,18 +87,11 @@ impl Run {
             quota_streak: 0,
             signal: self.context.interrupts.signal(),
         });
-        match end {
-            WorkEnd::Well | WorkEnd::Landed => self.take_plan(before.as_deref(), left),
-            WorkEnd::Signalled(signal) | WorkEnd::LandingStopped(signal) => {
-                Ok(Finish::Manual(signal))
-            }
-            WorkEnd::Spent(why) => Ok(Finish::Budget(why)),
-            WorkEnd::Quota(_) => {
-                Ok(Finish::Budget("the agent's service refused; start again later".into()))
-            }
-            WorkEnd::Failed(_, why) | WorkEnd::Blocked(why) | WorkEnd::Impossible(why) => {
-                Ok(Finish::Error(why))
-            }
+        let limits = Limits { wait_for_quota: false, ..self.context.config.limits.clone() };
+        match self.record.counters.after(end, NAME, SessionEnd::Ended, &limits) {
+            Next::Discard(_, Then::End(finish)) => Ok(finish),
+            Next::Discard(kept, _) => Ok(Finish::Error(kept.why)),
+            _ => self.take_plan(before.as_deref(), left),
         }
     }
 
@@ -156,14 +149,14 @@ impl Run {
         let attempt = self.current()?;
         let mut taken: Vec<PathBuf> = Vec::new();
         if *finish == Finish::Complete {
-            taken.extend(self.workspace.below_top(&self.books.plan).map(PathBuf::from));
+            taken.extend(self.workspace.source.below_top(&self.books.plan).map(PathBuf::from));
         }
-        let staged = self.workspace.stage_with_state(start, &taken)?;
+        let staged = self.workspace.stage(start, &taken)?;
         if !staged.files.is_empty() {
             let why = format!("what planning left: {}", finish.word());
             self.keep_staged(&attempt, &staged, "failed", &why)?;
         }
-        if self.workspace.is_in_place() {
+        if self.workspace.is_in_place {
             self.workspace.reset(start)?;
         }
         Ok(())

@@ -1,25 +1,36 @@
 //! The lifecycle scripts of a run: their variables, their output and the journal's word of them.
 
-use ralph_base::state;
-use ralph_project::checks::CheckEnd;
+use std::process::Command;
+
+use camino::Utf8Path;
+use ralph_base::state::{self, StateDir};
+use ralph_project::checks::{CheckEnd, RUN_MARK, run_script};
+use ralph_project::config::{FailBehavior, Hooks, Mode};
 
 use super::Run;
 use super::context::Context;
 use super::decide::{Finish, Outcome, Then, Wish};
-use super::start::NotReady;
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::lifecycle::{self, Ran};
+use crate::lifecycle;
 use crate::terminal::counted;
 use crate::workspace::Start;
 
+/// What the shell says of a program that it cannot start.
+const NOT_STARTED: i32 = 126;
+
 impl Context {
-    /// Runs one script and shows what it prints, marked as its own.
-    pub(super) fn script(&self, name: &str, more: Vec<(&str, String)>) -> Result<Wish, Failure> {
+    /// Runs one script, if there is one, and shows what it prints, marked as its own.
+    pub(super) fn script(&self, name: &str, more: Vec<(&str, String)>) -> Wish {
+        let settings = &self.config.hooks;
+        let path = lifecycle::folder(self.state(), self.project.root()).join(name);
+        if !is_enabled(settings, name) || !lifecycle::is_executable(&path) {
+            return Wish::GoOn;
+        }
         let mode = match self.config.run.mode {
-            ralph_project::config::Mode::Building => "building",
-            ralph_project::config::Mode::Planning => "planning",
+            Mode::Building => "building",
+            Mode::Planning => "planning",
         };
         let mut vars = vec![
             ("MODE", mode.to_owned()),
@@ -30,24 +41,46 @@ impl Context {
             ("PLAN_FILE", self.plan.to_string()),
         ];
         vars.extend(more);
-        let (ran, output) = lifecycle::run(self, name, &vars);
+        let signals = self.interrupts.count();
+        let stop = || self.interrupts.count() > signals;
+        let ran = run_script(self.command(&path, &vars), settings.timeout.limit(), &stop);
+        let (end, output) = ran.unwrap_or_else(|error| {
+            let why = format!(
+                "{path} cannot be started ({error}); see whether the program in its first line is \
+                 there, and whether that line ends with a carriage return"
+            );
+            (CheckEnd::Exited(Some(NOT_STARTED)), why)
+        });
         output.lines().for_each(|line| self.view.line(format!("[{name}] {line}")));
-        if ran != Ran::No {
-            let exit_code = match ran {
-                Ran::Ended(CheckEnd::Exited(code)) => code,
-                _ => None,
-            };
-            self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
+        let exit_code = match end {
+            CheckEnd::Exited(code) => code,
+            _ => None,
+        };
+        self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
+        let (wish, advice) = wish(settings, name, end);
+        if !advice.is_empty() {
+            self.view.warn(format!("{name} {advice}"));
         }
-        let (wish, advice) = lifecycle::wish(&self.config.hooks, name, &ran);
-        if let Some(advice) = advice {
-            self.view.warn(advice);
+        wish
+    }
+
+    /// Each variable is given as `RALPH_…` and as `FRESHER_…`.
+    #[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]
+    fn command(&self, path: &Utf8Path, vars: &[(&str, String)]) -> Command {
+        let root = self.project.root();
+        let mut command = Command::new(path);
+        for (name, value) in vars {
+            command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
         }
-        Ok(wish)
+        // The user's own programs come first.
+        let custom = StateDir::custom_programs(&lifecycle::folder(self.state(), root));
+        let search_path = [custom.as_str(), &self.path].join(":");
+        command.env(RUN_MARK, &self.run).current_dir(root).env("PATH", search_path);
+        command
     }
 
     /// What is told at the start of any run, and its script.
-    pub(super) fn run_started_script(&self) -> Result<Wish, Failure> {
+    pub(super) fn run_started_script(&self) -> Wish {
         let is_client = Client::find(&self.config.agent.command).is_some();
         if is_client && self.config.limits.max_cost_usd == 0.0 {
             self.view.line("the agent spends your credit; --max-cost limits what a run may cost");
@@ -68,7 +101,7 @@ impl Run {
         let open = counted(plan.counts().open, "open story", "open stories");
         let branch = self.target.branch();
         context.view.line(format!("working on {shown}, landing on {branch}: {open}"));
-        let wish = context.run_started_script()?;
+        let wish = context.run_started_script();
         if wish == Wish::GoOn {
             self.take_waiting()?;
         }
@@ -85,14 +118,14 @@ impl Run {
         self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
             match found {
-                Finding::Problem(text) => return Err(NotReady(text).into()),
+                Finding::Problem(text) => return Err(Failure::because(text)),
                 Finding::Note(text) | Finding::Good(text) => self.context.view.warn(text),
             }
         }
         Ok(())
     }
 
-    pub(super) fn run_next_iteration(&self) -> Result<Wish, Failure> {
+    pub(super) fn run_next_iteration(&self) -> Wish {
         let counters = &self.record.counters;
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
@@ -110,7 +143,7 @@ impl Run {
         story: &str,
         outcome: Outcome,
         then: Then,
-    ) -> Result<Option<Finish>, Failure> {
+    ) -> Option<Finish> {
         let counters = &self.record.counters;
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
@@ -122,9 +155,9 @@ impl Run {
         // Who interrupts does not want to wait for it.
         let mut wish = Wish::GoOn;
         if !self.context.is_interrupted() {
-            wish = self.context.script("post_iteration", vars)?;
+            wish = self.context.script("post_iteration", vars);
         }
-        Ok(match (then, wish) {
+        match (then, wish) {
             (Then::End(finish), _) => Some(finish),
             (_, Wish::Stop) => Some(Finish::HookAbort),
             (Then::Wait(reset), _) => self.wait(reset),
@@ -132,6 +165,60 @@ impl Run {
                 Some(Finish::NoChanges)
             }
             _ => None,
-        })
+        }
+    }
+}
+
+fn is_enabled(settings: &Hooks, name: &str) -> bool {
+    settings.enabled
+        && match name {
+            "started" => settings.started,
+            "next_iteration" => settings.next_iteration,
+            "post_iteration" => settings.post_iteration,
+            _ => settings.finished,
+        }
+}
+
+/// What a script wants by how it ended, and what to tell the user about it.
+fn wish(settings: &Hooks, name: &str, end: CheckEnd) -> (Wish, String) {
+    let broken = match settings.fail_behavior {
+        FailBehavior::Abort => Wish::Stop,
+        FailBehavior::Continue => Wish::GoOn,
+    };
+    match end {
+        CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => (Wish::GoOn, String::new()),
+        CheckEnd::Exited(Some(1)) if name == "next_iteration" => {
+            (Wish::Skip, "skips this iteration".to_owned())
+        }
+        CheckEnd::Exited(Some(1)) => (Wish::GoOn, "warns (exit code 1)".to_owned()),
+        CheckEnd::Exited(Some(2)) => (Wish::Stop, "stops the loop".to_owned()),
+        CheckEnd::Exited(Some(code)) => (broken, format!("failed (exit code {code})")),
+        CheckEnd::Exited(None) => (broken, "was ended by a signal".to_owned()),
+        CheckEnd::TimedOut => (broken, "took too long and was ended".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_mean_what_is_documented() {
+        use FailBehavior::{Abort, Continue};
+        let exited = |code| CheckEnd::Exited(Some(code));
+        for (name, end, behavior, expected) in [
+            ("started", exited(0), Abort, Wish::GoOn),
+            ("started", exited(1), Abort, Wish::GoOn),
+            ("started", exited(2), Continue, Wish::Stop),
+            ("started", exited(3), Continue, Wish::GoOn),
+            ("started", exited(3), Abort, Wish::Stop),
+            ("next_iteration", exited(1), Continue, Wish::Skip),
+            ("next_iteration", CheckEnd::TimedOut, Continue, Wish::GoOn),
+            ("next_iteration", CheckEnd::TimedOut, Abort, Wish::Stop),
+            ("next_iteration", CheckEnd::Stopped, Abort, Wish::GoOn),
+        ] {
+            let settings = Hooks { fail_behavior: behavior, ..Hooks::default() };
+            assert_eq!(wish(&settings, name, end).0, expected, "{name} {end:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The folder in which the copies of a project are kept, and what they take.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,24 +9,30 @@ use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
 use ralph_project::config::Config;
 
-use super::error::WorkspaceError;
 use super::{Workspace, remove};
+use crate::exit::Failure;
 
 /// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
-pub(crate) fn folder(
-    env: &Env,
-    config: &Config,
-    top: &Utf8Path,
-) -> Result<Utf8PathBuf, WorkspaceError> {
+pub(crate) fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     let base = match config.workspace.folder.as_str() {
-        "" => cache_home(env).ok_or(WorkspaceError::NoCache)?.join("ralph"),
+        "" => cache_home(env)
+            .ok_or_else(|| {
+                Failure::because(
+                    "no folder for the copy: neither XDG_CACHE_HOME nor HOME is set; set one, or \
+                     name a folder with --workspace-folder",
+                )
+            })?
+            .join("ralph"),
         folder => top.join(folder),
     };
     let name = top.file_name().unwrap_or("project");
     let folder = base.join(format!("{name}-{:08x}", fingerprint(top.as_str().as_bytes()) as u32));
     let real = base.canonicalize_utf8().unwrap_or_else(|_| base.clone());
     if real.starts_with(top) {
-        return Err(WorkspaceError::InsideProject { folder: base.into_string() });
+        return Err(Failure::because(format!(
+            "{base} lies inside the project, and the copy would be copied into itself; name another \
+             folder with --workspace-folder"
+        )));
     }
     Ok(folder)
 }
@@ -37,15 +44,22 @@ pub(crate) fn existing(folder: &Utf8Path) -> &Utf8Path {
 
 impl Workspace {
     /// Why the copy cannot be made where it is to be, as far as that is known without writing.
-    pub(crate) fn refused_folder(&self) -> Option<WorkspaceError> {
+    pub(crate) fn refused_folder(&self) -> Option<Failure> {
         let folder = existing(&self.top);
         let mut writable = Err(Errno::ENOTDIR);
         if folder.is_dir() {
             writable = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
         }
-        let folder = folder.to_string();
-        writable.err().map(|error| WorkspaceError::Folder { folder, source: error.into() })
+        writable.err().map(|error| not_made(folder, &error.into()))
     }
+}
+
+/// Why the copy cannot be made.
+pub(super) fn not_made(folder: &Utf8Path, error: &io::Error) -> Failure {
+    Failure::because(format!(
+        "the copy cannot be made in {folder}: {error}; make room or name another folder with \
+         --workspace-folder, or let the agent work in the project with --in-place"
+    ))
 }
 
 fn cache_home(env: &Env) -> Option<Utf8PathBuf> {
@@ -79,18 +93,6 @@ pub(crate) fn size_of(folder: &Utf8Path) -> u64 {
     bytes
 }
 
-/// A number of bytes as people read it.
-pub(crate) fn spoken(bytes: u64) -> String {
-    let units = ["bytes", "kB", "MB", "GB", "TB"];
-    let (mut amount, mut unit) = (bytes as f64, 0);
-    while amount >= 1000.0 && unit + 1 < units.len() {
-        amount /= 1000.0;
-        unit += 1;
-    }
-    let name = units.get(unit).unwrap_or(&"bytes");
-    if unit == 0 { format!("{bytes} bytes") } else { format!("{amount:.1} {name}") }
-}
-
 /// Removes the copies of a project.
 pub(crate) fn remove(folder: &Utf8Path) -> std::io::Result<()> {
     remove::remove_all(folder.as_std_path())
@@ -112,12 +114,5 @@ mod tests {
         assert!(found.as_str().starts_with("/home/dev/.cache/ralph/app-"), "{found}");
         let none = Env::of([("", "")]);
         assert!(folder(&none, &Config::default(), "/srv/app".into()).is_err());
-    }
-
-    #[test]
-    fn sizes_are_spoken() {
-        assert_eq!(spoken(999), "999 bytes");
-        assert_eq!(spoken(1_500), "1.5 kB");
-        assert_eq!(spoken(12_345_678_901), "12.3 GB");
     }
 }

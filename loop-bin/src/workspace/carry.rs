@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use indicatif::DecimalBytes;
 use ralph_base::state::PROJECT_MARKER;
 
-use super::cache::spoken;
-use super::error::WorkspaceError;
 use super::{Source, Workspace};
+use crate::exit::Failure;
 use crate::git_output::paths;
 use crate::terminal::counted;
 
@@ -48,7 +48,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 impl Workspace {
     /// Puts a text of ours into the workspace, in the place of a file of the project.
     pub(crate) fn give(&mut self, path: &Utf8Path, content: &[u8]) -> io::Result<()> {
-        let Some(below) = self.below_top(path) else { return Ok(()) };
+        let Some(below) = self.source.below_top(path) else { return Ok(()) };
         if self.is_in_place {
             return Ok(());
         }
@@ -78,19 +78,22 @@ impl Workspace {
     }
 
     /// Brings what a fresh clone lacks. `specs` is the folder of the specifications, from the project.
-    pub(crate) fn carry(&mut self, specs: &str, limit_mb: u64) -> Result<(), WorkspaceError> {
+    pub(crate) fn carry(&mut self, specs: &str, limit_mb: u64) -> Result<(), Failure> {
         self.carried.clear();
         if self.is_in_place {
             return Ok(());
         }
         let mut wanted = included(&self.source)?;
         let size = size_of(&self.source, &wanted);
-        if size > limit_mb.saturating_mul(1_000_000) {
-            return Err(WorkspaceError::TooMuchIncluded {
-                size: spoken(size),
-                files: counted(wanted.len(), "file", "files"),
-                limit: spoken(limit_mb.saturating_mul(1_000_000)),
-            });
+        let limit = limit_mb.saturating_mul(1_000_000);
+        if size > limit {
+            return Err(Failure::because(format!(
+                "{INCLUDE} names {} in {}, more than the {} that may be copied; narrow its \
+                 patterns, or raise [workspace] include_limit_mb",
+                DecimalBytes(size),
+                counted(wanted.len(), "file", "files"),
+                DecimalBytes(limit)
+            )));
         }
         wanted.extend(untracked_client_files(&self.source)?);
         wanted.extend(uncommitted_below(&self.source, &self.source.inside.join(specs))?);
@@ -123,7 +126,7 @@ fn size_of(source: &Source, files: &[PathBuf]) -> u64 {
 }
 
 /// The ignored files that `.worktreeinclude` names, from the top.
-fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
+fn included(source: &Source) -> Result<Vec<PathBuf>, Failure> {
     if !source.top.join(INCLUDE).is_file() {
         return Ok(Vec::new());
     }
@@ -142,7 +145,7 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
 }
 
 /// Files for the client that git does not know: the agent has them as it has those that it does.
-fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, WorkspaceError> {
+fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, Failure> {
     let wanted = CLIENT_FILES.map(|path| source.inside.join(path));
     let is_there = |path: &&Utf8PathBuf| source.top.join(path).symlink_metadata().is_ok();
     let there: Vec<&str> = wanted.iter().filter(is_there).map(|path| path.as_str()).collect();
@@ -154,7 +157,7 @@ fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, WorkspaceErro
 }
 
 /// Files below a folder that are not as they are committed.
-fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>, WorkspaceError> {
+fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>, Failure> {
     if folder.as_str().is_empty() || !source.top.join(folder).is_dir() {
         return Ok(Vec::new());
     }

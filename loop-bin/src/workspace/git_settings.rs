@@ -7,10 +7,11 @@ use camino::Utf8Path;
 use ralph_core::git::Git;
 
 use super::Source;
-use super::error::WorkspaceError;
+use crate::exit::Failure;
 
-/// Settings that describe one repository, and are another one's own.
-const OWN: [&str; 18] = [
+/// How settings begin that describe one repository, and are another one's own.
+const OWN: [&str; 23] = [
+    "branch.",
     "core.bare",
     "core.filemode",
     "core.fsmonitor",
@@ -19,25 +20,16 @@ const OWN: [&str; 18] = [
     "core.precomposeunicode",
     "core.repositoryformatversion",
     "core.sparsecheckout",
-    "core.sparsecheckoutcone",
     "core.splitindex",
     "core.symlinks",
     "core.untrackedcache",
     "core.worktree",
-    "feature.manyfiles",
-    "gc.auto",
-    "gc.autodetach",
-    "maintenance.auto",
-    "maintenance.strategy",
-];
-
-/// The same for whole sections.
-const OWN_SECTIONS: [&str; 9] = [
-    "branch.",
     "extensions.",
-    "include.",
-    "includeif.",
+    "feature.",
+    "gc.",
+    "include",
     "index.",
+    "maintenance.",
     "remote.",
     "safe.",
     "submodule.",
@@ -49,7 +41,7 @@ const HOOKS_PATH: &str = "core.hookspath";
 
 /// What the settings file of a new copy lacks: the settings of the project, also where they come
 /// from a file that is included for the project's folder alone.
-pub(super) fn missing(source: &Source, copy: &Utf8Path) -> Result<String, WorkspaceError> {
+pub(super) fn missing(source: &Source, copy: &Utf8Path) -> Result<String, Failure> {
     let (wanted, there) = (effective(&source.git())?, effective(&Git::at(copy.as_std_path()))?);
     let mut text = String::new();
     for (key, values) in &wanted {
@@ -72,7 +64,7 @@ pub(super) fn missing(source: &Source, copy: &Utf8Path) -> Result<String, Worksp
 type Settings = BTreeMap<String, Vec<String>>;
 
 /// The settings in force, but for those that are given for one command or belong to one repository.
-fn effective(git: &Git) -> Result<Settings, WorkspaceError> {
+fn effective(git: &Git) -> Result<Settings, Failure> {
     let output = git.run(&["config", "--list", "-z", "--show-scope"])?;
     Ok(parse(&String::from_utf8_lossy(&output)))
 }
@@ -83,8 +75,7 @@ fn parse(output: &str) -> Settings {
     let mut parts = output.split('\0');
     while let (Some(scope), Some(setting)) = (parts.next(), parts.next()) {
         let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));
-        let is_own =
-            OWN.contains(&key) || OWN_SECTIONS.iter().any(|section| key.starts_with(section));
+        let is_own = OWN.iter().any(|own| key.starts_with(own));
         if scope != "command" && !is_own {
             settings.entry(key.to_owned()).or_default().push(value.to_owned());
         }

@@ -3,47 +3,24 @@
 //! The tree is clean when an attempt begins, so whatever is in it afterwards is the attempt's.
 //! Files that steer the run are remembered before the agent and restored after it.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::listing::named_files;
 use ralph_base::state::{self, CLIENT_FOLDER, PROJECT_MARKER, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
-use super::error::WorkspaceError;
 use super::{Start, Workspace};
+use crate::exit::Failure;
 
 /// Folders that no reset touches.
 pub(super) const SPARED: [&str; 4] = ["-e", PROJECT_MARKER, "-e", CLIENT_FOLDER];
 
-/// Why a project cannot be worked on in place.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NotInPlace {
-    #[error(
-        "there is uncommitted work: {files}; with --in-place the tree must be clean: commit it, \
-         stash it (`git stash -u`), or start without --in-place to let the agent work in a copy"
-    )]
-    Dirty { files: String },
-    #[error(
-        "git is told to overlook changes in {files} (skip-worktree or assume-unchanged); with \
-         --in-place that is refused: run `git update-index --no-skip-worktree \
-         --no-assume-unchanged` on them, or start without --in-place"
-    )]
-    Overlooked { files: String },
-}
-
-/// Refuses a tree in which the work of an attempt could not be told from the user's.
-pub(crate) fn refuse(
-    repo: &Repo,
-    is_ours: &dyn Fn(&Path) -> bool,
-) -> Result<Option<NotInPlace>, WorkspaceError> {
+/// Uncommitted work of the user's: files but for those that the loop writes.
+pub(crate) fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
     let mut changed = Status::read(repo)?.changed;
-    changed.retain(|path| !repo.is_untouched(path) && !is_ours(path));
-    if !changed.is_empty() {
-        return Ok(Some(NotInPlace::Dirty { files: named_files(&changed) }));
-    }
-    let overlooked = overlooked(repo.git())?;
-    Ok((!overlooked.is_empty()).then(|| NotInPlace::Overlooked { files: named_files(&overlooked) }))
+    changed.retain(|path| !repo.is_untouched(path) && !ours.contains(path));
+    Ok(changed)
 }
 
 /// Files whose changes git is told to overlook.
@@ -62,7 +39,7 @@ pub(crate) fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
 
 impl Workspace {
     /// Returns the project's tree to the commit that an attempt began at.
-    pub(super) fn reset_in_place(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    pub(super) fn reset_in_place(&mut self, start: Start<'_>) -> Result<(), Failure> {
         self.return_head(start)?;
         if !self.index.exists() {
             super::copy_index(&self.source_index(), &self.index)?;
@@ -72,11 +49,9 @@ impl Workspace {
     }
 
     /// Puts HEAD back on the branch, at the commit, whatever the agent did to it; files stay.
-    pub(super) fn return_head(&self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    pub(super) fn return_head(&self, start: Start<'_>) -> Result<(), Failure> {
         let git = self.source.git();
-        Repo::open(&self.source.top)
-            .map_err(|error| std::io::Error::other(error.to_string()))?
-            .quit_operation()?;
+        Repo::open(&self.source.top)?.quit_operation()?;
         let name = format!("refs/heads/{}", start.branch);
         git.run(&["symbolic-ref", "-m", "ralph: return to the target", "HEAD", &name])?;
         if let Some(tip) = start.tip {
@@ -86,7 +61,7 @@ impl Workspace {
     }
 
     /// The index of the project is that of the commit just made.
-    pub(crate) fn settle_index(&self) -> Result<(), WorkspaceError> {
+    pub(crate) fn settle_index(&self) -> Result<(), Failure> {
         if self.is_in_place { self.lend_index() } else { Ok(()) }
     }
 }
@@ -94,20 +69,18 @@ impl Workspace {
 /// Files that steer the run, as they were before an agent that works in place.
 #[derive(Debug, Default)]
 pub(crate) struct ProtectedFiles {
-    files: Vec<(Utf8PathBuf, Option<Vec<u8>>)>,
-    scripts: Vec<Utf8PathBuf>,
+    files: BTreeMap<Utf8PathBuf, Option<Vec<u8>>>,
 }
 
 impl ProtectedFiles {
     /// Remembers them: settings, template, lifecycle scripts and the client's settings.
     pub(crate) fn remember(root: &Utf8Path, state: &StateDir, plan: &Utf8Path) -> Self {
         let mut paths = vec![state.config(), StateDir::prompt_beside(plan)];
-        let scripts = files_below(&state.lifecycle());
-        paths.extend(scripts.iter().cloned());
+        paths.extend(files_below(&state.lifecycle()));
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
         let files = paths.into_iter().map(|path| (path.clone(), fs_err::read(&path).ok()));
-        Self { files: files.collect(), scripts }
+        Self { files: files.collect() }
     }
 
     /// Restores them, and names those that were changed.
@@ -124,7 +97,7 @@ impl ProtectedFiles {
             restored.push(path.clone());
         }
         for path in files_below(&state.lifecycle()) {
-            if !self.scripts.contains(&path) && !self.files.is_empty() {
+            if !self.files.contains_key(&path) && !self.files.is_empty() {
                 state::remove_if_there(&path)?;
                 restored.push(path);
             }

@@ -13,19 +13,16 @@
 //! | `carry.rs` | files that a fresh clone lacks |
 //! | `import.rs` | what an agent committed, and what hooks rolled back |
 //! | `setup.rs` | the commands that make a new copy ready |
-//! | `stage.rs` | what an attempt changed, as a tree |
-//! | `overlay.rs` | the changes of a saved attempt over another commit |
+//! | `stage.rs` | what an attempt changed, as a tree, and laid over another commit |
 //! | `linked_back.rs` | what would make agent and checks use the project instead of the copy |
 //! | `in_place.rs` | what is asked of a project that is worked on in place |
 
 pub(crate) mod cache;
 mod carry;
-mod error;
 mod git_settings;
 mod import;
 pub(crate) mod in_place;
 mod linked_back;
-mod overlay;
 mod remove;
 mod repository;
 mod setup;
@@ -41,12 +38,11 @@ use ralph_base::env::Env;
 use ralph_base::fault;
 use ralph_base::state::RunDir;
 use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
-use ralph_project::config::Config;
+use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 
-pub(crate) use error::WorkspaceError;
+use crate::exit::Failure;
 pub(crate) use import::Imported;
-pub(crate) use overlay::Overlay;
 pub(crate) use stage::Staged;
 
 /// The name of the only worker there is for now.
@@ -55,12 +51,16 @@ const WORKER: &str = "1";
 /// Where the agent works.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    is_in_place: bool,
+    /// Whether it is the project's own tree.
+    pub(crate) is_in_place: bool,
+    /// Whether the agent writes the plan.
+    is_planning: bool,
     /// The top of the work tree.
     top: Utf8PathBuf,
     /// The project's folder in it.
     root: Utf8PathBuf,
-    source: Source,
+    /// The project.
+    pub(crate) source: Source,
     /// The loop's own index of the work tree, out of the agent's reach.
     index: PathBuf,
     /// What the setup commands were last run for.
@@ -95,9 +95,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn of(project: &Project, repo: &Repo) -> Result<Self, WorkspaceError> {
-        let not_text = || WorkspaceError::NotText { path: repo.top().display().to_string() };
-        let top = Utf8Path::from_path(repo.top()).ok_or_else(not_text)?;
+    pub(crate) fn of(project: &Project, repo: &Repo) -> Result<Self, Failure> {
+        let top = text_path(repo.top())?;
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
         let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
         let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
@@ -107,6 +106,13 @@ impl Source {
     /// Git in the project.
     pub(crate) fn git(&self) -> Git {
         Git::at(self.top.as_std_path())
+    }
+
+    /// A file of the project, named from the top of its repository; none if it is outside.
+    pub(crate) fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let (folder, name) = (path.parent()?, path.file_name()?);
+        let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
+        folder.join(name).strip_prefix(&self.top).ok().map(Utf8Path::to_owned)
     }
 }
 
@@ -127,7 +133,7 @@ impl Workspace {
         repo: &Repo,
         run_dir: &RunDir,
         config: &Config,
-    ) -> Result<Self, WorkspaceError> {
+    ) -> Result<Self, Failure> {
         let source = Source::of(project, repo)?;
         let is_in_place = config.workspace.in_place;
         let top = match is_in_place {
@@ -136,6 +142,7 @@ impl Workspace {
         };
         Ok(Self {
             is_in_place,
+            is_planning: config.run.mode == Mode::Planning,
             root: top.join(&source.inside),
             top,
             index: run_dir.root().join(format!("index-{WORKER}")).into_std_path_buf(),
@@ -151,11 +158,6 @@ impl Workspace {
         })
     }
 
-    /// Whether it is the project's own tree.
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.is_in_place
-    }
-
     /// The folder in which agent and checks are started.
     pub(crate) fn root(&self) -> &Utf8Path {
         &self.root
@@ -166,26 +168,9 @@ impl Workspace {
         &self.top
     }
 
-    /// The project.
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
-    }
-
     /// The place in the workspace of a file of the project; none if it is not in the repository.
     pub(crate) fn counterpart(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        Some(self.top.join(self.below_top(path)?))
-    }
-
-    /// A file of the project, named from the top of its repository.
-    pub(crate) fn below_top(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        let real = match (path.parent(), path.file_name()) {
-            (Some(folder), Some(name)) => {
-                folder.canonicalize_utf8().map(|folder| folder.join(name)).ok()
-            }
-            _ => None,
-        };
-        let real = real.unwrap_or_else(|| path.to_owned());
-        real.strip_prefix(&self.source.top).ok().map(Utf8Path::to_owned)
+        Some(self.top.join(self.source.below_top(path)?))
     }
 
     /// Git over the files of the workspace, with the loop's own index; what it writes goes into the
@@ -221,7 +206,7 @@ impl Workspace {
 
     /// Brings the workspace to a commit, with nothing else in it but what git ignores. A copy that
     /// is damaged beyond that is thrown away and made anew.
-    pub(crate) fn reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    pub(crate) fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
             return self.reset_in_place(start);
         }
@@ -230,7 +215,7 @@ impl Workspace {
             self.throw_away()?;
         }
         if let Err(error) = self.try_reset(start) {
-            log_damage(&error);
+            log::warn!("the copy is damaged ({error}) and made anew");
             self.throw_away()?;
             self.try_reset(start)?;
         }
@@ -238,7 +223,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn try_reset(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    fn try_reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         self.forced.clear();
         self.renew(start)?;
         self.match_files_to(start.tip)?;
@@ -249,7 +234,7 @@ impl Workspace {
     }
 
     /// Makes index and files what the commit says, at which HEAD is already.
-    fn match_files_to(&self, tip: Option<&str>) -> Result<(), WorkspaceError> {
+    fn match_files_to(&self, tip: Option<&str>) -> Result<(), Failure> {
         let git = self.git();
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
         if self.index.exists() && git.run(&look).is_ok_and(|differing| differing.is_empty()) {
@@ -268,13 +253,13 @@ impl Workspace {
     }
 
     /// The agent begins with an index that knows all files already.
-    fn lend_index(&self) -> Result<(), WorkspaceError> {
+    fn lend_index(&self) -> Result<(), Failure> {
         let own = self.source_index();
         Ok(copy_index(&self.index, &own)?)
     }
 
     /// The checks find the work staged, so that `git diff` shows them what they change themselves.
-    pub(crate) fn show_staged(&self) -> Result<(), WorkspaceError> {
+    pub(crate) fn show_staged(&self) -> Result<(), Failure> {
         if self.is_in_place {
             return Ok(());
         }
@@ -306,7 +291,7 @@ impl Workspace {
     }
 
     /// Makes the repository anew around the files as they are; HEAD is at `start` again.
-    pub(crate) fn renew(&mut self, start: Start<'_>) -> Result<(), WorkspaceError> {
+    pub(crate) fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
             return self.return_head(start);
         }
@@ -319,13 +304,23 @@ impl Workspace {
     }
 
     /// Removes the copy and everything that is remembered of it.
-    pub(crate) fn throw_away(&mut self) -> Result<(), WorkspaceError> {
+    pub(crate) fn throw_away(&mut self) -> Result<(), Failure> {
         self.distrust();
         remove::remove_all(self.top.as_std_path())?;
         remove::remove_all(&self.index)?;
         remove::remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
     }
+}
+
+/// A path of the project, which has to be text.
+pub(crate) fn text_path(path: &Path) -> Result<&Utf8Path, Failure> {
+    Utf8Path::from_path(path).ok_or_else(|| {
+        let path = path.display();
+        Failure::because(format!(
+            "{path} is not UTF-8, and paths of a project have to be; rename the folder"
+        ))
+    })
 }
 
 /// Copies an index with its time. By that time git knows which files may have changed within the
@@ -335,8 +330,4 @@ pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let mut copy = fs_err::File::create(to)?;
     io::copy(&mut index, &mut copy)?;
     copy.file().set_modified(index.metadata()?.modified()?)
-}
-
-fn log_damage(error: &WorkspaceError) {
-    log::warn!("the copy is damaged ({error}) and made anew");
 }

@@ -6,10 +6,11 @@ use camino::Utf8Path;
 use ralph_base::fault;
 use ralph_core::git::Git;
 
-use super::error::WorkspaceError;
+use super::cache::not_made;
 use super::git_settings;
 use super::remove::remove_all;
 use super::{Source, Start};
+use crate::exit::Failure;
 
 /// What only an older repository of the copy has: the repositories of its submodules.
 const MODULES: &str = "modules";
@@ -21,10 +22,9 @@ pub(super) fn renew(
     source: &Source,
     top: &Utf8Path,
     settings: &mut Option<String>,
-) -> Result<(), WorkspaceError> {
+) -> Result<(), Failure> {
     let folder = top.parent().unwrap_or(top);
-    let trouble =
-        |error: io::Error| WorkspaceError::Folder { folder: folder.to_string(), source: error };
+    let trouble = |error: io::Error| not_made(folder, &error);
     fs_err::create_dir_all(folder).map_err(trouble)?;
     if !top.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         remove_all(top.as_std_path()).map_err(trouble)?;
@@ -79,7 +79,7 @@ fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Resul
 }
 
 /// Puts HEAD on the branch, at the commit.
-pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), WorkspaceError> {
+pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure> {
     let git = Git::at(top.as_std_path());
     let name = format!("refs/heads/{}", start.branch);
     if let Some(tip) = start.tip {
@@ -93,7 +93,7 @@ pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Workspac
 }
 
 /// Fills the submodules that the project has, from what the project has of them: no network.
-pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), WorkspaceError> {
+pub(super) fn update_submodules(source: &Source, top: &Utf8Path) -> Result<(), Failure> {
     let folder = source.shared.join(MODULES);
     if !top.join(".gitmodules").is_file() || !folder.is_dir() {
         return Ok(());

@@ -1,48 +1,32 @@
 //! The commands that make a copy ready: run when it is new, and again when a lock file changed.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_base::state;
-use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
+use ralph_project::checks::{CheckContext, run_checks};
 
 use super::Workspace;
 use super::cache::fingerprint;
-use super::error::WorkspaceError;
+use crate::exit::Failure;
 use crate::git_output::paths;
 
-/// Files that say which packages a project uses.
-const LOCK_FILES: [&str; 26] = [
-    "Cargo.lock",
-    "Gemfile.lock",
+/// Files that say which packages a project uses, besides those that are called so.
+const MANIFESTS: [&str; 5] = [
     "Package.resolved",
-    "Pipfile.lock",
-    "bun.lock",
-    "bun.lockb",
-    "composer.lock",
-    "deno.lock",
     "environment.yml",
-    "go.sum",
-    "go.work.sum",
-    "gradle.lockfile",
-    "mix.lock",
     "npm-shrinkwrap.json",
-    "package-lock.json",
     "package.json",
-    "packages.lock.json",
-    "pdm.lock",
-    "pixi.lock",
-    "pnpm-lock.yaml",
-    "poetry.lock",
     "pyproject.toml",
-    "requirements-dev.txt",
-    "requirements.txt",
-    "uv.lock",
-    "yarn.lock",
 ];
+
+/// Whether a file says which packages a project uses.
+fn names_packages(file: &str) -> bool {
+    let is_list = file.starts_with("requirements") || file.ends_with(".sum");
+    file.contains("lock") || is_list || MANIFESTS.contains(&file)
+}
 
 impl Workspace {
     /// Whether the setup commands would be run now.
@@ -58,7 +42,7 @@ impl Workspace {
         limit: Option<Duration>,
         run: &str,
         stop: &dyn Fn() -> bool,
-    ) -> Result<bool, WorkspaceError> {
+    ) -> Result<bool, Failure> {
         if !self.needs_setup(commands) {
             return Ok(false);
         }
@@ -66,19 +50,13 @@ impl Workspace {
         let context = CheckContext { dir: &self.root, run };
         let ran = run_checks(context, commands, limit, stop)?;
         if let Some(failed) = ran.last().filter(|command| !command.passed()) {
-            if failed.end == CheckEnd::Stopped {
-                return Err(WorkspaceError::Stopped);
-            }
-            return Err(WorkspaceError::Setup {
-                command: failed.name(),
-                verdict: match (failed.end, limit) {
-                    (CheckEnd::TimedOut, Some(limit)) => {
-                        format!("did not end within {} s (setup_timeout)", limit.as_secs())
-                    }
-                    _ => failed.verdict(),
-                },
-                output: failed.excerpt(),
-            });
+            return Err(Failure::because(format!(
+                "the setup command `{}` {}; fix it in [workspace] setup, raise setup_timeout, or \
+                 start with --in-place\n{}",
+                failed.name(),
+                failed.verdict(),
+                failed.excerpt()
+            )));
         }
         self.exclude_leftovers()?;
         // The stamp of now: a setup may write its own lock file.
@@ -88,7 +66,7 @@ impl Workspace {
 
     /// What the setup left and git does not ignore is no attempt's work: it is kept, and no commit
     /// holds it.
-    fn exclude_leftovers(&self) -> Result<(), WorkspaceError> {
+    fn exclude_leftovers(&self) -> Result<(), Failure> {
         let list = ["ls-files", "-z", "--others", "--exclude-standard", "--directory"];
         let list = [&list[..], &["--no-empty-directory"]].concat();
         let mut lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
@@ -102,7 +80,7 @@ impl Workspace {
     }
 
     /// Makes git in the copy ignore what the setup left.
-    pub(super) fn ignore_leftovers(&self) -> Result<(), WorkspaceError> {
+    pub(super) fn ignore_leftovers(&self) -> Result<(), Failure> {
         let lines = fs_err::read(&self.setup_leftovers).unwrap_or_default();
         let path = self.top.join(".git/info/exclude");
         let known = fs_err::read(&path).unwrap_or_default();
@@ -120,7 +98,7 @@ impl Workspace {
     }
 
     /// Files that git tracks and that are not as they were committed.
-    pub(crate) fn changed_by_setup(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
+    pub(crate) fn changed_by_setup(&self) -> Result<Vec<PathBuf>, Failure> {
         let changed = paths(&self.git().run(&["diff-files", "-z", "--name-only"])?);
         Ok(changed.into_iter().filter(|path| !self.is_only_carried(path)).collect())
     }
@@ -129,11 +107,12 @@ impl Workspace {
     fn setup_stamp_now(&self, commands: &[String]) -> String {
         let mut stamp = commands.join("\n");
         for folder in BTreeSet::from([&self.top, &self.root]) {
-            for name in LOCK_FILES {
-                if let Ok(content) = fs_err::read(folder.join(name)) {
-                    // Writing into a string cannot fail.
-                    let _ = write!(stamp, "\n{folder}/{name} {:016x}", fingerprint(&content));
-                }
+            let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+            let mut files: Vec<_> = entries.map(|entry| entry.into_path()).collect();
+            files.sort();
+            for file in files.iter().filter(|file| file.file_name().is_some_and(names_packages)) {
+                let content = fs_err::read(file).unwrap_or_default();
+                stamp.push_str(&format!("\n{file} {:016x}", fingerprint(&content)));
             }
         }
         stamp

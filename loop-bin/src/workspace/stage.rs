@@ -1,23 +1,25 @@
 //! What an attempt changed, as a tree: every file that git does not ignore, but for those that are
-//! not the agent's to change.
+//! not the agent's to change; and such a tree laid over another commit.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
+use ralph_base::listing::named_files;
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError};
 
-use super::error::WorkspaceError;
 use super::remove::remove_all;
 use super::{Start, Workspace};
+use crate::exit::Failure;
 use crate::git_output::{Difference, RAW, base_of, differences, file_of, listed, paths};
 
 /// Where a submodule of the project keeps what stories have committed there.
 const SUBMODULES: &str = "refs/ralph/commits";
 
-/// Repositories that an agent may leave inside the copy, at most.
-const MOST_EMBEDDED: usize = 50;
+/// How deep repositories that an agent made may lie inside each other.
+const MOST_NESTED: usize = 10;
 
 /// What an attempt changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,33 +41,12 @@ pub(crate) struct Staged {
 impl Workspace {
     /// Stages what is there, against `start`. `ours` are files that the loop writes, such as the
     /// plan, from the top.
-    pub(crate) fn stage(
-        &mut self,
-        start: Start<'_>,
-        ours: &[PathBuf],
-    ) -> Result<Staged, WorkspaceError> {
-        self.stage_all(start, ours, false)
-    }
-
-    /// The same, with what an agent wrote below `.ralph/`: for a draft of a plan.
-    pub(crate) fn stage_with_state(
-        &mut self,
-        start: Start<'_>,
-        ours: &[PathBuf],
-    ) -> Result<Staged, WorkspaceError> {
-        self.stage_all(start, ours, true)
-    }
-
-    fn stage_all(
-        &mut self,
-        start: Start<'_>,
-        ours: &[PathBuf],
-        with_state: bool,
-    ) -> Result<Staged, WorkspaceError> {
+    pub(crate) fn stage(&mut self, start: Start<'_>, ours: &[PathBuf]) -> Result<Staged, Failure> {
         self.renew(start)?;
         let git = self.git();
-        let mut staged = Staged::default();
-        self.add_all(&git, &mut staged)?;
+        let embedded = self.dissolve_repositories(&git)?;
+        let mut staged = Staged { embedded, ..Staged::default() };
+        git.run(&["add", "--all"])?;
         let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
         let forced = listed(forced);
         if !forced.is_empty() {
@@ -74,12 +55,7 @@ impl Workspace {
         }
         let base = base_of(&git, start.tip)?;
         let differing = [&["diff-index", "--cached"], &RAW[..], &[&base]].concat();
-        let mut found = differences(&git.run(&differing)?);
-        while let Some(inner) = found.iter().find(|one| self.is_embedded(one)) {
-            self.dissolve(&git, &inner.path, &mut staged)?;
-            self.add_all(&git, &mut staged)?;
-            found = differences(&git.run(&differing)?);
-        }
+        let found = differences(&git.run(&differing)?);
         let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
         let moved: Vec<(PathBuf, String)> = found
             .iter()
@@ -89,7 +65,8 @@ impl Workspace {
         let is_removal = found.iter().any(|one| one.new.is_absent());
         let mut restored = Vec::new();
         for found in found {
-            let is_steering = is_protected(&self.source.inside, &found.path) && !with_state;
+            // The draft of a plan is what a planning agent is there for.
+            let is_steering = !self.is_planning && is_protected(&self.source.inside, &found.path);
             let is_ours = ours.contains(&found.path);
             if is_steering || is_ours || self.is_only_carried(&found.path) {
                 restored.extend(found.old.line(&found.path));
@@ -131,27 +108,27 @@ impl Workspace {
         })
     }
 
-    fn add_all(&self, git: &Git, staged: &mut Staged) -> Result<(), WorkspaceError> {
-        for _ in 0..MOST_EMBEDDED {
-            match git.run(&["add", "--all"]) {
-                Err(GitError::Failed { stderr, .. }) if without_commit(&stderr).is_some() => {
-                    let path = PathBuf::from(without_commit(&stderr).unwrap_or_default());
-                    self.dissolve(git, &path, staged)?;
-                }
-                other => return other.map(drop).map_err(Into::into),
+    /// Makes plain files of repositories that an agent made inside the work tree, so that they can be
+    /// saved with the attempt. Git lists one of which it knows nothing as a folder, and does not look
+    /// into it.
+    fn dissolve_repositories(&self, git: &Git) -> Result<Vec<PathBuf>, Failure> {
+        let mut found = Vec::new();
+        for _ in 0..MOST_NESTED {
+            let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+            let mut inner = paths(&others);
+            inner.retain(|path| {
+                let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
+                is_folder && !declares_submodule(&self.top, path)
+            });
+            if inner.is_empty() {
+                break;
             }
+            for path in &inner {
+                remove_all(&self.top.as_std_path().join(path).join(".git"))?;
+            }
+            found.extend(inner);
         }
-        Ok(git.run(&["add", "--all"]).map(drop)?)
-    }
-
-    /// Makes plain files of a repository that an agent made inside the work tree, so that they can be
-    /// saved with the attempt.
-    fn dissolve(&self, git: &Git, path: &Path, staged: &mut Staged) -> Result<(), WorkspaceError> {
-        remove_all(&self.top.as_std_path().join(path).join(".git"))?;
-        let name = listed([&path.to_owned()]);
-        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &name)?;
-        staged.embedded.push(path.to_owned());
-        Ok(())
+        Ok(found)
     }
 
     /// Brings what was committed in a submodule of the copy to that of the project: a commit here
@@ -163,16 +140,8 @@ impl Workspace {
         Git::at(self.source.top.as_std_path().join(path)).run(&args).map(drop)
     }
 
-    /// Whether a new entry is a repository that nothing declares as a submodule.
-    fn is_embedded(&self, found: &Difference) -> bool {
-        found.new.is_link() && !found.old.is_link() && !declares_submodule(&self.top, &found.path)
-    }
-
     /// Files that were staged and are different by now; new ones do not count.
-    pub(crate) fn changed_since_staged(
-        &self,
-        ours: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, WorkspaceError> {
+    pub(crate) fn changed_since_staged(&self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let listed = self.git().run(&["diff-files", "-z", "--name-only", "--ignore-submodules"])?;
         let mut paths = paths(&listed);
         paths.retain(|path| {
@@ -184,10 +153,7 @@ impl Workspace {
 
     /// The tree of what is in the index, with these texts in the place of files of the loop's, from
     /// the top; none for a file that is not to be there.
-    pub(crate) fn with_files(
-        &self,
-        files: &[(PathBuf, Vec<u8>)],
-    ) -> Result<String, WorkspaceError> {
+    pub(crate) fn with_files(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<String, Failure> {
         let git = self.git();
         let mut entries = Vec::new();
         for (path, content) in files {
@@ -197,6 +163,49 @@ impl Workspace {
             git.feed(&["update-index", "-z", "--index-info"], &entries)?;
         }
         Ok(git.line(&["write-tree"])?)
+    }
+
+    /// Lays the changes between a saved attempt and its first parent over the files, uncommitted. Where
+    /// they do not fit, it says why, and the files are those of the commit.
+    pub(crate) fn overlay(
+        &mut self,
+        attempt: &str,
+        start: Start<'_>,
+    ) -> Result<Option<String>, Failure> {
+        self.is_clean = false;
+        let git = self.git();
+        let Some(tip) = start.tip else {
+            git.run(&["read-tree", "--reset", "-u", attempt])?;
+            git.run(&["read-tree", "--empty"])?;
+            self.lend_index()?;
+            return Ok(None);
+        };
+        let parent = git.line(&["rev-parse", "--quiet", "--verify", &format!("{attempt}^1")]);
+        match parent {
+            Ok(parent) if parent == tip => {
+                git.run(&["read-tree", "--reset", "-u", attempt])?;
+            }
+            _ => {
+                let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
+                if let Err(error) = git.run(&pick) {
+                    let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
+                    let why = match paths(&git.run(&unmerged).unwrap_or_default()) {
+                        files if files.is_empty() => error.to_string(),
+                        files => format!("both changed {}", named_files(&files)),
+                    };
+                    // A conflict leaves marks of the operation in the git folder.
+                    let _ = git.run(&["cherry-pick", "--quit"]);
+                    self.match_files_to(start.tip)?;
+                    self.lend_index()?;
+                    return Ok(Some(why));
+                }
+            }
+        }
+        git.run(&["read-tree", "-m", tip])?;
+        // Tells which files are as they were; that some are not is no failure.
+        let _ = git.run(&["update-index", "-q", "--refresh"]);
+        self.lend_index()?;
+        Ok(None)
     }
 }
 
@@ -219,16 +228,8 @@ fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {
     text.lines().filter_map(is_it).any(|is_it| is_it)
 }
 
-/// The repository of which git says that it has no commit.
-fn without_commit(stderr: &str) -> Option<&str> {
-    let line = stderr.lines().find(|line| line.contains("does not have a commit checked out"))?;
-    let start = line.find('\'')? + 1;
-    let name = line.get(start..)?.split('\'').next()?;
-    Some(name.trim_end_matches('/'))
-}
-
 /// Submodules in which something is uncommitted.
-fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, WorkspaceError> {
+fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
     let output = git.run(&[&["diff-files"], &RAW[..]].concat())?;
     let dirty = differences(&output).into_iter().filter(|found| found.old.is_link());
     Ok(dirty.map(|found| found.path).collect())
@@ -252,12 +253,5 @@ mod tests {
         ] {
             assert_eq!(is_protected(inside, Path::new(path)), expected, "{path}");
         }
-    }
-
-    #[test]
-    fn a_repository_without_a_commit_is_named() {
-        let said = "error: 'sub/' does not have a commit checked out\nfatal: adding files failed\n";
-        assert_eq!(without_commit(said), Some("sub"));
-        assert_eq!(without_commit("fatal: x"), None);
     }
 }

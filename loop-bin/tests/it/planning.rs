@@ -123,7 +123,7 @@ fn planning_is_counted_reported_and_shown_as_any_run_is() {
 fn planning_does_not_wait_for_a_usage_limit_and_says_so() {
     let stage = Stage::new("works", TWO);
     let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
-    planning(&stage, agent, &[]).ended(6).says("the agent's service refused; start again later");
+    planning(&stage, agent, &[]).ended(6).says("the agent's service refused");
 }
 
 #[test]

@@ -139,12 +139,6 @@ fn in_place_a_dirty_tree_is_refused_with_advice() {
 }
 
 #[test]
-fn the_flag_of_the_first_version_says_what_to_do_instead() {
-    let stage = Stage::new("works", ONE);
-    check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "leave the flag out"]);
-}
-
-#[test]
 fn a_placeholder_that_stands_for_nothing() {
     let stage = Stage::new("works", ONE);
     let words = ["`ralph/{foo}` has a placeholder that is not known", "`{plan}`"];
@@ -158,7 +152,7 @@ fn an_agent_that_could_not_be_started() {
     stage.repo.chmod("tools/agent.sh", 0o644);
     for (agent, words) in [
         ("./tools/agent.sh -p", "tools/agent.sh` is not executable; run `chmod +x"),
-        ("sh ./agent.sh", "the agent's script ./agent.sh was not found"),
+        ("sh ./agent.sh", "the agent `./agent.sh` was not found"),
         ("./agent.sh", "the agent `./agent.sh` was not found"),
     ] {
         stage.run(&["--agent", agent]).ended(1).says(words);

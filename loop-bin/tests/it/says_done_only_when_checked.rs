@@ -186,7 +186,7 @@ fn a_signature_that_cannot_be_made_ends_the_run_and_keeps_the_work() {
     stage.repo.git(["config", "gpg.program", "false"]);
     let ran = stage.run(&[]);
     ran.ended(1)
-        .says("git cannot sign the commit")
+        .says("git cannot write the commit")
         .says("user.signingkey")
         .says("ralph-loop attempts US-001/1");
     ran.says("0 stories landed in 1 iteration");

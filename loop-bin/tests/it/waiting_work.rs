@@ -24,8 +24,8 @@ fn is_told(stage: &Stage, words: &str) {
 #[test]
 fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
     for (file, cause) in [
-        ("a.txt", "landing would overwrite your uncommitted a.txt; stash it"),
-        ("new.txt", "landing would overwrite your untracked new.txt; move it away"),
+        ("a.txt", "landing would overwrite your uncommitted a.txt; stash or move that away"),
+        ("new.txt", "landing would overwrite your uncommitted new.txt; stash or move that away"),
     ] {
         let stage = committed(ONE);
         stage.repo.write(file, "mine\n");
@@ -54,7 +54,7 @@ fn an_ignored_file_of_the_users_is_not_overwritten_either() {
     stage.repo.commit_all("ignore");
     stage.repo.write("new.txt", "mine\n");
     let agent = "cat >/dev/null; echo x >new.txt; git add -f new.txt; git commit -qm x";
-    let cause = "landing would overwrite your untracked new.txt; move it away";
+    let cause = "landing would overwrite your uncommitted new.txt; stash or move that away";
     stage.run(&["--agent", agent]).ended(0).says(cause);
     is_told(&stage, cause);
     assert_eq!(stage.read("new.txt"), "mine\n");
@@ -80,7 +80,7 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
             stage.repo.commit_all("the plan");
         }
         stage.repo.write("US-001.txt", "mine\n");
-        stage.run(&["--max-iterations", "1"]).ended(0).says("move it away");
+        stage.run(&["--max-iterations", "1"]).ended(0).says("move that away");
         stage.repo.remove("US-001.txt");
         stage.repo.write("mine.txt", "mine\n");
         if is_tracked {
@@ -123,8 +123,9 @@ fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
     stage.repo.git(["commit", "-qam", "mine"]);
     let before = stage.repo.git(["rev-parse", "ralph/main", "main"]);
     let ran = stage.run(&[]);
-    ran.ended(0)
-        .says("cannot be rebased onto main: `feat(US-001): first` does not fit: both changed");
+    ran.ended(0).says(
+        "cannot be rebased onto main: the work does not fit on what landed meanwhile: both changed",
+    );
     ran.says("2 commits wait on ralph/main: main has moved on");
     assert_eq!(stage.repo.git(["rev-parse", "ralph/main", "main"]), before);
     // Work that fails the checks there is not taken either.

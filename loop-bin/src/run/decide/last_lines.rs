@@ -80,7 +80,7 @@ impl Ending<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::decide::Signal;
+    use crate::signals::Signal;
 
     fn told(finish: Finish, open: usize, blocked: &[&str]) -> String {
         let stories = StoryCounts { open, done: 1, blocked: blocked.len(), optional: 0 };

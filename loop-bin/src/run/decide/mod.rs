@@ -8,6 +8,6 @@ mod words;
 pub(crate) use last_lines::Ending;
 pub(crate) use recovery::{Found, Recovery, recovery};
 pub(crate) use words::{
-    Counters, Discarding, Finish, Landing, Next, Outcome, RETRY, SessionEnd, Signal, Spent, Then,
-    Wish, WorkEnd,
+    Counters, Discarding, Finish, Next, NotLanded, Outcome, RETRY, SessionEnd, Spent, Then, Wish,
+    WorkEnd,
 };

@@ -3,24 +3,8 @@
 
 use ralph_project::config::Limits;
 
-use super::words::{
-    Counters, Discarding, Finish, Landing, Next, Outcome, SessionEnd, Spent, Then, WorkEnd,
-};
+use super::words::{Counters, Discarding, Finish, Next, Outcome, SessionEnd, Spent, Then, WorkEnd};
 use crate::terminal::{counted, seconds as seconds_of};
-
-impl From<Landing> for WorkEnd {
-    fn from(landing: Landing) -> Self {
-        match landing {
-            Landing::Done => Self::Landed,
-            Landing::NothingChanged => {
-                Self::Failed(Outcome::NoChanges, "the agent changed nothing".to_owned())
-            }
-            Landing::Failed(why) | Landing::Conflict(why) => Self::Failed(Outcome::Failed, why),
-            Landing::Impossible(why) => Self::Impossible(why),
-            Landing::Signalled(signal) => Self::LandingStopped(signal),
-        }
-    }
-}
 
 impl Counters {
     /// How many attempts at a story count.

@@ -2,8 +2,8 @@
 
 use ralph_project::config::Seconds;
 
-use super::super::words::Signal;
 use super::*;
+use crate::signals::Signal;
 
 const STORY: &str = "US-001";
 const SPENT: Spent = Spent { cost_usd: 0.5, seconds: 10.0, tokens: 100 };
@@ -56,7 +56,7 @@ fn what_a_story_takes_is_booked_for_it_and_for_the_run() {
 
 #[test]
 fn an_agent_that_waits_is_sent_back_within_the_storys_attempts() {
-    let nothing = || WorkEnd::from(Landing::NothingChanged);
+    let nothing = || WorkEnd::Failed(Outcome::NoChanges, "the agent changed nothing".into());
     let back = |why: &str| Next::SendBack(why.to_owned());
     let path = vec![
         (failed("1 failed"), back("1 failed")),

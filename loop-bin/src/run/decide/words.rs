@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::exit::Failure;
+use crate::signals::Signal;
+
 /// What a run has done so far; kept on disk, so that a run goes on after a crash.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -50,13 +53,6 @@ pub(crate) enum Wish {
     Stop,
 }
 
-/// A signal that asks us to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
-    Interrupt,
-    Terminate,
-}
-
 /// How the agent ended, or what became of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkEnd {
@@ -79,17 +75,30 @@ pub(crate) enum WorkEnd {
     Impossible(String),
 }
 
-/// What became of work that the agent ended well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Landing {
-    Done,
-    NothingChanged,
-    Failed(String),
-    /// The target moved, and the work does not fit on it any more.
-    Conflict(String),
-    /// No commit can be made here, whatever the agent does.
-    Impossible(String),
-    Signalled(Signal),
+impl WorkEnd {
+    /// A failed attempt like most.
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self::Failed(Outcome::Failed, why.into())
+    }
+}
+
+/// Why work does not land: what that makes of its attempt, or a failure of our own.
+#[derive(Debug)]
+pub(crate) enum NotLanded {
+    Work(WorkEnd),
+    Failure(Failure),
+}
+
+impl From<WorkEnd> for NotLanded {
+    fn from(end: WorkEnd) -> Self {
+        Self::Work(end)
+    }
+}
+
+impl<E: Into<Failure>> From<E> for NotLanded {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into())
+    }
 }
 
 /// The agent's session, once it has ended or asked to.
@@ -205,6 +214,21 @@ impl Finish {
         match self {
             Self::Error(why) | Self::Budget(why) | Self::Blocked(why) => Some(why),
             _ => None,
+        }
+    }
+
+    /// The documented exit code; `incomplete` if stories remain and the user wants to know.
+    pub(crate) fn exit_code(&self, incomplete: bool) -> u8 {
+        match self {
+            Self::Complete | Self::MaxIterations if incomplete => 7,
+            Self::Complete | Self::MaxIterations => 0,
+            Self::Error(_) => 1,
+            Self::HookAbort => 3,
+            Self::NoChanges => 4,
+            Self::Budget(_) => 6,
+            Self::Blocked(_) => 8,
+            Self::Manual(Signal::Interrupt) => 130,
+            Self::Manual(Signal::Terminate) => 143,
         }
     }
 

@@ -16,22 +16,22 @@ use crate::run::Run;
 use crate::run::decide::Outcome;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::clock;
+use crate::workspace::Start;
 use crate::workspace::in_place::ProtectedFiles;
-use crate::workspace::{Overlay, Start};
 
 impl Run {
     pub(in crate::run) fn begin(&mut self, story: &str) -> Result<Plan, Failure> {
         let (tip, is_followed) = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         let found = plan.story(story).cloned().ok_or_else(|| {
-            std::io::Error::other(format!("{} lost the story {story} just now", plan.path()))
+            Failure::because(format!("{} lost the story {story} just now", plan.path()))
         })?;
         let iteration = self.record.counters.iteration;
         self.context.view.line(format!("iteration {iteration}: {story} {}", found.title));
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;
-        let attempts = saved::all(&self.workspace.source().git(), Some(story))?;
+        let attempts = saved::all(&self.workspace.source.git(), Some(story))?;
         let number = saved::number_after(&attempts);
         let kept = self.to_resume(attempts);
         let attempt = self.new_attempt(story, &found.title, number, start);
@@ -45,7 +45,7 @@ impl Run {
         self.give_books(tip.as_deref(), plan.bytes())?;
         self.report = Report::default();
         self.agents = None;
-        if self.workspace.is_in_place() {
+        if self.workspace.is_in_place {
             let (root, state) = (self.context.project.root(), self.context.state());
             self.protected = ProtectedFiles::remember(root, state, &self.books.plan);
         }
@@ -89,7 +89,7 @@ impl Run {
     /// Writes an attempt down, and holds what it begins from.
     pub(in crate::run) fn put_under_way(&self, attempt: &Attempt) -> Result<(), Failure> {
         if let Some(base) = &attempt.base {
-            saved::hold(&self.workspace.source().git(), base)?;
+            saved::hold(&self.workspace.source.git(), base)?;
         }
         Ok(attempt.save(&self.context.run_dir)?)
     }
@@ -172,10 +172,8 @@ impl Run {
     fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<(), Failure> {
         let (story, id) = (&kept.story, &kept.id);
         match self.workspace.overlay(&kept.commit, start)? {
-            Overlay::Done => {
-                self.context.view.line(format!("{story}: going on with the work of {id}"));
-            }
-            Overlay::Conflict(_) => self.context.view.warn(format!(
+            None => self.context.view.line(format!("{story}: going on with the work of {id}")),
+            Some(_) => self.context.view.warn(format!(
                 "{story}: the work of {id} does not fit on what landed since, so the attempt begins \
                  anew; `ralph-loop attempts {id}` shows it"
             )),

@@ -15,7 +15,7 @@ use ralph_project::weakening::weakened_since;
 use crate::exit::Failure;
 use crate::git_output::{listed, paths};
 use crate::run::Run;
-use crate::run::decide::Landing;
+use crate::run::decide::{NotLanded, WorkEnd};
 use crate::workspace::Staged;
 
 /// How often checks that change files are run again on what they left.
@@ -33,24 +33,21 @@ pub(in crate::run) struct Passed {
 }
 
 impl Run {
-    /// Checks what is staged; the inner error is work that did not pass.
+    /// Checks what is staged.
     pub(in crate::run) fn check_work(
         &mut self,
         attempt: &Attempt,
         staged: Staged,
-    ) -> Result<Result<Passed, Landing>, Failure> {
+    ) -> Result<Passed, NotLanded> {
         if let Some(why) = self.refusal(attempt, &staged)? {
-            return Ok(Err(Landing::Failed(why)));
+            return Err(WorkEnd::failed(why).into());
         }
-        let (checks, staged) = match self.passed_checks(attempt, staged)? {
-            Ok(passed) => passed,
-            Err(landing) => return Ok(Err(landing)),
-        };
+        let (checks, staged) = self.passed_checks(attempt, staged)?;
         let weakened = self.weakened(attempt, &staged.files)?;
         if let (Some(what), Weakened::Refuse) = (&weakened, self.context.config.tests.weakened) {
-            return Ok(Err(Landing::Failed(format!("the tests were weakened: {what}"))));
+            return Err(WorkEnd::failed(format!("the tests were weakened: {what}")).into());
         }
-        Ok(Ok(Passed { staged, checks, weakened }))
+        Ok(Passed { staged, checks, weakened })
     }
 
     /// Why this work can be no commit, whatever the checks say.
@@ -80,22 +77,19 @@ impl Run {
         &mut self,
         attempt: &Attempt,
         mut staged: Staged,
-    ) -> Result<Result<(Vec<Check>, Staged), Landing>, Failure> {
+    ) -> Result<(Vec<Check>, Staged), NotLanded> {
         for round in 1..=MOST_ROUNDS {
             let checks = self.run_checks(attempt)?;
-            if checks.is_empty() {
-                return Ok(Ok((checks, staged)));
-            }
+            let Some(last) = checks.last() else { return Ok((checks, staged)) };
             // They run what the agent wrote, so the repository is not to be believed any more.
             self.workspace.distrust();
-            match checks.last() {
-                Some(check) if !check.passed() => return Ok(Err(self.not_passed(check))),
-                _ => {}
+            if !last.passed() {
+                return Err(self.not_passed(last).into());
             }
             self.workspace.renew(super::begin::start_of(attempt))?;
             let changed = self.workspace.changed_since_staged(&self.books.ours())?;
             if changed.is_empty() {
-                return Ok(Ok((checks, staged)));
+                return Ok((checks, staged));
             }
             let (story, files) = (&attempt.story, named_files(&changed));
             if round == MOST_ROUNDS {
@@ -103,18 +97,18 @@ impl Run {
                     "{story}: the checks change files each time they run: {files}; the commit holds \
                      them as they were checked"
                 ));
-                return Ok(Ok((checks, staged)));
+                return Ok((checks, staged));
             }
             self.context.view.line(format!("{story}: the checks changed {files}; checking again"));
             let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
             if now.files.is_empty() && !staged.files.is_empty() {
                 self.workspace.git().run(&["read-tree", "--reset", "-u", &staged.tree])?;
                 let why = "the checks removed all of the work; they have to leave the files alone";
-                return Ok(Err(Landing::Failed(why.to_owned())));
+                return Err(WorkEnd::failed(why).into());
             }
             staged = self.without_new_files(&staged, now)?;
         }
-        Ok(Err(Landing::Failed("the checks never came to an end".to_owned())))
+        Err(WorkEnd::failed("the checks never came to an end").into())
     }
 
     pub(super) fn run_checks(&self, attempt: &Attempt) -> Result<Vec<Check>, Failure> {
@@ -129,11 +123,7 @@ impl Run {
         self.context.view.waiting(&format!("{story}  checking"));
         let context = CheckContext { dir: self.workspace.root(), run: &self.context.run };
         let stop = || self.context.is_interrupted();
-        let limit = match (verify.timeout.limit(), self.context.time_left()) {
-            (Some(limit), Some(left)) => Some(limit.min(left.max(super::commit::LEAST_TIME))),
-            (limit, left) => limit.or(left),
-        };
-        Ok(run_checks(context, &verify.commands, limit, &stop)?)
+        Ok(run_checks(context, &verify.commands, self.check_limit(), &stop)?)
     }
 
     /// What is there now, but for files that the checks made: those are not the story's.
@@ -200,17 +190,17 @@ impl Run {
 
     /// What follows from a check that did not pass. One that needs a program which no attempt can
     /// bring ends the run.
-    pub(super) fn not_passed(&self, check: &Check) -> Landing {
+    pub(super) fn not_passed(&self, check: &Check) -> WorkEnd {
         if let (CheckEnd::Stopped, Some(signal)) = (check.end, self.context.interrupts.signal()) {
-            return Landing::Signalled(signal);
+            return WorkEnd::LandingStopped(signal);
         }
         let (name, verdict) = (check.name(), check.verdict());
         match check.needs() {
-            Some(program) => Landing::Impossible(format!(
+            Some(program) => WorkEnd::Impossible(format!(
                 "the check `{name}` needs `{program}`, which was not found; install it, or fix \
                  [verify] commands"
             )),
-            None => Landing::Failed(format!("`{name}` {verdict}\n{}", check.excerpt())),
+            None => WorkEnd::failed(format!("`{name}` {verdict}\n{}", check.excerpt())),
         }
     }
 }

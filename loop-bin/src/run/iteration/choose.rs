@@ -1,7 +1,5 @@
 //! Which story is next.
 
-use std::io;
-
 use ralph_base::state::{self, StateDir};
 use ralph_core::plan::{self, Format, Next, Plan};
 use ralph_project::loop_progress::LoopProgress;
@@ -25,7 +23,7 @@ impl Run {
     /// A plan that is complete is complete, whatever limit was reached with its last story.
     pub(in crate::run) fn choose(&mut self) -> Result<Choice, Failure> {
         if let Some(why) = self.target_trouble.take() {
-            return Err(io::Error::other(why).into());
+            return Err(Failure::because(why));
         }
         if std::mem::take(&mut self.is_unlanded) {
             // Right before it lands: whatever was done since the start may have reset the copy.
@@ -97,9 +95,5 @@ fn stuck(waiting: &[&plan::Story], blocked: &[&plan::Story]) -> String {
     if !waiting.is_empty() {
         why.push_str(&format!("; waiting for them: {}", ids(waiting)));
     }
-    let first = blocked.first().map(|story| story.id.as_str()).unwrap_or("STORY");
-    why.push_str(&format!(
-        "; `ralph-loop attempts {first}` shows what was tried, `ralph-loop retry {first}` reopens it"
-    ));
     why
 }

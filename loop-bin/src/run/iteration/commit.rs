@@ -8,10 +8,9 @@ use ralph_project::under_way::Attempt;
 
 use super::begin::start_of;
 use super::check::Passed;
-use crate::exit::Failure;
 use crate::landing::{self, LoopFile, Made, Refusal, Story};
 use crate::run::Run;
-use crate::run::decide::Landing;
+use crate::run::decide::{NotLanded, WorkEnd};
 
 /// How often git hooks may put the files of one story in order.
 const MOST_FORMATTINGS: usize = 2;
@@ -29,7 +28,7 @@ impl Run {
         message: Option<&str>,
         passed: Passed,
         files: &[LoopFile],
-    ) -> Result<Result<(Made, Passed), Landing>, Failure> {
+    ) -> Result<(Made, Passed), NotLanded> {
         let mut passed = passed;
         for _ in 0..=MOST_FORMATTINGS {
             let texts: Vec<_> =
@@ -37,33 +36,30 @@ impl Run {
             let wanted = self.workspace.with_files(&texts)?;
             self.workspace.show_files(&texts)?;
             let message = message.map_or_else(|| self.message(attempt, &passed), str::to_owned);
-            let limit = self.commit_limit();
+            let limit = self.check_limit();
             let stop = || self.context.is_interrupted();
             let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
             match landing::commit(&git, &wanted, &message, limit, &stop)? {
                 Ok(made) if made.is_altered => return self.check_hooks_work(attempt, made, passed),
-                Ok(made) => return Ok(Ok((made, passed))),
+                Ok(made) => return Ok((made, passed)),
                 Err(Refusal::Stopped) => {
                     let signal = self.context.interrupts.signal();
-                    let stopped = Landing::Failed(Refusal::Stopped.to_string());
-                    return Ok(Err(signal.map_or(stopped, Landing::Signalled)));
+                    let stopped = WorkEnd::failed(Refusal::Stopped.to_string());
+                    return Err(signal.map_or(stopped, WorkEnd::LandingStopped).into());
                 }
                 Err(refusal @ Refusal::Impossible(_)) => {
-                    return Ok(Err(Landing::Impossible(refusal.to_string())));
+                    return Err(WorkEnd::Impossible(refusal.to_string()).into());
                 }
-                Err(refusal @ Refusal::ByHook { .. }) => {
+                Err(refusal @ Refusal::ByHook(_)) => {
                     let now = self.workspace.stage(start_of(attempt), &self.books.ours())?;
                     if now.tree == passed.staged.tree {
-                        return Ok(Err(Landing::Failed(refusal.to_string())));
+                        return Err(WorkEnd::failed(refusal.to_string()).into());
                     }
-                    passed = match self.check_work(attempt, now)? {
-                        Ok(passed) => passed,
-                        Err(landing) => return Ok(Err(landing)),
-                    };
+                    passed = self.check_work(attempt, now)?;
                 }
             }
         }
-        Ok(Err(Landing::Failed("git hooks change the files each time they refuse".to_owned())))
+        Err(WorkEnd::failed("git hooks change the files each time they refuse").into())
     }
 
     /// The user's git hooks changed what is committed, so the checks have not seen it.
@@ -72,20 +68,15 @@ impl Run {
         attempt: &Attempt,
         made: Made,
         passed: Passed,
-    ) -> Result<Result<(Made, Passed), Landing>, Failure> {
+    ) -> Result<(Made, Passed), NotLanded> {
         let story = &attempt.story;
         self.context.view.line(format!("{story}: git hooks changed the commit; checking it again"));
         self.workspace.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
         let checks = self.run_checks(attempt)?;
         if let Some(check) = checks.last().filter(|check| !check.passed()) {
-            return Ok(Err(match self.not_passed(check) {
-                Landing::Failed(why) => {
-                    Landing::Failed(format!("after git hooks changed the commit, {why}"))
-                }
-                other => other,
-            }));
+            return Err(self.not_passed(check).into());
         }
-        Ok(Ok((made, Passed { checks, ..passed })))
+        Ok((made, Passed { checks, ..passed }))
     }
 
     fn message(&self, attempt: &Attempt, passed: &Passed) -> String {
@@ -102,9 +93,9 @@ impl Run {
         landing::message(&commit.message, &commit.kind, &story)
     }
 
-    /// A commit may take as long as a check, and no longer than the run may; but a budget that the
-    /// checks used up does not keep work from being committed that has passed them.
-    pub(in crate::run) fn commit_limit(&self) -> Option<Duration> {
+    /// What a check or a commit may take: no longer than the run may; but a budget that is used up does
+    /// not keep work from being checked and committed.
+    pub(in crate::run) fn check_limit(&self) -> Option<Duration> {
         let left = self.context.time_left().map(|left| left.max(LEAST_TIME));
         let check = self.context.config.verify.timeout.limit();
         check.into_iter().chain(left).min()

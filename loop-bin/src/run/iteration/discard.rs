@@ -2,12 +2,13 @@
 
 use ralph_base::fault;
 use ralph_base::state;
+use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::Attempt;
 
 use super::begin::start_of;
 use crate::exit::Failure;
-use crate::landing::Mark;
+use crate::landing::PlanChanges;
 use crate::run::Run;
 use crate::run::decide::{Discarding, Outcome};
 use crate::saved::{self, Account};
@@ -30,7 +31,7 @@ impl Run {
         self.end_session("the attempt has ended")?;
         let Discarding { outcome, why, set_aside } = kept;
         self.show_failure(story, &why);
-        if self.workspace.is_in_place() && self.context.run_dir.plan_given().is_file() {
+        if self.workspace.is_in_place && self.context.run_dir.plan_given().is_file() {
             self.read_agents_plan(&attempt)?;
         }
         if self.workspace.exists() && self.keep_attempt(&attempt, outcome.word(), &why)? {
@@ -39,7 +40,7 @@ impl Run {
         if matches!(outcome, Outcome::Failed | Outcome::Timeout | Outcome::NoChanges) {
             self.learn(story, &why)?;
         }
-        if self.workspace.is_in_place() {
+        if self.workspace.is_in_place {
             self.workspace.reset(start_of(&attempt))?;
         }
         if self.books.untick(&self.target, story)? {
@@ -138,7 +139,7 @@ impl Run {
         let base = attempt.base.as_deref();
         let mut parents: Vec<&str> = base.into_iter().collect();
         parents.extend(self.imported.head.as_deref().filter(|head| Some(*head) != base));
-        let top = &self.workspace.source().top;
+        let top = &self.workspace.source.top;
         Ok(saved::keep(&self.workspace.git(), top, &staged.tree, &parents, &account)?)
     }
 
@@ -151,7 +152,8 @@ impl Run {
     ) -> Result<(), Failure> {
         let why = why.lines().next().unwrap_or_default();
         self.record.counters.set_aside(story);
-        self.books.mark_on_disk(base, vec![Mark::Blocked(story.to_owned())], None)?;
+        let marks = vec![(story.to_owned(), State::Blocked)];
+        self.books.mark_on_disk(base, &PlanChanges { marks, ..PlanChanges::default() })?;
         self.context.note(Some(story), &state::Event::StorySetAside { why: why.to_owned() });
         self.context.view.warn(format!("{story} is blocked: {why}"));
         Ok(())

@@ -8,9 +8,10 @@ use ralph_core::plan::{AgentsPlan, State as StoryState};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
 
-use crate::agent::{Run, RunEnd};
+use crate::agent::{AgentRun, RunEnd};
 use crate::run::allowance::{Allowance, Owner};
-use crate::run::decide::{Outcome, Signal, WorkEnd};
+use crate::run::decide::{Outcome, WorkEnd};
+use crate::signals::Signal;
 use crate::terminal::seconds;
 
 /// How often in a row a usage limit is waited for before the run ends: with pauses that grow to half
@@ -23,7 +24,7 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 /// What is known when an agent has ended, or wants to.
 pub(in crate::run) struct Judged<'a> {
     /// The agent's run; none if it only wants to stop.
-    pub(in crate::run) run: Option<&'a Run>,
+    pub(in crate::run) run: Option<&'a AgentRun>,
     pub(in crate::run) claim: Option<&'a Claim>,
     /// What it did to its file of the plan.
     pub(in crate::run) agents: Option<&'a AgentsPlan>,
@@ -56,17 +57,13 @@ pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
     }
     if let Some(failed) = judged.last_verdict.filter(|last| last.verdict == "failed") {
         let (command, tests) = (&failed.command, failed.tests.join(", "));
-        return plain_failure(format!("the last test run failed: `{command}` {tests}"));
+        return WorkEnd::failed(format!("the last test run failed: `{command}` {tests}"));
     }
     WorkEnd::Well
 }
 
-fn plain_failure(why: String) -> WorkEnd {
-    WorkEnd::Failed(Outcome::Failed, why)
-}
-
 /// An end that is not the agent's own.
-fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
+fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     match &run.end {
         RunEnd::Signalled(signal) => return Some(WorkEnd::Signalled(*signal)),
         RunEnd::Overdue(limit) => {
@@ -108,7 +105,7 @@ fn ended_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
 }
 
 /// An end of which the agent itself says that it is none.
-fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
+fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     if let Some(why) = unusable(run).filter(|_| !(judged.has_changed)()) {
         return Some(WorkEnd::Impossible(why));
     }
@@ -117,9 +114,9 @@ fn reported_badly(judged: &Judged<'_>, run: &Run) -> Option<WorkEnd> {
             let why = verdict.reason.as_deref().unwrap_or("an error");
             let text = verdict.text.trim();
             let said = if text.is_empty() { String::new() } else { format!(": {text}") };
-            Some(plain_failure(format!("the agent reports {why}{said}")))
+            Some(WorkEnd::failed(format!("the agent reports {why}{said}")))
         }
-        _ if run.exit_code() != Some(0) => Some(plain_failure(bad_exit(run))),
+        _ if run.exit_code() != Some(0) => Some(WorkEnd::failed(bad_exit(run))),
         _ => None,
     }
 }
@@ -135,7 +132,7 @@ fn used_up(owner: Owner, what: &str) -> WorkEnd {
 }
 
 /// Why no attempt can help: the agent cannot be started, or the service does not know us.
-fn unusable(run: &Run) -> Option<String> {
+fn unusable(run: &AgentRun) -> Option<String> {
     let said = run.seen.complaints.trim();
     match (&run.seen.verdict, run.exit_code()) {
         (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
@@ -149,7 +146,7 @@ fn unusable(run: &Run) -> Option<String> {
     }
 }
 
-fn bad_exit(run: &Run) -> String {
+fn bad_exit(run: &AgentRun) -> String {
     let how = match run.exit_code() {
         Some(code) => format!("the agent ended with exit code {code}"),
         None => "the agent was ended by a signal".to_owned(),
@@ -188,7 +185,7 @@ mod tests {
     #[test]
     fn a_service_that_keeps_refusing_ends_the_run_and_burns_no_attempt() {
         let seen = Seen { rejected: Some(None), ..Seen::default() };
-        let run = Run { end: RunEnd::Exited(ExitStatus::from_raw(256)), seen };
+        let run = AgentRun { end: RunEnd::Exited(ExitStatus::from_raw(256)), seen };
         let limits = Limits::default();
         let after =
             |quota_streak| judge(&Judged { run: Some(&run), quota_streak, ..judged(&limits) });

@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::state;
-use ralph_core::plan::AgentsPlan;
+use ralph_core::plan::State;
 use ralph_project::attempt::clear_failure;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::{Attempt, Phase};
@@ -15,54 +15,46 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::begin::start_of;
 use super::check::Passed;
 use crate::exit::Failure;
-use crate::landing::{self, Advance, LoopFile, Made, Mark};
+use crate::landing::{self, Advance, LoopFile, Made, Mark, PlanChanges};
 use crate::run::Run;
-use crate::run::decide::{Landing, WorkEnd};
+use crate::run::decide::{NotLanded, Outcome, WorkEnd};
 use crate::saved;
 use crate::terminal::counted;
-use crate::workspace::{Overlay, Staged, Start};
+use crate::workspace::{Staged, Start};
 
 /// How often the work is laid over a target that moves on.
 const MOST_MOVES: usize = 20;
 
-/// What a landing changes in the plan: boxes, and stories that the agent added.
-#[derive(Debug, Clone)]
-pub(in crate::run) struct PlanChanges {
-    pub(in crate::run) marks: Vec<Mark>,
-    pub(in crate::run) agents: Option<AgentsPlan>,
-}
-
 impl Run {
     pub(in crate::run) fn land(&mut self) -> Result<WorkEnd, Failure> {
-        let landing = self.try_to_land()?;
-        if matches!(landing, Landing::Conflict(_)) {
-            // Its workspace is at another commit by now, so the agent that waits cannot fix it.
-            self.end_session("the attempt begins anew")?;
+        match self.try_to_land() {
+            Ok(()) => Ok(WorkEnd::Landed),
+            Err(NotLanded::Work(end)) => Ok(end),
+            Err(NotLanded::Failure(failure)) => Err(failure),
         }
-        Ok(landing.into())
     }
 
-    fn try_to_land(&mut self) -> Result<Landing, Failure> {
-        let mut attempt = self.current()?;
+    fn try_to_land(&mut self) -> Result<(), NotLanded> {
+        let attempt = self.current()?;
         let agents = match self.agents.take() {
             Some(agents) => agents,
             None => self.read_agents_plan(&attempt)?,
         };
         let staged = self.stage_work(&attempt)?;
         if let Some(why) = self.left_history(&attempt) {
-            return Ok(Landing::Failed(why));
+            return Err(WorkEnd::failed(why).into());
         }
         if staged.files.is_empty() && staged.embedded.is_empty() {
             let is_checked = !self.context.config.verify.commands.is_empty();
             if !self.report.claimed || !is_checked {
-                return Ok(Landing::NothingChanged);
+                let why = "the agent changed nothing".to_owned();
+                return Err(WorkEnd::Failed(Outcome::NoChanges, why).into());
             }
         }
         self.keep(&attempt, &staged, "interrupted", "the checks were interrupted")?;
-        self.enter(&mut attempt, Phase::Checking)?;
-        let marks = self.marks(&attempt.story);
-        let changes = PlanChanges { marks, agents: Some(agents) };
-        self.land_staged(&mut attempt, staged, &changes)
+        self.set_phase(Phase::Checking)?;
+        let changes = PlanChanges { marks: self.marks(&attempt.story), added: vec![agents] };
+        self.land_staged(staged, &changes)
     }
 
     /// What the agent did, as a tree. Commits of its own are part of it.
@@ -88,7 +80,7 @@ impl Run {
             );
         }
         let (base, head) = (attempt.base.as_deref()?, self.imported.head.as_deref()?);
-        let git = self.workspace.source().git();
+        let git = self.workspace.source.git();
         if !landing::is_ancestor(&git, head, base).unwrap_or(false) {
             return None;
         }
@@ -100,56 +92,37 @@ impl Run {
 
     /// The boxes that change with this commit: its own story, and those given up before.
     fn marks(&self, story: &str) -> Vec<Mark> {
-        let set_aside = self.record.counters.set_aside.iter();
-        let mut marks: Vec<Mark> = set_aside.cloned().map(Mark::Blocked).collect();
-        marks.push(Mark::Done(story.to_owned()));
+        let mut marks = self.blocked_marks();
+        marks.push((story.to_owned(), State::Done));
         marks
     }
 
-    fn enter(&mut self, attempt: &mut Attempt, phase: Phase) -> Result<(), Failure> {
-        attempt.phase = phase;
-        attempt.save(&self.context.run_dir)?;
-        self.attempt = Some(attempt.clone());
-        Ok(())
+    /// The boxes of stories that this run gave up.
+    pub(in crate::run) fn blocked_marks(&self) -> Vec<Mark> {
+        let set_aside = self.record.counters.set_aside.iter();
+        set_aside.map(|story| (story.clone(), State::Blocked)).collect()
     }
 
-    fn land_staged(
-        &mut self,
-        attempt: &mut Attempt,
-        staged: Staged,
-        changes: &PlanChanges,
-    ) -> Result<Landing, Failure> {
+    fn land_staged(&mut self, staged: Staged, changes: &PlanChanges) -> Result<(), NotLanded> {
         let mut staged = staged;
         for _ in 0..MOST_MOVES {
             self.target.look_again()?;
             let (tip, is_followed) = self.target.look()?;
             let branch = self.target.current_branch();
+            let mut attempt = self.current()?;
             if tip != attempt.base || branch != attempt.target {
-                staged = match self.move_onto(attempt, tip, branch)? {
-                    Ok(staged) => staged,
-                    Err(landing) => return Ok(landing),
-                };
+                staged = self.move_onto(attempt, tip, branch)?;
+                attempt = self.current()?;
             }
-            let passed = match self.check_work(attempt, staged.clone())? {
-                Ok(passed) => passed,
-                Err(landing) => return Ok(landing),
-            };
-            let files = self.books.files_for(
-                is_followed,
-                attempt.base.as_deref(),
-                changes.marks.clone(),
-                changes.agents.clone(),
-            )?;
-            let (made, passed) = match self.commit(attempt, None, passed, &files)? {
-                Ok(made) => made,
-                Err(landing) => return Ok(landing),
-            };
+            let passed = self.check_work(&attempt, staged)?;
+            let base = attempt.base.as_deref();
+            let files = self.books.files_for(is_followed, base, changes)?;
+            let (made, passed) = self.commit(&attempt, None, passed, &files)?;
             let files = self.as_committed(&made, files);
-            self.enter(attempt, Phase::Landing { commit: made.commit.clone() })?;
+            self.set_phase(Phase::Landing { commit: made.commit.clone() })?;
             fault::point("land.committed");
-            let base = attempt.base.clone();
-            self.books.remember(base.as_deref(), &made.commit, &files);
-            let advance = self.advance(base.as_deref(), &made.commit, &files)?;
+            self.books.remember(base, &made.commit, &files);
+            let advance = self.advance(base, &made.commit, &files)?;
             fault::point("land.advanced");
             if advance == Advance::Moved {
                 log::info!("{}: the target moved; landing again", attempt.story);
@@ -157,10 +130,9 @@ impl Run {
                 continue;
             }
             self.tell_advance(&attempt.story, &advance);
-            self.conclude(attempt, &made, &passed, changes)?;
-            return Ok(Landing::Done);
+            return Ok(self.conclude(&attempt, &made, &passed, changes)?);
         }
-        Ok(Landing::Failed("the target moved each time the work was about to land".to_owned()))
+        Err(WorkEnd::failed("the target moved each time the work was about to land").into())
     }
 
     /// The loop's files as a commit has them.
@@ -179,7 +151,7 @@ impl Run {
         commit: &str,
         files: &[LoopFile],
     ) -> Result<Advance, Failure> {
-        if !self.workspace.is_in_place() {
+        if !self.workspace.is_in_place {
             return self.target.advance(base, commit, files);
         }
         // The commit itself moved the branch.
@@ -191,36 +163,44 @@ impl Run {
     /// Lays the saved attempt over where the target is now.
     fn move_onto(
         &mut self,
-        attempt: &mut Attempt,
+        attempt: Attempt,
         tip: Option<String>,
         branch: String,
-    ) -> Result<Result<Staged, Landing>, Failure> {
-        let story = attempt.story.clone();
+    ) -> Result<Staged, NotLanded> {
+        let story = &attempt.story;
         self.context.view.line(format!("{story}: the target moved; checking on its new state"));
-        let git = self.workspace.source().git();
-        let saved = saved::name_of(&story, attempt.number);
-        let Some(saved) = landing::resolve(&git, &saved)? else {
-            return Ok(Err(Landing::Failed(format!("{saved} is gone, so the work cannot land"))));
+        let name = saved::name_of(story, attempt.number);
+        let Some(saved) = landing::resolve(&self.workspace.source.git(), &name)? else {
+            let why = format!("{name} is gone, so the work cannot land");
+            return Err(WorkEnd::failed(why).into());
         };
-        let start = Start { tip: tip.as_deref(), branch: &branch };
-        self.prepare_workspace(start)?;
-        match self.workspace.overlay(&saved, start)? {
-            Overlay::Conflict(said) => {
-                // The attempt as it was, for whoever keeps it.
-                let begun_from = start_of(attempt);
-                self.workspace.reset(begun_from)?;
-                self.workspace.overlay(&saved, begun_from)?;
-                Ok(Err(Landing::Conflict(format!(
-                    "the work does not fit on what landed meanwhile: {said}"
-                ))))
-            }
-            Overlay::Done => {
-                let staged = self.workspace.stage(start, &self.books.ours())?;
-                (attempt.base, attempt.target) = (tip, branch);
-                self.put_under_way(attempt)?;
-                Ok(Ok(staged))
-            }
+        let laid = self.lay_over(&saved, Start { tip: tip.as_deref(), branch: &branch });
+        if let Err(NotLanded::Work(_)) = laid {
+            // The attempt as it was, for whoever keeps it. An agent that waits cannot fix it: its
+            // workspace was at another commit.
+            self.workspace.reset(start_of(&attempt))?;
+            self.workspace.overlay(&saved, start_of(&attempt))?;
+            self.end_session("the attempt begins anew")?;
         }
+        let staged = laid?;
+        let moved = Attempt { base: tip, target: branch, ..attempt };
+        self.put_under_way(&moved)?;
+        self.attempt = Some(moved);
+        Ok(staged)
+    }
+
+    /// The changes of a commit, laid over another one and staged there.
+    pub(in crate::run) fn lay_over(
+        &mut self,
+        commit: &str,
+        start: Start<'_>,
+    ) -> Result<Staged, NotLanded> {
+        self.prepare_workspace(start)?;
+        if let Some(said) = self.workspace.overlay(commit, start)? {
+            let why = format!("the work does not fit on what landed meanwhile: {said}");
+            return Err(WorkEnd::failed(why).into());
+        }
+        Ok(self.workspace.stage(start, &self.books.ours())?)
     }
 
     fn tell_advance(&mut self, story: &str, advance: &Advance) {
@@ -249,10 +229,10 @@ impl Run {
         let short: String = made.commit.chars().take(8).collect();
         let files = counted(passed.staged.files.len(), "file", "files");
         let unchecked = if passed.checks.is_empty() { ", unchecked" } else { "" };
-        let place = match self.target.is_waiting() {
-            true => format!(" on {}", self.target.current_branch()),
-            false => String::new(),
-        };
+        let mut place = String::new();
+        if self.target.is_waiting() {
+            place = format!(" on {}", self.target.current_branch());
+        }
         self.context.view.line(format!("{story} done: commit {short}{place}, {files}{unchecked}"));
         if let Some(what) = &passed.weakened {
             self.context.view.line(format!("{story}: look at the tests: {what}"));
@@ -287,11 +267,11 @@ impl Run {
         entry: &ProgressEntry,
         changes: &PlanChanges,
     ) -> Result<(), Failure> {
-        let git = self.workspace.source().git();
+        let git = self.workspace.source.git();
         let name = saved::name_of(&attempt.story, attempt.number);
         git.run(&["update-ref", &name, commit])?;
         self.books.clear_pending(Some(commit))?;
-        self.books.mark_on_disk(Some(commit), changes.marks.clone(), changes.agents.clone())?;
+        self.books.mark_on_disk(Some(commit), changes)?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
         if let Some(left) = self.workspace.left(&self.books.progress) {
             self.books.take_progress(Some(commit), &given, &left)?;

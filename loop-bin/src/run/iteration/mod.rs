@@ -17,7 +17,6 @@ pub(super) use begin::start_of;
 pub(super) use choose::Choice;
 pub(super) use commit::LEAST_TIME;
 pub(super) use judge::{Judged, judge};
-pub(super) use land::PlanChanges;
 pub(crate) use prompt::template;
 pub(super) use watch::{LiveAgent, Watched};
 pub(super) use work::{Report, receipt};

@@ -14,7 +14,6 @@ use crate::exit::Failure;
 use crate::install::folder_of_this_program;
 use crate::run::Run;
 use crate::run::context::OURS;
-use crate::run::start::NotReady;
 
 /// How much of earlier entries, lessons and failures a prompt holds.
 const LONGEST_PART: usize = 16 * 1024;
@@ -24,9 +23,9 @@ pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
     let path = StateDir::prompt_beside(plan);
     let parsed = match fs_err::read_to_string(&path) {
         Ok(text) if text.trim().is_empty() => {
-            return Err(Failure::usage(NotReady(format!(
+            return Err(Failure::usage(format!(
                 "{path} is empty, so the agent would be told nothing; write a prompt or remove the file"
-            ))));
+            )));
         }
         Ok(text) => Template::parse(&text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -34,7 +33,7 @@ pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
         }
         Err(error) => return Err(error.into()),
     };
-    parsed.map_err(|error| Failure::usage(NotReady(format!("{path}: {error}"))))
+    parsed.map_err(|error| Failure::usage(format!("{path}: {error}")))
 }
 
 impl Run {

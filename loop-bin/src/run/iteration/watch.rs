@@ -8,13 +8,13 @@ use ralph_base::state;
 use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::under_way::Phase;
 
-use crate::agent::{AgentCommand, Run as AgentRun, Session, Supervision, Turn};
+use crate::agent::{AgentRun, Session, Supervision, Turn, with_files_of};
 use crate::exit::Failure;
 use crate::run::allowance::Allowance;
 use crate::run::context::Context;
 use crate::run::decide::Spent;
 use crate::run::{Run, RunRecord};
-use crate::terminal::{Glimpse, seconds as seconds_of};
+use crate::terminal::seconds as seconds_of;
 
 /// How long an agent that was let go has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(60);
@@ -68,19 +68,17 @@ impl Run {
         let context = &self.context;
         let line = &context.config.agent.command;
         let budget = allowance.cost_usd.map(|(sum, _)| sum);
-        let command = AgentCommand {
-            line: context.options.applied_to(line, budget, &context.run_dir)?,
-            root: self.workspace.root().to_owned(),
-            project: context.project.root().to_owned(),
-            vars: self.agent_variables(),
-        };
+        let line = context.options.applied_to(line, budget, &context.run_dir)?;
+        // An agent that is a file of the project is started from there, committed or not.
+        let line = with_files_of(context.project.root(), &line);
+        let (root, vars) = (self.workspace.root().to_owned(), self.agent_variables());
         let attempt = self.current()?;
         let name = format!("{}-{:03}-{}.log", context.run, attempt.iteration, attempt.story);
         let log = state::open_log(&context.state().logs().join(name))?;
         Mailbox::at(context.run_dir.mailbox()).empty()?;
         state::remove_if_there(context.state().working_session())?;
         self.workspace.distrust();
-        let session = Session::start(&command, prompt, &log)?;
+        let session = Session::start(&line, &root, &vars, prompt, &log)?;
         self.set_phase(Phase::Working)?;
         let (question, stories) = (Question::default(), Vec::new());
         self.watch(LiveAgent { session, question, stories }, allowance)
@@ -129,7 +127,7 @@ impl Run {
         };
         let mailbox = Mailbox::at(context.run_dir.mailbox());
         let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
-            context.view.glimpse(Glimpse { story, iteration }, begun.elapsed(), seen);
+            context.view.glimpse(story, iteration, begun.elapsed(), seen);
         })?;
         fault::point("loop.agent-ended");
         let (seen, took) = (live.session.seen(), begun.elapsed());

@@ -10,7 +10,7 @@ use ralph_project::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
 use super::watch::Watched;
-use crate::agent::{Run as AgentRun, RunEnd};
+use crate::agent::{AgentRun, RunEnd};
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::allowance::Allowance;
@@ -51,7 +51,7 @@ impl Run {
     pub(in crate::run) fn send_back(&mut self, why: &str) -> Result<WorkEnd, Failure> {
         let attempt = self.current()?;
         let Some(live) = self.waiting.take() else {
-            return Err(std::io::Error::other("no agent waits for our word").into());
+            return Err(Failure::because("no agent waits for our word"));
         };
         self.show_failure(&attempt.story, why);
         ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
@@ -77,7 +77,7 @@ impl Run {
 
     /// What sends a session on to its next story.
     fn instruction(&self, attempt: &Attempt, plan: &Plan) -> Result<String, Failure> {
-        let gone = || std::io::Error::other(format!("the plan lost {} just now", attempt.story));
+        let gone = || Failure::because(format!("the plan lost {} just now", attempt.story));
         let story = plan.story(&attempt.story).ok_or_else(gone)?;
         let limit = self.context.config.run.max_iterations;
         let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
@@ -160,7 +160,7 @@ impl Run {
             None => Some(given.bytes().to_vec()),
         };
         let agents = agents_plan(&given, left.as_deref(), &attempt.story);
-        if self.workspace.is_in_place() {
+        if self.workspace.is_in_place {
             if left.as_deref() != Some(given.bytes()) {
                 state::replace_users(&self.books.plan, given.bytes())?;
             }

@@ -14,7 +14,7 @@ use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
-use super::preflight::{NotReady, Preflight};
+use super::preflight::Preflight;
 use super::recover::find;
 use crate::agent;
 use crate::exit::Failure;
@@ -38,7 +38,7 @@ fn run_name() -> String {
 pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Failure> {
     match Lock::take(&run_dir.lock(), doing) {
         Ok(lock) => Ok(lock),
-        Err(LockError::Held(held)) => Err(Failure::Locked(Box::new(NotReady(held_by(&held))))),
+        Err(LockError::Held(held)) => Err(Failure::Locked(held_by(&held).into())),
         Err(error) => Err(error.into()),
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         preflight;
     for finding in &findings {
         if let Finding::Problem(text) = finding {
-            return Err(NotReady(text.clone()).into());
+            return Err(Failure::because(text));
         }
     }
     let view = View::new(env, config.run.json_events);
@@ -120,14 +120,14 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let lock = take_lock(&run_dir, OURS)?;
     agent::adopt_orphans();
     free_what_was_left(&run_dir, project.own_state(), &path)?;
-    let found = find(&run_dir, workspace.source())?;
+    let found = find(&run_dir, &workspace.source)?;
     if found.attempt.is_none() {
         // What was copied here with the project is nobody's to go on with.
         Attempt::clear(&run_dir)?;
     }
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
-    let books = Books::of(&path, &project, &config, workspace.source(), &run_dir);
+    let books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,

@@ -9,5 +9,5 @@ mod recover;
 mod take_waiting;
 
 pub(crate) use begin::{held_by, start, take_lock};
-pub(crate) use preflight::{NotReady, Preflight, preflight, progress_path, run_dir};
+pub(crate) use preflight::{Preflight, preflight, progress_path, run_dir};
 pub(crate) use recover::look as look_for_recovery;

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Lock, RunDir, StateDir};
-use ralph_core::git::{Repo, Status};
+use ralph_core::git::Repo;
 use ralph_core::plan::{FindError, Format, Plan};
 use ralph_project::config::{Config, Flag, LoopSettings, Mode};
 use ralph_project::loop_progress::LoopProgress;
@@ -21,17 +21,11 @@ use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::iteration::template;
 use crate::run::record::attempt_left;
-use crate::workspace::in_place::{self, NotInPlace};
-use crate::workspace::{Source, Workspace, WorkspaceError};
+use crate::workspace::{Source, Workspace, in_place, text_path};
 use crate::{here, trust};
 
 /// What stands for the plan's name in that of a branch.
 const PLAN_NAME: &str = "{plan}";
-
-/// Why a run does not begin.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct NotReady(pub(crate) String);
 
 /// The project as it was found, without a change to it.
 pub(crate) struct Preflight {
@@ -53,7 +47,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let project = here::project(env)?;
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = agent::flaw_in(&config.agent.command) {
-        return Err(refusal(format!(
+        return Err(Failure::usage(format!(
             "the agent's command `{}` {flaw}; fix it where it was given: --agent, RALPH_AGENT, or \
              `command` in the table [agent]",
             config.agent.command
@@ -78,10 +72,10 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let run_dir = run_dir(&repo)?;
     let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = match branch_name(&config, plan.as_ref(), &project)? {
-        name if name.is_empty() => target_of_unfinished(&run_dir, workspace.source())?,
+        name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,
         name => name,
     };
-    let target = Target::find(workspace.source(), &branch)?;
+    let target = Target::find(&workspace.source, &branch)?;
     let (options, of_client) = ClientOptions::find(env, &project, &config);
     let findings = Vec::new();
     let mut preflight =
@@ -101,16 +95,9 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     Ok(preflight)
 }
 
-/// The user's own mistake.
-fn refusal(text: String) -> Failure {
-    Failure::usage(NotReady(text))
-}
-
 /// The run's own folder in the git folder.
 pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
-    let git_dir = Utf8Path::from_path(repo.git_dir())
-        .ok_or_else(|| WorkspaceError::NotText { path: repo.git_dir().display().to_string() })?;
-    Ok(RunDir::in_git_folder(git_dir))
+    Ok(RunDir::in_git_folder(text_path(repo.git_dir())?))
 }
 
 /// The plan; none if planning is to write it.
@@ -120,7 +107,7 @@ fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Pla
             refuse_links(plan.path())?;
             let progress = progress_path(&config.run, project.root(), plan.path());
             if progress.is_dir() {
-                return Err(refusal(format!(
+                return Err(Failure::usage(format!(
                     "{progress} is a folder, and progress is written into a file; name one with \
                      --progress or PROGRESS_PATH"
                 )));
@@ -175,7 +162,7 @@ fn iterations_of(
 fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
     let progress = StateDir::progress_beside(plan);
     match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
-        Some(path) => Err(refusal(format!(
+        Some(path) => Err(Failure::usage(format!(
             "{path} is reached through a symlink below .ralph, and those are never written \
              through; name the file itself with --plan, or put it there"
         ))),
@@ -193,7 +180,7 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
     let path = path.unwrap_or_else(|| project_plan::to_write(project, config, project.root()));
     let name = named.replace(PLAN_NAME, &plan_name(&path));
     if name.contains(['{', '}']) {
-        return Err(refusal(format!(
+        return Err(Failure::usage(format!(
             "the branch `{named}` has a placeholder that is not known; the only one is `{PLAN_NAME}`"
         )));
     }
@@ -248,18 +235,40 @@ impl Preflight {
         if let Some(attempt) = interrupted.as_ref().filter(is_elsewhere)
             && Lock::holder(&self.run_dir.lock()).is_none()
         {
-            self.problem(self.to_settle_first(attempt));
+            // An attempt is settled where it was made: only there its work can be told from the user's.
+            let (story, work) = (&attempt.story, &attempt.work);
+            let is_own = work.starts_with(&self.workspace.source.top);
+            let how =
+                if is_own { "with --in-place" } else { "with its folder, without --in-place" };
+            self.problem(format!(
+                "an attempt at {story} was interrupted in {work}: start {how} to go on with it, or \
+                 give its work up with `ralph-loop clean --force`, which leaves your own files as \
+                 they are"
+            ));
             return Ok(Vec::new());
         }
-        if self.workspace.is_in_place() {
+        let changed = in_place::uncommitted(repo, &ours)?;
+        if self.workspace.is_in_place {
             repo.refuse_if_busy()?;
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
             let is_interrupted = interrupted.is_some();
-            match in_place::refuse(repo, &|path| ours.iter().any(|own| own == path))? {
-                Some(NotInPlace::Dirty { .. }) if is_interrupted => {}
-                Some(refused) => self.problem(refused.to_string()),
-                None => {}
+            if !changed.is_empty() && !is_interrupted {
+                self.problem(format!(
+                    "there is uncommitted work: {}; with --in-place the tree must be clean: commit \
+                     it, stash it (`git stash -u`), or start without --in-place to let the agent \
+                     work in a copy",
+                    named_files(&changed)
+                ));
+            }
+            let overlooked = in_place::overlooked(repo.git())?;
+            if !overlooked.is_empty() {
+                self.problem(format!(
+                    "git is told to overlook changes in {} (skip-worktree or assume-unchanged); \
+                     with --in-place that is refused: run `git update-index --no-skip-worktree \
+                     --no-assume-unchanged` on them, or start without --in-place",
+                    named_files(&overlooked)
+                ));
             }
             return Ok(Vec::new());
         }
@@ -267,31 +276,18 @@ impl Preflight {
             self.problem(refused.to_string());
         }
         if is_partial_clone(repo) {
-            self.problem(WorkspaceError::PartialClone.to_string());
+            self.problem(
+                "this is a partial clone, so a copy would have to fetch from the network; run `git \
+                 fetch --refetch --no-filter` and `git config --unset remote.origin.promisor`, or \
+                 start with --in-place"
+                    .to_owned(),
+            );
         }
-        let mut changed = Status::read(repo)?.changed;
-        changed.retain(|path| !repo.is_untouched(path) && !ours.contains(path));
         if !changed.is_empty() {
             let files = named_files(&changed);
             self.note(format!("uncommitted, so not in the copy that the agent works in: {files}"));
         }
         Ok(changed)
-    }
-
-    /// An attempt is settled where it was made: only there its work can be told from the user's.
-    fn to_settle_first(&self, attempt: &Attempt) -> String {
-        let Attempt { story, work, .. } = attempt;
-        if work.starts_with(&self.workspace.source().top) {
-            return format!(
-                "an attempt at {story} was interrupted in your own tree: start with --in-place to go \
-                 on with it, or give it up with `ralph-loop clean --force`, which leaves your files \
-                 as they are"
-            );
-        }
-        format!(
-            "an attempt at {story} was interrupted in {work}: start as before (with the same folder, \
-             without --in-place) to go on with it, or give its work up with `ralph-loop clean --force`"
-        )
     }
 
     /// Plan and progress, from the top.
@@ -300,7 +296,7 @@ impl Preflight {
         let plan = plan.path();
         let progress = progress_path(&self.config.run, self.project.root(), plan);
         let paths = [plan.to_owned(), progress, StateDir::loop_progress_beside(plan)];
-        let below = paths.iter().filter_map(|path| self.workspace.below_top(path));
+        let below = paths.iter().filter_map(|path| self.workspace.source.below_top(path));
         below.map(Into::into).collect()
     }
 }

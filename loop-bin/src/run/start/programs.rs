@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use camino::Utf8Path;
 use nix::unistd::geteuid;
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
@@ -46,14 +45,13 @@ impl Preflight {
     /// The program of a check that is found nowhere. What is named by a path may be a story's to make.
     fn missing_program(&self, line: &str, path: &str) -> Option<String> {
         let (program, root) = (agent::program_of(line)?, self.project.root());
-        if is_not_executable(root, &program) {
+        let is_there = agent::is_found(&program, path, root);
+        if !is_there && program.contains('/') && root.join(&program).is_file() {
             return Some(format!(
                 "`{program}` to be executable; run `chmod +x {program}` and commit it"
             ));
         }
-        let is_there = program.contains('/')
-            || finds_in_project(path, root)
-            || agent::is_found(&program, path, root);
+        let is_there = is_there || program.contains('/') || finds_in_project(path, root);
         let advice = "which was not found; install it, or fix [verify] commands";
         (!is_there).then(|| format!("`{program}`, {advice}"))
     }
@@ -63,7 +61,8 @@ impl Preflight {
         let tip = self.target.tip().ok().flatten().unwrap_or_else(|| "HEAD".to_owned());
         let file = line.split_whitespace().find(|word| {
             let word = word.trim_start_matches("./");
-            let Some(below) = self.workspace.below_top(&self.project.root().join(word)) else {
+            let Some(below) = self.workspace.source.below_top(&self.project.root().join(word))
+            else {
                 return false;
             };
             let object = format!("{tip}:{below}");
@@ -79,30 +78,18 @@ impl Preflight {
     /// Why the agent cannot be started, where that can be told.
     fn agent_trouble(&self, path: &str) -> Option<String> {
         let (line, root) = (&self.config.agent.command, self.project.root());
-        let another = "or name another with --agent";
-        if let Some(script) = agent::script_of(line).filter(|script| !root.join(script).is_file()) {
+        let script = agent::script_of(line).filter(|script| !root.join(script).is_file());
+        let program = || agent::program_of(line).filter(|name| !agent::is_found(name, path, root));
+        let missing = script.or_else(program)?;
+        if root.join(&missing).is_file() {
             return Some(format!(
-                "the agent's script {script} was not found in {root}; write it, {another}"
+                "the agent `{missing}` is not executable; run `chmod +x {missing}`"
             ));
         }
-        let program = agent::program_of(line).filter(|name| !agent::is_found(name, path, root))?;
-        let file = root.join(&program);
-        if !program.contains('/') {
-            return Some(format!(
-                "the agent `{program}` was not found in the folders of PATH; install it, {another}"
-            ));
-        }
-        if file.is_file() {
-            return Some(format!(
-                "the agent `{program}` is not executable; run `chmod +x {program}`"
-            ));
-        }
-        Some(format!("the agent `{program}` was not found in {root}; install it, {another}"))
+        let is_path = missing.contains(['/', '.']);
+        let place = if is_path { root.as_str() } else { "the folders of PATH" };
+        Some(format!(
+            "the agent `{missing}` was not found in {place}; install it, or name another with --agent"
+        ))
     }
-}
-
-/// Whether a program that is named by its path is a file that cannot be started.
-fn is_not_executable(root: &Utf8Path, program: &str) -> bool {
-    let path = root.join(program);
-    program.contains('/') && path.is_file() && !lifecycle::is_executable(&path)
 }

@@ -3,6 +3,7 @@
 
 use ralph_base::state::{Lock, RunDir};
 use ralph_core::git::Repo;
+use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::project::Project;
 use ralph_project::under_way::{Attempt, Phase};
@@ -10,11 +11,11 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::preflight::run_dir;
 use crate::agent;
 use crate::exit::Failure;
-use crate::landing::{self, Mark};
+use crate::landing::{self, PlanChanges};
 use crate::run::decide::{
     Counters, Discarding, Found, Outcome, Recovery, SessionEnd, WorkEnd, recovery,
 };
-use crate::run::iteration::{PlanChanges, Report};
+use crate::run::iteration::Report;
 use crate::run::record::attempt_left;
 use crate::run::{Run, RunRecord};
 use crate::saved;
@@ -78,7 +79,7 @@ impl Run {
                     self.context.view.line(format!("ended {ended} of the last run"));
                 }
                 Recovery::BringFiles => {
-                    landing::finish_interrupted(self.workspace.source())?;
+                    landing::finish_interrupted(&self.workspace.source)?;
                     self.context.view.line("brought your files to where their branch is");
                 }
                 Recovery::FinishLanding { commit, .. } => {
@@ -116,11 +117,11 @@ impl Run {
             commit: Some(short.clone()),
             ..self.entry(&attempt, ProgressStatus::Success)
         };
-        let marks = vec![Mark::Done(attempt.story.clone())];
+        let marks = vec![(attempt.story.clone(), State::Done)];
+        let changes = PlanChanges { marks, ..PlanChanges::default() };
         if self.target.is_followed() || !self.books.is_tracked(attempt.base.as_deref()) {
-            self.books.mark_users_text(marks.clone(), None)?;
+            self.books.mark_users_text(&changes)?;
         }
-        let changes = PlanChanges { marks, agents: None };
         self.finish_landing(&attempt, commit, &entry, &changes)?;
         let story = &attempt.story;
         self.context.view.line(format!("{story} was landed as {short} before the run ended"));
@@ -134,8 +135,8 @@ impl Run {
     fn save_unlanded(&mut self) -> Result<(), Failure> {
         let attempt = self.current()?;
         let name = saved::name_of(&attempt.story, attempt.number);
-        let is_saved = landing::resolve(&self.workspace.source().git(), &name)?.is_some();
-        if !is_saved && !self.workspace.is_in_place() && self.workspace.exists() {
+        let is_saved = landing::resolve(&self.workspace.source.git(), &name)?.is_some();
+        if !is_saved && !self.workspace.is_in_place && self.workspace.exists() {
             let word = Outcome::Interrupted.word();
             self.keep_attempt(&attempt, word, "the checks were interrupted")?;
         }
@@ -146,15 +147,11 @@ impl Run {
     pub(in crate::run) fn bring_back_work(&mut self) -> Result<(), Failure> {
         let attempt = self.current()?;
         let start = Start { tip: attempt.base.as_deref(), branch: &attempt.target };
-        let all = saved::all(&self.workspace.source().git(), Some(&attempt.story))?;
+        let all = saved::all(&self.workspace.source.git(), Some(&attempt.story))?;
         let saved = all.into_iter().find(|saved| saved.number == attempt.number);
         // In place the tree may still hold it, with whatever the user did to it since.
-        let ours = self.books.ours();
-        let is_there = self.workspace.is_in_place()
-            && in_place::refuse(self.workspace.repo()?, &|path| {
-                ours.iter().any(|own| own == path)
-            })?
-            .is_some();
+        let is_there = self.workspace.is_in_place
+            && !in_place::uncommitted(self.workspace.repo()?, &self.books.ours())?.is_empty();
         if let (Some(saved), false) = (&saved, is_there) {
             self.prepare_workspace(start)?;
             self.workspace.overlay(&saved.commit, start)?;

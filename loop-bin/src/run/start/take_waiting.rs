@@ -4,33 +4,33 @@
 //! Nothing is moved before all of it fits and has passed, so that there is nothing to recover.
 
 use ralph_base::state;
-use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::git_output::{RAW, differences};
-use crate::landing;
+use crate::landing::{self, PlanChanges};
 use crate::run::Run;
-use crate::run::decide::Landing;
+use crate::run::decide::{NotLanded, WorkEnd};
 use crate::terminal::counted;
-use crate::workspace::{Overlay, Start};
+use crate::workspace::Start;
 
 impl Run {
     /// Takes what waits onto its branch, or says why that cannot be.
     pub(in crate::run) fn take_waiting(&mut self) -> Result<(), Failure> {
         // In place the branch is moved by the commits themselves.
-        if !self.target.is_waiting() || self.workspace.is_in_place() {
+        if !self.target.is_waiting() || self.workspace.is_in_place {
             return Ok(());
         }
         if let Some((tip, work)) = self.target.diverged()? {
             let why = match self.rebased(tip, &work) {
-                Ok(Ok(new)) => {
+                Ok(new) => {
                     self.target.replace_waiting(&work, &new)?;
                     None
                 }
-                Ok(Err(Landing::Failed(why) | Landing::Conflict(why))) => Some(why),
-                Ok(Err(Landing::Impossible(why))) => Some(why),
-                Ok(Err(_)) => return Ok(()),
-                Err(failure) => Some(failure.to_string()),
+                Err(NotLanded::Work(WorkEnd::Failed(_, why) | WorkEnd::Impossible(why))) => {
+                    Some(why)
+                }
+                Err(NotLanded::Work(_)) => return Ok(()),
+                Err(NotLanded::Failure(failure)) => Some(failure.to_string()),
             };
             if let Some(why) = why {
                 let (branch, waiting) = (self.target.branch(), self.target.current_branch());
@@ -43,7 +43,7 @@ impl Run {
             }
         }
         let tip = self.target.tip()?;
-        let mut files = self.books.files_for(false, tip.as_deref(), Vec::new(), None)?;
+        let mut files = self.books.files_for(false, tip.as_deref(), &PlanChanges::default())?;
         // What is not committed yet goes with the next story.
         files.retain(|file| !file.is_changed());
         if let Some(tip) = &tip {
@@ -57,8 +57,8 @@ impl Run {
     }
 
     /// The commits up to `work` on top of `tip`, each of them checked.
-    fn rebased(&mut self, tip: String, work: &str) -> Result<Result<String, Landing>, Failure> {
-        let git = self.workspace.source().git();
+    fn rebased(&mut self, tip: String, work: &str) -> Result<String, NotLanded> {
+        let git = self.workspace.source.git();
         let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
         let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
         let (commits, branch) = (listed.lines().count(), self.target.branch().to_owned());
@@ -67,21 +67,18 @@ impl Run {
         let mut tip = tip;
         for commit in listed.lines() {
             let start = Start { tip: Some(&tip), branch: &branch };
-            self.prepare_workspace(start)?;
             let format = "--format=%s%n%(trailers:key=Ralph-Story,valueonly=true,separator=)";
             let told = git.line(&["log", "-1", format, commit])?;
             let (title, story) = told.split_once('\n').unwrap_or((&told, &told));
             let work = self.without_loop_files(commit)?;
-            if let Overlay::Conflict(said) = self.workspace.overlay(&work, start)? {
-                return Ok(Err(Landing::Conflict(format!("`{title}` does not fit: {said}"))));
-            }
+            let staged = self.lay_over(&work, start)?;
+            let files = self.books.files_of(commit, &tip)?;
             let attempt = self.new_attempt(story, title, 0, start);
-            tip = match self.commit_again(&attempt, commit)? {
-                Ok(made) => made,
-                Err(landing) => return Ok(Err(landing)),
-            };
+            let passed = self.check_work(&attempt, staged)?;
+            let message = git.line(&["log", "-1", "--format=%B", commit])?;
+            tip = self.commit(&attempt, Some(&message), passed, &files)?.0.commit;
         }
-        Ok(Ok(tip))
+        Ok(tip)
     }
 
     /// A commit with all that another one changed, but for plan, progress and lessons: those change
@@ -99,24 +96,5 @@ impl Run {
         let tree = git.line(&["write-tree"])?;
         state::remove_if_there(index)?;
         Ok(landing::commit_tree(&git, &tree, &[&parent], "work that waits")?)
-    }
-
-    /// Checks what is in the workspace, and commits it with the message of a commit.
-    fn commit_again(
-        &mut self,
-        attempt: &Attempt,
-        commit: &str,
-    ) -> Result<Result<String, Landing>, Failure> {
-        let base = attempt.base.as_deref().unwrap_or_default();
-        let files = self.books.files_of(commit, base)?;
-        let start = Start { tip: Some(base), branch: &attempt.target };
-        let staged = self.workspace.stage(start, &self.books.ours())?;
-        let passed = match self.check_work(attempt, staged)? {
-            Ok(passed) => passed,
-            Err(landing) => return Ok(Err(landing)),
-        };
-        let git = self.workspace.source().git();
-        let message = git.line(&["log", "-1", "--format=%B", commit])?;
-        Ok(self.commit(attempt, Some(&message), passed, &files)?.map(|(made, _)| made.commit))
     }
 }
