@@ -56,7 +56,8 @@ pub fn explain(run: &Run<'_>) -> Judgement {
     let before = run.command.get(..invocation.start).unwrap_or_default().trim_end();
     let one_summary = one_summary || before.ends_with("until") || before.ends_with("while !");
     let evidence = Evidence::gather(&text, runner.map_or("", |runner| runner.row.says));
-    let case = Case { runner, one_summary, evidence: &evidence, cut: run.cut };
+    let case =
+        Case { runner, one_summary, evidence: &evidence, cut: run.cut, piped: invocation.piped };
     let ended = match invocation.ended(run.exit_code) {
         // Behind a pipe, `$?` is the code of the last command in it.
         Ended::Unknown if !invocation.piped => case.echoed_exit_code(run.command, &text),
@@ -105,6 +106,7 @@ struct Case<'e, 'a> {
     one_summary: bool,
     evidence: &'e Evidence<'a>,
     cut: bool,
+    piped: bool,
 }
 
 impl<'a> Case<'_, 'a> {
@@ -151,7 +153,7 @@ impl<'a> Case<'_, 'a> {
         if matches!(code, 126 | 127) && failed.is_none() && evidence.passed().is_none() {
             return (Kind::Errored, Rule::ExitCode, signs.not_loaded.unwrap_or_default());
         }
-        if let Some(line) = evidence.not_loaded() {
+        if let Some(line) = evidence.not_loaded(self.cut) {
             return (Kind::Errored, Rule::NotLoaded, line);
         }
         if let Some(line) = failed {
@@ -184,7 +186,7 @@ impl<'a> Case<'_, 'a> {
             if self.one_summary { evidence.failed_in_the_end() } else { evidence.failed() };
         let passed = evidence.passed();
         let failed = failed.or_else(|| signs.failed.filter(|_| passed.is_none()));
-        if let Some(line) = evidence.not_loaded() {
+        if let Some(line) = evidence.not_loaded(self.piped) {
             Some((Kind::Errored, Rule::NotLoaded, line))
         } else if let Some(line) = failed.or_else(|| passed.and(signs.policy)) {
             Some((Kind::Failed, Rule::Summary, line))

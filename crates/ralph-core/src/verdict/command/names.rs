@@ -11,11 +11,6 @@ const OTHER_PURPOSE: &str = "\
     generate gen docs doc fixtures data report logs log clear reset down up init seed server \
     serve deploy publish image codegen env mypy pyright ruff flake8 black style typing type pylint";
 
-/// Names of targets that often run tests among other things.
-const MIXED_TARGETS: &str = "\
-    check checks ci verify validate qa all default cov coverage precommit prepush commit quality \
-    release";
-
 /// The program's name without folder, ending and version: `./gradlew` is `gradle`.
 pub(crate) fn base_name(program: &str) -> &str {
     let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
@@ -92,14 +87,6 @@ pub(crate) fn is_test_name(name: &str) -> bool {
 /// Whether a session of this name does something other than run tests: `lint`, `docs`.
 pub(super) fn is_other_purpose(name: &str) -> bool {
     words(name).iter().any(|word| is_listed(OTHER_PURPOSE, word))
-}
-
-/// Whether a target of this name may well run tests among other things.
-pub(crate) fn may_test(name: &str) -> bool {
-    let listed = |word: &String| {
-        is_test_word(word) || is_listed(TEST_TARGETS, word) || is_listed(MIXED_TARGETS, word)
-    };
-    words(name).iter().any(listed)
 }
 
 /// Whether a script or program file of this name is a test.

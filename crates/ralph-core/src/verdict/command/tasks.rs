@@ -1,6 +1,6 @@
 //! Task runners and package managers: the name of the target or script tells what they do.
 
-use super::names::{base_name, is_test_name, may_test};
+use super::names::{base_name, is_listed, is_test_name};
 use super::pattern::positionals;
 use super::purpose::{Purpose, of_row, row};
 
@@ -90,20 +90,13 @@ fn of_package_script(name: &str, args: &[&str]) -> Purpose {
         return Purpose::Runs(None);
     }
     // Without `run`, yarn, pnpm and bun start programs of the project as well.
-    if name != "npm" || named {
-        let at = own.iter().position(|arg| *arg == script).map_or(own.len(), |at| at + 1);
-        let rest = own.get(at..).unwrap_or_default();
-        if let Some(row) = row(base_name(script), rest) {
-            return of_row(row, script, rest);
-        }
-        if may_test(script) && script != "ci" || (named && script == "ci") {
-            return Purpose::May;
-        }
+    let starts = name != "npm" || named;
+    let at = own.iter().position(|arg| *arg == script).map_or(own.len(), |at| at + 1);
+    let rest = own.get(at..).unwrap_or_default();
+    if let Some(row) = row(base_name(script), rest).filter(|_| starts) {
+        return of_row(row, script, rest);
     }
-    if named
-        && !matches!(script, "build" | "start" | "dev" | "lint" | "format" | "typecheck" | "serve")
-    {
-        return Purpose::May;
-    }
-    if matches!(script, "publish" | "version" | "pack") { Purpose::May } else { Purpose::Other }
+    let other = "build start dev lint format typecheck serve install add remove";
+    let hooks = matches!(script, "publish" | "version" | "pack");
+    if hooks || (starts && !is_listed(other, script)) { Purpose::May } else { Purpose::Other }
 }

@@ -124,15 +124,16 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// What looks like failures are files that could not be loaded or tests that could not start.
-    pub(crate) fn not_loaded(&self) -> Option<&'a str> {
+    /// What looks like failures are files that could not be loaded or tests that could not start;
+    /// `cut` if a part of the output may be missing.
+    pub(crate) fn not_loaded(&self, cut: bool) -> Option<&'a str> {
         let signs = self.signs();
         let bad: u64 = self.blocks.iter().map(|block| block.tally.tests.bad()).sum();
         let loader = signs.loader.filter(|_| bad == 0 || signs.loader_failures >= bad);
         let suites = |block: &&Block<'_>| only_suites_failed(&block.tally);
         let suites =
             self.blocks.iter().find(suites).filter(|_| bad == 0 && self.tap.failed().is_none());
-        let package = self.packages.not_loaded().filter(|_| bad == 0);
+        let package = self.packages.not_loaded(cut).filter(|_| bad == 0);
         let files = signs.not_loaded.filter(|_| self.only_files_failed());
         loader
             .or_else(|| suites.map(|block| block.line))
@@ -189,7 +190,7 @@ impl<'a> Evidence<'a> {
             .map(|block| block.line)
             .or_else(|| self.signs().nothing)
             .or_else(|| none.then_some(""))
-            .or_else(|| self.signs().idle.filter(|_| idle))
+            .or_else(|| self.signs().idle.filter(|_| idle && !self.signs().tested))
     }
 
     /// The counts of the last summary, or with `sum` those of all summaries of the same form, for

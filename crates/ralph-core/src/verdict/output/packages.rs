@@ -66,13 +66,14 @@ impl<'a> Packages<'a> {
 
     /// The line that says that a test failed.
     pub(crate) fn failed(&self) -> Option<&'a str> {
-        let failed = self.tests_failed > 0 || (self.failed > 0 && !self.is_broken());
+        let failed = self.tests_failed > 0 || self.failed > 0;
         failed.then_some(self.bad)
     }
 
-    /// The line of a package that could not be built or stopped before its first test.
-    pub(crate) fn not_loaded(&self) -> Option<&'a str> {
-        self.is_broken().then_some(self.bad)
+    /// The line of a package that could not be built or stopped before its first test. Of a `cut`
+    /// output, the lines of the tests may be missing.
+    pub(crate) fn not_loaded(&self, cut: bool) -> Option<&'a str> {
+        (self.is_broken() && (self.broken > 0 || !cut)).then_some(self.bad)
     }
 
     fn is_broken(&self) -> bool {

@@ -62,7 +62,8 @@ const FAILED: &str = "> There were failing tests|[ERROR] There are test failures
      Failed examples:|npm error Test failed|npm ERR! Test failed";
 
 /// How the end of a build begins that includes the tests and succeeded.
-const SUCCESS: &str = "BUILD SUCCESSFUL|[INFO] BUILD SUCCESS|[success] Total time";
+const SUCCESS: &str =
+    "*** No errors detected|BUILD SUCCESSFUL|[INFO] BUILD SUCCESS|[success] Total time";
 
 /// What is said where no test was found or ran.
 const NOTHING: &str = "find any test|match any test|contains no test|result: notests|nothing to test|\
@@ -101,6 +102,8 @@ pub(crate) struct Signs<'a> {
     pub(crate) success: Option<&'a str>,
     /// A line that is printed only when tests failed.
     pub(crate) failed: Option<&'a str>,
+    /// A test task of gradle had something to do.
+    pub(crate) tested: bool,
     begun: bool,
     lines: usize,
 }
@@ -142,6 +145,7 @@ impl<'a> Signs<'a> {
         let nothing = nothing && !holds(text, ", with 0 failures");
         note(&mut self.nothing, nothing || (none && is_none(text)));
         note(&mut self.idle, idle);
+        self.tested |= text.starts_with("> Task :") && text.ends_with("est");
         note(&mut self.policy, policy && is_policy(&text.to_ascii_lowercase()));
         note(&mut self.error, is_error(text, error, no_error));
         note(&mut self.success, begins(text, SUCCESS));
