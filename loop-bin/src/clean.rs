@@ -8,9 +8,10 @@ use indicatif::DecimalBytes;
 use ralph_base::env::Env;
 use ralph_base::state;
 use ralph_core::git::Repo;
-use ralph_project::under_way::{Attempt, Phase};
+use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
+use crate::landing::resolve;
 use crate::run::record::attempt_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
@@ -42,7 +43,8 @@ impl Clean {
         let source = Source::of(&project, &repo)?;
         let folder = cache::folder(env, &config, &source.top)?;
         if let Some(attempt) = attempt_left(&run_dir)?.filter(|_| !self.dry_run) {
-            let is_at_work = matches!(attempt.phase, Phase::Begun | Phase::Working);
+            let name = saved::name_of(&attempt.story, attempt.number);
+            let is_saved = resolve(repo.git(), &name)?.is_some();
             if self.force {
                 agent::end_left_by(&attempt.run);
                 for left in [project.own_state().current_story(), project.own_state().checkpoint()]
@@ -51,7 +53,7 @@ impl Clean {
                 }
                 saved::release(repo.git())?;
                 Attempt::clear(&run_dir)?;
-            } else if is_at_work && attempt.work.starts_with(&folder) && attempt.work.exists() {
+            } else if !is_saved && attempt.work.starts_with(&folder) && attempt.work.exists() {
                 return Err(Failure::because(format!(
                     "the work of {}, which was interrupted, is only in the copy; start `ralph-loop`, \
                  which keeps it and goes on with it, or give it up with --force",

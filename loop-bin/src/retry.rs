@@ -13,7 +13,6 @@ use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::here;
 use crate::landing::resolve;
-use crate::run::RETRY;
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
@@ -47,7 +46,9 @@ impl Retry {
         })?;
         let (story, is_open) = (&found.id, found.state == State::Open);
         let begins = self.from.is_some() || !self.hint.trim().is_empty();
-        if is_open && !begins {
+        let newest = saved::all(repo.git(), Some(story))?.into_iter().next();
+        let is_asked = newest.is_none_or(|newest| newest.outcome.as_deref() == Some(saved::RETRY));
+        if is_open && !begins && is_asked {
             return Err(Failure::because(format!(
                 "{story} is open already; the next run works on it (use --hint or --from to say how)"
             )));
@@ -59,9 +60,8 @@ impl Retry {
                 other.id, other.story
             )));
         }
-        if begins {
-            begin_with(repo.git(), project.root(), story, from.as_ref(), &self.hint)?;
-        }
+        // Also where the plan is open here: the one that counts may be that of another branch.
+        begin_with(repo.git(), project.root(), story, from.as_ref(), &self.hint)?;
         if !is_open {
             state::replace_users(plan.path(), &plan.reopen(story)?)?;
         }
@@ -89,7 +89,7 @@ fn begin_with(
     };
     let number = saved::number_after(&saved::all(git, Some(story))?);
     let why = format!("asked for by a person\n{hint}");
-    let account = Account { story, number, outcome: RETRY, why: &why, ..Account::default() };
+    let account = Account { story, number, outcome: saved::RETRY, why: &why, ..Account::default() };
     let parents: Vec<&str> = base.as_deref().into_iter().collect();
     saved::keep(git, root, &tree, &parents, &account)?;
     Ok(())

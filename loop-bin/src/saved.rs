@@ -4,6 +4,8 @@
 //! difference between the two; its message says why it was not landed, and trailers say the rest. A
 //! landed attempt is the landed commit itself.
 
+use std::collections::BTreeMap;
+
 use camino::Utf8Path;
 use ralph_base::fault;
 use ralph_base::secrets::mask;
@@ -19,6 +21,9 @@ pub(crate) const REFS: &str = "refs/ralph/attempts/";
 /// What the attempt under way began from. The user may rewrite the target and have git remove what
 /// nothing names any more; what our record names stays.
 const UNDER_WAY: &str = "refs/ralph/under-way";
+
+/// How `ralph-loop retry` calls the attempt that it asks for.
+pub(crate) const RETRY: &str = "retry";
 
 /// The longest first line.
 const LONGEST_SUBJECT: usize = 200;
@@ -142,6 +147,18 @@ pub(crate) fn all(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, G
     let mut found: Vec<SavedAttempt> = parts.chunks_exact(5).filter_map(parse).collect();
     found.retain(|attempt| story.is_none_or(|story| attempt.story.eq_ignore_ascii_case(story)));
     Ok(found)
+}
+
+/// The stories whose newest attempt is a person's wish for another one.
+pub(crate) fn asked_for(git: &Git) -> Result<Vec<String>, GitError> {
+    let mut newest: BTreeMap<String, SavedAttempt> = BTreeMap::new();
+    for attempt in all(git, None)? {
+        if newest.get(&attempt.story).is_none_or(|other| other.number < attempt.number) {
+            newest.insert(attempt.story.clone(), attempt);
+        }
+    }
+    newest.retain(|_, attempt| attempt.outcome.as_deref() == Some(RETRY));
+    Ok(newest.into_keys().collect())
 }
 
 fn parse(fields: &[&str]) -> Option<SavedAttempt> {

@@ -50,6 +50,14 @@ impl Target {
         }
         let mut target = Self { source: source.clone(), branch, is_waiting: false };
         target.is_waiting = target.has_waiting_work()?;
+        if let Some(subject) = target.users_commit()? {
+            let (branch, waiting) = (&target.branch, waiting_for(&target.branch));
+            return Err(Failure::because(format!(
+                "{waiting} is where work for {branch} waits if it cannot land at once, and it has a \
+                 commit of yours: {subject}; merge that branch, give it another name (`git branch -m \
+                 {waiting} NAME`), or name another target with --branch"
+            )));
+        }
         Ok(target)
     }
 
@@ -154,6 +162,20 @@ impl Target {
         let Some(waiting) = resolve(&git, &self.waiting_name())? else { return Ok(false) };
         let Some(tip) = resolve(&git, &self.own_name())? else { return Ok(true) };
         Ok(!is_ancestor(&git, &waiting, &tip)?)
+    }
+
+    /// The subject of a commit on the branch for work that waits which is not the loop's own.
+    fn users_commit(&self) -> Result<Option<String>, Failure> {
+        if !self.is_waiting {
+            return Ok(None);
+        }
+        let git = self.source.git();
+        let own = resolve(&git, &self.own_name())?.map(|tip| format!("^{tip}"));
+        let waiting = self.waiting_name();
+        let others = ["log", "-1", "--format=%h %s", "--invert-grep", "--grep=^Ralph-", &waiting];
+        let args: Vec<&str> = others.into_iter().chain(own.as_deref()).collect();
+        let subject = git.line(&args)?;
+        Ok(if subject.is_empty() { None } else { Some(subject) })
     }
 
     /// Moves the target from `old` to `new`, if it is still there.

@@ -69,6 +69,8 @@ pub(crate) struct Books {
     index_lock: Utf8PathBuf,
     /// Texts of commits, which never change.
     known: RefCell<KnownTexts>,
+    /// Stories that a person has asked for again, whatever the plan of the target says.
+    pub(crate) asked_for: Vec<String>,
 }
 
 impl Books {
@@ -93,6 +95,7 @@ impl Books {
             source: source.clone(),
             index_lock: run_dir.root().with_file_name("index.lock"),
             known: RefCell::default(),
+            asked_for: Vec::new(),
         }
     }
 
@@ -159,6 +162,16 @@ impl Books {
 
     /// The same for a target that was just looked at.
     pub(crate) fn load_at(&self, tip: Option<&str>, is_followed: bool) -> Result<Plan, Failure> {
+        let mut plan = self.plan_at(tip, is_followed)?;
+        for story in &self.asked_for {
+            if plan.story(story).is_some_and(|story| story.state == plan::State::Blocked) {
+                plan = Plan::parse(&self.plan, plan.reopen(story)?, &self.options)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    fn plan_at(&self, tip: Option<&str>, is_followed: bool) -> Result<Plan, Failure> {
         let on_disk = self.settled_plan()?;
         if let (true, Some(text)) = (is_followed, &on_disk) {
             return Ok(Plan::parse(&self.plan, text.clone(), &self.options)?);

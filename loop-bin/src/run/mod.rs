@@ -36,7 +36,6 @@ use crate::workspace::in_place::ProtectedFiles;
 use crate::workspace::{Imported, Workspace};
 use books::Books;
 use context::Context;
-pub(crate) use decide::RETRY;
 use decide::{Finish, Next, Outcome, Then, Wish, WorkEnd};
 use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;

@@ -64,6 +64,21 @@ fn everything_that_is_not_ignored_is_committed_with_the_tick() {
 }
 
 #[test]
+fn a_plan_that_git_ignores_is_worked_on_like_any_other() {
+    for place in [&[][..], &["--in-place"]] {
+        for rule in [".ralph/", ".ralph", ".ralph/PRD-1/plan.md"] {
+            let stage = Stage::new("works", ONE);
+            stage.repo.write(".gitignore", format!("{rule}\n*.log\n"));
+            stage.repo.git(["rm", "-rq", "--cached", "--ignore-unmatch", ".ralph"]);
+            stage.repo.commit_all("ignore it");
+            stage.run(place).ended(0).says("1 story landed");
+            assert_eq!(stage.read(".ralph/PRD-1/plan.md"), "- [x] US-001: First\n", "{rule}");
+            assert!(stage.repo.git(["ls-files"]).contains("US-001.txt"), "{rule}");
+        }
+    }
+}
+
+#[test]
 fn a_template_of_ones_own_is_filled_in() {
     let stage = Stage::new("shows-surroundings", "### US-001: Greet (now)\n\n- [ ] Say hello\n");
     let names = "STORY_ID STORY_TITLE STORY_DETAILS PLAN_PATH PROGRESS_PATH PROGRESS GUARDRAILS \

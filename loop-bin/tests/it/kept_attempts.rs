@@ -150,3 +150,17 @@ fn what_is_kept_of_finished_stories_is_bounded() {
     assert!(kept().ends_with("US-003/1\n") && kept().lines().count() == 2, "{}", kept());
     assert_eq!(stage.read(PLAN).matches("[x]").count(), 2);
 }
+
+#[test]
+fn a_story_that_is_blocked_on_another_branch_is_tried_again() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.commit_all("the plan");
+    let run = ["--branch", "feature", "--attempts", "1", "--verify", "! [ -e bad.txt ]"];
+    let fails = [&run[..], &["--agent", "echo x >bad.txt"]].concat();
+    stage.run(&fails).ended(8);
+    assert!(stage.repo.git(["show", "feature:.ralph/PRD-1/plan.md"]).contains("[!]"));
+    stage.run(&["retry", "US-001"]).ended(0);
+    let works = [&run[..], &["--agent", "echo x >good.txt"]].concat();
+    stage.run(&works).ended(0).says("1 story landed");
+    assert!(stage.repo.git(["show", "feature:.ralph/PRD-1/plan.md"]).contains("[x]"));
+}

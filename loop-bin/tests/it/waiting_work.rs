@@ -187,3 +187,37 @@ fn work_that_a_person_takes_during_the_run_is_on_the_target_again() {
     assert_eq!(stage.read(PLAN).matches("[x]").count(), 2);
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_branch_of_the_users_that_is_called_like_ours_is_left_alone() {
+    for acts in [false, true] {
+        let stage = committed(ONE);
+        stage.repo.git(["checkout", "-qb", "ralph/main"]);
+        stage.repo.write("own.txt", "x\n");
+        stage.repo.commit_all("An experiment");
+        stage.repo.git(["checkout", "-q", "main"]);
+        if acts {
+            stage.repo.git(["commit", "-q", "--allow-empty", "-m", "moved"]);
+        }
+        let before = stage.repo.git(["for-each-ref", "refs/heads"]);
+        let ran = stage.run(&["--agent", AGENT]);
+        ran.ended(1).says("it has a commit of yours: ").says("An experiment; merge that branch");
+        assert_eq!(stage.repo.git(["for-each-ref", "refs/heads"]), before);
+        stage.repo.git(["branch", "-m", "ralph/main", "mine"]);
+        stage.run(&["--agent", AGENT]).ended(0).says("1 story landed");
+    }
+}
+
+#[test]
+fn work_that_waits_is_taken_before_anything_is_done_in_place() {
+    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.repo.write("a.txt", "mine\n");
+    stage.run(&["--agent", AGENT, "--max-iterations", "1"]).ended(0);
+    stage.repo.git(["stash", "-q"]);
+    let ran = stage.run(&["--in-place", "--agent", AGENT]);
+    ran.ended(1).says("`git merge --ff-only ralph/main` takes it").says("start without --in-place");
+    assert_eq!(stage.repo.git(["branch", "--show-current"]), "main\n");
+    stage.repo.git(["merge", "-q", "--ff-only", "ralph/main"]);
+    stage.run(&["--in-place", "--agent", AGENT]).ended(0);
+    assert_eq!(stage.repo.git(["branch", "--show-current"]), "main\n");
+}

@@ -8,6 +8,5 @@ mod words;
 pub(crate) use last_lines::Ending;
 pub(crate) use recovery::{Found, Recovery, recovery};
 pub(crate) use words::{
-    Counters, Discarding, Finish, Next, NotLanded, Outcome, RETRY, SessionEnd, Spent, Then, Wish,
-    WorkEnd,
+    Counters, Discarding, Finish, Next, NotLanded, Outcome, SessionEnd, Spent, Then, Wish, WorkEnd,
 };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
+use crate::saved::RETRY;
 use crate::signals::Signal;
 
 /// What a run has done so far; kept on disk, so that a run goes on after a crash.
@@ -190,9 +191,6 @@ impl Outcome {
         resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
     }
 }
-
-/// How `ralph-loop retry` calls the attempt that it asks for.
-pub(crate) const RETRY: &str = "retry";
 
 /// Why the run ended.
 #[derive(Debug, Clone, PartialEq)]

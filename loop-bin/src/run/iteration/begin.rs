@@ -49,7 +49,7 @@ impl Run {
             let (root, state) = (self.context.project.root(), self.context.state());
             self.protected = ProtectedFiles::remember(root, state, &self.books.plan);
         }
-        let asked = kept.filter(|kept| kept.outcome.as_deref() == Some(crate::run::RETRY));
+        let asked = kept.filter(|kept| kept.outcome.as_deref() == Some(saved::RETRY));
         self.hint = asked.map(|asked| asked.details).unwrap_or_default();
         self.take_checkpoint(story, start)?;
         state::remove_if_there(self.context.state().claim())?;

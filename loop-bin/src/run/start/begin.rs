@@ -24,6 +24,7 @@ use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
 use crate::run::iteration::Report;
 use crate::run::{Run, RunRecord};
+use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::Imported;
@@ -127,7 +128,8 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     }
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
-    let books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
+    let mut books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
+    books.asked_for = saved::asked_for(&workspace.source.git())?;
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,

@@ -261,6 +261,12 @@ impl Preflight {
                     named_files(&changed)
                 ));
             }
+            if let (true, Some(waiting)) = (self.target.is_waiting(), self.target.waiting()?) {
+                self.problem(format!(
+                    "{}; do that first, or start without --in-place",
+                    waiting.told()
+                ));
+            }
             let overlooked = in_place::overlooked(repo.git())?;
             if !overlooked.is_empty() {
                 self.problem(format!(
