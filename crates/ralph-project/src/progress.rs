@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 use ralph_base::lines;
-use std::fmt::Write;
+use ralph_base::listing::first_few;
 use std::time::Duration;
 
 /// How an iteration ended.
@@ -78,38 +78,27 @@ impl ProgressEntry {
     }
 
     fn render(&self) -> String {
-        let mut text = format!("## Iteration {} - {}\n", self.iteration, one_line(&self.story));
-        let mut line = |name: &str, value: &str| {
-            // Writing into a string cannot fail.
-            let _ = writeln!(text, "- {name}: {value}");
-        };
-        line("Status", self.status.word());
-        line("Commit", &one_line(self.commit.as_deref().unwrap_or("none")));
-        line("Time", &format!("{:.0}", self.time));
-        if let Some(reason) = &self.reason {
-            line("Reason", &one_line(reason));
-        }
-        if let Some(duration) = self.duration {
-            line("Duration", &spoken(duration));
-        }
-        if let Some(tokens) = self.tokens {
-            line("Tokens", &tokens.to_string());
-        }
-        if let Some(cost) = self.cost_usd {
-            line("Cost", &format!("${cost:.4}"));
-        }
-        for (command, passed) in &self.verify {
+        let commit = self.commit.as_deref().unwrap_or("none");
+        let verified = |(command, passed): &(String, bool)| {
             let verdict = if *passed { "passed" } else { "failed" };
-            line("Verify", &format!("`{}` {verdict}", one_line(command)));
-        }
-        if !self.files_changed.is_empty() {
-            line("Files changed", &named(&self.files_changed));
-        }
-        if let Some(what) = &self.weakened {
-            line("Tests weakened", &one_line(what));
-        }
-        if let Some(summary) = &self.summary {
-            line("Summary", &indented(summary));
+            ("Verify", Some(format!("`{}` {verdict}", one_line(command))))
+        };
+        let mut lines = vec![
+            ("Status", Some(self.status.word().to_owned())),
+            ("Commit", Some(one_line(commit))),
+            ("Time", Some(format!("{:.0}", self.time))),
+            ("Reason", self.reason.as_deref().map(one_line)),
+            ("Duration", self.duration.map(spoken)),
+            ("Tokens", self.tokens.map(|tokens| tokens.to_string())),
+            ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
+        ];
+        lines.extend(self.verify.iter().map(verified));
+        lines.push(("Files changed", named(&self.files_changed)));
+        lines.push(("Tests weakened", self.weakened.as_deref().map(one_line)));
+        lines.push(("Summary", self.summary.as_deref().map(indented)));
+        let mut text = format!("## Iteration {} - {}\n", self.iteration, one_line(&self.story));
+        for (name, value) in lines.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            text.push_str(&format!("- {name}: {value}\n"));
         }
         text
     }
@@ -157,10 +146,9 @@ fn spoken(duration: Duration) -> String {
     }
 }
 
-fn named(files: &[String]) -> String {
-    let names: Vec<_> = files.iter().take(NAMED_FILES).map(|file| one_line(file)).collect();
-    let more = if files.len() > NAMED_FILES { ", …" } else { "" };
-    format!("{} ({}{more})", files.len(), names.join(", "))
+fn named(files: &[String]) -> Option<String> {
+    let names = first_few(files.iter().map(|file| one_line(file)), NAMED_FILES);
+    (!files.is_empty()).then(|| format!("{} ({names})", files.len()))
 }
 
 /// Whether the newest entry of a progress file is this one, written no earlier than `since`: a time

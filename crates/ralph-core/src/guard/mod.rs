@@ -12,6 +12,17 @@
 //! assert_eq!(denial.map(|denial| denial.rule), Some("git-push".to_owned()));
 //! assert_eq!(guard::check("git commit -m 'then git push'", &facts, &Settings::default()), None);
 //! ```
+//!
+//! | file | what it knows |
+//! | --- | --- |
+//! | `facts.rs`, `settings.rs`, `mistake.rs` | what the guard is told and answers; what users set; what is wrong with that |
+//! | `check.rs`, `rules.rs`, `act.rs` | the question; the rules; one command as they see it |
+//! | `git.rs`, `git_acts.rs` | a call of git; what git and the tools of forges must not do |
+//! | `files.rs`, `protected.rs`, `copy.rs` | deleting and writing; whose file it is; the project and its copy |
+//! | `system.rs`, `user.rs` | what endangers the machine; the user's own rules |
+//! | `edit.rs` | edits instead of commands |
+//! | `words.rs`, `paths.rs`, `reads.rs`, `writes.rs` | options and operands; where a path lies; what a command shows and writes |
+//! | `inline.rs`, `plain.rs` | programs of other languages; lines that cannot be read to their end |
 
 mod act;
 mod check;

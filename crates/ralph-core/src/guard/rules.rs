@@ -61,3 +61,39 @@ pub const RULES: &[Rule] = &[
         system::instead_of_running_unread,
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use crate::guard::{Facts, Settings, check};
+
+    #[test]
+    fn what_to_do_instead_fits_the_act() {
+        let (root, cwd) = ("/w/app".into(), "/w/app".into());
+        let facts = Facts { root, cwd, ..Facts::default() };
+        for (command, instead) in [
+            ("git push", "leave publishing to the user"),
+            ("svn commit -m x", "leave the change uncommitted"),
+            ("git $WHAT", "write out what git is to do"),
+            ("gh pr merge 1", "leave the request open"),
+            ("gh api -X PUT repos/o/r/pulls/1/merge", "leave the request open"),
+            ("git merge x", "leave merging to the user"),
+            ("svn merge x", "make the change by hand"),
+            ("git pull", "`git fetch` shows what others did"),
+            ("git reset --hard", "the loop rolls back failed attempts"),
+            ("git stash drop", "`git stash apply`"),
+            ("git clean -fd", "each by its name"),
+            ("git commit --amend", "make a new commit"),
+            ("git branch -D x", "make a new one under another name"),
+            ("git gc --prune=now", "git removes by itself"),
+            ("rm -rf /srv", "delete only what you made"),
+            ("mv .git /tmp/x", "copy what you need"),
+            ("echo > .ralph/config.toml", "`ralph-loop complete`"),
+            ("rm .claude/settings.json", "ask the user to change settings"),
+            ("rm .git/config", "git's own commands"),
+            ("git config core.hooksPath x", "leave git's hooks in force"),
+        ] {
+            let denial = check(command, &facts, &Settings::default()).unwrap();
+            assert!(denial.instead.contains(instead), "{command}: {}", denial.instead);
+        }
+    }
+}

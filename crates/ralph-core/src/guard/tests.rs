@@ -36,35 +36,6 @@ fn the_answer_names_rule_piece_reason_and_alternative() {
 }
 
 #[test]
-fn what_to_do_instead_fits_the_act() {
-    for (command, instead) in [
-        ("git push", "leave publishing to the user"),
-        ("svn commit -m x", "leave the change uncommitted"),
-        ("git $WHAT", "write out what git is to do"),
-        ("gh pr merge 1", "leave the request open"),
-        ("gh api -X PUT repos/o/r/pulls/1/merge", "leave the request open"),
-        ("git merge x", "leave merging to the user"),
-        ("svn merge x", "make the change by hand"),
-        ("git pull", "`git fetch` shows what others did"),
-        ("git reset --hard", "the loop rolls back failed attempts"),
-        ("git stash drop", "`git stash apply`"),
-        ("git clean -fd", "each by its name"),
-        ("git commit --amend", "make a new commit"),
-        ("git branch -D x", "make a new one under another name"),
-        ("git gc --prune=now", "git removes by itself"),
-        ("rm -rf /srv", "delete only what you made"),
-        ("mv .git /tmp/x", "copy what you need"),
-        ("echo > .ralph/config.toml", "`ralph-loop complete`"),
-        ("rm .claude/settings.json", "ask the user to change settings"),
-        ("rm .git/config", "git's own commands"),
-        ("git config core.hooksPath x", "leave git's hooks in force"),
-    ] {
-        let denial = check(command, &facts(), &Settings::default()).unwrap();
-        assert!(denial.instead.contains(instead), "{command}: {}", denial.instead);
-    }
-}
-
-#[test]
 fn every_rule_can_be_switched_off_and_on() {
     let examples = [
         ("git-push", "git push"),

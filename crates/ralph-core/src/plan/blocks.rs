@@ -73,13 +73,14 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, Error> {
     Ok(with_title(scanner.blocks))
 }
 
-/// The title is the only heading of the highest level.
+/// The title is the first heading, if it is the only one of the highest level.
 fn with_title(mut blocks: Vec<Block>) -> Vec<Block> {
-    let mut highest = blocks.iter_mut().filter_map(|block| match block {
-        Block::Heading(heading) if heading.level == 1 => Some(heading),
+    let mut headings = blocks.iter_mut().filter_map(|block| match block {
+        Block::Heading(heading) => Some(heading),
         _ => None,
     });
-    if let (Some(title), None) = (highest.next(), highest.next()) {
+    let first = headings.next().filter(|first| first.level == 1);
+    if let Some(title) = first.filter(|_| headings.all(|other| other.level > 1)) {
         title.is_title = true;
     }
     blocks
