@@ -218,6 +218,6 @@ fn work_that_waits_is_taken_before_anything_is_done_in_place() {
     ran.ended(1).says("`git merge --ff-only ralph/main` takes it").says("start without --in-place");
     assert_eq!(stage.repo.git(["branch", "--show-current"]), "main\n");
     stage.repo.git(["merge", "-q", "--ff-only", "ralph/main"]);
-    stage.run(&["--in-place", "--agent", AGENT]).ended(0);
+    stage.run(&["--in-place", "--agent", "echo y >more.txt"]).ended(0);
     assert_eq!(stage.repo.git(["branch", "--show-current"]), "main\n");
 }
