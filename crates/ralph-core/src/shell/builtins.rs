@@ -48,14 +48,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
             }
         }
         "set" => set(walker, call.args()),
-        "shift" => {
-            let count = call.args().first().and_then(|arg| arg.known()?.parse().ok()).unwrap_or(1);
-            let parameters = Rc::make_mut(&mut walker.state.parameters);
-            let end = parameters.len().min(1_usize.saturating_add(count));
-            if end > 1 {
-                parameters.drain(1..end);
-            }
-        }
+        "shift" => shift(walker, call),
         "alias" => {
             for arg in call.args() {
                 if let Some((name, text)) = arg.text().split_once('=') {
@@ -71,6 +64,15 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         _ => return false,
     }
     true
+}
+
+fn shift(walker: &mut Walker, call: &Call) {
+    let count = call.args().first().and_then(|arg| arg.known()?.parse().ok()).unwrap_or(1);
+    let parameters = Rc::make_mut(&mut walker.state.parameters);
+    let end = parameters.len().min(1_usize.saturating_add(count));
+    if end > 1 {
+        parameters.drain(1..end);
+    }
 }
 
 fn change_directory(walker: &mut Walker, call: &Call) {

@@ -47,13 +47,19 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         }
         return true;
     };
-    let mut inner = call.with_words(words.to_vec());
+    run_wrapped(walker, wrapper.style, name, call.with_words(words.to_vec()), context);
+    true
+}
+
+/// Runs what a wrapper was given, in the way in which it reads that.
+fn run_wrapped(walker: &mut Walker, style: Style, name: &str, call: Call, context: &Context) {
+    let mut inner = call;
     while let Some((variable, value)) = leading_assignment(&inner.words) {
         inner.assignments.push((variable, value));
         inner.words.remove(0);
     }
     let reach = Reach::Wrapper(name.to_owned());
-    match wrapper.style {
+    match style {
         // `yarn exec 'a b'`: no program has blanks in its name, so that is a command line.
         Style::Words if matches!(&*inner.words, [only] if only.text().contains(' ')) => {
             let text = inner.words.first().map(Word::text).unwrap_or_default();
@@ -66,7 +72,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         Style::Text => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
             // What is sent to `ssh host bash -s` is read by the shell over there.
-            let input = walker.standard_input(call, context);
+            let input = walker.standard_input(&inner, context);
             walker.child(&text, reach, &inner, &Context { input, ..context.clone() });
         }
         Style::Texts => {
@@ -75,7 +81,6 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
             }
         }
     }
-    true
 }
 
 /// The words of the command that a wrapper runs.

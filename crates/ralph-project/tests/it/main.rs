@@ -1,6 +1,5 @@
 //! What is tested with real files.
 #![expect(
-    clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "tests start programs, touch files and fail loudly"

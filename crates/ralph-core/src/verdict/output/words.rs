@@ -39,6 +39,22 @@ pub(crate) enum Meaning {
     Filler,
 }
 
+/// Words that say nothing and may stand in any summary.
+#[rustfmt::skip]
+const FILLERS: &[&str] = &[
+    "in", "of", "and", "with", "out", "time", "seconds", "second", "secs", "sec", "s", "ms", "m",
+    "us", "ns", "min", "mins", "minutes", "minute", "took", "finished", "duration", "elapsed",
+    "result", "results", "summary", "status", "all", "some", "the", "were", "was", "been", "have",
+    "has", "had", "there", "by", "from", "to", "at", "for", "listed", "below", "filtered", "real",
+    "estimated", "done", "wallclock", "usr", "sys", "cusr", "csys", "cpu", "including", "only",
+    "as", "is", "are", "a", "after", "overall", "synthesis", "containing", "occurred", "outside",
+    "detected", "number", "locally", "remotely", "cached", "public", "private", "but", "testing",
+    "final", "finally", "seed", "randomized", "across", "n", "not", "matched", "wall", "clock",
+    "hours", "hour", "h", "d", "them", "which", "calls", "per", "rate", "these", "following", "on",
+    "average", "avg", "code", "exit", "it", "you", "report", "end", "yet", "be", "entire", "full",
+    "slow", "slowest", "type", "spent", "unit", "integration", "e", "outcome",
+];
+
 /// Looks a lower-case word up; `None` means that it has no place in a summary.
 pub(crate) fn meaning(word: &str) -> Option<Meaning> {
     use Meaning as M;
@@ -91,20 +107,7 @@ pub(crate) fn meaning(word: &str) -> Option<Meaning> {
         "no" | "none" => M::Zero,
         "running" | "starting" | "collecting" | "executing" | "discovering" | "rerunning"
         | "loading" | "planned" | "plan" | "scheduled" => M::Announcement,
-        "in" | "of" | "and" | "with" | "out" | "time" | "seconds" | "second" | "secs" | "sec"
-        | "s" | "ms" | "m" | "us" | "ns" | "min" | "mins" | "minutes" | "minute" | "took"
-        | "finished" | "duration" | "elapsed" | "result" | "results" | "summary" | "status"
-        | "all" | "some" | "the" | "were" | "was" | "been" | "have" | "has" | "had" | "there"
-        | "by" | "from" | "to" | "at" | "for" | "listed" | "below" | "filtered" | "real"
-        | "estimated" | "done" | "wallclock" | "usr" | "sys" | "cusr" | "csys" | "cpu"
-        | "including" | "only" | "as" | "is" | "are" | "a" | "after" | "overall" | "synthesis"
-        | "containing" | "occurred" | "outside" | "detected" | "number" | "locally"
-        | "remotely" | "cached" | "public" | "private" | "but" | "testing" | "final"
-        | "finally" | "seed" | "randomized" | "across" | "n" | "not" | "matched" | "wall"
-        | "clock" | "hours" | "hour" | "h" | "d" | "them" | "which" | "calls" | "per" | "rate"
-        | "these" | "following" | "on" | "average" | "avg" | "code" | "exit" | "it" | "you"
-        | "report" | "end" | "yet" | "be" | "entire" | "full" | "slow" | "slowest" | "type"
-        | "spent" | "unit" | "integration" | "e" | "outcome" => M::Filler,
+        word if FILLERS.contains(&word) => M::Filler,
         _ => return None,
     })
 }
