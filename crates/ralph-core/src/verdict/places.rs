@@ -4,7 +4,7 @@
 //! runner is given as what to test (`pytest other/tests`) are not places: it still runs here.
 
 use super::command::{base_name, is_wrapped_in, test_commands};
-use super::place_options::{ELSEWHERE, OPTIONS, PlaceOption};
+use super::place_options::{ELSEWHERE, OPTIONS};
 use crate::shell::{Command, Reach, Script, UNKNOWN};
 
 /// Where one test command of a line runs.
@@ -105,7 +105,7 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
     let mut path = start;
     let mut words = args.iter().take_while(|arg| **arg != "--");
     while let Some(word) = words.next() {
-        let Some((option, attached)) = option_of(name, word) else { continue };
+        let Some(attached) = option_of(name, word) else { continue };
         let value = match attached {
             Some(value) => value,
             None => words.next()?,
@@ -113,23 +113,22 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
         if value.contains(UNKNOWN) {
             return None;
         }
-        path = joined(&path, if option.file { folder_of(value) } else { value });
+        path = joined(&path, folder_of(value));
     }
     Some(path)
 }
 
-/// The row for an option of a program, with its value if that is part of the same word.
-fn option_of<'w>(program: &str, word: &'w str) -> Option<(&'static PlaceOption, Option<&'w str>)> {
+/// Whether a word is such an option of a program, and its value if that is part of the same word.
+fn option_of<'w>(program: &str, word: &'w str) -> Option<Option<&'w str>> {
     let of_program =
-        OPTIONS.iter().filter(|row| row.programs.split(' ').any(|name| name == program));
-    let mut pairs = of_program.flat_map(|row| row.options.split(' ').map(move |name| (row, name)));
-    pairs.find_map(|(row, name)| {
-        let rest = word.strip_prefix(name)?;
+        OPTIONS.iter().filter(|(names, _)| names.split(' ').any(|name| name == program));
+    of_program.flat_map(|(_, options)| options.split(' ')).find_map(|option| {
+        let rest = word.strip_prefix(option)?;
         match rest.strip_prefix('=') {
-            Some(value) => Some((row, Some(value))),
-            None if rest.is_empty() => Some((row, None)),
+            Some(value) => Some(Some(value)),
+            None if rest.is_empty() => Some(None),
             // `-Cbuild`; but `-parallel` is no `-p` of which `arallel` would be the value.
-            None => (name == "-C").then_some((row, Some(rest))),
+            None => (option == "-C").then_some(Some(rest)),
         }
     })
 }

@@ -10,8 +10,7 @@ const INTERPRETERS: &str = "\
     runghc runhaskell stap gjs raku";
 
 /// Scripts whose first argument names what they do.
-const ENTRY_SCRIPTS: &str = "\
-    setup.py manage.py artisan console rails tasks.py Build run.py dev.py";
+const ENTRY_SCRIPTS: &str = "setup.py manage.py artisan console rails tasks.py Build run.py dev.py";
 
 /// Options that make an interpreter read a text or check a file instead of running a script.
 const NOT_RUNNING: &[&str] =
@@ -22,10 +21,9 @@ pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     if !is_listed(INTERPRETERS, name) {
         return None;
     }
-    let compiles =
-        name == "nim" && args.first().is_some_and(|arg| matches!(*arg, "c" | "r" | "cpp"));
+    let compiles = name == "nim" && matches!(args.first(), Some(&"c" | &"r" | &"cpp"));
     let mut scripts = args.iter().copied().filter(|arg| !arg.starts_with('-'));
-    let script = if compiles { scripts.nth(1) } else { scripts.next() };
+    let script = scripts.nth(usize::from(compiles));
     let mut before_script = args.iter().take_while(|arg| Some(**arg) != script);
     let checks_only = before_script.any(|arg| NOT_RUNNING.contains(arg));
     if checks_only && !matches!(name, "java" | "emacs" | "swipl" | "nim" | "sbcl") {
@@ -34,21 +32,16 @@ pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     let Some(script) = script else { return Some(Purpose::Other) };
     if name == "nim" {
         let runs = args.iter().any(|arg| matches!(*arg, "-r" | "r" | "--run"));
-        let stem = base_name(script);
-        let tests = runs && (is_test_file(script) || stem.starts_with('t'));
+        let tests = runs && (is_test_file(script) || base_name(script).starts_with('t'));
         return Some(if tests { Purpose::Runs(None) } else { Purpose::Other });
     }
     let at = args.iter().position(|arg| *arg == script).map_or(args.len(), |at| at + 1);
     let rest = args.get(at..).unwrap_or_default();
-    Some(of_script(script, rest))
-}
-
-fn of_script(script: &str, rest: &[&str]) -> Purpose {
     // `node node_modules/jest/bin/jest.js`, `php vendor/bin/phpunit`, `ruby bin/rails test`
     let file = base_name(script).trim_end_matches(".js");
     if let Some(row) = row(file, rest) {
-        return of_row(row, file, rest);
+        return Some(of_row(row, file, rest));
     }
     let sub = rest.first().is_some_and(|word| is_test_name(word)) && is_listed(ENTRY_SCRIPTS, file);
-    if is_test_file(script) || sub { Purpose::Runs(None) } else { Purpose::May }
+    Some(if is_test_file(script) || sub { Purpose::Runs(None) } else { Purpose::May })
 }

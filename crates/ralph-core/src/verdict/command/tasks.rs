@@ -97,6 +97,5 @@ fn of_package_script(name: &str, args: &[&str]) -> Purpose {
         return of_row(row, script, rest);
     }
     let other = "build start dev lint format typecheck serve install add remove";
-    let hooks = matches!(script, "publish" | "version" | "pack");
-    if hooks || (starts && !is_listed(other, script)) { Purpose::May } else { Purpose::Other }
+    if starts && !is_listed(other, script) { Purpose::May } else { Purpose::Other }
 }

@@ -60,8 +60,7 @@ struct Phrase {
 
 impl Phrase {
     fn of<'a>(words: impl Iterator<Item = &'a Token<'a>>) -> Self {
-        let (mut outcome, mut unit, mut expected, mut unexpected) = (None, None, false, false);
-        let mut negated = false;
+        let (mut outcome, mut unit, mut expected, mut negated) = (None, None, false, false);
         for token in words {
             let Token::Word { meaning, text, .. } = token else { break };
             // `Total time: 2 s` counts seconds.
@@ -81,7 +80,6 @@ impl Phrase {
                     unit = Some(*found)
                 }
                 Meaning::Expected => expected = true,
-                Meaning::Unexpected => unexpected = true,
                 Meaning::Filler if *text == "not" => negated = true,
                 _ => {}
             }
@@ -89,7 +87,6 @@ impl Phrase {
         let outcome = match outcome {
             Some(Outcome::Failed | Outcome::Errored) if expected => Some(Outcome::Neutral),
             Some(Outcome::Passed | Outcome::Failed) if negated => Some(Outcome::Failed),
-            None if unexpected => Some(Outcome::Failed),
             // `expected: 4` belongs to an assertion.
             None if expected => None,
             None if unit.is_some() => Some(Outcome::Total),

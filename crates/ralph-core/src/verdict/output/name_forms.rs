@@ -15,26 +15,10 @@ pub(crate) struct Found<'a> {
     pub(crate) place: Option<&'a str>,
 }
 
-/// What stands before a name, and what may end it.
-const BEFORE: &[(&str, &[&str])] = &[
-    ("--- FAIL: ", &[" ("]),
-    ("=== FAIL: ", &[" ("]),
-    ("FAIL in (", &[")"]),
-    ("FAIL: ", &[" ("]),
-    ("FAIL!  : ", &[" "]),
-    ("Failure in test ", &[" ("]),
-    ("Error in test ", &[" ("]),
-    ("Failure in ", &[" ("]),
-    ("Failure: ", &["("]),
-    ("[FAILED] ", &[]),
-    ("[FAIL]   ", &[]),
-    ("[FAIL] ", &[": ", " ("]),
-    ("[-] ", &[" ("]),
-    ("[  FAILED  ] ", &[" (", ", listed"]),
-    ("TEST CASE:  ", &[]),
-    ("FAIL  \"", &["\""]),
-    ("FAIL \"", &["\""]),
-];
+/// What stands before a name, and behind `~` what may end it; with `;` between.
+const BEFORE: &str = "--- FAIL: ~ (;=== FAIL: ~ (;FAIL in (~);FAIL: ~ (;FAIL!  : ~ ;FAIL  \"~\";FAIL \"~\";\
+                      Failure in test ~ (;Error in test ~ (;Failure in ~ (;Failure: ~(;[FAILED] ~ (;\
+                      [FAIL]   ~ (;[FAIL] ~: ;[-] ~ (;[  FAILED  ] ~ (;TEST CASE:  ~ (";
 
 /// What stands behind a name at the end of the line, with `;` between.
 const BEHIND: &str = " ... FAILED; --- FAILED; ... FAIL; ... ERROR;...FAILED; *** FAILED ***; ... [FAIL];\
@@ -93,9 +77,9 @@ fn is_figure(word: &str) -> bool {
 }
 
 fn by_table(text: &str) -> Option<&str> {
-    let before = BEFORE.iter().find_map(|(start, ends)| {
-        let rest = text.strip_prefix(start)?;
-        let name = ends.iter().fold(rest, |name, end| name.split(end).next().unwrap_or(name));
+    let before = BEFORE.split(';').find_map(|form| {
+        let (start, end) = form.split_once('~')?;
+        let name = text.strip_prefix(start)?.split(end).next()?;
         Some(name.trim().trim_end_matches('.'))
     });
     let around = || {

@@ -27,12 +27,6 @@ pub(super) fn holds(text: &str, part: &str) -> bool {
     find(text, part).is_some()
 }
 
-/// What stands before and behind the first `part`.
-pub(super) fn split_once<'a>(text: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
-    let at = find(text, part)?;
-    Some((text.get(..at)?, text.get(at + part.len()..)?))
-}
-
 /// Several lists of texts at once, in any case: tells of most lines, in one pass, that they hold
 /// none of them.
 pub(super) struct Sieve<const LISTS: usize> {
@@ -111,7 +105,6 @@ mod tests {
         #[test]
         fn finds_what_the_standard_library_finds(text in "[ab é]{0,12}", part in "[ab é]{0,3}") {
             prop_assert_eq!(find(&text, &part), text.find(&part));
-            prop_assert_eq!(split_once(&text, &part), text.split_once(&part));
         }
 
         #[test]

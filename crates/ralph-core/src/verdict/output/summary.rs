@@ -2,7 +2,7 @@
 
 use super::super::command::is_test_name;
 use super::counts;
-use super::search::{find, holds, split_once};
+use super::search::{find, holds};
 use super::tally::{Numbers, Tally};
 use super::words::{Meaning, Outcome, meaning};
 
@@ -97,13 +97,13 @@ impl<'a> Blocks<'a> {
 /// What stands behind the name of a task or file: `web:test: Tests  1 failed`, `all.tcl:\tTotal 2`,
 /// `web-1  | 1 failed`.
 fn behind_task(line: &str) -> Option<&str> {
-    if let Some((_, rest)) = split_once(line, ":\t").or_else(|| split_once(line, "  | ")) {
+    if let Some((_, rest)) = line.split_once(":\t").or_else(|| line.split_once("  | ")) {
         return Some(rest);
     }
     if let Some(rest) = behind_name(line) {
         return Some(rest);
     }
-    let (label, rest) = split_once(line, ": ").filter(|(label, _)| label.len() < 60)?;
+    let (label, rest) = line.split_once(": ").filter(|(label, _)| label.len() < 60)?;
     // `Summary for all V _test.v files: 1 failed, 2 passed`
     let lower = label.to_lowercase();
     let summary = ["summary", "result", "total"].iter().any(|word| lower.contains(word));

@@ -114,77 +114,71 @@ pub(super) const ROWS: &[Row] = &[
     .ends_with_zero(),
     // All the others, by name.
     Row::each(
-        "airtap | aloe | alr test | amper test | amtool test | anchor test | ansible-test | \
-         ape test | aptos move test | artillery run | artisan dusk | artisan test | ast-grep test \
-         | atoum | autopkgtest | ava | avocado run | bach | backstop test | bacon | baretest | \
-         bash_unit | bashunit | bats | behat | behave | behavex | bld test | bleep test | \
-         bloop test | blue-tape | borp | brittle | brittle-bare | brittle-node | brownie test | \
-         bru run | Build test | build.cmd ~test | bun test | busted | buttercup | bzt | \
-         cargo fuzz run | cask exec ert-runner | ceedling test:all | ceedling ~test | \
-         cfn-guard test | chainsaw test | clitest | cmake --target =check | cmake --target ~test | cmake -t ~test | clj *kaocha | clojure *kaocha | cocotb-test | \
-         codecept | codecept run | codeceptjs run | codeceptjs run-multiple | conan test | \
-         conftest test | conftest verify | container-structure-test test | cpanm --test-only | \
-         cram | critic.sh | crystal spec | ct install | ct_run | cucumber | cucumber-js | \
-         cucumberjs | cutest | cypress run | cypress-parallel | dagger call ~test | dart run test \
-         | dart test | dbt build | dbt test | deno task ~test | deno test | detox test | dfect | \
-         dgoss run | django-admin test | dmd -unittest | doctest | dotnet watch ~test | dredd | \
-         dtslint | dub test | dune build @runtest | dune build @test | dune exec ~test | \
-         dune runtest | dune test | dzil test | earthly ~test | eask test | ecukes | eldev test | \
-         elm-test | elm-test-rs | emacs *buttercup | emacs *ert-run-tests | ember test | \
-         ert-runner | esy test | fake run ~test | fishtape | flutter drive | flutter test | \
-         forge coverage | forge t | forge test | fpm test | fusesoc run ~sim | gatling | \
-         gator test | gator verify | gdc -funittest | ginkgo | ginkgo run | gleam test | gnattest \
-         | go test | godog | godog run | godot *GdUnit | godot *gut_cmdln | godot4 *GdUnit | \
-         godot4 *gut_cmdln | goss v | goss validate | gotest | gotestsum | green | groovy ~spec | \
-         groovy ~test | gst ~test | hardhat coverage | hardhat test | hatch run ~test | \
-         hatch test | helm test | helm unittest | hspec | httpyac | hurl --test | idris2 ~test | \
-         infection | inspec exec | intern | japa | jasmine | jasmine-browser-runner | jasmine-ts \
-         | java *junit-platform-console | java *karate | java =junit.textui.TestRunner | \
-         java =org.junit.platform.console.ConsoleLauncher | java =org.junit.runner.JUnitCore | \
-         java =org.scalatest.tools.Runner | java =org.testng.TestNG | julia *Pkg.test | \
-         julia *Pkg; Pkg.test | julia *ReTest | julia *runtests | julia *TestItemRunner | kahlan \
-         | kaocha | karate | karma run | karma start | kitchen test | kitchen verify | \
-         kobalt test | koka ~test | kubectl kuttl test | kubectl-kuttl test | kuttl test | \
-         kyua test | kyverno test | lab | lake exe ~test | lake test | ldc2 -unittest | \
-         lein eftest | lein kaocha | lein midje | lein test | lein ~test | lettuce | lhci autorun \
-         | lit | lit.py | littlecheck | llvm-lit | love ~test | lua *luaunit | lune run ~test | \
-         lust | maestro test | mamba ~spec | manage.py behave | manage.py test | melos run ~test \
-         | melos ~test | meteor test | mill __.test | mill ~test | minil test | minitest | \
-         mocha-parallel-tests | molecule test | molecule verify | moon test | move test | mspec | \
-         mstest | mtail test | mtest | mutmut run | newman run | ng e2e | ng test | nightwatch | \
-         nimble test | nix flake check | nlua | node --test | node --test-only | nose2 | \
-         nosetests | nunit-console | nunit3-console | nvim *MiniTest | nvim *Plenary | \
+        "alr test | amper test | anchor test | ansible-test | ape test | aptos move test | \
+         artillery run | artisan dusk | artisan test | ast-grep test | atoum | ava | avocado run \
+         | backstop test | bacon | bash_unit | bashunit | bats | behat | behave | behavex | \
+         bld test | bleep test | bloop test | borp | brittle | brittle-bare | brittle-node | \
+         brownie test | bru run | Build test | bun test | busted | buttercup | cargo fuzz run | \
+         cask exec ert-runner | ceedling test:all | ceedling ~test | cfn-guard test | \
+         chainsaw test | cmake --target =check | cmake --target ~test | cmake -t ~test | \
+         clj *kaocha | clojure *kaocha | cocotb-test | codecept | codecept run | codeceptjs run | \
+         codeceptjs run-multiple | conan test | conftest test | conftest verify | \
+         container-structure-test test | cpanm --test-only | cram | crystal spec | ct install | \
+         ct_run | cucumber | cucumber-js | cucumberjs | cypress run | cypress-parallel | \
+         dagger call ~test | dart run test | dart test | dbt build | dbt test | deno task ~test | \
+         deno test | detox test | dgoss run | django-admin test | dmd -unittest | doctest | \
+         dotnet watch ~test | dredd | dub test | dune build @runtest | dune build @test | \
+         dune exec ~test | dune runtest | dune test | dzil test | earthly ~test | eask test | \
+         eldev test | elm-test | elm-test-rs | emacs *buttercup | emacs *ert-run-tests | \
+         ember test | ert-runner | fishtape | flutter drive | flutter test | forge coverage | \
+         forge t | forge test | fpm test | fusesoc run ~sim | gatling | gator test | gator verify \
+         | gdc -funittest | ginkgo | ginkgo run | gleam test | gnattest | go test | godog | \
+         godog run | godot *GdUnit | godot *gut_cmdln | godot4 *GdUnit | godot4 *gut_cmdln | \
+         goss v | goss validate | gotest | gotestsum | green | groovy ~spec | groovy ~test | \
+         hardhat coverage | hardhat test | hatch run ~test | hatch test | helm test | \
+         helm unittest | hspec | httpyac | hurl --test | infection | inspec exec | japa | jasmine \
+         | jasmine-browser-runner | jasmine-ts | java *junit-platform-console | java *karate | \
+         java =junit.textui.TestRunner | java =org.junit.platform.console.ConsoleLauncher | \
+         java =org.junit.runner.JUnitCore | java =org.scalatest.tools.Runner | \
+         java =org.testng.TestNG | julia *Pkg.test | julia *Pkg; Pkg.test | julia *ReTest | \
+         julia *runtests | julia *TestItemRunner | kahlan | kaocha | karate | karma run | \
+         karma start | kitchen test | kitchen verify | kubectl kuttl test | kubectl-kuttl test | \
+         kuttl test | kyua test | kyverno test | lab | lake exe ~test | lake test | \
+         ldc2 -unittest | lein eftest | lein kaocha | lein midje | lein test | lein ~test | \
+         lhci autorun | lit | lit.py | llvm-lit | lua *luaunit | maestro test | mamba ~spec | \
+         manage.py behave | manage.py test | melos run ~test | melos ~test | meteor test | \
+         mill __.test | mill ~test | minil test | minitest | mocha-parallel-tests | molecule test \
+         | molecule verify | moon test | mspec | mstest | mutmut run | newman run | ng e2e | \
+         ng test | nightwatch | nimble test | nix flake check | node --test | node --test-only | \
+         nose2 | nosetests | nunit-console | nunit3-console | nvim *MiniTest | nvim *Plenary | \
          nvim *PlenaryBusted | nvim *Vader | odin test | opa test | ospec | ostestr | pa11y-ci | \
          pact-verifier | pants test | parallel_cucumber | parallel_test | patrol test | pdk test \
          | peridot | perl *Build test | perl *prove | perl6 ~test | pg_prove | php *run-tests.php \
-         | phpspec | phpspec r | phpspec run | pike ~test | pio test | platformio test | \
-         please test | plz test | poku | postman collection run | promtool test | protractor | \
-         prove | prove6 | pta | ptw | pub run test | pulp test | pytest-parallel | pytest-watch | \
-         python -m behave | python -m django test | python -m doctest | python -m green | \
-         python -m lettuce | python -m nose | python -m nose2 | python -m subunit.run | \
-         python -m testtools.run | python -m twisted.trial | python -m xdoctest | \
-         python -m zope.testrunner | qunit | raco test | radish | rails spec | rails test | \
-         rails test:all | rails test:system | rake cucumber | rake test | rake test:all | \
-         raku ~test | rdmd -unittest | rebar3 cover | rebar3 ct | rebar3 do ~eunit | rebar3 eunit \
-         | rebar3 lfe test | rebar3 proper | regal test | rescript test | richgo test | riteway | \
-         roc test | roundup | rpmlint ~test | ruby *minitest | ruby *test/unit | ruby -Ilib:test \
-         | ruby -Itest | run-tests.php | runghc ~spec | runghc ~test | runhaskell ~spec | \
+         | phpspec | phpspec r | phpspec run | pio test | platformio test | please test | \
+         plz test | poku | postman collection run | promtool test | protractor | prove | prove6 | \
+         ptw | pub run test | pulp test | pytest-parallel | pytest-watch | python -m behave | \
+         python -m django test | python -m doctest | python -m green | python -m nose | \
+         python -m nose2 | python -m subunit.run | python -m testtools.run | \
+         python -m twisted.trial | python -m xdoctest | python -m zope.testrunner | qunit | \
+         raco test | rails spec | rails test | rails test:all | rails test:system | rake cucumber \
+         | rake test | rake test:all | raku ~test | rdmd -unittest | rebar3 cover | rebar3 ct | \
+         rebar3 do ~eunit | rebar3 eunit | rebar3 lfe test | rebar3 proper | regal test | \
+         richgo test | riteway | roc test | ruby *minitest | ruby *test/unit | ruby -Ilib:test | \
+         ruby -Itest | run-tests.php | runghc ~spec | runghc ~test | runhaskell ~spec | \
          runhaskell ~test | runtest | runtest.sh | sail dusk | sail pest | sail phpunit | \
          sail test | scala *scalatest | scala test | scala-cli test | scarb test | \
-         schemathesis run | semgrep --test | semgrep test | sf apex run test | \
-         sfdx force:apex:test:run | sg test | sharness | shellspec | shpec | shunit2 | slash run \
-         | snforge test | spago test | specmatic test | spinach | spring test | sqlfluff test | \
-         sqlmesh test | st run | stack build --test | stack test | step-ci | stepci run | \
-         stestr last | stestr run | stryker run | sui move test | sus | tap | tap run | tape | \
-         tau6 | tavern-ci | terraform test | terragrunt test | test-storybook | test-unit | \
-         testament | testcafe | testem ci | tester | testflo | testify | testng | testr run | \
-         testrb | textlint-tester | themis | tmt run | tofu test | tree-sitter test | trial | \
-         truffle test | tsd | tstyche | tsx --test | tuist test | turnip | twister | unison ~test \
-         | Unity -runTests | unity-editor -runTests | Unity.exe -runTests | urchin | utplsql run \
-         | uvu | v -stats test | v test | varnishtest | venom run | very_good test | vim *Vader | \
-         vim-themis | vscode-test | vstest.console | vstest.console.exe | vunit | vusted | \
-         wake test | wasm-pack test | wdio | wdio run | web-test-runner | west twister | wtr | \
-         xdoctest | xmake test | xunit.console | xunit.console.exe | yath | yath test | zef test \
-         | zig build ~test | zig test | zope-testrunner | zora | zunit",
+         schemathesis run | semgrep --test | semgrep test | sf apex run test | sg test | sharness \
+         | shellspec | shpec | shunit2 | snforge test | spago test | specmatic test | spring test \
+         | sqlfluff test | sqlmesh test | st run | stack build --test | stack test | step-ci | \
+         stepci run | stestr last | stestr run | stryker run | sui move test | sus | tap | \
+         tap run | tape | tavern-ci | terraform test | terragrunt test | test-storybook | \
+         test-unit | testament | testcafe | testem ci | tester | testng | testr run | themis | \
+         tofu test | tree-sitter test | trial | truffle test | tsd | tstyche | tsx --test | \
+         tuist test | twister | Unity -runTests | unity-editor -runTests | Unity.exe -runTests | \
+         utplsql run | uvu | v -stats test | v test | varnishtest | venom run | very_good test | \
+         vim *Vader | vim-themis | vscode-test | vstest.console | vstest.console.exe | vunit | \
+         wasm-pack test | wdio | wdio run | web-test-runner | west twister | wtr | xdoctest | \
+         xmake test | xunit.console | xunit.console.exe | yath | yath test | zef test | \
+         zig build ~test | zig test | zope-testrunner | zora | zunit",
     ),
 ];
