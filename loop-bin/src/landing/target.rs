@@ -18,8 +18,10 @@ const NOTHING: &str = "";
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     source: Source,
-    branch: String,
-    is_waiting: bool,
+    /// The branch's name as people write it.
+    pub(crate) branch: String,
+    /// Whether work waits that the project's checkout did not follow to.
+    pub(crate) is_waiting: bool,
 }
 
 impl Target {
@@ -71,11 +73,6 @@ impl Target {
         made.map(drop).map_err(|why| Failure::because(format!("{branch} cannot be made: {why}")))
     }
 
-    /// The branch's name as people write it.
-    pub(crate) fn branch(&self) -> &str {
-        &self.branch
-    }
-
     /// Where the work is now: the branch, or the one on which it waits.
     pub(crate) fn current_branch(&self) -> String {
         if self.is_waiting { waiting_for(&self.branch) } else { self.branch.clone() }
@@ -91,11 +88,6 @@ impl Target {
 
     fn waiting_name(&self) -> String {
         format!("refs/heads/{}", waiting_for(&self.branch))
-    }
-
-    /// Whether work waits that the project's checkout did not follow to.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.is_waiting
     }
 
     /// What is on the target and not in the user's files, if anything is.

@@ -84,7 +84,7 @@ impl Run {
             if !files.iter().any(LoopFile::is_changed) {
                 if is_followed {
                     self.books.bring_users_texts(&files)?;
-                } else if self.target.is_waiting() {
+                } else if self.target.is_waiting {
                     // Nothing may be in the way of what waits any more.
                     self.target.advance(Some(base), base, &files)?;
                 }

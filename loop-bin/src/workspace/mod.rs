@@ -43,6 +43,7 @@ use ralph_project::project::Project;
 
 use crate::exit::Failure;
 pub(crate) use import::Imported;
+pub(crate) use remove::remove_all;
 pub(crate) use stage::Staged;
 
 /// The name of the only worker there is for now.
@@ -306,10 +307,10 @@ impl Workspace {
     /// Removes the copy and everything that is remembered of it.
     pub(crate) fn throw_away(&mut self) -> Result<(), Failure> {
         self.distrust();
-        remove::remove_all(self.top.as_std_path())?;
-        remove::remove_all(&self.index)?;
-        remove::remove_all(self.setup_leftovers.as_std_path())?;
-        Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
+        remove_all(self.top.as_std_path())?;
+        remove_all(&self.index)?;
+        remove_all(self.setup_leftovers.as_std_path())?;
+        Ok(remove_all(self.setup_stamp.as_std_path())?)
     }
 }
 

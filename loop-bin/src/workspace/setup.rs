@@ -91,12 +91,6 @@ impl Workspace {
         Ok(fs_err::write(path, [&known[..], b"\n", &lines].concat())?)
     }
 
-    /// The files and folders that the setup left and git would not ignore by itself.
-    pub(crate) fn left_by_setup(&self) -> Vec<String> {
-        let lines = fs_err::read_to_string(&self.setup_leftovers).unwrap_or_default();
-        lines.lines().map(|line| line.trim_start_matches('/').to_owned()).collect()
-    }
-
     /// Files that git tracks and that are not as they were committed.
     pub(crate) fn changed_by_setup(&self) -> Result<Vec<PathBuf>, Failure> {
         let changed = paths(&self.git().run(&["diff-files", "-z", "--name-only"])?);

@@ -13,7 +13,7 @@ use ralph_project::under_way::Attempt;
 use ralph_project::weakening::weakened_since;
 
 use crate::exit::Failure;
-use crate::git_output::{listed, paths};
+use crate::git_output::{base_of, listed, paths};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
 use crate::workspace::Staged;
@@ -100,13 +100,19 @@ impl Run {
                 return Ok((checks, staged));
             }
             self.context.view.line(format!("{story}: the checks changed {files}; checking again"));
-            let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
-            if now.files.is_empty() && !staged.files.is_empty() {
-                self.workspace.git().run(&["read-tree", "--reset", "-u", &staged.tree])?;
+            // Files that they made are not the story's.
+            let git = self.workspace.git();
+            let add = ["add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            git.feed(&add, &listed(&changed))?;
+            let base = base_of(&git, attempt.base.as_deref())?;
+            let left = ["diff-index", "-z", "--cached", "--name-only", &base];
+            let files = paths(&git.run(&left)?);
+            if files.is_empty() && !staged.files.is_empty() {
+                git.run(&["read-tree", "--reset", "-u", &staged.tree])?;
                 let why = "the checks removed all of the work; they have to leave the files alone";
                 return Err(WorkEnd::failed(why).into());
             }
-            staged = self.without_new_files(&staged, now)?;
+            staged = Staged { tree: git.line(&["write-tree"])?, files, ..staged };
         }
         Err(WorkEnd::failed("the checks never came to an end").into())
     }
@@ -124,25 +130,6 @@ impl Run {
         let context = CheckContext { dir: self.workspace.root(), run: &self.context.run };
         let stop = || self.context.is_interrupted();
         Ok(run_checks(context, &verify.commands, self.check_limit(), &stop)?)
-    }
-
-    /// What is there now, but for files that the checks made: those are not the story's.
-    fn without_new_files(&self, before: &Staged, now: Staged) -> Result<Staged, Failure> {
-        let new = self.added_between(&before.tree, &now.tree)?;
-        if new.is_empty() {
-            return Ok(now);
-        }
-        let git = self.workspace.git();
-        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &listed(&new))?;
-        let tree = git.line(&["write-tree"])?;
-        let files = now.files.iter().filter(|file| !new.contains(file)).cloned().collect();
-        Ok(Staged { tree, files, ..now })
-    }
-
-    fn added_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
-        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
-        let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
-        Ok(paths(&listed))
     }
 
     /// In what respect the attempt weakened the tests, if the user wants to know.
