@@ -137,10 +137,10 @@ impl Workspace {
     ) -> Result<Self, Failure> {
         let source = Source::of(project, repo)?;
         let is_in_place = config.workspace.in_place;
-        let top = match is_in_place {
-            true => source.top.clone(),
-            false => cache::folder(env, config, &source.top)?.join(WORKER),
-        };
+        let mut top = source.top.clone();
+        if !is_in_place {
+            top = cache::folder(env, config, &source.top)?.join(WORKER);
+        }
         Ok(Self {
             is_in_place,
             is_planning: config.run.mode == Mode::Planning,
@@ -271,10 +271,10 @@ impl Workspace {
     }
 
     fn source_index(&self) -> PathBuf {
-        match self.is_in_place {
-            true => self.source.git_dir.join("index"),
-            false => self.top.join(".git/index").into_std_path_buf(),
+        if self.is_in_place {
+            return self.source.git_dir.join("index");
         }
+        self.top.join(".git/index").into_std_path_buf()
     }
 
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.

@@ -207,10 +207,8 @@ fn branch_of_plan(plan: &Plan) -> Option<String> {
 /// What a plan is called in the name of a branch: `prd-1` for a numbered one, else its file's name.
 fn plan_name(path: &Utf8Path) -> String {
     let folder = path.parent().and_then(Utf8Path::file_name).unwrap_or_default();
-    let name = match folder.starts_with("PRD-") {
-        true => folder,
-        false => path.file_stem().unwrap_or("plan"),
-    };
+    let is_numbered = folder.starts_with("PRD-");
+    let name = if is_numbered { folder } else { path.file_stem().unwrap_or("plan") };
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
     name.to_ascii_lowercase().chars().map(plain).collect()
 }
