@@ -246,27 +246,10 @@ impl Preflight {
         }
         let changed = in_place::uncommitted(repo, &ours)?;
         if self.workspace.is_in_place {
-            repo.refuse_if_busy()?;
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
-            let is_interrupted = interrupted.is_some();
-            if !changed.is_empty() && !is_interrupted {
-                self.problem(format!(
-                    "there is uncommitted work: {}; with --in-place the tree must be clean: commit \
-                     it, stash it (`git stash -u`), or start without --in-place to let the agent \
-                     work in a copy",
-                    named_files(&changed)
-                ));
-            }
-            let overlooked = in_place::overlooked(repo.git())?;
-            if !overlooked.is_empty() {
-                self.problem(format!(
-                    "git is told to overlook changes in {} (skip-worktree or assume-unchanged); \
-                     with --in-place that is refused: run `git update-index --no-skip-worktree \
-                     --no-assume-unchanged` on them, or start without --in-place",
-                    named_files(&overlooked)
-                ));
-            }
+            let refused = if interrupted.is_some() { &[][..] } else { &changed };
+            self.look_in_place(repo, refused)?;
             return Ok(Vec::new());
         }
         if let Some(refused) = self.workspace.refused_folder() {
@@ -285,6 +268,29 @@ impl Preflight {
             self.note(format!("uncommitted, so not in the copy that the agent works in: {files}"));
         }
         Ok(changed)
+    }
+
+    /// What keeps an agent from working in the project's own tree.
+    fn look_in_place(&mut self, repo: &Repo, uncommitted: &[PathBuf]) -> Result<(), Failure> {
+        repo.refuse_if_busy()?;
+        if !uncommitted.is_empty() {
+            self.problem(format!(
+                "there is uncommitted work: {}; with --in-place the tree must be clean: commit it, \
+                 stash it (`git stash -u`), or start without --in-place to let the agent work in a \
+                 copy",
+                named_files(uncommitted)
+            ));
+        }
+        let overlooked = in_place::overlooked(repo.git())?;
+        if !overlooked.is_empty() {
+            self.problem(format!(
+                "git is told to overlook changes in {} (skip-worktree or assume-unchanged); with \
+                 --in-place that is refused: run `git update-index --no-skip-worktree \
+                 --no-assume-unchanged` on them, or start without --in-place",
+                named_files(&overlooked)
+            ));
+        }
+        Ok(())
     }
 
     /// Plan and progress, from the top.
