@@ -15,7 +15,7 @@ use crate::landing::resolve;
 use crate::run::record::attempt_left;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
-use crate::workspace::{Source, cache};
+use crate::workspace::{Source, cache, remove_all};
 use crate::{agent, here, housekeeping, saved};
 
 /// Remove the copy that the agent works in, and say what that frees
@@ -65,7 +65,7 @@ impl Clean {
         if folder.exists() {
             let size = DecimalBytes(cache::size_of(&folder));
             if !self.dry_run {
-                cache::remove(&folder)?;
+                remove_all(folder.as_std_path())?;
                 for name in ["index-1", "setup-1"] {
                     state::remove_if_there(run_dir.root().join(name))?;
                 }

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use camino::Utf8Path;
 use ralph_base::fault;
 use ralph_base::secrets::mask;
-use ralph_base::state::Id;
 use ralph_core::git::{Git, GitError};
 
 use crate::exit::Failure;
@@ -127,10 +126,7 @@ pub(crate) fn keep(
 
 /// The ref of an attempt. Ids are plain enough for a ref but for dots in some places.
 pub(crate) fn name_of(story: &str, number: u64) -> String {
-    let story = match Id::parse(story) {
-        Ok(id) => id.as_str().replace('.', "_"),
-        Err(_) => story.replace(|c: char| !c.is_ascii_alphanumeric(), "_"),
-    };
+    let story = story.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c), "_");
     format!("{REFS}{story}/{number}")
 }
 

@@ -38,12 +38,6 @@ pub(crate) fn complain(error: &dyn Error) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// A line of the journal for whoever reads `--json`.
-pub(crate) fn echo(line: &[u8]) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(line).and_then(|()| out.write_all(b"\n"));
-}
-
 /// The least time between two lines about what the agent does.
 const GLIMPSE_PAUSE: Duration = Duration::from_millis(200);
 

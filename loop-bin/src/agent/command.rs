@@ -45,18 +45,18 @@ pub(super) fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)]) -> i
 /// The command line with a program that is a file of this folder, or the script that an interpreter is
 /// given, by its whole path.
 pub(crate) fn with_files_of(folder: &Utf8Path, line: &str) -> String {
-    let script = shell::read(line);
-    let own = script.commands.first().and_then(|command| {
-        let is_interpreter = command.name().is_some_and(|name| INTERPRETERS.contains(&name));
-        let word = if is_interpreter { command.arg(0)? } else { command.program.known()? };
-        let is_file = word.contains(['/', '.']) && folder.join(word).is_file();
-        let place = written(line, command, word)?;
-        (is_file && !word.starts_with('/')).then(|| (place, folder.join(word)))
+    let mut whole = line.to_owned();
+    let file = script_of(line).or_else(|| program_of(line)).filter(|word| {
+        let is_relative = word.contains(['/', '.']) && !word.starts_with('/');
+        is_relative && folder.join(word).is_file()
     });
-    let Some((place, path)) = own else { return line.to_owned() };
-    let mut line = line.to_owned();
-    line.replace_range(place, &quoted(&path));
-    line
+    let script = shell::read(line);
+    if let (Some(file), Some(command)) = (file, script.commands.first())
+        && let Some(place) = written(line, command, &file)
+    {
+        whole.replace_range(place, &quoted(&folder.join(file)));
+    }
+    whole
 }
 
 /// A path as a shell reads it.

@@ -10,10 +10,8 @@ use serde_json::Value;
 /// What is kept of plain text and of complaints.
 const KEPT: usize = 4 * 1024;
 
-/// Why a result that is cut off is none that went well.
-const BROKEN: &str = "a result that cannot be understood";
-
-/// The same of half an event, which may have been a result; it holds while no other event follows.
+/// Why half an event, which may have been a result, is none that went well; it holds while no other
+/// event follows.
 const HALF: &str = "a last event that is cut off";
 
 /// What was seen of the agent so far.
@@ -86,22 +84,13 @@ impl Seen {
         }
         match serde_json::from_str::<Value>(&text) {
             Ok(event) => self.event(&event),
-            Err(error) => self.broken(&text, error.is_eof()),
+            // An agent that prints half a result has not told us that it ended well.
+            Err(error) if error.is_eof() && self.session.is_some() && self.verdict.is_none() => {
+                let (text, reason) = (short(&text), Some(HALF.to_owned()));
+                self.verdict = Some(Verdict { is_error: true, text, api_status: None, reason });
+            }
+            Err(_) => {}
         }
-    }
-
-    /// An agent that prints half a result has not told us that it ended well.
-    fn broken(&mut self, line: &str, is_cut_off: bool) {
-        let start: String = line.chars().filter(|c| !c.is_whitespace()).take(200).collect();
-        let reason = if start.contains("\"type\":\"result\"") {
-            BROKEN
-        } else if is_cut_off && self.session.is_some() && self.verdict.is_none() {
-            HALF
-        } else {
-            return;
-        };
-        let reason = Some(reason.to_owned());
-        self.verdict = Some(Verdict { is_error: true, text: start, api_status: None, reason });
     }
 
     fn event(&mut self, event: &Value) {
@@ -298,11 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_is_cut_off_or_not_as_we_know_it_is_no_success() {
+    fn a_result_that_is_not_as_we_know_it_is_no_success() {
         for (line, expected) in [
-            (r#"{"type":"result","subtype":"success","is_error":fal"#, Some(true)),
-            (r#"{"type" : "result", "is_error":tr"#, Some(true)),
-            (r#"{"type":"res"#, None),
             (r#"{"type":"result","is_error":"true"}"#, Some(true)),
             (r#"{"type":"result","subtype":"error_max_turns"}"#, Some(true)),
             (r#"{"type":"result","is_error":false,"total_cost_usd":[1]}"#, Some(false)),

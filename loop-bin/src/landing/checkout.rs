@@ -10,7 +10,6 @@ use ralph_base::state;
 use ralph_core::git::Git;
 use serde::{Deserialize, Serialize};
 
-use super::index_lock;
 use super::loop_files::{Change, LoopFile};
 use crate::exit::Failure;
 use crate::git_output::{
@@ -239,17 +238,17 @@ impl<'a> Step<'a> {
         Ok(index)
     }
 
-    /// Brings index and files along. The index first: a git that reads the branch and the index
+    /// Brings index and files along, under the lock. The index first: a git that reads the branch and the index
     /// between the two would take our change for one that the user has taken back.
     pub(super) fn bring(&self, next: &Path) -> Result<(), Failure> {
         let index = self.place.git_dir.join("index");
-        index_lock::make_index(next, &index)?;
+        fs_err::rename(next, &index)?;
         fault::point("follow.moved");
         let copy = self.place.copy_of_index("index-files")?;
         self.bring_files(&self.place.git.on_index(copy.clone()))?;
         self.bring_loop_files()?;
         fault::point("follow.files");
-        Ok(index_lock::make_index(&copy, &index)?)
+        Ok(fs_err::rename(&copy, &index)?)
     }
 
     fn bring_files(&self, git: &Git) -> Result<(), Failure> {

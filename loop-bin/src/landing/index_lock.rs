@@ -62,11 +62,6 @@ impl Drop for IndexLock {
     }
 }
 
-/// Makes a file the index; whoever does so holds the lock.
-pub(super) fn make_index(file: &Path, index: &Path) -> io::Result<()> {
-    fs_err::rename(file, index)
-}
-
 /// Whether the lock is one of a loop's.
 pub(super) fn is_left(git_dir: &Path) -> bool {
     fs_err::read(path_in(git_dir)).is_ok_and(|content| content == OURS)

@@ -18,8 +18,10 @@ const NOTHING: &str = "";
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     source: Source,
-    branch: String,
-    is_waiting: bool,
+    /// The branch's name as people write it.
+    pub(crate) branch: String,
+    /// Whether work waits that the project's checkout did not follow to.
+    pub(crate) is_waiting: bool,
 }
 
 impl Target {
@@ -79,11 +81,6 @@ impl Target {
         made.map(drop).map_err(|why| Failure::because(format!("{branch} cannot be made: {why}")))
     }
 
-    /// The branch's name as people write it.
-    pub(crate) fn branch(&self) -> &str {
-        &self.branch
-    }
-
     /// Where the work is now: the branch, or the one on which it waits.
     pub(crate) fn current_branch(&self) -> String {
         if self.is_waiting { waiting_for(&self.branch) } else { self.branch.clone() }
@@ -99,11 +96,6 @@ impl Target {
 
     fn waiting_name(&self) -> String {
         format!("refs/heads/{}", waiting_for(&self.branch))
-    }
-
-    /// Whether work waits that the project's checkout did not follow to.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.is_waiting
     }
 
     /// What is on the target and not in the user's files, if anything is.
@@ -151,11 +143,6 @@ impl Target {
         }
     }
 
-    /// Whether the project's files are those of the target, so that they follow it.
-    pub(crate) fn is_followed(&self) -> bool {
-        self.look().is_ok_and(|(_, is_followed)| is_followed)
-    }
-
     /// Work from before that waits and is not on the branch yet.
     fn has_waiting_work(&self) -> Result<bool, Failure> {
         let git = self.source.git();
@@ -190,14 +177,15 @@ impl Target {
         {
             return self.wait(new, Cause::Elsewhere(path));
         }
-        if self.is_waiting && self.can_return(new)? {
+        let git = self.source.git();
+        if self.is_waiting
+            && let Some(tip) = resolve(&git, &self.own_name())?
+            && is_ancestor(&git, &tip, new)?
+        {
             // The branch may be free again, and then all that waits lands at once.
-            let git = self.source.git();
-            let branch = self.own_name();
-            let tip = resolve(&git, &branch)?;
-            let text = |file: &LoopFile| text_at(&git, tip.as_deref()?, &file.path);
-            let files: Vec<LoopFile> = files.iter().map(|file| file.since(text(file))).collect();
-            let moved = follow(&self.source, &branch, tip.as_deref(), new, &files)?;
+            let since = |file: &LoopFile| file.since(text_at(&git, &tip, &file.path));
+            let files: Vec<LoopFile> = files.iter().map(since).collect();
+            let moved = follow(&self.source, &self.own_name(), Some(&tip), new, &files)?;
             if moved == Advance::Landed {
                 self.is_waiting = false;
                 git.run(&["update-ref", "-d", &self.waiting_name()])?;
@@ -206,7 +194,7 @@ impl Target {
         }
         let name = self.name();
         match follow(&self.source, &name, old, new, files)? {
-            Advance::Moved if old.is_some() && resolve(&self.source.git(), &name)?.is_none() => {
+            Advance::Moved if old.is_some() && resolve(&git, &name)?.is_none() => {
                 if !self.is_waiting {
                     return self.wait(new, Cause::Gone);
                 }
@@ -216,15 +204,6 @@ impl Target {
             }
             Advance::Waits(cause) => self.wait(new, cause),
             landed_or_moved => Ok(landed_or_moved),
-        }
-    }
-
-    /// Whether the branch could simply be moved on to a commit on top of what waits.
-    fn can_return(&self, new: &str) -> Result<bool, Failure> {
-        let git = self.source.git();
-        match resolve(&git, &self.own_name())? {
-            Some(tip) => Ok(is_ancestor(&git, &tip, new)?),
-            None => Ok(false),
         }
     }
 

@@ -10,7 +10,7 @@ use ralph_project::project::Project;
 
 use crate::agent::ClientOptions;
 use crate::signals::Interrupts;
-use crate::terminal::{self, View};
+use crate::terminal::{View, say};
 
 /// What the loop calls itself in the journal.
 pub(crate) const OURS: &str = "ralph-loop";
@@ -47,7 +47,10 @@ impl Context {
         let story = story.map(str::to_owned);
         let marks = Marks { run: Some(self.run.clone()), story, session: None };
         let journal = Journal::new(self.state(), OURS).marked(marks);
-        if self.config.run.json_events { journal.echoed(terminal::echo) } else { journal }
+        if !self.config.run.json_events {
+            return journal;
+        }
+        journal.echoed(|line| say(String::from_utf8_lossy(line)))
     }
 
     /// Writes an event down. A journal that cannot be written does not end the run.

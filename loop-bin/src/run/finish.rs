@@ -6,7 +6,7 @@ use std::time::Duration;
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::git::Git;
-use ralph_core::plan::State;
+use ralph_core::plan::{Plan, State};
 use ralph_project::checks::RUN_MARK;
 use ralph_project::config::Mode;
 
@@ -88,7 +88,7 @@ impl Run {
             if !files.iter().any(LoopFile::is_changed) {
                 if is_followed {
                     self.books.bring_users_texts(&files)?;
-                } else if self.target.is_waiting() {
+                } else if self.target.is_waiting {
                     // Nothing may be in the way of what waits any more.
                     self.target.advance(Some(base), base, &files)?;
                 }
@@ -104,7 +104,6 @@ impl Run {
             let texts: Vec<_> =
                 files.iter().map(|file| (file.path.clone(), file.after.clone())).collect();
             let tree = self.workspace.with_files(&texts)?;
-            self.workspace.show_files(&texts)?;
             let made = self.commit_records(&git, &tree)?;
             let files = self.as_committed(&made, files);
             match self.advance(tip.as_deref(), &made.commit, &files)? {
@@ -141,6 +140,7 @@ impl Run {
         for (story, spent) in &counters.story_spent {
             context.view.line(format!("{story}: {}", receipt(*spent)));
         }
+        let plan = self.books.load(&self.target).ok();
         let most = context.config.limits.max_cost_usd;
         match &finish {
             Finish::Budget(why) => context.view.line(format!("budget exceeded: {why}")),
@@ -154,27 +154,24 @@ impl Run {
             )),
             _ => {}
         }
-        self.ending(&finish).last_lines().iter().for_each(|line| context.view.line(line));
+        self.ending(&finish, plan.as_ref())
+            .last_lines()
+            .iter()
+            .for_each(|line| context.view.line(line));
         context.view.close();
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
-        let incomplete = context.config.run.fail_if_incomplete
-            && self
-                .books
-                .load(&self.target)
-                .is_ok_and(|plan| plan.counts().open + plan.counts().blocked > 0);
+        let remain = plan.is_some_and(|plan| plan.counts().open + plan.counts().blocked > 0);
+        let incomplete = context.config.run.fail_if_incomplete && remain;
         ExitCode::from(finish.exit_code(incomplete))
     }
 
     /// How the run ended. What cannot be read is left out.
-    fn ending<'a>(&self, finish: &'a Finish) -> Ending<'a> {
+    fn ending<'a>(&self, finish: &'a Finish, plan: Option<&Plan>) -> Ending<'a> {
         let (context, counters) = (&self.context, &self.record.counters);
-        let mut plan = self.books.load(&self.target).ok();
+        let plan = plan.filter(|_| !self.record.planning);
         let done = match context.config.run.mode {
-            Mode::Planning => {
-                plan = None;
-                "planning".to_owned()
-            }
+            Mode::Planning => "planning".to_owned(),
             Mode::Building => format!(
                 "{} landed in {}",
                 counted(counters.commits as usize, "story", "stories"),

@@ -99,7 +99,7 @@ impl Run {
         context.view.position(&plan);
         let shown = context.plan.strip_prefix(context.project.root()).unwrap_or(&context.plan);
         let open = counted(plan.counts().open, "open story", "open stories");
-        let branch = self.target.branch();
+        let branch = &self.target.branch;
         context.view.line(format!("working on {shown}, landing on {branch}: {open}"));
         let wish = context.run_started_script();
         if wish == Wish::GoOn {

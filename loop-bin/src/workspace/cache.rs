@@ -9,7 +9,7 @@ use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
 use ralph_project::config::Config;
 
-use super::{Workspace, remove};
+use super::Workspace;
 use crate::exit::Failure;
 
 /// The folder for the copies of the project with its top here: `<name>-<hash>` in the cache folder.
@@ -91,11 +91,6 @@ pub(crate) fn size_of(folder: &Utf8Path) -> u64 {
         }
     }
     bytes
-}
-
-/// Removes the copies of a project.
-pub(crate) fn remove(folder: &Utf8Path) -> std::io::Result<()> {
-    remove::remove_all(folder.as_std_path())
 }
 
 #[cfg(test)]

@@ -66,17 +66,6 @@ impl Workspace {
         Ok(())
     }
 
-    /// Shows texts of the loop's in the files of the copy, as a commit will have them; the user's own
-    /// files are not touched.
-    pub(crate) fn show_files(&self, files: &[(PathBuf, Vec<u8>)]) -> io::Result<()> {
-        for (below, content) in files.iter().filter(|_| !self.is_in_place) {
-            let path = self.top.as_std_path().join(below);
-            path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
-            fs_err::write(path, content)?;
-        }
-        Ok(())
-    }
-
     /// Brings what a fresh clone lacks. `specs` is the folder of the specifications, from the project.
     pub(crate) fn carry(&mut self, specs: &str, limit_mb: u64) -> Result<(), Failure> {
         self.carried.clear();

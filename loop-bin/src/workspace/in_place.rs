@@ -4,6 +4,8 @@
 //! Files that steer the run are remembered before the agent and restored after it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -31,9 +33,7 @@ pub(crate) fn overlooked(git: &Git) -> Result<Vec<PathBuf>, GitError> {
     let lines = listed.split(|byte| *byte == 0);
     let flagged = lines
         .filter(|line| line.first().is_some_and(|mark| *mark == b'S' || mark.is_ascii_lowercase()));
-    let name = |line: &[u8]| {
-        PathBuf::from(String::from_utf8_lossy(line.get(2..).unwrap_or_default()).into_owned())
-    };
+    let name = |line: &[u8]| PathBuf::from(OsStr::from_bytes(line.get(2..).unwrap_or_default()));
     Ok(flagged.map(name).collect())
 }
 

@@ -43,6 +43,7 @@ use ralph_project::project::Project;
 
 use crate::exit::Failure;
 pub(crate) use import::Imported;
+pub(crate) use remove::remove_all;
 pub(crate) use stage::Staged;
 
 /// The name of the only worker there is for now.
@@ -136,10 +137,10 @@ impl Workspace {
     ) -> Result<Self, Failure> {
         let source = Source::of(project, repo)?;
         let is_in_place = config.workspace.in_place;
-        let top = match is_in_place {
-            true => source.top.clone(),
-            false => cache::folder(env, config, &source.top)?.join(WORKER),
-        };
+        let mut top = source.top.clone();
+        if !is_in_place {
+            top = cache::folder(env, config, &source.top)?.join(WORKER);
+        }
         Ok(Self {
             is_in_place,
             is_planning: config.run.mode == Mode::Planning,
@@ -270,10 +271,10 @@ impl Workspace {
     }
 
     fn source_index(&self) -> PathBuf {
-        match self.is_in_place {
-            true => self.source.git_dir.join("index"),
-            false => self.top.join(".git/index").into_std_path_buf(),
+        if self.is_in_place {
+            return self.source.git_dir.join("index");
         }
+        self.top.join(".git/index").into_std_path_buf()
     }
 
     /// An agent was at work, so nothing that git keeps in the workspace is to be believed any more.
@@ -306,10 +307,10 @@ impl Workspace {
     /// Removes the copy and everything that is remembered of it.
     pub(crate) fn throw_away(&mut self) -> Result<(), Failure> {
         self.distrust();
-        remove::remove_all(self.top.as_std_path())?;
-        remove::remove_all(&self.index)?;
-        remove::remove_all(self.setup_leftovers.as_std_path())?;
-        Ok(remove::remove_all(self.setup_stamp.as_std_path())?)
+        remove_all(self.top.as_std_path())?;
+        remove_all(&self.index)?;
+        remove_all(self.setup_leftovers.as_std_path())?;
+        Ok(remove_all(self.setup_stamp.as_std_path())?)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use fs_err as fs;
 
 /// Removes a file or a folder, if it is there; a link is removed, not followed.
-pub(super) fn remove_all(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_all(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if is_absent(&error) => return Ok(()),
         other => other?,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_base::state;
-use ralph_project::checks::{CheckContext, run_checks};
+use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
 
 use super::Workspace;
 use super::cache::fingerprint;
@@ -25,7 +25,9 @@ const MANIFESTS: [&str; 5] = [
 /// Whether a file says which packages a project uses.
 fn names_packages(file: &str) -> bool {
     let is_list = file.starts_with("requirements") || file.ends_with(".sum");
-    file.contains("lock") || is_list || MANIFESTS.contains(&file)
+    let mut parts = file.split(['.', '-']);
+    let is_lock = parts.any(|part| matches!(part, "lock" | "lockb" | "lockfile"));
+    is_lock || is_list || MANIFESTS.contains(&file)
 }
 
 impl Workspace {
@@ -50,6 +52,9 @@ impl Workspace {
         let context = CheckContext { dir: &self.root, run };
         let ran = run_checks(context, commands, limit, stop)?;
         if let Some(failed) = ran.last().filter(|command| !command.passed()) {
+            if failed.end == CheckEnd::Stopped {
+                return Err(Failure::because("the setup was stopped"));
+            }
             return Err(Failure::because(format!(
                 "the setup command `{}` {}; fix it in [workspace] setup, raise setup_timeout, or \
                  start with --in-place\n{}",
@@ -91,12 +96,6 @@ impl Workspace {
         Ok(fs_err::write(path, [&known[..], b"\n", &lines].concat())?)
     }
 
-    /// The files and folders that the setup left and git would not ignore by itself.
-    pub(crate) fn left_by_setup(&self) -> Vec<String> {
-        let lines = fs_err::read_to_string(&self.setup_leftovers).unwrap_or_default();
-        lines.lines().map(|line| line.trim_start_matches('/').to_owned()).collect()
-    }
-
     /// Files that git tracks and that are not as they were committed.
     pub(crate) fn changed_by_setup(&self) -> Result<Vec<PathBuf>, Failure> {
         let changed = paths(&self.git().run(&["diff-files", "-z", "--name-only"])?);
@@ -130,4 +129,22 @@ fn ignoring(path: &[u8]) -> Vec<u8> {
     }
     line.push(b'\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_files_and_manifests_are_known_by_their_names() {
+        for file in ["Cargo.lock", "bun.lockb", "pnpm-lock.yaml", "packages.lock.json", "go.sum"] {
+            assert!(names_packages(file), "{file}");
+        }
+        for file in ["requirements-dev.txt", "package.json", "gradle.lockfile", "pyproject.toml"] {
+            assert!(names_packages(file), "{file}");
+        }
+        for file in ["clock.py", "README.md", "package.md", "block-list.txt"] {
+            assert!(!names_packages(file), "{file}");
+        }
+    }
 }

@@ -151,13 +151,18 @@ impl Workspace {
         Ok(paths)
     }
 
-    /// The tree of what is in the index, with these texts in the place of files of the loop's, from
-    /// the top; none for a file that is not to be there.
+    /// The tree of what is in the index, with these texts in the place of files of the loop's, from the
+    /// top. The files of the copy show them as the commit will have them; the user's own are not touched.
     pub(crate) fn with_files(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<String, Failure> {
         let git = self.git();
         let mut entries = Vec::new();
         for (path, content) in files {
             entries.extend(file_of(&git, content)?.line(path));
+            if !self.is_in_place {
+                let path = self.top.as_std_path().join(path);
+                path.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+                fs_err::write(path, content)?;
+            }
         }
         if !entries.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &entries)?;

@@ -11,7 +11,7 @@ fn nothing_is_undone_retried_or_cleaned_under_a_loop() {
     stage.agent("hangs");
     let mut child = stage.start(&[]);
     until("the agent works", || stage.in_copy("half.txt"));
-    let holder = format!("another ralph-loop (process {}, since ", child.id());
+    let holder = format!("another ralph-loop (process {})", child.id());
     for command in [&["undo", "x"][..], &["retry", "US-001", "--hint", "x"], &["clean"], &[]] {
         stage.run(command).ended(5).says(&holder);
     }
@@ -35,7 +35,7 @@ fn two_projects_of_one_repository_wait_for_each_other() {
         let mut command = stage.command_of(LOOP, args);
         command.current_dir(&inner).output().unwrap().into()
     };
-    let holder = format!("another ralph-loop (process {}, since ", child.id());
+    let holder = format!("another ralph-loop (process {})", child.id());
     run(&[]).ended(5).says(&holder);
     run(&["--dry-run"]).ended(0).says(&holder);
     signal("TERM", child.id());

@@ -78,7 +78,7 @@ fn what_the_setup_leaves_is_kept_and_in_no_commit() {
         "[workspace]\nsetup = [\"mkdir -p 'my deps' && echo x > 'my deps/x'\"]\n\
          [verify]\ncommands = [\"test -f 'my deps/x'\"]\n",
     );
-    stage.run(&[]).ended(0).says("left by the setup, so in no commit: my deps/");
+    stage.run(&[]).ended(0);
     assert_eq!(stage.repo.git(["log", "--format=", "--name-only", "--", "my deps"]), "");
     assert!(stage.in_copy("my deps/x") && !stage.exists("my deps"));
     assert!(stage.plan().contains("[x] US-002"), "{}", stage.read(PLAN));

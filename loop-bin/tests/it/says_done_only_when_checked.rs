@@ -52,10 +52,10 @@ fn the_last_verdict_counts_whichever_session_gave_it() {
 
 #[test]
 fn a_result_that_cannot_be_understood_is_no_success() {
-    let (unreadable, turns) = ("a result that cannot be understood", "error_max_turns");
+    let (half, turns) = ("a last event that is cut off", "error_max_turns");
     for (result, told) in [
-        (r#"{"type":"result","subtype":"success","is_error":tr"#, unreadable),
-        (r#"{"type":"resul"#, "a last event that is cut off"),
+        (r#"{"type":"result","subtype":"success","is_error":tr"#, half),
+        (r#"{"type":"resul"#, half),
         (r#"{"type":"result","subtype":"error_max_turns","is_error":"true"}"#, turns),
     ] {
         let stage = Stage::new("works", ONE);

@@ -121,16 +121,9 @@ impl Run {
     }
 
     fn tell_what_setup_did(&self) -> Result<(), Failure> {
-        let (view, left) = (&self.context.view, self.workspace.left_by_setup());
-        if !left.is_empty() {
-            let left = left.join(", ");
-            view.line(format!(
-                "left by the setup, so in no commit: {left} (git ignores none of it)"
-            ));
-        }
         let changed = self.workspace.changed_by_setup()?;
         if !changed.is_empty() {
-            view.warn(format!(
+            self.context.view.warn(format!(
                 "the setup changes files that git tracks, so an attempt would commit them: {}; use \
                  a command that keeps the lock file, or commit its result",
                 named_files(&changed)

@@ -1,25 +1,35 @@
-//! The user's checks on the work of an attempt, and what they change themselves.
+//! The user's checks on the work of an attempt, and the commit of what has passed, with the user's git
+//! hooks. What either of them changes is checked as well.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, Id};
 use ralph_core::guard::{Facts, out_of_scope};
 use ralph_project::attempt::TestFiles;
-use ralph_project::checks::{Check, CheckContext, CheckEnd, one_line, run_checks};
-use ralph_project::config::Weakened;
+use ralph_project::checks::{Check, CheckContext, CheckEnd, RUN_MARK, one_line, run_checks};
+use ralph_project::config::{Config, Weakened};
 use ralph_project::surroundings::scope_of;
 use ralph_project::under_way::Attempt;
 use ralph_project::weakening::weakened_since;
 
+use super::begin::start_of;
 use crate::exit::Failure;
-use crate::git_output::{listed, paths};
+use crate::git_output::{base_of, listed, paths};
+use crate::landing::{self, LoopFile, Made, Refusal, Story};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, WorkEnd};
 use crate::workspace::Staged;
 
 /// How often checks that change files are run again on what they left.
 const MOST_ROUNDS: usize = 3;
+
+/// How often git hooks may put the files of one story in order.
+const MOST_FORMATTINGS: usize = 2;
+
+/// What a check or a commit may take even when the run's time is used up.
+pub(in crate::run) const LEAST_TIME: Duration = Duration::from_secs(10);
 
 /// The rule, as users know and switch it.
 const SCOPE: &str = "scope";
@@ -86,7 +96,7 @@ impl Run {
             if !last.passed() {
                 return Err(self.not_passed(last).into());
             }
-            self.workspace.renew(super::begin::start_of(attempt))?;
+            self.workspace.renew(start_of(attempt))?;
             let changed = self.workspace.changed_since_staged(&self.books.ours())?;
             if changed.is_empty() {
                 return Ok((checks, staged));
@@ -100,13 +110,19 @@ impl Run {
                 return Ok((checks, staged));
             }
             self.context.view.line(format!("{story}: the checks changed {files}; checking again"));
-            let now = self.workspace.stage(super::begin::start_of(attempt), &self.books.ours())?;
-            if now.files.is_empty() && !staged.files.is_empty() {
-                self.workspace.git().run(&["read-tree", "--reset", "-u", &staged.tree])?;
+            // Files that they made are not the story's.
+            let git = self.workspace.git();
+            let add = ["add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            git.feed(&add, &listed(&changed))?;
+            let base = base_of(&git, attempt.base.as_deref())?;
+            let left = ["diff-index", "-z", "--cached", "--name-only", &base];
+            let files = paths(&git.run(&left)?);
+            if files.is_empty() && !staged.files.is_empty() {
+                git.run(&["read-tree", "--reset", "-u", &staged.tree])?;
                 let why = "the checks removed all of the work; they have to leave the files alone";
                 return Err(WorkEnd::failed(why).into());
             }
-            staged = self.without_new_files(&staged, now)?;
+            staged = Staged { tree: git.line(&["write-tree"])?, files, ..staged };
         }
         Err(WorkEnd::failed("the checks never came to an end").into())
     }
@@ -124,25 +140,6 @@ impl Run {
         let context = CheckContext { dir: self.workspace.root(), run: &self.context.run };
         let stop = || self.context.is_interrupted();
         Ok(run_checks(context, &verify.commands, self.check_limit(), &stop)?)
-    }
-
-    /// What is there now, but for files that the checks made: those are not the story's.
-    fn without_new_files(&self, before: &Staged, now: Staged) -> Result<Staged, Failure> {
-        let new = self.added_between(&before.tree, &now.tree)?;
-        if new.is_empty() {
-            return Ok(now);
-        }
-        let git = self.workspace.git();
-        git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &listed(&new))?;
-        let tree = git.line(&["write-tree"])?;
-        let files = now.files.iter().filter(|file| !new.contains(file)).cloned().collect();
-        Ok(Staged { tree, files, ..now })
-    }
-
-    fn added_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, Failure> {
-        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
-        let listed = self.workspace.git().run(&[&args[..], &[one, other]].concat())?;
-        Ok(paths(&listed))
     }
 
     /// In what respect the attempt weakened the tests, if the user wants to know.
@@ -202,5 +199,86 @@ impl Run {
             )),
             None => WorkEnd::failed(format!("`{name}` {verdict}\n{}", check.excerpt())),
         }
+    }
+
+    /// Makes the commit. Git hooks that put files in order and refuse get one of what they left, once
+    /// that has passed the checks as well; what they change in the commit itself is checked too.
+    /// The message is that of the story unless it is given.
+    pub(in crate::run) fn commit(
+        &mut self,
+        attempt: &Attempt,
+        message: Option<&str>,
+        passed: Passed,
+        files: &[LoopFile],
+    ) -> Result<(Made, Passed), NotLanded> {
+        let mut passed = passed;
+        for _ in 0..=MOST_FORMATTINGS {
+            let texts: Vec<_> =
+                files.iter().map(|file| (file.path.clone(), file.after.clone())).collect();
+            let wanted = self.workspace.with_files(&texts)?;
+            let message = message.map_or_else(|| self.message(attempt, &passed), str::to_owned);
+            let limit = self.check_limit();
+            let stop = || self.context.is_interrupted();
+            let git = self.workspace.git().with_var(RUN_MARK, &self.context.run);
+            match landing::commit(&git, &wanted, &message, limit, &stop)? {
+                Ok(made) if made.is_altered => return self.check_hooks_work(attempt, made, passed),
+                Ok(made) => return Ok((made, passed)),
+                Err(Refusal::Stopped) => {
+                    let signal = self.context.interrupts.signal();
+                    let stopped = WorkEnd::failed(Refusal::Stopped.to_string());
+                    return Err(signal.map_or(stopped, WorkEnd::LandingStopped).into());
+                }
+                Err(refusal @ Refusal::Impossible(_)) => {
+                    return Err(WorkEnd::Impossible(refusal.to_string()).into());
+                }
+                Err(refusal @ Refusal::ByHook(_)) => {
+                    let now = self.workspace.stage(start_of(attempt), &self.books.ours())?;
+                    if now.tree == passed.staged.tree {
+                        return Err(WorkEnd::failed(refusal.to_string()).into());
+                    }
+                    passed = self.check_work(attempt, now)?;
+                }
+            }
+        }
+        Err(WorkEnd::failed("git hooks change the files each time they refuse").into())
+    }
+
+    /// The user's git hooks changed what is committed, so the checks have not seen it.
+    fn check_hooks_work(
+        &mut self,
+        attempt: &Attempt,
+        made: Made,
+        passed: Passed,
+    ) -> Result<(Made, Passed), NotLanded> {
+        let story = &attempt.story;
+        self.context.view.line(format!("{story}: git hooks changed the commit; checking it again"));
+        self.workspace.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
+        let checks = self.run_checks(attempt)?;
+        if let Some(check) = checks.last().filter(|check| !check.passed()) {
+            return Err(self.not_passed(check).into());
+        }
+        Ok((made, Passed { checks, ..passed }))
+    }
+
+    fn message(&self, attempt: &Attempt, passed: &Passed) -> String {
+        let Config { commit, .. } = &self.context.config;
+        let checks: Vec<String> = passed.checks.iter().map(Check::name).collect();
+        let story = Story {
+            id: &attempt.story,
+            title: &attempt.title,
+            summary: self.report.summary.as_deref(),
+            checks: &checks,
+            attempt: attempt.number,
+            cost_usd: self.report.cost_usd,
+        };
+        landing::message(&commit.message, &commit.kind, &story)
+    }
+
+    /// What a check or a commit may take: no longer than the run may; but a budget that is used up does
+    /// not keep work from being checked and committed.
+    pub(in crate::run) fn check_limit(&self) -> Option<Duration> {
+        let left = self.context.time_left().map(|left| left.max(LEAST_TIME));
+        let check = self.context.config.verify.timeout.limit();
+        check.into_iter().chain(left).min()
     }
 }

@@ -205,7 +205,7 @@ impl Run {
 
     fn tell_advance(&mut self, story: &str, advance: &Advance) {
         let Advance::Waits(cause) = advance else { return };
-        let (branch, waiting) = (self.target.branch(), self.target.current_branch());
+        let (branch, waiting) = (&self.target.branch, self.target.current_branch());
         let why = cause.why(branch);
         if cause.ends_run() {
             self.target_trouble = Some(why);
@@ -230,7 +230,7 @@ impl Run {
         let files = counted(passed.staged.files.len(), "file", "files");
         let unchecked = if passed.checks.is_empty() { ", unchecked" } else { "" };
         let mut place = String::new();
-        if self.target.is_waiting() {
+        if self.target.is_waiting {
             place = format!(" on {}", self.target.current_branch());
         }
         self.context.view.line(format!("{story} done: commit {short}{place}, {files}{unchecked}"));

@@ -4,7 +4,6 @@
 mod begin;
 mod check;
 mod choose;
-mod commit;
 mod discard;
 mod judge;
 mod land;
@@ -14,8 +13,8 @@ mod watch;
 mod work;
 
 pub(super) use begin::start_of;
+pub(super) use check::LEAST_TIME;
 pub(super) use choose::Choice;
-pub(super) use commit::LEAST_TIME;
 pub(super) use judge::{Judged, judge};
 pub(crate) use prompt::template;
 pub(super) use watch::{LiveAgent, Watched};

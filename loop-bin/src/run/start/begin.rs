@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use ralph_base::env::Env;
 use ralph_base::fault;
-use ralph_base::state::{self, Held, Holder, Lock, LockError};
+use ralph_base::state::{self, Held, Lock, LockError};
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
@@ -46,14 +45,7 @@ pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Fa
 
 /// Who works in the project, and what to do about it.
 pub(crate) fn held_by(held: &Held) -> String {
-    let who = match &held.by {
-        Some(Holder { pid, since, .. }) => {
-            let since = since.parse::<Timestamp>().map(|at| at.to_zoned(TimeZone::system()));
-            let since = since.map(|at| at.strftime(", since %H:%M").to_string());
-            format!(" (process {pid}{})", since.unwrap_or_default())
-        }
-        None => String::new(),
-    };
+    let who = held.by.as_ref().map(|by| format!(" (process {})", by.pid)).unwrap_or_default();
     format!(
         "another ralph-loop{who} is working in this project; wait for it, or stop it with Ctrl-C \
          there"
@@ -147,7 +139,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     };
     target.make()?;
     let mut run = Run {
-        record: new_record(&context, target.branch()),
+        record: new_record(&context, &target.branch),
         context,
         books,
         workspace,

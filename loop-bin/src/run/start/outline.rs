@@ -57,7 +57,7 @@ impl Preflight {
     fn waiting(&self) -> Result<Vec<String>, Failure> {
         let last = RunRecord::load(&self.run_dir)?.map(|record| record.target).unwrap_or_default();
         let mut found = Vec::new();
-        for branch in BTreeSet::from([self.target.branch(), &last]) {
+        for branch in BTreeSet::from([&self.target.branch, &last]) {
             found.extend(Waiting::find(&self.workspace.source, branch)?);
         }
         Ok(found.iter().map(Waiting::told).collect())

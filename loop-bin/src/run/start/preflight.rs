@@ -208,10 +208,8 @@ fn branch_of_plan(plan: &Plan) -> Option<String> {
 /// What a plan is called in the name of a branch: `prd-1` for a numbered one, else its file's name.
 fn plan_name(path: &Utf8Path) -> String {
     let folder = path.parent().and_then(Utf8Path::file_name).unwrap_or_default();
-    let name = match folder.starts_with("PRD-") {
-        true => folder,
-        false => path.file_stem().unwrap_or("plan"),
-    };
+    let is_numbered = folder.starts_with("PRD-");
+    let name = if is_numbered { folder } else { path.file_stem().unwrap_or("plan") };
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
     name.to_ascii_lowercase().chars().map(plain).collect()
 }
@@ -249,33 +247,10 @@ impl Preflight {
         }
         let changed = in_place::uncommitted(repo, &ours)?;
         if self.workspace.is_in_place {
-            repo.refuse_if_busy()?;
             // What an interrupted attempt left in the tree is kept by the start, which then goes on
             // with it.
-            let is_interrupted = interrupted.is_some();
-            if !changed.is_empty() && !is_interrupted {
-                self.problem(format!(
-                    "there is uncommitted work: {}; with --in-place the tree must be clean: commit \
-                     it, stash it (`git stash -u`), or start without --in-place to let the agent \
-                     work in a copy",
-                    named_files(&changed)
-                ));
-            }
-            if let (true, Some(waiting)) = (self.target.is_waiting(), self.target.waiting()?) {
-                self.problem(format!(
-                    "{}; do that first, or start without --in-place",
-                    waiting.told()
-                ));
-            }
-            let overlooked = in_place::overlooked(repo.git())?;
-            if !overlooked.is_empty() {
-                self.problem(format!(
-                    "git is told to overlook changes in {} (skip-worktree or assume-unchanged); \
-                     with --in-place that is refused: run `git update-index --no-skip-worktree \
-                     --no-assume-unchanged` on them, or start without --in-place",
-                    named_files(&overlooked)
-                ));
-            }
+            let refused = if interrupted.is_some() { &[][..] } else { &changed };
+            self.look_in_place(repo, refused)?;
             return Ok(Vec::new());
         }
         if let Some(refused) = self.workspace.refused_folder() {
@@ -294,6 +269,33 @@ impl Preflight {
             self.note(format!("uncommitted, so not in the copy that the agent works in: {files}"));
         }
         Ok(changed)
+    }
+
+    /// What keeps an agent from working in the project's own tree.
+    fn look_in_place(&mut self, repo: &Repo, uncommitted: &[PathBuf]) -> Result<(), Failure> {
+        repo.refuse_if_busy()?;
+        if !uncommitted.is_empty() {
+            self.problem(format!(
+                "there is uncommitted work: {}; with --in-place the tree must be clean: commit it, \
+                 stash it (`git stash -u`), or start without --in-place to let the agent work in a \
+                 copy",
+                named_files(uncommitted)
+            ));
+        }
+        if let (true, Some(waiting)) = (self.target.is_waiting, self.target.waiting()?) {
+            let told = waiting.told();
+            self.problem(format!("{told}; do that first, or start without --in-place"));
+        }
+        let overlooked = in_place::overlooked(repo.git())?;
+        if !overlooked.is_empty() {
+            self.problem(format!(
+                "git is told to overlook changes in {} (skip-worktree or assume-unchanged); with \
+                 --in-place that is refused: run `git update-index --no-skip-worktree \
+                 --no-assume-unchanged` on them, or start without --in-place",
+                named_files(&overlooked)
+            ));
+        }
+        Ok(())
     }
 
     /// Plan and progress, from the top.

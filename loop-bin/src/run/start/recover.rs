@@ -119,7 +119,7 @@ impl Run {
         };
         let marks = vec![(attempt.story.clone(), State::Done)];
         let changes = PlanChanges { marks, ..PlanChanges::default() };
-        if self.target.is_followed() || !self.books.is_tracked(attempt.base.as_deref()) {
+        if self.target.look()?.1 || !self.books.is_tracked(attempt.base.as_deref()) {
             self.books.mark_users_text(&changes)?;
         }
         self.finish_landing(&attempt, commit, &entry, &changes)?;

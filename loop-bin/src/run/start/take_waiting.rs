@@ -17,7 +17,7 @@ impl Run {
     /// Takes what waits onto its branch, or says why that cannot be.
     pub(in crate::run) fn take_waiting(&mut self) -> Result<(), Failure> {
         // In place the branch is moved by the commits themselves.
-        if !self.target.is_waiting() || self.workspace.is_in_place {
+        if !self.target.is_waiting || self.workspace.is_in_place {
             return Ok(());
         }
         if let Some((tip, work)) = self.target.diverged()? {
@@ -33,7 +33,7 @@ impl Run {
                 Err(NotLanded::Failure(failure)) => Some(failure.to_string()),
             };
             if let Some(why) = why {
-                let (branch, waiting) = (self.target.branch(), self.target.current_branch());
+                let (branch, waiting) = (&self.target.branch, self.target.current_branch());
                 let why = why.lines().next().unwrap_or_default();
                 self.context.view.warn(format!(
                     "the work on {waiting} cannot be rebased onto {branch}: {why}; the run goes on \
@@ -49,8 +49,8 @@ impl Run {
         if let Some(tip) = &tip {
             self.target.advance(Some(tip), tip, &files)?;
         }
-        if !self.target.is_waiting() {
-            let branch = self.target.branch();
+        if !self.target.is_waiting {
+            let branch = &self.target.branch;
             self.context.view.line(format!("the work that waited is on {branch} now"));
         }
         Ok(())
@@ -61,7 +61,7 @@ impl Run {
         let git = self.workspace.source.git();
         let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
         let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
-        let (commits, branch) = (listed.lines().count(), self.target.branch().to_owned());
+        let (commits, branch) = (listed.lines().count(), self.target.branch.clone());
         let commits = counted(commits, "commit that waits", "commits that wait");
         self.context.view.line(format!("rebasing {commits} onto {branch}"));
         let mut tip = tip;
