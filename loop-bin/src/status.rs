@@ -7,13 +7,15 @@ use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
+use ralph_project::config::Config;
 use ralph_project::project::Project;
 use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::here;
-use crate::landing::Waiting;
+use crate::landing::{Waiting, resolve};
 use crate::run::RunRecord;
+use crate::run::books::Books;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::saved;
 use crate::terminal::{counted, say};
@@ -56,7 +58,8 @@ impl Status {
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
         let mut report = Report::default();
-        match here::plan(&project, env, &config) {
+        let plan = here::plan(&project, env, &config).map_err(Failure::from);
+        match plan.and_then(|plan| where_the_work_is(plan, &project, &config)) {
             Ok(plan) => report.look_at(&plan),
             Err(error) => report.plan_problem = Some(error.to_string()),
         }
@@ -69,6 +72,17 @@ impl Status {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The plan with what the last run did to it: where that is not in the user's files, the plan of the
+/// branch on which it is.
+fn where_the_work_is(plan: Plan, project: &Project, config: &Config) -> Result<Plan, Failure> {
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
+    let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
+    let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
+    let Some(waiting) = Waiting::find(&source, &record.target)? else { return Ok(plan) };
+    let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
+    Books::of(plan.path(), project, config, &source, &run_dir).load_at(tip.as_deref(), false)
 }
 
 impl Report {

@@ -99,7 +99,8 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiting {
     target: String,
-    branch: String,
+    /// Where it is.
+    pub(crate) branch: String,
     commits: usize,
     cause: Cause,
 }

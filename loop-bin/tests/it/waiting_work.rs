@@ -48,6 +48,22 @@ fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
 }
 
 #[test]
+fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
+    let three = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+    for branch in [&[][..], &["--branch", "feat"]] {
+        let stage = committed(three);
+        stage.repo.write("US-001.txt", "mine\n");
+        stage.run(&[branch, &["--max-iterations", "2"]].concat()).ended(0).says("2 of 3 stories");
+        assert_eq!(stage.plan(), three);
+        stage.repo.write(PLAN, format!("{three}- [ ] US-004: Fourth\n"));
+        stage.run(&["status"]).ended(0).says("2 done, 2 open, 0 blocked");
+        let told = stage.run(&[branch, &["--dry-run"]].concat());
+        told.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next US-003 Third");
+        told.says(if branch.is_empty() { ", lands on main\n" } else { ", lands on feat\n" });
+    }
+}
+
+#[test]
 fn an_ignored_file_of_the_users_is_not_overwritten_either() {
     let stage = committed(ONE);
     stage.repo.write(".gitignore", "new.txt\n");

@@ -37,7 +37,7 @@ impl Preflight {
                     .to_owned(),
             ));
         }
-        let (top, branch) = (self.workspace.top(), self.target.current_branch());
+        let (top, branch) = (self.workspace.top(), self.target.branch());
         findings.push(good(format!("works in {top}, lands on {branch}")));
         findings.extend(self.waiting()?.into_iter().map(Finding::Note));
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
