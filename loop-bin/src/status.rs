@@ -111,10 +111,6 @@ impl Report {
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; start again to go on with it".into());
             }
-            let known: Vec<&String> = self.blocked.iter().map(|(id, _)| id).collect();
-            let more = record.counters.set_aside.iter().filter(|id| !known.contains(id));
-            let more: Vec<(String, String)> = more.map(|id| (id.clone(), String::new())).collect();
-            self.blocked.extend(more);
             self.story = record.story.filter(|_| holder.is_some());
         }
         for (story, title) in &self.blocked {
