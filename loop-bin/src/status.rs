@@ -107,7 +107,7 @@ impl Report {
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
-            self.waiting.extend(waiting.map(|waiting| waiting.told()));
+            self.waiting.extend(waiting.map(|waiting| waiting.told(record.misfit.as_deref())));
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; start again to go on with it".into());
             }
