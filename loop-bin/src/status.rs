@@ -18,7 +18,7 @@ use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::saved;
-use crate::terminal::{counted, say};
+use crate::terminal::{counted, printable, say};
 use crate::workspace::Source;
 
 /// Show run status and anything that needs your attention
@@ -132,7 +132,7 @@ impl Report {
         say(match (self.running, &self.last_finish) {
             (Some(pid), _) => format!("Running   process {pid}"),
             (None, Some(finish)) => {
-                let why = self.last_reason.iter().map(|why| format!(" ({})", why.trim()));
+                let why = self.last_reason.iter().map(|why| format!(" ({})", printable(why)));
                 format!("Not running   the last run ended: {finish}{}", why.collect::<String>())
             }
             (None, None) => "Not running   no run has ended here yet".to_owned(),

@@ -9,7 +9,7 @@ use super::checkout::{Checkout, Note, Step};
 use super::index_lock;
 use super::refs::{is_ancestor, look_at, other_work_tree, resolve, waiting_for};
 use crate::exit::Failure;
-use crate::terminal::counted;
+use crate::terminal::{counted, printable};
 use crate::workspace::Source;
 
 /// What became of an attempt to move the target.
@@ -59,7 +59,7 @@ impl Cause {
             Self::Locked(path) => format!("another process holds {}", path.display()),
             Self::Diverged => format!("{target} has moved on"),
             Self::Gone => format!("{target} no longer exists (deleted or renamed)"),
-            Self::Refused(said) => format!("git refused to move {target} ({})", said.trim()),
+            Self::Refused(said) => format!("git refused to move {target} ({})", printable(said)),
             Self::Elsewhere(path) => format!("{target} is checked out in {path}"),
             Self::NotCheckedOut => format!("{target} is not checked out"),
             Self::Nothing => "nothing is in the way any more".to_owned(),
