@@ -123,7 +123,9 @@ fn a_git_hook_that_lets_no_branch_move_ends_the_run_and_keeps_the_work() {
                    grep -q ' refs/heads/main$' && { echo 'main is frozen' >&2; exit 1; }; exit 0\n";
     stage.repo.write(hook, refuses);
     stage.repo.chmod(hook, 0o755);
-    stage.run(&[]).ended(1).says("git cannot write the commit; see to that").says("main is frozen");
+    let refused = "your git hook reference-transaction refused to move main: main is frozen";
+    stage.run(&[]).ended(1).says(refused);
+    stage.run(&["status"]).ended(0).says(&format!("ended: error ({refused}; fatal: "));
     assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1));
     stage.repo.remove(hook);
     stage.run(&[]).ended(0);
