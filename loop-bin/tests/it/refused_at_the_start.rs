@@ -86,7 +86,7 @@ fn a_target_that_another_work_tree_has_checked_out() {
 fn a_check_that_needs_an_uncommitted_file() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("test.sh", "exit 0\n");
-    let words = ["needs test.sh, which is not committed", "commit it, or start with --in-place"];
+    let words = ["needs test.sh, which is not committed", "does not have it; commit it\n"];
     check(&stage, &["--verify", "sh test.sh"], &[], 1, &words);
     check(&stage, &["--verify", "sh ./test.sh"], &[], 1, &["which is not committed"]);
     stage.repo.git(["add", "test.sh"]);
