@@ -88,6 +88,7 @@ pub(crate) fn command() -> Command {
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .args(flags_of_keys())
+        .arg(allow_dirty())
         .arg(
             Arg::new("verbose")
                 .short('v')
@@ -100,6 +101,18 @@ pub(crate) fn command() -> Command {
         );
     Request::augment_subcommands(command)
         .mut_subcommand("doctor", |doctor| doctor.args(flags_of_keys().map(|flag| flag.hide(true))))
+}
+
+/// A flag of the first version, which says what to do instead.
+fn allow_dirty() -> Arg {
+    let gone = |_: &str| -> Result<String, &'static str> {
+        Err(
+            "the agent works in a copy, so your uncommitted work is in nobody's way: leave the flag \
+             out (with --in-place, commit or stash first)",
+        )
+    };
+    let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
+    flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)
 }
 
 /// The flags that stand for configuration keys.

@@ -7,16 +7,18 @@ use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
+use ralph_project::config::Config;
 use ralph_project::project::Project;
 use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::here;
-use crate::landing::Waiting;
+use crate::landing::{Waiting, resolve};
 use crate::run::RunRecord;
+use crate::run::books::Books;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::saved;
-use crate::terminal::{counted, say};
+use crate::terminal::{counted, printable, say};
 use crate::workspace::Source;
 
 /// Show run status and anything that needs your attention
@@ -56,7 +58,8 @@ impl Status {
         let project = here::project(env)?;
         let config = here::config(&project, env, &[])?;
         let mut report = Report::default();
-        match here::plan(&project, env, &config) {
+        let plan = here::plan(&project, env, &config).map_err(Failure::from);
+        match plan.and_then(|plan| where_the_work_is(plan, &project, &config)) {
             Ok(plan) => report.look_at(&plan),
             Err(error) => report.plan_problem = Some(error.to_string()),
         }
@@ -69,6 +72,17 @@ impl Status {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The plan with what the last run did to it: where that is not in the user's files, the plan of the
+/// branch on which it is.
+fn where_the_work_is(plan: Plan, project: &Project, config: &Config) -> Result<Plan, Failure> {
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
+    let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
+    let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
+    let Some(waiting) = Waiting::find(&source, &record.target)? else { return Ok(plan) };
+    let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
+    Books::of(plan.path(), project, config, &source, &run_dir).load_at(tip.as_deref(), false)
 }
 
 impl Report {
@@ -93,14 +107,10 @@ impl Report {
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
-            self.waiting.extend(waiting.map(|waiting| waiting.told()));
+            self.waiting.extend(waiting.map(|waiting| waiting.told(record.misfit.as_deref())));
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; start again to go on with it".into());
             }
-            let known: Vec<&String> = self.blocked.iter().map(|(id, _)| id).collect();
-            let more = record.counters.set_aside.iter().filter(|id| !known.contains(id));
-            let more: Vec<(String, String)> = more.map(|id| (id.clone(), String::new())).collect();
-            self.blocked.extend(more);
             self.story = record.story.filter(|_| holder.is_some());
         }
         for (story, title) in &self.blocked {
@@ -122,7 +132,7 @@ impl Report {
         say(match (self.running, &self.last_finish) {
             (Some(pid), _) => format!("Running   process {pid}"),
             (None, Some(finish)) => {
-                let why = self.last_reason.iter().map(|why| format!(" ({})", why.trim()));
+                let why = self.last_reason.iter().map(|why| format!(" ({})", printable(why)));
                 format!("Not running   the last run ended: {finish}{}", why.collect::<String>())
             }
             (None, None) => "Not running   no run has ended here yet".to_owned(),

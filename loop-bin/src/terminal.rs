@@ -198,10 +198,12 @@ pub(crate) fn seconds(duration: Duration) -> String {
     counted(duration.as_secs() as usize, "second", "seconds")
 }
 
-/// Without what would move the cursor or change colours: the text may be an agent's or a test's.
-fn printable(text: &str) -> String {
+/// In one line, without what would move the cursor or change colours: the text may be an agent's or
+/// a test's.
+pub(crate) fn printable(text: &str) -> String {
     let text = strip_ansi_codes(text).replace('\t', " ");
-    text.chars().filter(|c| !c.is_control()).collect()
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines.join("; ").chars().filter(|c| !c.is_control()).collect()
 }
 
 /// A duration as people read it.
@@ -221,6 +223,7 @@ mod tests {
     fn foreign_text_cannot_draw() {
         assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
         assert_eq!(printable("grün \u{1b}"), "grün ");
+        assert_eq!(printable("git refused\r\n\nmain is frozen\n"), "git refused; main is frozen");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Made {
 pub(crate) enum Refusal {
     /// A git hook of the user's refused, with these words.
     ByHook(String),
-    /// Git can write no commit here, whatever the agent does.
+    /// Git can write no commit here, whatever the agent does, for this reason.
     Impossible(String),
     Stopped,
 }
@@ -36,11 +36,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ByHook(said) => write!(f, "the commit was refused by your git hooks\n{said}"),
-            Self::Impossible(said) => write!(
-                f,
-                "git cannot write the commit; see to that (for a signature to user.signingkey and \
-                 the key, or set commit.gpgsign to false), then start again\n{said}"
-            ),
+            Self::Impossible(why) => write!(f, "{why}"),
             Self::Stopped => write!(f, "the commit was stopped"),
         }
     }
@@ -65,10 +61,10 @@ pub(crate) fn commit(
     }
     match made {
         Ok(()) => {}
-        Err(GitError::Failed { stderr, .. }) if is_impossible(&stderr) => {
-            return Ok(Err(Refusal::Impossible(stderr)));
+        Err(GitError::Failed { stderr, .. }) => {
+            let impossible = why_impossible(git, &stderr).map(Refusal::Impossible);
+            return Ok(Err(impossible.unwrap_or(Refusal::ByHook(stderr))));
         }
-        Err(GitError::Failed { stderr, .. }) => return Ok(Err(Refusal::ByHook(stderr))),
         Err(GitError::Stopped { .. }) => return Ok(Err(Refusal::Stopped)),
         Err(GitError::Deadline { seconds, .. }) => {
             let limit = counted(seconds as usize, "second", "seconds");
@@ -86,16 +82,28 @@ fn knows_user(git: &Git) -> bool {
     git.run(&["var", "GIT_COMMITTER_IDENT"]).is_ok()
 }
 
-/// Whether git said that it cannot write a commit at all: a signature that cannot be made, a branch
-/// that a hook does not let move, a disk that is full. What the user's hooks refuse reads otherwise,
-/// and is for the agent to fix.
-fn is_impossible(said: &str) -> bool {
-    said.lines().map(str::trim).any(|line| {
-        let is_fatal = line.starts_with("fatal: ");
+/// Why git cannot write a commit at all, if it said so: a branch that a hook does not let move, a
+/// signature that cannot be made, a disk that is full. What the user's other hooks refuse reads
+/// otherwise, and is for the agent to fix.
+fn why_impossible(git: &Git, said: &str) -> Option<String> {
+    let has = |is_meant: &dyn Fn(&str) -> bool| said.lines().map(str::trim).any(is_meant);
+    if has(&|line| line.starts_with("fatal: ") && line.contains("aborted by")) {
+        let branch = git.line(&["symbolic-ref", "--short", "HEAD"]).unwrap_or_default();
+        let hook = "your git hook reference-transaction";
+        return Some(format!("{hook} refused to move {branch}: {said}"));
+    }
+    let is_unwritten = has(&|line| {
         line == "fatal: failed to write commit object"
             || line.starts_with("error: gpg failed to sign")
-            || is_fatal && (line.contains("aborted by") || line.contains("user.signingkey"))
-    })
+            || line.starts_with("fatal: ") && line.contains("user.signingkey")
+    });
+    if !is_unwritten {
+        return None;
+    }
+    Some(format!(
+        "git cannot write the commit; see to that (for a signature to user.signingkey and the key, \
+         or set commit.gpgsign to false), then start again\n{said}"
+    ))
 }
 
 /// Makes a commit of a tree without hooks, for what is only kept.

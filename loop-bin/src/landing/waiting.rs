@@ -9,7 +9,7 @@ use super::checkout::{Checkout, Note, Step};
 use super::index_lock;
 use super::refs::{is_ancestor, look_at, other_work_tree, resolve, waiting_for};
 use crate::exit::Failure;
-use crate::terminal::counted;
+use crate::terminal::{counted, printable};
 use crate::workspace::Source;
 
 /// What became of an attempt to move the target.
@@ -59,7 +59,7 @@ impl Cause {
             Self::Locked(path) => format!("another process holds {}", path.display()),
             Self::Diverged => format!("{target} has moved on"),
             Self::Gone => format!("{target} no longer exists (deleted or renamed)"),
-            Self::Refused(said) => format!("git refused to move {target} ({})", said.trim()),
+            Self::Refused(said) => format!("git refused to move {target} ({})", printable(said)),
             Self::Elsewhere(path) => format!("{target} is checked out in {path}"),
             Self::NotCheckedOut => format!("{target} is not checked out"),
             Self::Nothing => "nothing is in the way any more".to_owned(),
@@ -86,9 +86,6 @@ impl Cause {
             ),
             Self::Refused(_) => format!("see to that, then {merge}"),
             Self::Elsewhere(_) => format!("{merge} in that folder takes it"),
-            Self::NotCheckedOut if target == branch => {
-                format!("`git merge {branch}` takes it into your branch")
-            }
             Self::NotCheckedOut => format!("`git switch {target}`, then {merge}"),
             Self::Nothing => format!("{merge} takes it, and so does the next run"),
         }
@@ -99,7 +96,8 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiting {
     target: String,
-    branch: String,
+    /// Where it is.
+    pub(crate) branch: String,
     commits: usize,
     cause: Cause,
 }
@@ -138,11 +136,26 @@ impl Waiting {
         Ok(found(target, commits, Cause::NotCheckedOut))
     }
 
-    /// All about it, in one line.
-    pub(crate) fn told(&self) -> String {
+    /// Whether it is on the branch that was asked for, which is just not checked out.
+    pub(crate) fn is_landed(&self) -> bool {
+        self.branch == self.target
+    }
+
+    /// All about it, in one line, with the reason why the last run could not rebase it.
+    pub(crate) fn told(&self, misfit: Option<&str>) -> String {
         let Self { target, branch, commits, cause } = self;
+        if self.is_landed() {
+            let commits = counted(*commits, "commit is", "commits are");
+            return format!(
+                "{commits} on {branch}; `git merge {branch}` brings the work into your branch"
+            );
+        }
         let commits = counted(*commits, "commit waits", "commits wait");
-        let (why, way_on) = (cause.why(target), cause.way_on(target, branch));
+        let (mut why, mut way_on) = (cause.why(target), cause.way_on(target, branch));
+        if let (Cause::Diverged, Some(misfit)) = (cause, misfit) {
+            why = format!("it cannot be rebased onto {target} ({misfit})");
+            way_on = format!("`git merge {branch}` takes it by hand");
+        }
         format!("{commits} on {branch}: {why}; {way_on}")
     }
 }
@@ -187,13 +200,17 @@ mod tests {
     use super::*;
 
     fn told(cause: Cause) -> String {
+        told_after(cause, None)
+    }
+
+    fn told_after(cause: Cause, misfit: Option<&str>) -> String {
         let waiting = Waiting {
             target: "main".to_owned(),
             branch: "ralph/main".to_owned(),
             commits: 2,
             cause,
         };
-        waiting.told()
+        waiting.told(misfit)
     }
 
     #[test]
@@ -220,5 +237,9 @@ mod tests {
         2 commits wait on ralph/main: main is not checked out; `git switch main`, then `git merge --ff-only ralph/main`
         2 commits wait on ralph/main: nothing is in the way any more; `git merge --ff-only ralph/main` takes it, and so does the next run
         ");
+    }
+    #[test]
+    fn work_that_could_not_be_rebased_is_for_a_person_to_merge() {
+        insta::assert_snapshot!(told_after(Cause::Diverged, Some("both changed a.txt")), @"2 commits wait on ralph/main: it cannot be rebased onto main (both changed a.txt); `git merge ralph/main` takes it by hand");
     }
 }

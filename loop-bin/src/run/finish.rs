@@ -184,13 +184,15 @@ impl Run {
                 blocked.insert(story.id.clone());
             }
         }
+        let misfit = self.record.misfit.as_deref();
+        let waiting = self.target.waiting().ok().flatten();
         let (took, spent) = (clock(context.elapsed()), receipt(counters.spent));
         Ending {
             finish,
             account: format!("{done}, {took} in all; {spent}"),
             stories: plan.map(|plan| plan.counts()),
             blocked: blocked.into_iter().collect(),
-            waiting: self.target.waiting().ok().flatten().map(|waiting| waiting.told()),
+            waiting: waiting.map(|waiting| waiting.told(misfit)),
             has_options: !context.flags.is_empty(),
         }
     }

@@ -38,6 +38,8 @@ pub(crate) struct RunRecord {
     pub(crate) finish: Option<String>,
     /// What there is to say about that.
     pub(crate) reason: Option<String>,
+    /// Why work that waits for the target could not be rebased onto it.
+    pub(crate) misfit: Option<String>,
     /// The attempt under way, while it is being kept: it is counted already.
     pub(crate) discarding: Option<Discarding>,
     /// Whether it was asked to end.

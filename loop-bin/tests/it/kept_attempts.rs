@@ -55,6 +55,16 @@ fn an_attempt_is_taken_into_a_tree_that_it_fits_into_and_nothing_is_overwritten(
 }
 
 #[test]
+fn a_story_that_was_reopened_is_not_called_blocked() {
+    let stage = blocked();
+    stage.run(&["status"]).ended(0).says("1 blocked").says("US-001 is blocked: First (");
+    stage.run(&["retry", "US-001", "--from", "US-001/1"]).ended(0);
+    let told = stage.run(&["status"]);
+    told.ended(0).says("1 open, 0 blocked");
+    assert!(!told.out.contains("is blocked"), "{}", told.out);
+}
+
+#[test]
 fn an_attempt_is_taken_as_a_branch() {
     let stage = blocked();
     let before = stage.repo.fingerprint().files;

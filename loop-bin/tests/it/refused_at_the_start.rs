@@ -86,7 +86,7 @@ fn a_target_that_another_work_tree_has_checked_out() {
 fn a_check_that_needs_an_uncommitted_file() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("test.sh", "exit 0\n");
-    let words = ["needs test.sh, which is not committed", "commit it, or start with --in-place"];
+    let words = ["needs test.sh, which is not committed", "does not have it; commit it\n"];
     check(&stage, &["--verify", "sh test.sh"], &[], 1, &words);
     check(&stage, &["--verify", "sh ./test.sh"], &[], 1, &["which is not committed"]);
     stage.repo.git(["add", "test.sh"]);
@@ -123,7 +123,9 @@ fn a_git_hook_that_lets_no_branch_move_ends_the_run_and_keeps_the_work() {
                    grep -q ' refs/heads/main$' && { echo 'main is frozen' >&2; exit 1; }; exit 0\n";
     stage.repo.write(hook, refuses);
     stage.repo.chmod(hook, 0o755);
-    stage.run(&[]).ended(1).says("git cannot write the commit; see to that").says("main is frozen");
+    let refused = "your git hook reference-transaction refused to move main: main is frozen";
+    stage.run(&[]).ended(1).says(refused);
+    stage.run(&["status"]).ended(0).says(&format!("ended: error ({refused}; fatal: "));
     assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1));
     stage.repo.remove(hook);
     stage.run(&[]).ended(0);
@@ -168,4 +170,10 @@ fn a_path_with_a_line_break() {
     let ran: Ran = stage.command(&[]).current_dir(&moved).output().unwrap().into();
     ran.ended(1).says("has a line break in it; rename the folder");
     fs_err::rename(&moved, stage.repo.root()).unwrap();
+}
+
+#[test]
+fn the_flag_of_the_first_version_says_what_to_do_instead() {
+    let stage = Stage::new("works", ONE);
+    check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "leave the flag out"]);
 }

@@ -48,6 +48,22 @@ fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
 }
 
 #[test]
+fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
+    let three = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+    for branch in [&[][..], &["--branch", "feat"]] {
+        let stage = committed(three);
+        stage.repo.write("US-001.txt", "mine\n");
+        stage.run(&[branch, &["--max-iterations", "2"]].concat()).ended(0).says("2 of 3 stories");
+        assert_eq!(stage.plan(), three);
+        stage.repo.write(PLAN, format!("{three}- [ ] US-004: Fourth\n"));
+        stage.run(&["status"]).ended(0).says("2 done, 2 open, 0 blocked");
+        let told = stage.run(&[branch, &["--dry-run"]].concat());
+        told.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next US-003 Third");
+        told.says(if branch.is_empty() { ", lands on main\n" } else { ", lands on feat\n" });
+    }
+}
+
+#[test]
 fn an_ignored_file_of_the_users_is_not_overwritten_either() {
     let stage = committed(ONE);
     stage.repo.write(".gitignore", "new.txt\n");
@@ -126,7 +142,10 @@ fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
     ran.ended(0).says(
         "cannot be rebased onto main: the work does not fit on what landed meanwhile: both changed",
     );
-    ran.says("2 commits wait on ralph/main: main has moved on");
+    let waits =
+        "2 commits wait on ralph/main: it cannot be rebased onto main (the work does not fit";
+    ran.says(waits).says("a.txt); `git merge ralph/main` takes it by hand");
+    is_told(&stage, waits);
     assert_eq!(stage.repo.git(["rev-parse", "ralph/main", "main"]), before);
     // Work that fails the checks there is not taken either.
     let stage = committed(ONE);
@@ -166,10 +185,12 @@ fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
 #[test]
 fn work_on_a_branch_that_was_named_is_told_at_the_end_and_later() {
     let stage = committed(ONE);
-    let waits = "2 commits wait on feature/x: feature/x is not checked out; `git merge feature/x`";
+    let waits =
+        "2 commits are on feature/x; `git merge feature/x` brings the work into your branch";
     stage.run(&["--branch", "feature/x"]).ended(0).says(waits);
     stage.run(&["status"]).ended(0).says(waits);
-    stage.run(&["--dry-run", "--branch", "feature/x"]).ended(0).says(waits);
+    let told = stage.run(&["--dry-run", "--branch", "feature/x"]);
+    told.ended(0).says(&format!("ok       {waits}"));
     stage.repo.git(["merge", "-q", "feature/x"]);
     let told = stage.run(&["status"]).out;
     assert!(!told.contains("feature/x"), "{told}");

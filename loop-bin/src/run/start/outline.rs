@@ -37,9 +37,9 @@ impl Preflight {
                     .to_owned(),
             ));
         }
-        let (top, branch) = (self.workspace.top(), self.target.current_branch());
+        let (top, branch) = (self.workspace.top(), &self.target.branch);
         findings.push(good(format!("works in {top}, lands on {branch}")));
-        findings.extend(self.waiting()?.into_iter().map(Finding::Note));
+        findings.extend(self.waiting()?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
         if limits.story_max_cost_usd > 0.0 && !is_alone && !is_planning {
@@ -54,13 +54,16 @@ impl Preflight {
     }
 
     /// Work of earlier runs that is not in the user's files, on this target or on the last one.
-    fn waiting(&self) -> Result<Vec<String>, Failure> {
-        let last = RunRecord::load(&self.run_dir)?.map(|record| record.target).unwrap_or_default();
+    fn waiting(&self) -> Result<Vec<Finding>, Failure> {
+        let last = RunRecord::load(&self.run_dir)?.unwrap_or_default();
         let mut found = Vec::new();
-        for branch in BTreeSet::from([&self.target.branch, &last]) {
-            found.extend(Waiting::find(&self.workspace.source, branch)?);
+        for branch in BTreeSet::from([&self.target.branch, &last.target]) {
+            let Some(waiting) = Waiting::find(&self.workspace.source, branch)? else { continue };
+            let told = waiting.told(last.misfit.as_deref().filter(|_| *branch == last.target));
+            let is_landed = waiting.is_landed();
+            found.push(if is_landed { Finding::Good(told) } else { Finding::Note(told) });
         }
-        Ok(found.iter().map(Waiting::told).collect())
+        Ok(found)
     }
 }
 

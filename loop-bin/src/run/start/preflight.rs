@@ -19,6 +19,7 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
+use crate::run::books::Books;
 use crate::run::iteration::template;
 use crate::run::record::attempt_left;
 use crate::workspace::{Source, Workspace, in_place, text_path};
@@ -76,6 +77,14 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         name => name,
     };
     let target = Target::find(&workspace.source, &branch)?;
+    let plan = match plan {
+        // As the run will read it: the work may be on another branch than the user's files.
+        Some(plan) if config.run.mode == Mode::Building => {
+            let books = Books::of(plan.path(), &project, &config, &workspace.source, &run_dir);
+            Some(books.load(&target)?)
+        }
+        plan => plan,
+    };
     let (options, of_client) = ClientOptions::find(env, &project, &config);
     let findings = Vec::new();
     let mut preflight =
@@ -283,7 +292,7 @@ impl Preflight {
             ));
         }
         if let (true, Some(waiting)) = (self.target.is_waiting, self.target.waiting()?) {
-            let told = waiting.told();
+            let told = waiting.told(None);
             self.problem(format!("{told}; do that first, or start without --in-place"));
         }
         let overlooked = in_place::overlooked(repo.git())?;

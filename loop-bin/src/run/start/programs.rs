@@ -71,7 +71,7 @@ impl Preflight {
         })?;
         Some(format!(
             "{file}, which is not committed, so the copy that the agent works in does not have it; \
-             commit it, or start with --in-place"
+             commit it"
         ))
     }
 

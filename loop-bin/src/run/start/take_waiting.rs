@@ -35,6 +35,7 @@ impl Run {
             if let Some(why) = why {
                 let (branch, waiting) = (&self.target.branch, self.target.current_branch());
                 let why = why.lines().next().unwrap_or_default();
+                self.record.misfit = Some(why.to_owned());
                 self.context.view.warn(format!(
                     "the work on {waiting} cannot be rebased onto {branch}: {why}; the run goes on \
                      from {waiting}, and `git merge {waiting}` takes it by hand"
