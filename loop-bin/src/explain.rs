@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 
 use camino::Utf8PathBuf;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
 use ralph_core::shell::{self, Fate, Reach, Redirect, UNKNOWN, Word};
@@ -18,7 +18,8 @@ use crate::terminal::say;
 
 /// Show how a command or edit is parsed and which rule would block it, or how a test run is judged
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(skip)]
+#[command(group(ArgGroup::new("what").required(true).args(["command", "file", "test_run"])))]
 pub(crate) struct Explain {
     /// A command line, as one argument
     command: Option<String>,
@@ -29,10 +30,10 @@ pub(crate) struct Explain {
     #[arg(long, requires = "run_command")]
     test_run: bool,
     /// With --test-run: the command line that was run
-    #[arg(long = "command", value_name = "COMMAND", group = "of_run", requires = "test_run")]
+    #[arg(long = "command", value_name = "COMMAND", requires = "test_run")]
     run_command: Option<String>,
     /// With --test-run: its exit code, if it is known
-    #[arg(long, value_name = "CODE", group = "of_run", requires = "test_run")]
+    #[arg(long, value_name = "CODE", requires = "test_run")]
     exit_code: Option<i32>,
 }
 
