@@ -91,6 +91,8 @@ fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
         (stage.read("new.txt").as_str(), stage.read("done.txt").as_str()),
         ("new\n", "done\n")
     );
+    assert!(prompt.contains("already in your working tree; go on with it."), "{prompt}");
+    assert!(prompt.contains("# Lessons from earlier attempts\n\n- US-001"), "{prompt}");
     stage.is_clean();
 }
 
