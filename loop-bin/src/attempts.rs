@@ -46,13 +46,22 @@ enum Take {
 
 impl Attempts {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        let repo = Repo::open(here::project(env)?.root())?;
+        let project = here::project(env)?;
+        let repo = Repo::open(project.root())?;
         match (&self.take, &self.of) {
             (Some(Take::Take { id, branch: Some(branch) }), _) => {
                 take_branch(repo.git(), id, branch)
             }
             (Some(Take::Take { id, branch: None }), _) => take(repo.git(), id),
             (None, Some(id)) if id.contains('/') => show(repo.git(), id),
+            (None, Some(story)) if saved::all(repo.git(), Some(story))?.is_empty() => {
+                let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;
+                if plan.story(story).is_none() {
+                    let path = here::shown(plan.path());
+                    return Err(Failure::because(format!("{path} has no story {story}")));
+                }
+                list(repo.git(), Some(story))
+            }
             (None, story) => list(repo.git(), story.as_deref()),
         }?;
         Ok(ExitCode::SUCCESS)

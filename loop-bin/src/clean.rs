@@ -42,10 +42,18 @@ impl Clean {
         let _lock = take_lock(&run_dir, "ralph-loop clean")?;
         let source = Source::of(&project, &repo)?;
         let folder = cache::folder(env, &config, &source.top)?;
-        if let Some(attempt) = attempt_left(&run_dir)?.filter(|_| !self.dry_run) {
+        let verb = if self.dry_run { "would remove" } else { "removed" };
+        if let Some(attempt) = attempt_left(&run_dir)? {
             let name = saved::name_of(&attempt.story, attempt.number);
             let is_saved = resolve(repo.git(), &name)?.is_some();
             if self.force {
+                let (story, work) = (&attempt.story, &attempt.work);
+                let is_copy = work.starts_with(&folder);
+                let stays = format!("; its files in {work} stay as they are");
+                let stays = if is_copy { String::new() } else { stays };
+                say(format!("{verb} the record of the interrupted attempt at {story}{stays}"));
+            }
+            if self.force && !self.dry_run {
                 agent::end_left_by(&attempt.run);
                 for left in [project.own_state().current_story(), project.own_state().checkpoint()]
                 {
@@ -53,7 +61,11 @@ impl Clean {
                 }
                 saved::release(repo.git())?;
                 Attempt::clear(&run_dir)?;
-            } else if !is_saved && attempt.work.starts_with(&folder) && attempt.work.exists() {
+            } else if !self.force
+                && !is_saved
+                && attempt.work.starts_with(&folder)
+                && attempt.work.exists()
+            {
                 return Err(Failure::because(format!(
                     "the work of {}, which was interrupted, is only in the copy; start `ralph-loop`, \
                  which keeps it and goes on with it, or give it up with --force",
@@ -61,7 +73,6 @@ impl Clean {
                 )));
             }
         }
-        let verb = if self.dry_run { "would remove" } else { "removed" };
         if folder.exists() {
             let size = DecimalBytes(cache::size_of(&folder));
             if !self.dry_run {

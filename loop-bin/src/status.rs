@@ -115,10 +115,13 @@ impl Report {
         }
         for (story, title) in &self.blocked {
             let why = saved::all(repo.git(), Some(story))?.into_iter().next();
-            let why = why.map(|attempt| format!(" ({})", attempt.why)).unwrap_or_default();
+            let why = why.map(|attempt| {
+                let shows = format!("`ralph-loop attempts {story}` shows what was tried");
+                format!(" ({}); {shows}", attempt.why)
+            });
+            let why = why.unwrap_or_default();
             self.waiting.push(format!(
-                "{story} is blocked: {title}{why}; `ralph-loop attempts {story}` shows what was \
-                 tried, `ralph-loop retry {story}` reopens it"
+                "{story} is blocked: {title}{why}; `ralph-loop retry {story}` reopens it"
             ));
         }
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {

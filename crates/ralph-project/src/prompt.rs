@@ -39,7 +39,7 @@ If something that only a person can do is in the way, run
 
 {{GUARDRAILS}}
 
-# What failed last time
+# What happened last time
 
 {{FAILURE}}
 

@@ -184,6 +184,7 @@ impl Run {
                 blocked.insert(story.id.clone());
             }
         }
+        let kept = saved::all(&self.workspace.source.git(), blocked.first().map(String::as_str));
         let misfit = self.record.misfit.as_deref();
         let waiting = self.target.waiting().ok().flatten();
         let (took, spent) = (clock(context.elapsed()), receipt(counters.spent));
@@ -191,6 +192,7 @@ impl Run {
             finish,
             account: format!("{done}, {took} in all; {spent}"),
             stories: plan.map(|plan| plan.counts()),
+            has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
             blocked: blocked.into_iter().collect(),
             waiting: waiting.map(|waiting| waiting.told(misfit)),
             has_options: !context.flags.is_empty(),

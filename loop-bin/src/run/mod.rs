@@ -77,8 +77,8 @@ pub(crate) struct Run {
     imported: Imported,
     /// Files that steer the run, while an agent works in place.
     protected: ProtectedFiles,
-    /// What a person said when they asked for another try.
-    hint: String,
+    /// What the agent is told of the attempt that this one goes on with.
+    before: String,
     /// Why the run cannot go on with its target.
     target_trouble: Option<String>,
     /// Whether the work of the attempt is to be landed before anything else: a crash came before.

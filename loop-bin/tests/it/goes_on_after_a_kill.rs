@@ -324,7 +324,10 @@ fn clean_does_not_throw_away_what_was_interrupted() {
     let begun = || stage.note_path("begun").exists();
     stage.killed_when(&["--agent", agent], "the agent works", begun);
     stage.run(&["clean"]).ended(1).says("the work of US-001").says("--force");
-    stage.run(&["clean", "--dry-run"]).ended(0).says("would remove the copy");
+    stage.run(&["clean", "--dry-run"]).ended(1).says("the work of US-001").says("--force");
+    let told = stage.run(&["clean", "--dry-run", "--force"]);
+    told.ended(0).says("would remove the record of the interrupted attempt at US-001");
+    told.says("would remove the copy");
     fs_err::write(stage.note_path("go"), "").unwrap();
     stage.run(&["--agent", agent]).ended(0).says("going on with the work of US-001/1");
     fs_err::remove_file(stage.note_path("go")).unwrap();

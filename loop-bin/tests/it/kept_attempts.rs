@@ -36,6 +36,11 @@ fn a_story_without_attempts_is_told_as_such() {
     let stage = Stage::new("works", ONE);
     let listed = stage.run(&["attempts", "US-001"]);
     listed.ended(0).says("No attempt at US-001 is kept: nothing was tried yet");
+    stage.run(&["attempts", "XX"]).ended(1).says("plan.md has no story XX");
+    let ran = stage.run(&["--agent", "cat >/dev/null", "--attempts", "1"]);
+    ran.ended(8).says("`ralph-loop retry US-001 --hint");
+    stage.run(&["status"]).ended(0).says("US-001 is blocked: First; `ralph-loop retry US-001`");
+    assert!(!ran.out.contains("ralph-loop attempts"), "{}", ran.out);
 }
 
 #[test]
@@ -86,6 +91,8 @@ fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
     assert_eq!(stage.note("found"), "tried\nnew\n");
     let prompt = stage.note("prompt");
     assert!(prompt.contains("mind the gap") && prompt.contains("oops"), "{prompt}");
+    assert!(prompt.contains("already in your working tree; go on with it."), "{prompt}");
+    assert!(prompt.contains("# Lessons from earlier attempts\n\n- US-001"), "{prompt}");
     assert_eq!(stage.plan(), "- [x] US-001: First\n");
     assert_eq!(
         (stage.read("new.txt").as_str(), stage.read("done.txt").as_str()),

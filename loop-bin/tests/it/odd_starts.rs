@@ -63,7 +63,8 @@ fn what_was_interrupted_in_place_is_settled_there_first() {
 #[test]
 fn or_it_is_made_the_users_own() {
     let stage = killed_in_place();
-    stage.run(&["clean", "--force"]).ended(0);
+    let told = stage.run(&["clean", "--force"]);
+    told.ended(0).says("removed the record of the interrupted attempt at US-001; its files in ");
     stage.run(&[]).ended(0).says("uncommitted, so not in the copy").says("US-001 done");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? half.txt\n");
 }

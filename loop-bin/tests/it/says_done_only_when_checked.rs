@@ -138,8 +138,8 @@ fn the_failure_of_a_story_that_was_set_aside_is_not_told_to_the_next() {
     let args = ["--agent", agent, "--verify", check, "--attempts", "1", "--max-iterations", "2"];
     stage.run(&args).ended(0).says("US-001 is blocked").says("US-002 done");
     let prompt = stage.note("prompt-US-002");
-    assert!(prompt.contains("# What failed last time\n\n(none)\n"), "{prompt}");
-    assert!(stage.note("prompt-US-001").contains("# What failed last time\n\n(none)\n"));
+    assert!(prompt.contains("# What happened last time\n\n(none)\n"), "{prompt}");
+    assert!(stage.note("prompt-US-001").contains("# What happened last time\n\n(none)\n"));
 }
 
 #[test]

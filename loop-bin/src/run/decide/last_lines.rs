@@ -15,6 +15,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) stories: Option<StoryCounts>,
     /// The ids of blocked stories.
     pub(crate) blocked: Vec<String>,
+    /// Whether an attempt at the first of them is kept.
+    pub(crate) has_attempt: bool,
     /// Work that is not in the user's files, and how to take it.
     pub(crate) waiting: Option<String>,
     /// Whether the run was started with options of its own.
@@ -49,9 +51,10 @@ impl Ending<'_> {
         let options = if self.has_options { " with the same options" } else { "" };
         let again = format!("`ralph-loop`{options}");
         if let (Some(story), false) = (self.blocked.first(), self.can_go_on()) {
+            let shows = format!("`ralph-loop attempts {story}` shows what was tried, ");
+            let shows = if self.has_attempt { shows } else { String::new() };
             return Some(format!(
-                "`ralph-loop attempts {story}` shows what was tried, `ralph-loop retry {story} \
-                 --hint \"…\"` reopens it; then {again} goes on"
+                "{shows}`ralph-loop retry {story} --hint \"…\"` reopens it; then {again} goes on"
             ));
         }
         Some(match self.finish {
@@ -89,6 +92,7 @@ mod tests {
             account: "1 story landed in 2 iterations".to_owned(),
             stories: Some(stories),
             blocked: blocked.iter().map(|id| (*id).to_owned()).collect(),
+            has_attempt: !matches!(finish, Finish::NoChanges),
             waiting: None,
             has_options: false,
         };
@@ -126,7 +130,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
         finished (no_changes): 1 story landed in 2 iterations
         1 of 4 stories done, 2 blocked (US-002, US-003), 1 left
-        `ralph-loop attempts US-002` shows what was tried, `ralph-loop retry US-002 --hint "…"` reopens it; then `ralph-loop` goes on
+        `ralph-loop retry US-002 --hint "…"` reopens it; then `ralph-loop` goes on
         "#);
     }
 
@@ -192,6 +196,7 @@ mod tests {
             account: "1 story landed in 1 iteration".to_owned(),
             stories: Some(StoryCounts { open: 1, done: 1, ..StoryCounts::default() }),
             blocked: Vec::new(),
+            has_attempt: false,
             waiting: Some("1 commit waits on feature/x: …".to_owned()),
             has_options: true,
         };

@@ -12,12 +12,17 @@ use ralph_project::under_way::Attempt;
 
 use super::work::Report;
 use crate::exit::Failure;
+use crate::git_output::base_of;
 use crate::run::Run;
 use crate::run::decide::Outcome;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::clock;
 use crate::workspace::Start;
 use crate::workspace::in_place::ProtectedFiles;
+
+/// What an agent is told that goes on with the work of another one.
+const WORK_IS_THERE: &str =
+    "Work of an earlier attempt is already in your working tree; go on with it.";
 
 impl Run {
     pub(in crate::run) fn begin(&mut self, story: &str) -> Result<Plan, Failure> {
@@ -38,9 +43,10 @@ impl Run {
         self.remember_books(tip.as_deref(), plan.bytes())?;
         // In place, what is in the tree from here on is the attempt's.
         self.put_under_way(&attempt)?;
-        if let Some(kept) = &kept {
-            self.resume(kept, start)?;
-        }
+        self.before = match &kept {
+            Some(kept) => self.resume(kept, start)?,
+            None => String::new(),
+        };
         // After the work of an earlier attempt, which knows only the plan of its own time.
         self.give_books(tip.as_deref(), plan.bytes())?;
         self.report = Report::default();
@@ -49,8 +55,6 @@ impl Run {
             let (root, state) = (self.context.project.root(), self.context.state());
             self.protected = ProtectedFiles::remember(root, state, &self.books.plan);
         }
-        let asked = kept.filter(|kept| kept.outcome.as_deref() == Some(saved::RETRY));
-        self.hint = asked.map(|asked| asked.details).unwrap_or_default();
         self.take_checkpoint(story, start)?;
         state::remove_if_there(self.context.state().claim())?;
         fault::point("attempt.begun");
@@ -162,16 +166,31 @@ impl Run {
         if always || Outcome::is_resumed(outcome) { Some(newest) } else { None }
     }
 
-    fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<(), Failure> {
-        let (story, id) = (&kept.story, &kept.id);
+    /// Lays the work of an attempt into the workspace; returns what the agent is told of it.
+    fn resume(&mut self, kept: &SavedAttempt, start: Start<'_>) -> Result<String, Failure> {
+        let SavedAttempt { id, story, why, details, .. } = kept;
+        let mut told = match kept.outcome.as_deref() {
+            Some(saved::RETRY) if details.trim().is_empty() => String::new(),
+            Some(saved::RETRY) => format!("A person says: {details}"),
+            _ => format!("The last attempt ended: {why}"),
+        };
+        let git = self.workspace.source.git();
+        let base = base_of(&git, kept.base.as_deref())?;
+        if git.run(&["diff-tree", "--quiet", &base, &kept.commit]).is_ok() {
+            // A person may have asked for another try with nothing but a hint.
+            return Ok(told);
+        }
         match self.workspace.overlay(&kept.commit, start)? {
-            None => self.context.view.line(format!("{story}: going on with the work of {id}")),
+            None => {
+                self.context.view.line(format!("{story}: going on with the work of {id}"));
+                told = format!("{WORK_IS_THERE}\n{told}");
+            }
             Some(_) => self.context.view.warn(format!(
                 "{story}: the work of {id} does not fit on what landed since, so the attempt begins \
                  anew; `ralph-loop attempts {id}` shows it"
             )),
         }
-        Ok(())
+        Ok(told)
     }
 
     /// What hooks roll back to while the agent works.

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 use ralph_base::env::{MAILBOX, WORKSPACE};
 use ralph_base::state::StateDir;
 use ralph_core::plan::Plan;
-use ralph_project::attempt::{last_failure, lessons};
+use ralph_project::attempt::{LESSONS_TITLE, last_failure, lessons};
 use ralph_project::config::{self, KEYS, Key, Kind};
 use ralph_project::prompt::{self, Template, Values};
 use ralph_project::under_way::Attempt;
@@ -78,7 +78,8 @@ impl Run {
         let progress = self.books.progress_text(attempt.base.as_deref());
         let entries = ralph_project::progress::progress_excerpt(&progress, LONGEST_PART);
         let guardrails = lessons(self.context.state(), Some(&self.context.run_dir));
-        let guardrails = guardrails.unwrap_or_default();
+        // The template has a heading for them.
+        let guardrails = guardrails.unwrap_or_default().replacen(LESSONS_TITLE, "", 1);
         let failure = self.failure_text(&attempt.story);
         let (plan_path, progress_path) = (
             self.workspace.shown_path(&self.books.plan),
@@ -101,13 +102,10 @@ impl Run {
         Ok(template(&self.books.plan)?.render(&values))
     }
 
-    /// The last failure of the story, and what a person said when they asked for another try.
+    /// The last failure of the story, and what is known of the attempt that this one goes on with.
     fn failure_text(&self, story: &str) -> String {
         let failure = last_failure(self.context.state(), story).unwrap_or_default();
-        match self.hint.trim() {
-            "" => failure,
-            hint => format!("{failure}\n\nA person says: {hint}").trim().to_owned(),
-        }
+        format!("{failure}\n\n{}", self.before)
     }
 }
 

@@ -150,7 +150,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         agents: None,
         imported: Imported::default(),
         protected: ProtectedFiles::default(),
-        hint: String::new(),
+        before: String::new(),
         target_trouble: None,
         is_unlanded: false,
         quota_streak: 0,
