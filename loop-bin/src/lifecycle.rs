@@ -8,7 +8,8 @@ use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{FOREIGN_LIFECYCLE_DIR, StateDir};
-use ralph_project::checks::{CheckEnd, RUN_MARK, run_script};
+use ralph_base::supervised;
+use ralph_project::checks::{CheckEnd, RUN_MARK};
 use ralph_project::config::{FailBehavior, Hooks};
 
 use crate::run::Wish;
@@ -37,7 +38,8 @@ pub(crate) fn run(context: &Context, name: &str, vars: &[(&str, String)]) -> (Ra
     }
     let signals = interrupts.count();
     let stop = || interrupts.count() > signals;
-    match run_script(command(context, &path, vars), settings.timeout.limit(), &stop) {
+    let (program, limit) = (command(context, &path, vars), settings.timeout.limit());
+    match supervised::run(program, &[], limit, &stop, true) {
         Ok((end, output)) => (Ran::Ended(end), output),
         Err(error) => {
             let why = format!(
