@@ -16,7 +16,7 @@ use ralph_core::guard::{self, Edit, Facts};
 use ralph_core::hook::Input;
 use ralph_core::shell::Script;
 use ralph_project::config::Config;
-use ralph_project::known_files::{KnownFiles, ReadLog, Sight};
+use ralph_project::known_files::{KnownFiles, ReadLog};
 use ralph_project::project::Project;
 use ralph_project::surroundings::Surroundings;
 use ralph_project::under_way::Attempt;
@@ -111,15 +111,9 @@ impl<'a> Call<'a> {
     /// Records the files that a command line shows to the agent or writes.
     pub fn record_command(&self, script: &Script, facts: &Facts) -> io::Result<()> {
         let known = self.known_files();
-        for path in guard::reads(script, facts) {
-            for file in fitting(&path) {
-                known.record(Sight::Read, &file)?;
-            }
-        }
-        for path in guard::writes(script, facts).iter().filter(|path| path.is_file()) {
-            known.record(Sight::Wrote, path)?;
-        }
-        Ok(())
+        let read = guard::reads(script, facts).into_iter().flat_map(|path| fitting(&path));
+        let written = guard::writes(script, facts).into_iter().filter(|path| path.is_file());
+        read.chain(written).try_for_each(|file| known.record(&file))
     }
 
     /// The session's own folder; none if its id cannot be part of a path.

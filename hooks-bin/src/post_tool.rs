@@ -10,7 +10,7 @@ use ralph_base::state::{Event, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::shell::Script;
 use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
-use ralph_project::known_files::{Sight, resolved};
+use ralph_project::known_files::resolved;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -28,8 +28,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
         return command(call, &bash.command, &result);
     }
     if let Some(file) = call.input.file().filter(|_| call.input.error.is_none()) {
-        let sight = if call.input.tool_name == "Read" { Sight::Read } else { Sight::Wrote };
-        call.known_files().record(sight, &call.absolute(&file.file_path))?;
+        call.known_files().record(&call.absolute(&file.file_path))?;
     }
     Ok(Decision::NoOpinion)
 }

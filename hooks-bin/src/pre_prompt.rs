@@ -35,18 +35,14 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     call.journal(&Event::Prompt { prompt: kept(prompt) });
     call.claim_work();
     let Some(story) = call.story() else { return Ok(Decision::NoOpinion) };
-    let parts = [
-        Some(under_way(call, &story)),
-        guardrails(call).filter(|text| !prompt.contains(text.as_str())),
-        failure(call, &story).filter(|text| !prompt.contains(text.as_str())),
-    ];
-    let [story, guardrails, failure] = parts;
-    let mut text = story.unwrap_or_default();
-    if let Some(guardrails) = guardrails {
-        text.push_str(&format!("\nLessons from earlier attempts:\n{guardrails}"));
-    }
-    if let Some(failure) = failure {
-        text.push_str(&format!("\nWhat failed last:\n{failure}"));
+    let mut text = under_way(call, &story);
+    for (title, part) in [
+        ("Lessons from earlier attempts", guardrails(call)),
+        ("What failed last", failure(call, &story)),
+    ] {
+        if let Some(part) = part.filter(|part| !prompt.contains(part.as_str())) {
+            text.push_str(&format!("\n{title}:\n{part}"));
+        }
     }
     Ok(Decision::Context(text))
 }

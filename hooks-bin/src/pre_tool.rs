@@ -11,7 +11,6 @@ use camino::Utf8Path;
 use ralph_base::state::Event;
 use ralph_core::guard::{self, Denial};
 use ralph_core::hook::Decision;
-use ralph_project::known_files::Sight;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -33,7 +32,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     if call.input.tool_name == "Read" {
         // So that this binary alone is enough; a file that is not there teaches nothing.
         if path.exists() {
-            call.known_files().record(Sight::Read, &path)?;
+            call.known_files().record(&path)?;
         }
         return Ok(Decision::NoOpinion);
     }
@@ -68,7 +67,7 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
         None => {
             // A file that the agent makes is known to it; an Edit may fail where there is none.
             if !edit.exists && call.input.tool_name == "Write" {
-                let _ = known.record(Sight::Wrote, path);
+                let _ = known.record(path);
             }
             Decision::NoOpinion
         }

@@ -17,12 +17,12 @@
 pub const MASK: &str = "[masked]";
 
 /// Beginnings of keys, and the least length of the whole.
-const BEGINNINGS: [(&str, usize); 46] = [
+const BEGINNINGS: [(&str, usize); 42] = [
     ("dp.pt.", 20),
     ("sk-", 20),
     ("rk_live_", 20),
-    ("rk_test_", 20),
     ("sk_live_", 20),
+    ("rk_test_", 20),
     ("sk_test_", 20),
     ("pk_live_", 20),
     ("whsec_", 20),
@@ -33,9 +33,7 @@ const BEGINNINGS: [(&str, usize); 46] = [
     ("ghr_", 20),
     ("github_pat_", 20),
     ("glpat-", 16),
-    ("xoxb-", 16),
-    ("xoxp-", 16),
-    ("xoxa-", 16),
+    ("xox", 16),
     ("xapp-", 16),
     ("AKIA", 20),
     ("ASIA", 20),
@@ -61,26 +59,21 @@ const BEGINNINGS: [(&str, usize); 46] = [
     ("dckr_pat_", 20),
     ("glptt-", 16),
     ("gldt-", 16),
-    ("xoxe-", 16),
-    ("xoxs-", 16),
     ("AGE-SECRET-KEY-", 30),
 ];
 
-/// Parts of names that hold secrets.
-const TELLING: [&str; 13] = [
+/// Parts of names that hold secrets, without the signs between their words.
+const TELLING: [&str; 10] = [
     "password",
     "passwd",
     "secret",
     "token",
     "apikey",
-    "api_key",
-    "api-key",
-    "access_key",
-    "private_key",
+    "accesskey",
+    "privatekey",
     "credential",
     "passphrase",
     "accountkey",
-    "account_key",
 ];
 
 /// Shorter values of telling names are words of a sentence.
@@ -166,7 +159,7 @@ impl Before {
     }
 
     fn after(word: &str) -> Self {
-        let lower = word.to_ascii_lowercase();
+        let lower = word.to_ascii_lowercase().replace(['_', '-'], "");
         if word.starts_with("//") {
             Self::Address
         } else if lower == "bearer" || lower == "basic" {

@@ -35,26 +35,9 @@ pub enum CheckEnd {
     Stopped,
 }
 
-/// Runs it; returns how it ended and what it printed. What it leaves behind in its group is ended.
+/// Runs it; returns how it ended and what it printed. What it leaves behind in its group is ended,
+/// unless it `may_leave` a server there.
 pub fn run(
-    command: Command,
-    input: &[u8],
-    limit: Option<Duration>,
-    stop: &dyn Fn() -> bool,
-) -> io::Result<(CheckEnd, String)> {
-    supervise(command, input, limit, stop, false)
-}
-
-/// Runs a program that may leave a server behind; returns how it ended and what it printed.
-pub fn run_script(
-    command: Command,
-    limit: Option<Duration>,
-    stop: &dyn Fn() -> bool,
-) -> io::Result<(CheckEnd, String)> {
-    supervise(command, &[], limit, stop, true)
-}
-
-fn supervise(
     mut command: Command,
     input: &[u8],
     limit: Option<Duration>,

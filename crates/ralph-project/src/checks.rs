@@ -8,7 +8,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use ralph_base::supervised;
-pub use ralph_base::supervised::{CheckEnd, run_script};
+pub use ralph_base::supervised::CheckEnd;
 
 /// What of a long output is told: a little of the beginning, and the end, where runners say what
 /// failed. Together they are less than a failure's record holds.
@@ -135,7 +135,7 @@ fn run(
 ) -> io::Result<Check> {
     let mut shell = shell(context.dir, command);
     shell.env(RUN_MARK, context.run);
-    let (end, output) = supervised::run(shell, &[], limit, stop)?;
+    let (end, output) = supervised::run(shell, &[], limit, stop, false)?;
     Ok(Check { command: command.to_owned(), end, output })
 }
 

@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use ralph_base::state::{self, StateDir};
 
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
 /// What the agent says about its story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -25,7 +22,6 @@ pub enum ClaimStatus {
 /// The agent's word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    version: u32,
     /// The story that it is about.
     pub story: String,
     /// What it says.
@@ -39,13 +35,13 @@ impl Claim {
     /// A word that is given now.
     pub fn new(story: &str, status: ClaimStatus, summary: &str) -> Self {
         let (story, summary) = (story.to_owned(), summary.to_owned());
-        Self { version: VERSION, story, status, summary, at: state::now() }
+        Self { story, status, summary, at: state::now() }
     }
 
     /// The word about a story; none if there is none, or none that we understand.
     pub fn load(state: &StateDir, story: &str) -> Option<Self> {
         let claim: Self = serde_json::from_slice(&state::read(state.claim()).ok()?).ok()?;
-        (claim.version <= VERSION && claim.story == story).then_some(claim)
+        (claim.story == story).then_some(claim)
     }
 
     /// Writes it down.

@@ -1,12 +1,12 @@
 //! Which files has the agent seen in this session? Recorded as lines of the session's log.
 //!
 //! ```
-//! use ralph_project::known_files::{KnownFiles, ReadLog, Sight};
+//! use ralph_project::known_files::{KnownFiles, ReadLog};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("ralph-known-{}", std::process::id()));
 //! # let log = camino::Utf8PathBuf::from_path_buf(folder).unwrap();
 //! let known = KnownFiles::new(Some(ReadLog::at(log.clone())), vec![]);
-//! known.record(Sight::Read, "/srv/app/main.py".into())?;
+//! known.record("/srv/app/main.py".into())?;
 //! assert!(known.contains("/srv/app/main.py".into()));
 //! assert!(!known.contains("/srv/app/other.py".into()));
 //! # std::fs::remove_file(log)?;
@@ -23,24 +23,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state;
 
 pub use log::ReadLog;
-
-/// How a file became known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
-    /// It was read.
-    Read,
-    /// It was written, and so its content is known.
-    Wrote,
-}
-
-impl Sight {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Read => "Read",
-            Self::Wrote => "Wrote",
-        }
-    }
-}
 
 /// The logs of a session: its own is written, all are read.
 #[derive(Debug, Clone)]
@@ -59,14 +41,15 @@ impl KnownFiles {
         self.own.iter().chain(&self.others)
     }
 
-    /// Writes down that a file is known, unless it is written down already.
-    pub fn record(&self, sight: Sight, path: &Utf8Path) -> io::Result<()> {
+    /// Writes down that a file is known, because it was read or written, unless that is written down
+    /// already.
+    pub fn record(&self, path: &Utf8Path) -> io::Result<()> {
         let Some(log) = self.own.as_ref().filter(|_| is_one_line(path)) else { return Ok(()) };
         let path = resolved(path);
         if self.contains(&path) {
             return Ok(());
         }
-        state::append_line(log.path(), format!("{}: {path}", sight.word()).as_bytes())
+        state::append_line(log.path(), format!("Read: {path}").as_bytes())
     }
 
     /// Whether a file is known.
@@ -124,10 +107,10 @@ mod tests {
         fs_err::os::unix::fs::symlink(scratch.path("src"), scratch.path("link")).unwrap();
         let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
         assert!(known.is_empty());
-        known.record(Sight::Read, &scratch.path("link/../src/a.rs")).unwrap();
+        known.record(&scratch.path("link/../src/a.rs")).unwrap();
         assert!(known.contains(&file) && known.contains(&scratch.path("link/a.rs")));
         assert_eq!(scratch.read("log"), format!("Read: {file}\n"));
-        known.record(Sight::Wrote, &file).unwrap();
+        known.record(&file).unwrap();
         assert_eq!(scratch.read("log").lines().count(), 1);
     }
 
@@ -153,7 +136,7 @@ mod tests {
     fn a_name_cannot_forge_a_line() {
         let scratch = Scratch::new();
         let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
-        known.record(Sight::Read, "/x/a\nRead: /etc/passwd".into()).unwrap();
+        known.record("/x/a\nRead: /etc/passwd".into()).unwrap();
         assert!(!known.contains("/etc/passwd".into()));
     }
 }

@@ -85,7 +85,7 @@ impl Question {
 
     /// The answer that is kept in a file, if it is one to this very question.
     fn answer_in(&self, path: &Utf8Path) -> Option<Option<KnownStory>> {
-        let answer: Answer = serde_json::from_slice(&fs_err::read(path).ok()?).ok()?;
+        let answer: Answer = serde_json::from_slice(&state::read(path).ok()?).ok()?;
         (answer.question == self.text).then_some(answer.story)
     }
 

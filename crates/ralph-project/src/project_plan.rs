@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::project::Project;
 use ralph_base::env::Env;
 use ralph_base::state::LoopDir;
-use ralph_core::plan::{self, FindError, Options, Plan};
+use ralph_core::plan::{self, FindError, Plan};
 
 /// Finds and reads the plan. Paths that somebody gave are meant from the folder `from` if they lead
 /// somewhere from there, else from the project.
@@ -27,7 +27,7 @@ pub fn find(
     config: &Config,
     from: &Utf8Path,
 ) -> Result<Plan, FindError> {
-    plan::find(&places(project, env, config, from), &options(config))
+    plan::find(&places(project, env, config, from), &config.plan)
 }
 
 /// The files that decide about the answer: it stays the same while none of them changes.
@@ -49,11 +49,6 @@ pub fn to_write(project: &Project, config: &Config, from: &Utf8Path) -> Utf8Path
         }
         (path, _) => from.join(path),
     }
-}
-
-/// How plans are read here.
-pub fn options(config: &Config) -> Options {
-    Options { optional_sections: config.plan.optional_sections.clone() }
 }
 
 /// A plan or a folder that was named is looked at alone; otherwise all usual places are.

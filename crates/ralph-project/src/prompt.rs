@@ -100,26 +100,15 @@ pub struct Values<'a> {
     pub spec_dir: &'a str,
 }
 
-const VARIABLES: [&str; 13] = [
-    "STORY_ID",
-    "STORY_TITLE",
-    "STORY_DETAILS",
-    "PLAN_PATH",
-    "PROGRESS_PATH",
-    "PROGRESS",
-    "GUARDRAILS",
-    "FAILURE",
-    "ITERATION",
-    "MAX_ITERATIONS",
-    "VERIFY",
-    "SPEC_DIR",
-    "PRD_NUMBER",
-];
+/// The names of all variables.
+fn variables() -> [&'static str; 13] {
+    Values::default().named().map(|(name, _)| name)
+}
 
 fn advice(nearest: Option<&str>) -> String {
     match nearest {
         Some(name) => format!("did you mean {{{{{name}}}}}?"),
-        None => format!("known are {}", VARIABLES.join(", ")),
+        None => format!("known are {}", variables().join(", ")),
     }
 }
 
@@ -127,7 +116,7 @@ fn advice(nearest: Option<&str>) -> String {
 fn nearest(name: &str) -> Option<&'static str> {
     let plain = name.to_ascii_uppercase().replace(['-', ' '], "_");
     let likeness = |known: &&str| (strsim::jaro_winkler(&plain, known) * 1000.0) as u32;
-    VARIABLES.into_iter().max_by_key(likeness).filter(|known| likeness(known) > 900)
+    variables().into_iter().max_by_key(likeness).filter(|known| likeness(known) > 900)
 }
 
 /// A template whose variables are all known.
@@ -153,7 +142,7 @@ impl Template {
             parts.push(Part::Text(before.to_owned()));
             match after.split_once("}}").map(|(name, rest)| (name.trim(), rest)) {
                 Some((name, after)) if looks_like_a_name(name) => {
-                    let variable = VARIABLES.into_iter().find(|known| *known == name);
+                    let variable = variables().into_iter().find(|known| *known == name);
                     let nearest = nearest(name);
                     let unknown = || UnknownVariable { name: name.to_owned(), line, nearest };
                     parts.push(Part::Variable(variable.ok_or_else(unknown)?));
@@ -178,9 +167,11 @@ impl Template {
 
     /// The prompt; what the values hold is never read as a template again.
     pub fn render(&self, values: &Values<'_>) -> String {
+        let values = values.named();
+        let value = |name: &str| values.iter().find(|(known, _)| *known == name);
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::Variable(name) => values.of(name),
+            Part::Variable(name) => value(name).map(|(_, value)| value.clone()).unwrap_or_default(),
         };
         self.parts.iter().map(part).collect()
     }
@@ -195,31 +186,31 @@ fn looks_like_a_name(text: &str) -> bool {
 }
 
 impl Values<'_> {
-    fn of(&self, name: &str) -> String {
+    fn named(&self) -> [(&'static str, String); 13] {
         let or_none = |text: &str| match text.trim() {
             "" => "(none)".to_owned(),
             text => text.to_owned(),
         };
-        match name {
-            "STORY_ID" => self.story_id.to_owned(),
-            "STORY_TITLE" => self.story_title.to_owned(),
-            "STORY_DETAILS" => self.story_details.to_owned(),
-            "PLAN_PATH" => self.plan_path.to_owned(),
-            "PROGRESS_PATH" => self.progress_path.to_owned(),
-            "PROGRESS" => or_none(self.progress),
-            "GUARDRAILS" => or_none(self.guardrails),
-            "FAILURE" => or_none(self.failure),
-            "ITERATION" => self.iteration.to_string(),
-            "MAX_ITERATIONS" if self.max_iterations == 0 => "unlimited".to_owned(),
-            "MAX_ITERATIONS" => self.max_iterations.to_string(),
-            "SPEC_DIR" => self.spec_dir.to_owned(),
-            "PRD_NUMBER" => prd_number(self.plan_path).unwrap_or_default().to_owned(),
-            "VERIFY" => {
-                let checks: Vec<String> = self.verify.iter().map(|check| shown(check)).collect();
-                or_none(&checks.join("\n"))
-            }
-            _ => String::new(),
-        }
+        let limit = match self.max_iterations {
+            0 => "unlimited".to_owned(),
+            limit => limit.to_string(),
+        };
+        let checks: Vec<String> = self.verify.iter().map(|check| shown(check)).collect();
+        [
+            ("STORY_ID", self.story_id.to_owned()),
+            ("STORY_TITLE", self.story_title.to_owned()),
+            ("STORY_DETAILS", self.story_details.to_owned()),
+            ("PLAN_PATH", self.plan_path.to_owned()),
+            ("PROGRESS_PATH", self.progress_path.to_owned()),
+            ("PROGRESS", or_none(self.progress)),
+            ("GUARDRAILS", or_none(self.guardrails)),
+            ("FAILURE", or_none(self.failure)),
+            ("ITERATION", self.iteration.to_string()),
+            ("MAX_ITERATIONS", limit),
+            ("VERIFY", or_none(&checks.join("\n"))),
+            ("SPEC_DIR", self.spec_dir.to_owned()),
+            ("PRD_NUMBER", prd_number(self.plan_path).unwrap_or_default().to_owned()),
+        ]
     }
 }
 
@@ -253,7 +244,7 @@ mod tests {
 
     #[test]
     fn every_variable_has_a_value() {
-        let text = VARIABLES.map(|name| format!("{{{{{name}}}}}")).join("\n");
+        let text = variables().map(|name| format!("{{{{{name}}}}}")).join("\n");
         let verify = ["cargo test".to_owned()];
         let values = Values {
             story_id: "id",

@@ -1,21 +1,19 @@
 //! The end of a session's transcript: how full the context is, and whether a tool was called.
 //!
-//! The file may be hundreds of megabytes, with bulky lines between those that matter. It is read
-//! backwards in chunks, up to a fixed amount, and only lines that can matter are parsed.
+//! The file may be hundreds of megabytes, with bulky lines between those that matter. More and more
+//! of its end is read until the answer is there, up to a fixed amount, and only lines that can
+//! matter are parsed.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
 use camino::Utf8Path;
 use serde::Deserialize;
 
-use ralph_base::state;
+use ralph_base::state::{self, Tail};
 
-/// What is read at a time, going backwards.
-const CHUNK: u64 = 64 * 1024;
-
-/// Reading stops here: what is further back no longer says how things are now.
-const MOST_READ: u64 = 8 * 1024 * 1024;
+/// How much of the end is read at first, if need be next, and at most: what is further back no
+/// longer says how things are now.
+const READ: [u64; 3] = [64 * 1024, 1024 * 1024, 8 * 1024 * 1024];
 
 /// A line says within so many bytes what it is.
 const BEGINNING: usize = 4096;
@@ -44,27 +42,42 @@ impl Ending {
 
 /// Reads the end of a transcript; `since` is how long it was at an earlier moment.
 pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
-    let mut file = state::open_regular(path)?;
-    let length = file.seek(SeekFrom::End(0))?;
-    let mut ending = Ending { length, ..Ending::default() };
-    let mut context_known = false;
-    let mut lines = LinesBackwards::new(&mut file, length);
-    while let Some((start, line)) = lines.next_line()? {
-        let wants_tool = !ending.tool_called && start >= since;
-        if context_known && !wants_tool {
+    let mut ending = Ending::default();
+    for limit in READ {
+        let tail = state::tail(path, limit)?;
+        let is_settled;
+        (ending, is_settled) = judge(&tail, since);
+        if is_settled || tail.start == 0 {
             break;
         }
-        if !is_worth_parsing(&line) {
+    }
+    Ok(ending)
+}
+
+/// What this much of the end says, and whether more of it would say nothing else.
+fn judge(tail: &Tail, since: u64) -> (Ending, bool) {
+    let mut ending = Ending { length: tail.length, ..Ending::default() };
+    let mut context_known = false;
+    let mut start = tail.start + tail.bytes.len() as u64;
+    for line in tail.lines().rev() {
+        // Where the line begins; the newline at the end of the file may be missing.
+        start = start.saturating_sub(line.len() as u64 + 1);
+        let wants_tool = !ending.tool_called && start >= since;
+        if context_known && !wants_tool {
+            return (ending, true);
+        }
+        if !is_worth_parsing(line) {
             continue;
         }
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(&line) else { continue };
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { continue };
         ending.tool_called |= wants_tool && line.calls_a_tool();
         if !context_known {
             (ending.context, context_known) = line.context();
             ending.said = line.text();
         }
     }
-    Ok(ending)
+    let is_settled = context_known && (ending.tool_called || start <= since);
+    (ending, is_settled)
 }
 
 /// A look at the beginning before the work of parsing it all: what a line is stands before what it
@@ -72,19 +85,6 @@ pub fn ending(path: &Utf8Path, since: u64) -> io::Result<Ending> {
 fn is_worth_parsing(line: &[u8]) -> bool {
     let beginning = String::from_utf8_lossy(line.get(..BEGINNING).unwrap_or(line));
     beginning.contains("\"assistant\"") || beginning.contains("\"compact_boundary\"")
-}
-
-/// Where the last line begins, newline not included. Whole blocks are asked first, because the
-/// standard library searches those many bytes at a time.
-fn last_newline(bytes: &[u8]) -> Option<usize> {
-    let mut end = bytes.len();
-    for block in bytes.rchunks(1024) {
-        end -= block.len();
-        if block.contains(&b'\n') {
-            return block.iter().rposition(|byte| *byte == b'\n').map(|at| end + at);
-        }
-    }
-    None
 }
 
 /// The parts of a transcript line that are read here.
@@ -163,73 +163,6 @@ impl Usage {
         let cached = [self.cache_creation_input_tokens, self.cache_read_input_tokens];
         let cached = cached.into_iter().flatten().fold(0, u64::saturating_add);
         self.input_tokens.saturating_add(cached).saturating_add(self.output_tokens)
-    }
-}
-
-/// The lines of a file, last one first, each with the place where it begins.
-struct LinesBackwards<'a> {
-    file: &'a mut File,
-    /// Where the part begins that was read already.
-    start: u64,
-    /// Where reading stops.
-    floor: u64,
-    /// What was read and not yet given out; it ends where a line ends.
-    pending: Vec<u8>,
-    /// The pieces of a line that began in an earlier chunk, last one first.
-    pieces: Vec<Vec<u8>>,
-}
-
-impl<'a> LinesBackwards<'a> {
-    fn new(file: &'a mut File, length: u64) -> Self {
-        let floor = length.saturating_sub(MOST_READ);
-        Self { file, start: length, floor, pending: Vec::new(), pieces: Vec::new() }
-    }
-
-    /// The next line towards the beginning; a line that the limit cuts is left out.
-    fn next_line(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
-        loop {
-            if let Some(at) = last_newline(&self.pending) {
-                let tail = self.pending.split_off(at + 1);
-                self.pending.pop();
-                return Ok(Some((self.start + at as u64 + 1, self.joined(tail))));
-            }
-            if self.start == 0 {
-                let first = std::mem::take(&mut self.pending);
-                let nothing_left = first.is_empty() && self.pieces.is_empty();
-                return Ok((!nothing_left).then(|| (0, self.joined(first))));
-            }
-            if self.start <= self.floor {
-                return Ok(None);
-            }
-            let part = std::mem::take(&mut self.pending);
-            if !part.is_empty() {
-                self.pieces.push(part);
-            }
-            self.read_chunk()?;
-        }
-    }
-
-    fn read_chunk(&mut self) -> io::Result<()> {
-        let step = CHUNK.min(self.start - self.floor);
-        self.start -= step;
-        self.file.seek(SeekFrom::Start(self.start))?;
-        // Asked for in one piece: reading to the end would feel its way with many small reads.
-        self.pending.resize(usize::try_from(step).unwrap_or_default(), 0);
-        self.file.read_exact(&mut self.pending)
-    }
-
-    /// Puts a line together. A bulky one is left out as soon as its beginning says that it does
-    /// not matter.
-    fn joined(&mut self, first: Vec<u8>) -> Vec<u8> {
-        let mut line = first;
-        if line.len() >= BEGINNING && !is_worth_parsing(&line) {
-            self.pieces.clear();
-            return Vec::new();
-        }
-        for piece in self.pieces.drain(..).rev() {
-            line.extend_from_slice(&piece);
-        }
-        line
     }
 }
 

@@ -73,7 +73,7 @@ impl Attempt {
 
     /// Writes it down.
     pub fn save(&self, run_dir: &RunDir) -> io::Result<()> {
-        state::replace_soon(&run_dir.attempt(), &serde_json::to_vec_pretty(self)?)
+        state::replace(&run_dir.attempt(), &serde_json::to_vec_pretty(self)?)
     }
 
     /// Nothing is under way any more.

@@ -7,11 +7,11 @@
 //! tests that remain are good ones cannot be seen this way.
 //!
 //! ```
-//! use ralph_project::weakening::{Version, weakened};
+//! use ralph_project::weakening::weakened;
 //!
 //! let before = "test('adds', () => { assert(sum(1, 1) === 2) })\n";
 //! let after = "test.skip('adds', () => { assert(sum(1, 1) === 2) })\n";
-//! let found = weakened(&[Version { path: "sum.test.js", before, after }]);
+//! let found = weakened(&[["sum.test.js", before, after].map(str::to_owned)]);
 //! assert_eq!(found.unwrap(), "1 test fewer runs than before (sum.test.js)");
 //! ```
 
@@ -103,17 +103,6 @@ const CHECKS: &[&str] = &[
     "assert", "Assert", "expect", "should", "require.", "t.Error", "t.Fatal", "EXPECT_", "verify(",
 ];
 
-/// A file before and after an attempt; a file that does not exist is empty.
-#[derive(Debug, Clone, Copy)]
-pub struct Version<'a> {
-    /// The file, relative to the top of the work tree.
-    pub path: &'a str,
-    /// What it held when the attempt began.
-    pub before: &'a str,
-    /// What it holds now.
-    pub after: &'a str,
-}
-
 /// How many tests would run, and how many checks they make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Count {
@@ -121,10 +110,12 @@ struct Count {
     checks: usize,
 }
 
-/// In what respect the tests are weaker than before; nothing if they are not.
-pub fn weakened(files: &[Version<'_>]) -> Option<String> {
+/// In what respect the tests are weaker than before; nothing if they are not. Of each file of an
+/// attempt are given: the path, what it held when the attempt began, and what it holds now. A file
+/// that does not exist is empty.
+pub fn weakened(files: &[[String; 3]]) -> Option<String> {
     let counted: Vec<(&str, Count, Count)> =
-        files.iter().map(|file| (file.path, count(file.before), count(file.after))).collect();
+        files.iter().map(|[path, old, new]| (path.as_str(), count(old), count(new))).collect();
     let fewer = |of: fn(&Count) -> usize| {
         let before: usize = counted.iter().map(|(_, before, _)| of(before)).sum();
         let after: usize = counted.iter().map(|(_, _, after)| of(after)).sum();
@@ -181,9 +172,7 @@ pub fn weakened_since(
             [path.as_slice(), old, &new].map(|bytes| String::from_utf8_lossy(bytes).into_owned())
         })
         .collect();
-    let versions: Vec<Version<'_>> =
-        texts.iter().map(|[path, before, after]| Version { path, before, after }).collect();
-    Ok(weakened(&versions))
+    Ok(weakened(&texts))
 }
 
 #[cfg(test)]
@@ -193,7 +182,7 @@ mod tests {
     use super::*;
 
     fn check(before: &str, after: &str, expected: Option<&str>) {
-        let found = weakened(&[Version { path: "a", before, after }]);
+        let found = weakened(&[["a", before, after].map(str::to_owned)]);
         assert_eq!(found.as_deref(), expected, "{before} -> {after}");
     }
 
@@ -227,9 +216,9 @@ mod tests {
     #[test]
     fn tests_may_move_from_file_to_file() {
         let test = "it('a', () => expect(1))\n";
-        let from = Version { path: "a.test.js", before: test, after: "" };
-        let to = Version { path: "b.test.js", before: "", after: test };
-        assert_eq!(weakened(&[from, to]), None);
+        let from = ["a.test.js", test, ""].map(str::to_owned);
+        let to = ["b.test.js", "", test].map(str::to_owned);
+        assert_eq!(weakened(&[from.clone(), to]), None);
         assert_eq!(weakened(&[from]).unwrap(), "1 test fewer runs than before (a.test.js)");
     }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use ralph_base::state::{self, Event, LoopDir};
 use ralph_core::hook::Decision;
-use ralph_core::plan::{self};
+use ralph_core::plan;
 use ralph_project::config::Config;
 use ralph_project::gate::{
     Cause, Course, LetGo, Standing, StopStatus, Ticking, counted_up, course, instruction, remaining,
@@ -39,7 +39,7 @@ pub(super) fn decide(session: &Session<'_>, ending: &Ending) -> Answer {
 fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> Answer {
     let call = session.call;
     let path = dir.feature_list();
-    let plan = match plan::load(&path, &session.plan_options()) {
+    let plan = match plan::load(&path, &call.config().plan) {
         Ok(plan) => plan,
         Err(error) => {
             call.record("continuation", &error.to_string());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ralph_base::state::{LastVerdict, SessionDir};
 use ralph_core::git::Status;
 use ralph_project::checks::{CheckContext, run_checks};
-use ralph_project::gate::{self, FailedCheck, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
+use ralph_project::gate::{self, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 
 use super::session::Session;
 
@@ -60,25 +60,13 @@ fn current_story(session: &Session<'_>) -> Option<Unmet> {
 
 fn verify(session: &Session<'_>) -> Option<Unmet> {
     let verify = &session.call.config().verify;
-    match run_checks(
-        CheckContext { dir: session.call.work_root(), run: "" },
-        &verify.commands,
-        verify.timeout.limit(),
-        &|| false,
-    ) {
-        Ok(checks) => {
-            let failed = checks.last().filter(|check| !check.passed()).map(|check| FailedCheck {
-                command: check.name(),
-                ended: check.verdict(),
-                output: check.output.clone(),
-            });
-            gate::verify(failed.as_ref())
-        }
-        Err(error) => {
-            session.call.record("gate", &format!("the verify commands could not be run: {error}"));
-            None
-        }
-    }
+    let context = CheckContext { dir: session.call.work_root(), run: "" };
+    let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false);
+    let checks = checks.unwrap_or_else(|error| {
+        session.call.record("gate", &format!("the verify commands could not be run: {error}"));
+        Vec::new()
+    });
+    gate::verify(&checks)
 }
 
 /// Files that are not committed, ours left out; none where there is no repository.

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{self, Id, LoopDir, SessionDir};
+use ralph_base::state::{Id, LoopDir, SessionDir};
 use ralph_core::git::Status;
-use ralph_core::plan::{self, Options, Plan};
+use ralph_core::plan::{self, Plan};
 use ralph_project::gate::{
     BlockLimits, Blocks, Cause, LetGo, Moment, Reading, StateFile, Who, ask_on_disk,
 };
@@ -120,26 +120,20 @@ impl<'a> Session<'a> {
     /// What the plan says about a story. Reading a long plan takes longer than all the rest, so the
     /// answer is kept for as long as no file of the plan changes.
     pub(super) fn known_story(&self, id: &Id) -> Option<KnownStory> {
-        let options = self.plan_options();
         let call = self.call;
+        let options = &call.config().plan;
         let files = project_plan::files(call.project(), call.env, call.config(), call.work_root());
-        // Best effort: what is in the place of the file and is none is neither read nor written.
         let kept = call.session().filter(|_| self.has_files()).map(|dir| dir.known_story());
-        let kept = kept.filter(|path| state::in_the_way(path, false).is_none());
         let told = |plan: Plan| plan.story(id.as_str()).map(KnownStory::of);
         // A story may be under way in a later plan while an earlier one has open stories as well.
-        let elsewhere = || files.iter().find_map(|path| told(plan::load(path, &options).ok()?));
+        let elsewhere = || files.iter().find_map(|path| told(plan::load(path, options).ok()?));
         ralph_project::known_story::known_story(
             id.as_str(),
             &files,
-            &options,
+            options,
             kept.as_deref(),
             || told(self.plan()?).or_else(elsewhere),
         )
-    }
-
-    pub(super) fn plan_options(&self) -> Options {
-        project_plan::options(self.call.config())
     }
 
     /// What the transcript says since the last block; nothing where it cannot be read.

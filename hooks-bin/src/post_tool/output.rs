@@ -1,6 +1,6 @@
 //! The output of a command, as far as the client hands it on.
 
-use ralph_base::state::last_lines;
+use ralph_base::state::tail;
 use ralph_core::hook::BashResult;
 
 /// How much of the end of a file with all of the output is read.
@@ -19,10 +19,10 @@ pub(super) struct Output {
 
 /// Looks for the rest of an output that was cut.
 pub(super) fn gather(result: &BashResult<'_>) -> Output {
-    let end = result.output_file.as_ref().and_then(|file| {
-        let lines = last_lines(file, usize::MAX, END).ok()?;
-        Some(String::from_utf8_lossy(&lines.join(&b'\n')).into_owned())
-    });
+    let end = result
+        .output_file
+        .as_ref()
+        .and_then(|file| Some(String::from_utf8_lossy(&tail(file, END).ok()?.bytes).into_owned()));
     let file_lost = result.output_file.is_some() && end.is_none();
     // Of a command that succeeded the client keeps the beginning and writes a file.
     let cut = || result.exit_code != Some(0) && result.output.contains(CUT);

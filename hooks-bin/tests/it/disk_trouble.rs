@@ -43,19 +43,6 @@ fn a_read_only_disk_is_no_trouble() {
 }
 
 #[test]
-fn a_limit_on_file_sizes_is_no_trouble() {
-    // Works for every user, on every machine: no file can be written at all.
-    for binary in BINARIES {
-        let project = Scratch::new();
-        project.dir(".ralph");
-        let mut shell = program("sh", project.root());
-        let script = "ulimit -f 0; exec \"$0\"";
-        shell.args(["-c", script, binary]).current_dir(project.root());
-        check_silent(&run_with_input(&mut shell, STOP), "ulimit");
-    }
-}
-
-#[test]
 fn state_of_the_wrong_kind_is_no_trouble() {
     type Prepare = fn(&Scratch);
     let troubles: [(&str, Prepare); 5] = [

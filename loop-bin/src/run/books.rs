@@ -18,7 +18,6 @@ use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
 use ralph_project::progress::ProgressEntry;
 use ralph_project::project::Project;
-use ralph_project::project_plan;
 
 use super::start::progress_path;
 use crate::exit::Failure;
@@ -91,7 +90,7 @@ impl Books {
             plan: plan.to_owned(),
             progress: path,
             appended: [progress, lessons],
-            options: project_plan::options(config),
+            options: config.plan.clone(),
             source: source.clone(),
             index_lock: run_dir.root().with_file_name("index.lock"),
             known: RefCell::default(),

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use camino::Utf8Path;
 use ralph_base::state::{self, StateDir};
-use ralph_project::checks::{CheckEnd, RUN_MARK, run_script};
+use ralph_base::supervised;
+use ralph_project::checks::{CheckEnd, RUN_MARK};
 use ralph_project::config::{FailBehavior, Hooks, Mode};
 
 use super::Run;
@@ -43,7 +44,8 @@ impl Context {
         vars.extend(more);
         let signals = self.interrupts.count();
         let stop = || self.interrupts.count() > signals;
-        let ran = run_script(self.command(&path, &vars), settings.timeout.limit(), &stop);
+        let (program, limit) = (self.command(&path, &vars), settings.timeout.limit());
+        let ran = supervised::run(program, &[], limit, &stop, true);
         let (end, output) = ran.unwrap_or_else(|error| {
             let why = format!(
                 "{path} cannot be started ({error}); see whether the program in its first line is \

@@ -140,11 +140,6 @@ impl StateDir {
         plan.with_file_name("prompt.md")
     }
 
-    /// The prompt template, optional.
-    pub fn prompt(&self, number: u32) -> Utf8PathBuf {
-        self.prd(number).join(PROMPT)
-    }
-
     /// Where a plan may be, besides the numbered folders, in the order in which they are tried.
     pub fn other_plans(&self) -> Vec<Utf8PathBuf> {
         let project = self.root.parent().unwrap_or(Utf8Path::new("."));
@@ -155,12 +150,6 @@ impl StateDir {
             self.root.join(PRD_JSON),
             project.join("scripts/ralph/prd.json"),
         ]
-    }
-
-    /// Where a plan may be, in the order in which they are tried; whether it is there or not.
-    pub fn plans(&self) -> Vec<Utf8PathBuf> {
-        let numbered = self.prd_numbers().into_iter().map(|number| self.plan(number));
-        numbered.chain(self.other_plans()).collect()
     }
 
     /// The lifecycle scripts.
@@ -266,23 +255,9 @@ impl StateDir {
     /// Every single file in the folder that is ours to write; what belongs to plans, sessions and
     /// the user is not among them.
     pub fn files(&self) -> Vec<Utf8PathBuf> {
-        vec![
-            self.ignore_file(),
-            self.checkpoint(),
-            self.claim(),
-            self.context_window(),
-            self.current_story(),
-            self.failure_context(),
-            self.guardrails(),
-            self.hook_error(),
-            self.journal(),
-            self.rollback_lock(),
-            self.sessions_log(),
-            self.shared_reads(),
-            self.strikes(),
-            self.strikes_lock(),
-            self.working_session(),
-        ]
+        let single = Self::uncommitted().filter(|name| !name.contains(['/', '*']));
+        let single = single.map(|name| self.root.join(name));
+        single.chain([self.guardrails(), self.working_session()]).collect()
     }
 
     /// Patterns, relative to the folder, of what never belongs into a commit, whatever became of

@@ -95,16 +95,6 @@ pub enum Event {
     TestsWeakened {
         what: String,
     },
-    FilesKeptOut {
-        files: Vec<String>,
-    },
-    FilesHidden {
-        files: Vec<String>,
-    },
-    WorkNotReturned {
-        kept_as: String,
-        files: Vec<String>,
-    },
     PlanRepaired {
         findings: Vec<String>,
     },
@@ -140,21 +130,11 @@ pub struct HookFailure {
 impl HookFailure {
     /// Leaves the failure in `.hook-error.json`, over an older one.
     pub fn save(&self, state: &StateDir, source: &str) -> io::Result<()> {
-        let file = HookErrorFile {
-            version: 1,
-            at: now(),
-            source: source.to_owned(),
-            failure: &self.masked(),
-        };
+        let Self { hook_event, phase, error } = self.masked();
+        let file = serde_json::json!({
+            "version": 1, "at": now(), "source": source,
+            "hook_event": hook_event, "phase": phase, "error": error,
+        });
         write::replace(&state.hook_error(), &serde_json::to_vec_pretty(&file)?)
     }
-}
-
-#[derive(Serialize)]
-struct HookErrorFile<'a> {
-    version: u32,
-    at: String,
-    source: String,
-    #[serde(flatten)]
-    failure: &'a HookFailure,
 }

@@ -7,13 +7,13 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(String);
 
-/// Why a text was refused as an id.
+/// A text that was refused as an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{shown}` cannot be part of a path: {why}; use letters, digits, `.`, `_` and `-` only")]
-pub struct BadId {
-    shown: String,
-    why: &'static str,
-}
+#[error(
+    "`{0}` cannot be part of a path; use at most 128 letters, digits, `.`, `_` and `-`, and no dot \
+     at the beginning"
+)]
+pub struct BadId(String);
 
 const LONGEST: usize = 128;
 
@@ -21,20 +21,15 @@ impl Id {
     /// Checks a text; nothing is mended, because two texts must never become one id.
     pub fn parse(text: &str) -> Result<Self, BadId> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        let why = if text.is_empty() {
-            "it is empty"
-        } else if text.len() > LONGEST {
-            "it is longer than 128 characters"
-        } else if text.starts_with('.') {
-            "it begins with a dot"
-        } else if !text.chars().all(allowed) {
-            "it holds other characters"
-        } else {
+        let is_fine = !text.is_empty()
+            && text.len() <= LONGEST
+            && !text.starts_with('.')
+            && text.chars().all(allowed);
+        if is_fine {
             return Ok(Self(text.to_owned()));
-        };
+        }
         // Shown escaped and cut: the text may hold control characters or be very long.
-        let shown = text.chars().take(40).flat_map(char::escape_debug).collect();
-        Err(BadId { shown, why })
+        Err(BadId(text.chars().take(40).flat_map(char::escape_debug).collect()))
     }
 
     /// The text.

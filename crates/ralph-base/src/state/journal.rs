@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 
 use super::dir::StateDir;
 use super::event::{Event, Record};
-use super::tail::last_lines_since;
+use super::tail::tail;
 use super::write;
 
 /// The version of the line format.
@@ -52,13 +52,6 @@ impl Journal {
         Self { marks, ..self }
     }
 
-    /// The same journal, its lines marked with another story.
-    #[must_use]
-    pub fn for_story(&self, story: &str) -> Self {
-        let marks = Marks { story: Some(story.to_owned()), ..self.marks.clone() };
-        self.clone().marked(marks)
-    }
-
     /// The same journal, each of its lines also given to `echo`.
     #[must_use]
     pub fn echoed(self, echo: fn(&[u8])) -> Self {
@@ -86,19 +79,11 @@ impl Journal {
     /// The last `count` lines that can be read, oldest first; torn lines and lines of newer
     /// versions are passed over.
     pub fn tail(&self, count: usize) -> io::Result<Vec<Record>> {
-        self.tail_since(0, count)
-    }
-
-    /// How many bytes it has.
-    pub fn length(&self) -> u64 {
-        fs_err::metadata(&self.path).map_or(0, |found| found.len())
-    }
-
-    /// The same as [`Self::tail`], of what was appended since it had so many bytes; of all of it if
-    /// it was made anew since.
-    pub fn tail_since(&self, length: u64, count: usize) -> io::Result<Vec<Record>> {
-        let lines = last_lines_since(&self.path, length, count, MOST_READ)?;
-        Ok(lines.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        let end = tail(&self.path, MOST_READ)?;
+        let newest = end.lines().rev().filter_map(|line| serde_json::from_slice(line).ok());
+        let mut records: Vec<Record> = newest.take(count).collect();
+        records.reverse();
+        Ok(records)
     }
 }
 
@@ -141,29 +126,6 @@ mod tests {
             )
         );
         assert!(at.ends_with('Z') && at.parse::<jiff::Timestamp>().is_ok(), "{at}");
-    }
-
-    #[test]
-    fn what_was_appended_since_is_read_alone_and_all_of_a_journal_that_was_made_anew() {
-        let scratch = Scratch::new();
-        let journal = journal(&scratch);
-        assert_eq!(journal.length(), 0);
-        let commit = |commit: &str| Event::Committed { commit: commit.into() };
-        journal.append(&commit("a")).unwrap();
-        let length = journal.length();
-        let check = |length: u64, count: usize, expected: &[Event]| {
-            let found = journal.tail_since(length, count).unwrap();
-            let found: Vec<Event> = found.into_iter().map(|record| record.event).collect();
-            assert_eq!(found, expected, "{length} {count}");
-        };
-        check(length, 10, &[]);
-        journal.append(&commit("b")).unwrap();
-        journal.append(&commit("c")).unwrap();
-        check(length, 10, &[commit("b"), commit("c")]);
-        check(length, 1, &[commit("c")]);
-        check(0, 10, &[commit("a"), commit("b"), commit("c")]);
-        check(journal.length() + 1, 10, &[commit("a"), commit("b"), commit("c")]);
-        check(length + 3, 10, &[commit("c")]);
     }
 
     #[test]

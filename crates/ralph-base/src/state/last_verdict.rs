@@ -8,15 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::session_dir::SessionDir;
 use super::{journal, read, write};
 
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
 /// The last test run of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LastVerdict {
-    /// The version of this format.
-    pub version: u32,
     /// When it ended, as RFC 3339 in UTC.
     pub at: String,
     /// `failed`, `passed`, `errored` or `no-tests`.
@@ -34,17 +29,16 @@ pub struct LastVerdict {
 }
 
 impl LastVerdict {
-    /// Reads it; none if no test ran yet, or if a newer version wrote it.
+    /// Reads it; none if no test ran yet.
     pub fn load(session: &SessionDir) -> Option<Self> {
         let text = read::read(session.last_verdict()).ok()?;
-        let verdict: Self = serde_json::from_slice(&text).ok()?;
-        (verdict.version <= VERSION).then_some(verdict)
+        serde_json::from_slice(&text).ok()
     }
 
-    /// Writes it, stamped with the time and the version, and without the keys in the command.
+    /// Writes it, stamped with the time, and without the keys in the command.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
         let command = crate::secrets::mask(&self.command);
-        let stamped = Self { version: VERSION, at: journal::now(), command, ..self.clone() };
+        let stamped = Self { at: journal::now(), command, ..self.clone() };
         // The session does not outlive a power cut, so the disk need not be waited for.
         write::replace_unsynced(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
     }

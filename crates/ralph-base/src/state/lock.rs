@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::{read, size_limit, write};
+use super::{read, write};
 
 /// How long the description of a holder is, filled up with blanks.
 const HOLDER_LENGTH: usize = 160;
@@ -125,12 +125,8 @@ fn write_holder(file: &mut File, doing: &str) {
     // Of one length, so that nothing has to be cut: file systems take a file that was emptied and
     // written again to the disk at once.
     text.resize(text.len().max(HOLDER_LENGTH), b' ');
-    if size_limit::allow(text.len() as u64).is_ok() {
-        let _ = file.seek(SeekFrom::Start(0));
-        if file.write_all(&text).is_ok() && text.len() > HOLDER_LENGTH {
-            let _ = file.set_len(text.len() as u64);
-        }
-    }
+    let _ = file.seek(SeekFrom::Start(0));
+    let _ = file.write_all(&text);
 }
 
 fn is_alive(process: u32) -> bool {

@@ -8,29 +8,30 @@ impl Event {
     /// The same event, its free texts without keys. Ids, names and numbers stay as they are.
     #[must_use]
     pub fn masked(&self) -> Self {
-        let all = |texts: &[String]| texts.iter().map(|text| mask(text)).collect();
-        match self.clone() {
-            Self::Denied { rule, tool, target } => {
-                Self::Denied { rule, tool, target: mask(&target) }
+        let mut event = self.clone();
+        for text in event.free_texts() {
+            *text = mask(text);
+        }
+        event
+    }
+
+    fn free_texts(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Denied { target: text, .. }
+            | Self::RolledBack { why: text, .. }
+            | Self::NotRolledBack { why: text }
+            | Self::Prompt { prompt: text }
+            | Self::StorySetAside { why: text } => vec![text],
+            Self::Verdict { tests: texts, .. }
+            | Self::StopBlocked { reasons: texts }
+            | Self::PlanRepaired { findings: texts } => texts.iter_mut().collect(),
+            Self::StopAllowed { note: text, .. } | Self::LoopFinished { reason: text, .. } => {
+                text.iter_mut().collect()
             }
-            Self::Verdict { verdict, runner, passed, failed, tests } => {
-                Self::Verdict { verdict, runner, passed, failed, tests: all(&tests) }
+            Self::HookError { failure } => {
+                failure.hook_event.iter_mut().chain([&mut failure.error]).collect()
             }
-            Self::RolledBack { to, saved_as, why } => {
-                Self::RolledBack { to, saved_as, why: mask(&why) }
-            }
-            Self::StopBlocked { reasons } => Self::StopBlocked { reasons: all(&reasons) },
-            Self::StopAllowed { status, note } => {
-                Self::StopAllowed { status, note: note.as_deref().map(mask) }
-            }
-            Self::Prompt { prompt } => Self::Prompt { prompt: mask(&prompt) },
-            Self::StorySetAside { why } => Self::StorySetAside { why: mask(&why) },
-            Self::PlanRepaired { findings } => Self::PlanRepaired { findings: all(&findings) },
-            Self::LoopFinished { finish_type, reason } => {
-                Self::LoopFinished { finish_type, reason: reason.as_deref().map(mask) }
-            }
-            Self::HookError { failure } => Self::HookError { failure: failure.masked() },
-            other => other,
+            _ => Vec::new(),
         }
     }
 }

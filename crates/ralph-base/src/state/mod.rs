@@ -30,8 +30,6 @@ mod masked;
 mod read;
 mod run_dir;
 mod session_dir;
-mod size_limit;
-mod sync;
 mod tail;
 mod write;
 
@@ -40,17 +38,16 @@ pub use dir::{
     is_in_use,
 };
 pub use event::{Event, HookFailure, Record};
-pub use git_folder::{RESTORE_NOTE, TREE_LOCK};
+pub use git_folder::RESTORE_NOTE;
 pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
-pub use read::{open_regular, read, read_at_most, read_record, read_text};
+pub use read::{open_regular, read, read_at_most, read_if_there, read_record, read_text};
 pub use run_dir::RunDir;
 pub use session_dir::{LoopDir, SessionDir};
-pub use tail::last_lines;
+pub use tail::{Tail, tail};
 pub use write::{
-    Cap, append_capped, append_line, edit_users, in_the_way, is_same_file, keep_as_found,
-    keep_content_as_found, leads_elsewhere, open_log, remove_if_there, remove_stale_temporaries,
-    replace, replace_soon, replace_unsynced, replace_users, replace_users_soon,
+    Cap, append_capped, append_line, edit_users, keep_content_as_found, leads_elsewhere, open_log,
+    remove_if_there, remove_stale_temporaries, replace, replace_unsynced, replace_users,
 };

@@ -28,6 +28,14 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     read_at_most(path, LARGEST)
 }
 
+/// The same; none if there is no such file.
+pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
+    match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 /// The bytes of a regular file that may have so many of them.
 pub fn read_at_most(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
     let path = path.as_ref();
@@ -58,11 +66,7 @@ pub fn read_record<T: DeserializeOwned>(path: &Utf8Path, newest: u32) -> io::Res
     struct Versioned {
         version: u32,
     }
-    let text = match read(path) {
-        Ok(text) if text.is_empty() => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other?,
-    };
+    let Some(text) = read_if_there(path)?.filter(|text| !text.is_empty()) else { return Ok(None) };
     let damaged = |error| {
         let text = format!("{path} is damaged ({error}); remove it, and the next run begins anew");
         io::Error::new(io::ErrorKind::InvalidData, text)

@@ -2,8 +2,6 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::id::Id;
-
 /// A folder with a feature list, where another loop than ours keeps its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopDir {
@@ -82,11 +80,6 @@ impl SessionDir {
     /// One file a task.
     pub fn tasks(&self) -> Utf8PathBuf {
         self.root.join("tasks")
-    }
-
-    /// One of them.
-    pub fn task(&self, id: &Id) -> Utf8PathBuf {
-        self.tasks().join(format!("{id}.json"))
     }
 
     /// How the last test run ended.

@@ -14,7 +14,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 
 use super::dir::PROJECT_MARKER;
-use super::size_limit;
+use super::read::read_if_there;
 use crate::fault;
 
 /// How long an append waits for another process's append, which takes microseconds.
@@ -42,14 +42,6 @@ pub fn replace_unsynced(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_by(path, |temporary| write_new(temporary, content).map(drop))
 }
 
-/// The same for what must outlast a power cut, but for the power cuts of the next instant: the disk
-/// is told at once, and nobody waits for it. Whoever reads the file takes an empty one for none.
-pub fn replace_soon(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
-    let file = replace_by(path, |temporary| write_new(temporary, content))?;
-    super::sync::soon(file);
-    Ok(())
-}
-
 /// Removes a file, if it is there.
 pub fn remove_if_there(path: impl AsRef<Path>) -> io::Result<()> {
     match fs_err::remove_file(path.as_ref()) {
@@ -58,14 +50,12 @@ pub fn remove_if_there(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// What was written, once it has its name.
-fn replace_by<T>(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<T>) -> io::Result<T> {
+fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) -> io::Result<()> {
     prepare_parent(path)?;
     let temporary = temporary_beside(path);
-    let written = write(&temporary).and_then(|written| {
+    let written = write(&temporary).and_then(|()| {
         fault::point("replace.written");
-        fs::rename(&temporary, path)?;
-        Ok(written)
+        fs::rename(&temporary, path)
     });
     if written.is_err() {
         // Best effort: the reason for the failure is worth more than that of the clean-up.
@@ -79,12 +69,6 @@ fn replace_by<T>(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<T>
 /// with the permissions that it has.
 pub fn replace_users(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
     replace_users_by(path, |path| replace(path, content))
-}
-
-/// The same, and nobody waits for the disk: for a change that can be made again from what is known
-/// elsewhere.
-pub fn replace_users_soon(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
-    replace_users_by(path, |path| replace_soon(path, content))
 }
 
 /// Changes a file that is the user's: `change` gets its content, none if there is no file, and gives
@@ -110,13 +94,6 @@ pub fn edit_users(
         if !is_saved_meanwhile {
             return replaced;
         }
-    }
-}
-
-fn read_if_there(path: &Utf8Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        other => other.map(Some),
     }
 }
 
@@ -162,7 +139,7 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
     }
     whole.extend_from_slice(block);
     let new_length = old_length + whole.len() as u64;
-    if let Err(error) = permitted(new_length).and_then(|()| file.write_all(&whole)) {
+    if let Err(error) = fault::write().and_then(|()| file.write_all(&whole)) {
         // A full disk takes a part of the line; take that part back.
         let _ = file.set_len(old_length);
         return Err(naming(path, "append to", &error));
@@ -240,16 +217,10 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
 
 fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<fs::File> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-    permitted(content.len() as u64)
+    fault::write()
         .and_then(|()| file.write_all(content))
         .map_err(|error| naming(path, "write", &error))?;
     Ok(file)
-}
-
-/// Whether a file may become this large; a fault on purpose is a disk that says no.
-fn permitted(size: u64) -> io::Result<()> {
-    fault::write()?;
-    size_limit::allow(size)
 }
 
 /// Makes the folder of a file, after a look at what is in its place and on the way.
@@ -263,55 +234,17 @@ pub fn leads_elsewhere(path: &Utf8Path) -> bool {
     symlink_below_state(path).is_some()
 }
 
-/// What keeps a path from being a file of its own: the path itself, if it is a folder, a pipe or,
-/// unless `links` are fine, a link; or a folder on the way to it that is a link below the state
-/// folder.
-pub fn in_the_way(path: &Utf8Path, links: bool) -> Option<Utf8PathBuf> {
-    if let Some(link) = symlink_below_state(path) {
-        return Some(link.to_owned());
-    }
-    let kind = fs::symlink_metadata(path).ok()?.file_type();
-    let is_fine = kind.is_file() || links && kind.is_symlink();
-    (!is_fine).then(|| path.to_owned())
-}
-
-/// Whether two paths are of one file.
-pub fn is_same_file(one: &Utf8Path, other: &Utf8Path) -> bool {
-    let real = |path: &Utf8Path| path.canonicalize().ok();
-    one == other || real(one).is_some_and(|one| real(other) == Some(one))
-}
-
-/// Moves what is in the way of a file of ours into a folder, where nothing of it is lost.
-pub fn keep_as_found(path: &Utf8Path, folder: &Utf8Path) -> io::Result<Utf8PathBuf> {
-    let kept = name_as_found(path, folder);
-    prepare_parent(&kept)?;
-    fs::rename(path, &kept)?;
-    Ok(kept)
-}
-
 /// Writes what a file held into a folder before the file is replaced, so that nothing of it is lost.
 pub fn keep_content_as_found(
     path: &Utf8Path,
     content: &[u8],
     folder: &Utf8Path,
 ) -> io::Result<Utf8PathBuf> {
-    let kept = name_as_found(path, folder);
-    replace(&kept, content)?;
-    Ok(kept)
-}
-
-/// A name that nothing has yet: a rename replaces, and several files of one name may be kept within
-/// a millisecond.
-fn name_as_found(path: &Utf8Path, folder: &Utf8Path) -> Utf8PathBuf {
     let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
     let name = path.file_name().unwrap_or("state");
-    let mut kept = folder.join(format!("as-found-{time}-{name}"));
-    let mut count = 2;
-    while kept.symlink_metadata().is_ok() {
-        kept = folder.join(format!("as-found-{time}-{count}-{name}"));
-        count += 1;
-    }
-    kept
+    let kept = folder.join(format!("as-found-{time}-{name}"));
+    replace(&kept, content)?;
+    Ok(kept)
 }
 
 /// Checks the path up to the state folder, and that nothing but a regular file is in its place.

@@ -50,7 +50,7 @@ impl Checkpoint {
     fn save(&self, state: &StateDir) -> io::Result<()> {
         let commit = self.commit.as_deref().unwrap_or(NO_COMMIT);
         let snapshot = self.snapshot.as_deref().unwrap_or_default();
-        state::replace_soon(&state.checkpoint(), format!("{commit}\n{snapshot}\n").as_bytes())
+        state::replace(&state.checkpoint(), format!("{commit}\n{snapshot}\n").as_bytes())
     }
 
     /// Reads the checkpoint; none if there is no such file, or an empty one.

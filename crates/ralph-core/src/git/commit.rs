@@ -20,7 +20,7 @@ impl Git {
     ) -> Result<(), GitError> {
         let git = self.with_hooks();
         git.patiently(|| {
-            let ended = supervised::run(git.command(args), message.as_bytes(), limit, stop);
+            let ended = supervised::run(git.command(args), message.as_bytes(), limit, stop, false);
             let (end, said) = ended.map_err(|source| git.start_error(args, source))?;
             let (command, dir) = git.named(args);
             match end {

@@ -32,7 +32,8 @@ pub enum Format {
 }
 
 /// What the user can set about reading plans.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Names of sections whose stories do not keep the loop going; case and hyphens do not matter.
     pub optional_sections: Vec<String>,

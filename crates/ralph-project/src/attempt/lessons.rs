@@ -18,19 +18,15 @@ const LONGEST: usize = 300;
 /// waits in the git folder, so that nothing of ours shows up among the user's files.
 pub fn add_lesson(state: &StateDir, run_dir: Option<&RunDir>, lesson: &str) -> io::Result<()> {
     let path = state.guardrails();
-    let pending = run_dir.map(RunDir::lessons);
-    let mut known = text_of(&path)?;
-    if let Some(pending) = &pending {
-        known.push_str(&text_of(pending)?);
-    }
+    let known = lessons(state, run_dir)?;
     let lesson = mask(lesson);
     let lesson = lesson.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = format!("- {}", lesson.chars().take(LONGEST).collect::<String>());
     if known.lines().any(|known| known.trim_end() == line) {
         return Ok(());
     }
-    match pending {
-        Some(pending) => state::append_line(&pending, line.as_bytes()),
+    match run_dir {
+        Some(run_dir) => state::append_line(&run_dir.lessons(), line.as_bytes()),
         None if known.is_empty() => {
             state::append_line(&path, format!("{LESSONS_TITLE}{line}").as_bytes())
         }
@@ -48,11 +44,8 @@ pub fn lessons(state: &StateDir, run_dir: Option<&RunDir>) -> io::Result<String>
 }
 
 fn text_of(path: &Utf8Path) -> io::Result<String> {
-    match state::read(path) {
-        Ok(known) => Ok(String::from_utf8_lossy(&known).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(error),
-    }
+    let known = state::read_if_there(path)?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&known).into_owned())
 }
 
 #[cfg(test)]

@@ -11,15 +11,10 @@ use ralph_base::state::{self, StateDir};
 use ralph_core::git::Checkpoint;
 use ralph_core::verdict::Verdict;
 
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
 /// What is remembered of the attempt under way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// The version of this format.
-    pub version: u32,
     checkpoint: String,
     /// Failing runs that counted, without a passing one between.
     pub failures: u64,
@@ -35,12 +30,10 @@ impl Memory {
     /// What is remembered under this checkpoint. A file that cannot be read, or that belongs to
     /// another checkpoint, is an empty memory.
     pub fn load(state: &StateDir, checkpoint: &Checkpoint) -> Self {
-        let fresh = Self { version: VERSION, checkpoint: name_of(checkpoint), ..Self::default() };
+        let fresh = Self { checkpoint: name_of(checkpoint), ..Self::default() };
         let text = state::read(state.strikes()).unwrap_or_default();
         match serde_json::from_slice::<Self>(&text) {
-            Ok(memory) if memory.version == VERSION && memory.checkpoint == fresh.checkpoint => {
-                memory
-            }
+            Ok(memory) if memory.checkpoint == fresh.checkpoint => memory,
             _ => fresh,
         }
     }
@@ -100,7 +93,7 @@ mod tests {
         memory.save(&state).unwrap();
         assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 2);
         assert_eq!(Memory::load(&state, &checkpoint("bb")).failures, 0);
-        state::replace(&state.strikes(), b"{\"version\":9").unwrap();
+        state::replace(&state.strikes(), b"{\"failures\":9").unwrap();
         assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 0);
     }
 

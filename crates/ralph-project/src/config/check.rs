@@ -4,26 +4,15 @@
 //! Where the value was given is found by the loader, because only that knows the layers.
 
 use super::values::Config;
-use ralph_core::guard;
-
-/// What is wrong with a value.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Complaint {
-    /// The keys that may hold it.
-    pub(super) keys: &'static [&'static str],
-    /// The value.
-    pub(super) value: String,
-    /// What is wrong.
-    pub(super) message: String,
-}
+use ralph_core::guard::Mistake;
 
 /// The first thing that is wrong.
-pub(super) fn complaint(config: &Config) -> Option<Complaint> {
-    empty_check(config).or_else(|| guard_mistake(config)).or_else(|| broken_glob(config))
+pub(super) fn mistake(config: &Config) -> Option<Mistake> {
+    empty_check(config).or_else(|| config.guard.validate().err()).or_else(|| broken_glob(config))
 }
 
 /// A check that checks nothing always passes.
-fn empty_check(config: &Config) -> Option<Complaint> {
+fn empty_check(config: &Config) -> Option<Mistake> {
     let runs_nothing = |command: &&String| {
         command.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
     };
@@ -32,15 +21,10 @@ fn empty_check(config: &Config) -> Option<Complaint> {
         "`{command}` runs nothing, so it would pass whatever the agent does; give a command, or \
          leave it out"
     );
-    Some(Complaint { keys: &["verify.commands"], value: command.clone(), message })
+    Some(Mistake { keys: &["verify.commands"], value: command.clone(), message })
 }
 
-fn guard_mistake(config: &Config) -> Option<Complaint> {
-    let guard::Mistake { keys, value, message } = config.guard.validate().err()?;
-    Some(Complaint { keys, value, message })
-}
-
-fn broken_glob(config: &Config) -> Option<Complaint> {
+fn broken_glob(config: &Config) -> Option<Mistake> {
     let of_stories: Vec<String> = config.scope.stories.values().flatten().cloned().collect();
     let lists: [(&[&str], &[String]); 4] = [
         (&["scope.paths"], &config.scope.paths),
@@ -52,7 +36,7 @@ fn broken_glob(config: &Config) -> Option<Complaint> {
         globs.iter().find_map(|glob| {
             let why = globset::Glob::new(glob).err()?;
             let message = format!("`{glob}` is not a pattern: {why}");
-            Some(Complaint { keys, value: glob.clone(), message })
+            Some(Mistake { keys, value: glob.clone(), message })
         })
     })
 }

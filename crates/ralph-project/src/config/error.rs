@@ -34,12 +34,12 @@ impl ConfigError {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
         let message = one_line(error.message());
-        // The reader's own message about a wrong type does not name the key.
+        // The reader's own message about a wrong type or value does not name the key.
         let key = text.lines().nth(line - 1).and_then(|line| line.split_once('='));
-        let message = match (wrong_type(&message), key) {
-            (Some(told), Some((key, _))) => format!("`{}`: {told}", key.trim()),
-            (Some(told), None) => told,
-            (None, _) => message,
+        let is_about_value = ["invalid ", "expected a "].iter().any(|so| message.starts_with(so));
+        let message = match key {
+            Some((key, _)) if is_about_value => format!("`{}`: {message}", key.trim()),
+            _ => message,
         };
         let message = match nearest(&message) {
             Some(meant) => format!("{message}; did you mean `{meant}`?"),
@@ -47,9 +47,7 @@ impl ConfigError {
         };
         Self::File { path: path.to_owned(), line, message }
     }
-}
 
-impl ConfigError {
     /// Of a file that is no text; the line is where it ceases to be one.
     pub(super) fn not_text(path: &str, error: &std::string::FromUtf8Error) -> Self {
         let read = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
@@ -79,42 +77,6 @@ impl ConfigError {
     pub(super) fn of_value(origin: &str, message: &str) -> Self {
         Self::Value { origin: origin.to_owned(), message: one_line(message) }
     }
-}
-
-/// "invalid type: string \"x\", expected u64" in words for people; none if it is no such message.
-fn wrong_type(message: &str) -> Option<String> {
-    if message == "wanted string or table" {
-        return Some("expected a text".to_owned());
-    }
-    // Our own types say what is wrong or what they want, and nothing else.
-    if message.starts_with("invalid number ") {
-        return Some(message.to_owned());
-    }
-    if message.starts_with("a number of ") {
-        return Some(format!("expected {message}"));
-    }
-    let (kind, rest) = message.split_once(": ")?;
-    let (found, wanted) = rest.rsplit_once(", expected ")?;
-    if !["invalid type", "invalid value"].contains(&kind) {
-        return None;
-    }
-    let wanted = match wanted {
-        "u64" if found.contains("`-") => "a whole number of 0 or more",
-        "u64" if found.ends_with(" as i128") => "a whole number that we can count to",
-        "u64" => "a whole number",
-        "f64" => "a number",
-        "a sequence" => "a list",
-        "a string" => "a text",
-        "a boolean" => "`true` or `false`",
-        "a map" => "a table",
-        other if other.starts_with("struct ") => "a table",
-        other => other,
-    };
-    Some(match found.split_once(['`', '"']).map(|(_, value)| value.rsplit_once(['`', '"'])) {
-        Some(Some((value, _))) => format!("`{value}` is not {wanted}"),
-        // Lists and tables are not shown.
-        _ => format!("expected {wanted}"),
-    })
 }
 
 fn one_line(message: &str) -> String {
@@ -147,31 +109,5 @@ mod tests {
         assert_eq!(nearest(near), Some("attempts_per_story"));
         assert_eq!(nearest("unknown field `zzz`, expected `commands`"), None);
         assert_eq!(nearest("invalid type: string `x`, expected `y`"), None);
-    }
-
-    #[test]
-    fn wrong_types_are_told_in_words_for_people() {
-        for (message, told) in [
-            ("type: string \"many\", expected u64", "`many` is not a whole number"),
-            (
-                "type: string \"a, expected b\", expected u64",
-                "`a, expected b` is not a whole number",
-            ),
-            ("type: floating point `1.5`, expected u64", "`1.5` is not a whole number"),
-            ("value: integer `-1`, expected u64", "`-1` is not a whole number of 0 or more"),
-            ("type: string \"3\", expected f64", "`3` is not a number"),
-            ("type: string \"x\", expected a sequence", "`x` is not a list"),
-            ("type: integer `1`, expected a string", "`1` is not a text"),
-            ("type: integer `1`, expected a boolean", "`1` is not `true` or `false`"),
-            ("type: integer `1`, expected a map", "`1` is not a table"),
-            ("type: integer `3`, expected struct Limits", "`3` is not a table"),
-            ("type: map, expected u64", "expected a whole number"),
-        ] {
-            assert_eq!(wrong_type(&format!("invalid {message}")).as_deref(), Some(told));
-        }
-        let own = "a number of stories, or \"auto\"";
-        assert_eq!(wrong_type(own), Some(format!("expected {own}")));
-        assert_eq!(wrong_type("duplicate key"), None);
-        assert_eq!(wrong_type("unknown field `a: b`, expected `c`"), None);
     }
 }

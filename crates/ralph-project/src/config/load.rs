@@ -1,11 +1,9 @@
 //! Puts the layers together: defaults, then the file, then variables, then flags.
 
-use std::io;
-
 use camino::Utf8Path;
 use toml::{Table, Value};
 
-use super::check::{self, Complaint};
+use super::check;
 use super::error::ConfigError;
 use super::items::items;
 use super::keys::{KEYS, Key, Kind};
@@ -13,6 +11,7 @@ use super::seconds::Seconds;
 use super::values::Config;
 use ralph_base::env::Env;
 use ralph_base::state;
+use ralph_core::guard::Mistake;
 
 /// A value given on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,11 +32,7 @@ impl Flag {
 impl Config {
     /// Loads the configuration of a project. A file that is not there is an empty one.
     pub fn load(path: &Utf8Path, env: &Env, flags: &[Flag]) -> Result<Self, ConfigError> {
-        let bytes = match state::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let bytes = state::read_if_there(path)?.unwrap_or_default();
         let text = String::from_utf8(bytes)
             .map_err(|error| ConfigError::not_text(path.as_str(), &error))?;
         Self::from_parts(path.as_str(), &text, env, flags)
@@ -76,32 +71,30 @@ impl Config {
             toml::from_str(text).map_err(|error| ConfigError::in_file(path, text, &error))?;
         let layers = overrides(env, flags)?;
         let config = if layers.is_empty() { config } else { config.overlaid(&layers)? };
-        if let Some(complaint) = check::complaint(&config) {
-            return Err(located(complaint, path, text, &layers));
+        if let Some(mistake) = check::mistake(&config) {
+            return Err(located(mistake, path, text, &layers));
         }
         Ok(config)
     }
 
     /// Each value is laid over by itself, so that an error names the one it came from.
     fn overlaid(self, layers: &[Override]) -> Result<Self, ConfigError> {
-        let failure = |origin: &str, message: &str| ConfigError::Value {
-            origin: origin.to_owned(),
-            message: message.to_owned(),
-        };
         let mut config = self;
         for Override { key, value, origin } in layers {
-            let mut table =
-                Table::try_from(&config).map_err(|e| failure(origin, &e.to_string()))?;
+            let mut table = Table::try_from(&config)
+                .map_err(|e| ConfigError::of_value(origin, &e.to_string()))?;
             put(&mut table, key.name, value.clone());
-            config = table.try_into().map_err(|e: toml::de::Error| failure(origin, e.message()))?;
+            config = table
+                .try_into()
+                .map_err(|e: toml::de::Error| ConfigError::of_value(origin, e.message()))?;
         }
         Ok(config)
     }
 }
 
 /// Where a value that is complained about was given: the flag, the variable, or the line.
-fn located(complaint: Complaint, path: &str, text: &str, layers: &[Override]) -> ConfigError {
-    let Complaint { keys, value, message } = complaint;
+fn located(mistake: Mistake, path: &str, text: &str, layers: &[Override]) -> ConfigError {
+    let Mistake { keys, value, message } = mistake;
     let holds = |given: &Value| match given {
         Value::Array(items) => items.iter().any(|item| item.as_str() == Some(&*value)),
         given => given.as_str() == Some(&*value),
@@ -167,10 +160,7 @@ fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> 
         Kind::List => (Some(items(given).into()), "a list"),
         Kind::Table => (None, "something that a variable or a flag can hold"),
     };
-    value.ok_or_else(|| ConfigError::Value {
-        origin: origin.to_owned(),
-        message: format!("`{text}` is not {wanted}"),
-    })
+    value.ok_or_else(|| ConfigError::of_value(origin, &format!("`{text}` is not {wanted}")))
 }
 
 /// Decimal, whatever it begins with: `08` is 8.

@@ -1,6 +1,5 @@
 //! A length of time as people write it: `3600`, `"90m"`, `"8h"`.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Seconds(pub u64);
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a number of seconds, or a text such as \"90m\" or \"8h\"")]
+#[serde(untagged, expecting = "expected a number of seconds, or a text such as \"90m\" or \"8h\"")]
 enum Repr {
     Number(u64),
     Text(String),
@@ -31,7 +30,7 @@ impl FromStr for Seconds {
     /// A bare number is decimal, whatever it begins with: `08` is 8. Parts of a second count as a
     /// whole one, because a limit that was rounded down to nothing would be no limit.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WANTED: &str = "a number of seconds, or a text such as \"90m\" or \"8h\"";
+        const WANTED: &str = "expected a number of seconds, or a text such as \"90m\" or \"8h\"";
         if let Ok(number) = text.trim().parse() {
             return Ok(Self(number));
         }
@@ -59,12 +58,6 @@ impl TryFrom<Repr> for Seconds {
 impl From<Seconds> for u64 {
     fn from(value: Seconds) -> Self {
         value.0
-    }
-}
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
     }
 }
 

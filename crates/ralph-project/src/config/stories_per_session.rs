@@ -13,7 +13,7 @@ pub enum StoriesPerSession {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(untagged, expecting = "a number of stories, or \"auto\"")]
+#[serde(untagged, expecting = "expected a number of stories, or \"auto\"")]
 enum StoriesRepr {
     Number(u64),
     Word(String),
@@ -24,10 +24,10 @@ impl TryFrom<StoriesRepr> for StoriesPerSession {
 
     fn try_from(value: StoriesRepr) -> Result<Self, Self::Error> {
         match value {
-            StoriesRepr::Number(0) => Err("at least 1 story, or \"auto\""),
+            StoriesRepr::Number(0) => Err("expected at least 1 story, or \"auto\""),
             StoriesRepr::Number(number) => Ok(Self::AtMost(number)),
             StoriesRepr::Word(word) if word == "auto" => Ok(Self::Auto),
-            StoriesRepr::Word(_) => Err("a number of stories, or \"auto\""),
+            StoriesRepr::Word(_) => Err("expected a number of stories, or \"auto\""),
         }
     }
 }

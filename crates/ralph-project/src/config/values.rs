@@ -3,6 +3,8 @@
 //! What each key means to a user stands beside it in [`super::KEYS`], from which the table in
 //! `docs/configuration.md` is made.
 
+#![expect(missing_docs, reason = "the keys are described once, in KEYS")]
+
 use std::collections::BTreeMap;
 
 use serde::de::Error;
@@ -10,18 +12,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::seconds::Seconds;
 use super::stories_per_session::StoriesPerSession;
-use ralph_core::guard;
+use ralph_core::{guard, plan};
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Config {
     /// The table `[loop]`; the word is taken in Rust.
     #[serde(rename = "loop")]
     pub run: LoopSettings,
     pub agent: Agent,
-    pub plan: PlanSettings,
+    pub plan: plan::Options,
     pub verify: Verify,
     pub rollback: Rollback,
     pub limits: Limits,
@@ -38,7 +39,6 @@ pub struct Config {
 /// The table `[loop]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct LoopSettings {
     pub mode: Mode,
     pub max_iterations: u64,
@@ -83,7 +83,6 @@ pub enum Mode {
 /// The table `[agent]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Agent {
     pub command: String,
     pub timeout: Seconds,
@@ -104,24 +103,9 @@ impl Default for Agent {
     }
 }
 
-/// The table `[plan]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
-pub struct PlanSettings {
-    pub optional_sections: Vec<String>,
-}
-
-impl Default for PlanSettings {
-    fn default() -> Self {
-        Self { optional_sections: ralph_core::plan::Options::default().optional_sections }
-    }
-}
-
 /// The table `[verify]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Verify {
     pub commands: Vec<String>,
     pub timeout: Seconds,
@@ -136,7 +120,6 @@ impl Default for Verify {
 /// The table `[rollback]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Rollback {
     pub on: RollbackOn,
     #[serde(deserialize_with = "at_least_one")]
@@ -165,7 +148,6 @@ pub enum RollbackOn {
 /// The table `[limits]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Limits {
     #[serde(deserialize_with = "at_least_one")]
     pub attempts_per_story: u64,
@@ -196,7 +178,6 @@ impl Default for Limits {
 /// The table `[scope]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Scope {
     pub paths: Vec<String>,
     pub stories: BTreeMap<String, Vec<String>>,
@@ -205,7 +186,6 @@ pub struct Scope {
 /// The table `[stop]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Stop {
     pub max_blocks: u64,
     pub max_idle_blocks: u64,
@@ -227,7 +207,6 @@ impl Default for Stop {
 /// The table `[session]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Session {
     #[serde(deserialize_with = "part")]
     pub context_limit: f64,
@@ -248,7 +227,6 @@ impl Default for Session {
 /// The table `[hooks]`: the lifecycle scripts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Hooks {
     pub enabled: bool,
     pub started: bool,
@@ -287,7 +265,6 @@ pub enum FailBehavior {
 /// The table `[tests]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct Tests {
     pub commands: Vec<String>,
     pub files: Vec<String>,
@@ -310,7 +287,6 @@ pub enum Weakened {
 /// The table `[workspace]`: where the agent works.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct WorkspaceSettings {
     pub in_place: bool,
     pub folder: String,
@@ -336,7 +312,6 @@ impl Default for WorkspaceSettings {
 /// The table `[commit]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "the keys are described once, in KEYS")]
 pub struct CommitSettings {
     pub message: String,
     #[serde(rename = "type")]

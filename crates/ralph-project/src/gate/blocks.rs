@@ -14,15 +14,8 @@ use super::state_file::{self, Reading};
 use crate::config;
 use ralph_base::state::{Lock, SessionDir};
 
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
 /// No session is held back more often than this, whatever the configuration says.
-pub const MOST_BLOCKS: u64 = 1000;
-
-/// How many subagents, tasks and teammates are told apart; beyond that the oldest are forgotten
-/// together with their counts, which the count of all blocks still bounds.
-const MOST_KEPT: usize = 200;
+const MOST_BLOCKS: u64 = 1000;
 
 /// How long the counters of another hook's decision are waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -134,7 +127,6 @@ impl LetGo {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Blocks {
-    version: u32,
     /// All blocks of the session, whoever was held back.
     total: u64,
     /// By the key of [`Who`]; the session's own is the empty one.
@@ -157,8 +149,6 @@ pub struct Row {
     pub transcript: u64,
     /// Whether the last stop only waited for something in the background.
     waiting: bool,
-    /// Which of the rows was used last.
-    used: u64,
 }
 
 impl Blocks {
@@ -166,7 +156,7 @@ impl Blocks {
     /// A file that is missing although the client speaks of an earlier block cannot be either.
     pub fn load(session: &SessionDir, stop_hook_active: bool) -> Option<Self> {
         match state_file::read::<Self>(&session.block_counters()) {
-            Reading::Found(blocks) if blocks.version <= VERSION => Some(blocks),
+            Reading::Found(blocks) => Some(blocks),
             Reading::Missing if !stop_hook_active => Some(Self::default()),
             _ => None,
         }
@@ -232,20 +222,14 @@ impl Blocks {
 
     /// Writes the counts.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
-        let stamped = Self { version: VERSION, ..self.clone() };
-        state_file::write(&session.block_counters(), &stamped)
+        state_file::write(&session.block_counters(), self)
     }
 
+    /// Only the session and whoever was held back have a row: there are never more of them than
+    /// blocks.
     fn keep(&mut self, who: &Who, row: Row) {
-        if self.row(who) == row {
-            return;
-        }
-        let used = self.rows.values().map(|row| row.used).max().unwrap_or(0).saturating_add(1);
-        self.rows.insert(who.key(), Row { used, ..row });
-        while self.rows.len() > MOST_KEPT {
-            let oldest = self.rows.iter().min_by_key(|(_, row)| row.used);
-            let Some(key) = oldest.map(|(key, _)| key.clone()) else { break };
-            self.rows.remove(&key);
+        if self.row(who) != row {
+            self.rows.insert(who.key(), row);
         }
     }
 }
@@ -280,25 +264,22 @@ pub fn ask_on_disk(
 }
 
 /// Changes the counts on disk in another way. Counts that cannot be relied on are begun anew,
-/// which is safe wherever no block follows; none if they cannot be written.
-pub fn note_on_disk<T>(session: &SessionDir, note: impl Fn(&mut Blocks) -> T) -> Option<T> {
+/// which is safe wherever no block follows.
+pub fn note_on_disk(session: &SessionDir, note: impl Fn(&mut Blocks)) {
+    let changed = || {
+        let before = Blocks::load(session, false);
+        let mut after = before.clone().unwrap_or_default();
+        note(&mut after);
+        (before.as_ref() != Some(&after)).then_some(after)
+    };
     // Most stops change nothing; whoever counts meanwhile has then come after us.
-    let (before, after, noted) = noted(session, &note);
-    if before.as_ref() == Some(&after) {
-        return Some(noted);
+    if changed().is_some()
+        && let Some(_lock) = counting(session)
+        && let Some(after) = changed()
+    {
+        // Best effort: what is not noted only lets go sooner.
+        let _ = after.save(session);
     }
-    let _lock = counting(session)?;
-    let (_, after, noted) = self::noted(session, &note);
-    after.save(session).ok()?;
-    Some(noted)
-}
-
-/// The counts as they are and as they would be.
-fn noted<T>(session: &SessionDir, note: &impl Fn(&mut Blocks) -> T) -> (Option<Blocks>, Blocks, T) {
-    let before = Blocks::load(session, false);
-    let mut after = before.clone().unwrap_or_default();
-    let noted = note(&mut after);
-    (before, after, noted)
 }
 
 fn counting(session: &SessionDir) -> Option<Lock> {

@@ -123,10 +123,6 @@ fn one_that_stops_does_not_use_up_the_blocks_of_another() {
         assert_eq!(blocks.ask(&who, Cause::Gates, &moment(false, false), LIMITS), Ok(()));
         assert!(blocks.ask(&who, Cause::Gates, &moment(true, false), LIMITS).is_err());
     }
-    for n in 0..1000 {
-        blocks.waits(&Who::Other(n.to_string()));
-    }
-    assert_eq!(blocks.rows.len(), MOST_KEPT);
 }
 
 fn session(scratch: &Scratch) -> SessionDir {
@@ -143,7 +139,7 @@ fn what_cannot_be_counted_is_not_blocked() {
     assert_eq!(ask(true), Err(LetGo::NoCount), "blocked before, and no count of it");
     assert_eq!(ask(false), Ok(()));
     assert_eq!(ask(true), Ok(()));
-    for content in ["", "rubbish", "[]", r#"{"version":9}"#, r#"{"rows":7}"#] {
+    for content in ["", "rubbish", "[]", r#"{"rows":7}"#] {
         scratch.file(".ralph/state/s1/blocks.json", content);
         assert_eq!(ask(false), Err(LetGo::NoCount), "{content}");
     }

@@ -11,15 +11,10 @@ use crate::progress::section_for;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, StateDir};
 
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
 /// The window that the agent's last `result` reported; the loop writes it down for the hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextWindow {
-    /// The version of this format.
-    pub version: u32,
     /// The model.
     pub model: String,
     /// Its window, in tokens.
@@ -30,17 +25,14 @@ impl ContextWindow {
     /// Reads what was reported last; none if nothing was.
     pub fn load(state: &StateDir) -> Option<Self> {
         match state_file::read::<Self>(&state.context_window()) {
-            Reading::Found(window) if window.version <= VERSION && window.tokens > 0 => {
-                Some(window)
-            }
+            Reading::Found(window) if window.tokens > 0 => Some(window),
             _ => None,
         }
     }
 
     /// Writes down what was reported.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
-        let stamped = Self { version: VERSION, ..self.clone() };
-        state_file::write(&state.context_window(), &stamped)
+        state_file::write(&state.context_window(), self)
     }
 }
 
@@ -174,10 +166,10 @@ mod tests {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
         assert_eq!(ContextWindow::load(&state), None);
-        let window = ContextWindow { model: "m".into(), tokens: 1_000_000, version: 0 };
+        let window = ContextWindow { model: "m".into(), tokens: 1_000_000 };
         window.save(&state).unwrap();
         assert_eq!(ContextWindow::load(&state).unwrap().tokens, 1_000_000);
-        fs_err::write(state.context_window(), r#"{"version":9,"tokens":5}"#).unwrap();
+        fs_err::write(state.context_window(), r#"{"tokens":-5}"#).unwrap();
         assert_eq!(ContextWindow::load(&state), None);
     }
 }

@@ -7,20 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::state_file::{self, Reading};
 use ralph_base::state::SessionDir;
 
-/// The version of the file's format.
-const VERSION: u32 = 1;
-
 /// How a stop was allowed. The words are an interface: they stand in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopStatus {
     /// Nothing stood against it.
-    #[serde(rename = "allowed")]
     Allowed,
     /// The context is nearly full: a fresh session should go on.
-    #[serde(rename = "handoff")]
     Handoff,
     /// Commands still run in the background, and nothing was judged.
-    #[serde(rename = "waiting")]
     Waiting,
     /// The plan has no story left.
     #[serde(rename = "COMPLETE")]
@@ -29,13 +24,10 @@ pub enum StopStatus {
     #[serde(rename = "REACHED_LIMIT")]
     ReachedLimit,
     /// Something is unmet, but holding back further would lead nowhere.
-    #[serde(rename = "let_go")]
     LetGo,
     /// The agent's service failed.
-    #[serde(rename = "api_error")]
     ApiError,
     /// The session is over.
-    #[serde(rename = "ended")]
     Ended,
 }
 
@@ -58,9 +50,6 @@ impl StopStatus {
 /// How a session stopped last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastStop {
-    /// The version of this format.
-    #[serde(default)]
-    pub version: u32,
     /// How it was allowed.
     pub status: StopStatus,
     /// What else is to be known about it.
@@ -74,13 +63,13 @@ pub struct LastStop {
 impl LastStop {
     /// A stop with this status.
     pub fn new(status: StopStatus, note: Option<String>) -> Self {
-        Self { version: VERSION, status, note, incomplete: None }
+        Self { status, note, incomplete: None }
     }
 
-    /// Reads how the session stopped last; none if it did not, or if a newer version wrote it.
+    /// Reads how the session stopped last; none if it did not.
     pub fn load(session: &SessionDir) -> Option<Self> {
         match state_file::read::<Self>(&session.last_stop()) {
-            Reading::Found(stop) if stop.version <= VERSION => Some(stop),
+            Reading::Found(stop) => Some(stop),
             _ => None,
         }
     }

@@ -2,8 +2,7 @@
 //! on it.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Deserialize;
 
 use super::state_file::{StateFile, count, flag, text};
 use super::unmet::{Unmet, quoted};
@@ -13,12 +12,9 @@ use ralph_base::state::SessionDir;
 const USUAL_LIMIT: u64 = 25;
 
 /// A loop inside a session.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct LoopState {
-    /// What is being done.
-    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
-    pub task: String,
     /// How often it went round.
     #[serde(deserialize_with = "count")]
     pub iteration: Option<u64>,
@@ -26,7 +22,7 @@ pub struct LoopState {
     #[serde(deserialize_with = "count")]
     pub max_iterations: Option<u64>,
     /// `pending`, `passed` or `failed`.
-    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text")]
     pub validation_result: String,
     /// What went wrong last.
     #[serde(deserialize_with = "text")]
@@ -34,9 +30,6 @@ pub struct LoopState {
     /// Whether somebody checked that the task is done.
     #[serde(deserialize_with = "flag")]
     pub verified_done: bool,
-    /// Everything else in the file, kept when it is written again.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
 }
 
 impl StateFile for LoopState {

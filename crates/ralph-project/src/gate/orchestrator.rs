@@ -1,7 +1,7 @@
 //! `orchestrator.json`: an orchestrating skill's nine conditions, and the gate on them.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::state_file::{StateFile, flag, text, truth};
@@ -9,12 +9,9 @@ use super::unmet::{Unmet, quoted};
 use ralph_base::state::SessionDir;
 
 /// An orchestrated session.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Orchestrator {
-    /// What is being done.
-    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
-    pub task: String,
     /// Where the work stands.
     #[serde(deserialize_with = "text")]
     pub phase: String,
@@ -23,8 +20,8 @@ pub struct Orchestrator {
     pub verified_done: bool,
     /// The conditions by name: `true`, `false`, or `null` for "not judged yet".
     pub conditions: Map<String, Value>,
-    /// Everything else in the file, kept when it is written again. Conditions stand here where a
-    /// tool writes them without a folder around them.
+    /// Everything else in the file. Conditions stand here where a tool writes them without a folder
+    /// around them.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -36,7 +33,7 @@ impl StateFile for Orchestrator {
 }
 
 /// The nine conditions in the order in which they are met, and what to do about each.
-pub const CONDITIONS: [(&str, &str); 9] = [
+const CONDITIONS: [(&str, &str); 9] = [
     ("memory_search", "search what earlier sessions learned about this"),
     ("task_classified", "classify the task"),
     ("must_have_answered", "have the questions answered that must be answered first"),
@@ -49,28 +46,23 @@ pub const CONDITIONS: [(&str, &str); 9] = [
 ];
 
 impl Orchestrator {
-    /// A new orchestrated session: nothing met yet.
-    pub fn new(phase: &str) -> Self {
-        let conditions = CONDITIONS.iter().map(|(name, _)| ((*name).to_owned(), false.into()));
-        Self { phase: phase.to_owned(), conditions: conditions.collect(), ..Self::default() }
-    }
-
-    /// Sets one condition.
-    pub fn set(&mut self, condition: &str, met: bool) {
-        self.conditions.insert(condition.to_owned(), met.into());
-    }
-
-    /// The conditions that do not hold, known ones first in their order; `judged` says whether
-    /// each was looked at already.
-    fn unmet(&self) -> Vec<Condition<'_>> {
+    /// The conditions that do not hold, known ones first in their order: how each is shown, and what
+    /// to do about it.
+    fn unmet(&self) -> Vec<(String, &str)> {
         let known = CONDITIONS.iter().filter_map(|(name, next)| {
             let value = self.conditions.get(*name).or_else(|| self.other.get(*name))?;
-            Some(Condition { name, next, value: judged(value) })
+            // Of the nine conditions, whatever is not clearly true is not met.
+            Some((*name, *next, truth(value).unwrap_or(Some(false))))
         });
-        let own = self.conditions.iter().filter(|(name, _)| !is_known(name)).filter_map(
-            |(name, value)| Some(Condition { name, next: "meet it", value: truth(value)? }),
-        );
-        known.chain(own).filter(|condition| condition.value != Some(true)).collect()
+        let is_known = |name: &str| CONDITIONS.iter().any(|(known, _)| *known == name);
+        let own = self.conditions.iter().filter(|(name, _)| !is_known(name));
+        let own = own.filter_map(|(name, value)| Some((name.as_str(), "meet it", truth(value)?)));
+        let unmet = known.chain(own).filter(|(_, _, value)| *value != Some(true));
+        let shown = unmet.map(|(name, next, value)| match value {
+            Some(_) => (quoted(name), next),
+            None => (format!("{} (not judged yet)", quoted(name)), next),
+        });
+        shown.collect()
     }
 
     /// The gate: holds until `verified_done`. `file` is where this stands.
@@ -82,39 +74,17 @@ impl Orchestrator {
         let unmet = self.unmet();
         let mut what = format!("the orchestrator is in phase `{}` and not verified", quoted(phase));
         if !unmet.is_empty() {
-            let names: Vec<String> = unmet.iter().take(12).map(Condition::shown).collect();
+            let names: Vec<&str> = unmet.iter().take(12).map(|(shown, _)| shown.as_str()).collect();
             what.push_str(&format!("; unmet: {}", names.join(", ")));
         }
         let next = match unmet.first() {
-            Some(first) => format!("{}, record each condition as it is met", first.next),
+            Some((_, first)) => format!("{first}, record each condition as it is met"),
             None => "check the result against the task".to_owned(),
         };
         let next =
             format!("{next}, and set `verified_done` to true in {file} once all of it holds");
         Some(Unmet { gate: "ORCHESTRATOR", what, next })
     }
-}
-
-struct Condition<'a> {
-    name: &'a str,
-    next: &'a str,
-    value: Option<bool>,
-}
-
-impl Condition<'_> {
-    fn shown(&self) -> String {
-        let name = quoted(self.name);
-        if self.value.is_none() { format!("{name} (not judged yet)") } else { name }
-    }
-}
-
-/// Of the nine conditions, whatever is not clearly true is not met.
-fn judged(value: &Value) -> Option<bool> {
-    truth(value).unwrap_or(Some(false))
-}
-
-fn is_known(name: &str) -> bool {
-    CONDITIONS.iter().any(|(known, _)| *known == name)
 }
 
 #[cfg(test)]
@@ -178,19 +148,14 @@ mod tests {
     #[test]
     fn each_of_the_nine_conditions_alone_is_named_with_its_next_step() {
         for (name, next) in CONDITIONS {
-            let mut state = Orchestrator::new("x");
-            for (other, _) in CONDITIONS {
-                state.set(other, other != name);
-            }
+            let conditions =
+                CONDITIONS.map(|(other, _)| (other.to_owned(), (other != name).into()));
+            let state = Orchestrator {
+                conditions: conditions.into_iter().collect(),
+                ..Orchestrator::default()
+            };
             let text = state.gate("o.json".into()).unwrap().to_string();
             assert!(text.contains(&format!("unmet: {name}. Next: {next},")), "{text}");
         }
-    }
-
-    #[test]
-    fn unknown_keys_survive_writing() {
-        let text = r#"{"phase":"x","verified_done":false,"conditions":{},"iterations":3}"#;
-        let state: Orchestrator = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&state).unwrap(), text);
     }
 }

@@ -37,18 +37,13 @@ pub struct Broken {
 }
 
 /// A state file of a session that holds one JSON object.
-pub trait StateFile: DeserializeOwned + Serialize {
+pub trait StateFile: DeserializeOwned {
     /// Where the file is.
     fn path(session: &SessionDir) -> Utf8PathBuf;
 
     /// Reads the session's file.
     fn load(session: &SessionDir) -> Reading<Self> {
         read(&Self::path(session))
-    }
-
-    /// Replaces the session's file.
-    fn save(&self, session: &SessionDir) -> io::Result<()> {
-        write(&Self::path(session), self)
     }
 }
 
@@ -81,60 +76,41 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(bytes)
 }
 
-/// `true`, `"true"`, `null`: scripts write truths as texts, and `null` for "not judged yet".
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "`true`, `false` or `null`")]
-enum Truth {
-    Flag(bool),
-    Text(String),
-    Nothing(()),
-}
-
-impl Truth {
-    fn value<E: serde::de::Error>(self) -> Result<Option<bool>, E> {
-        match self {
-            Self::Flag(flag) => Ok(Some(flag)),
-            Self::Nothing(()) => Ok(None),
-            Self::Text(text) => match text.trim().to_ascii_lowercase().as_str() {
-                "true" | "yes" | "1" => Ok(Some(true)),
-                "false" | "no" | "0" => Ok(Some(false)),
-                "" | "null" => Ok(None),
-                _ => Err(E::custom(format!("`{text}` is neither `true` nor `false`"))),
-            },
-        }
-    }
-}
-
 /// A truth that may be a text; what is not said is not so.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Truth::deserialize(deserializer)?.value()?.unwrap_or(false))
+    let value = Value::deserialize(deserializer)?;
+    let expected = || D::Error::custom(format!("{value} is neither `true` nor `false`"));
+    Ok(truth(&value).ok_or_else(expected)?.unwrap_or(false))
 }
 
-/// The same for a JSON value that was read already; none where it is no truth at all.
+/// `true`, `"true"`, `null`: scripts write truths as texts, and `null` for "not judged yet". None
+/// where it is no truth at all.
 pub(super) fn truth(value: &Value) -> Option<Option<bool>> {
-    let truth = Truth::deserialize(value).ok()?;
-    truth.value::<serde_json::Error>().ok()
+    match value {
+        Value::Null => Some(None),
+        Value::Bool(flag) => Some(Some(*flag)),
+        Value::String(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "1" => Some(Some(true)),
+            "false" | "no" | "0" => Some(Some(false)),
+            "" | "null" => Some(None),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
-/// A whole number that may be a text.
+/// A whole number that may be a text. Below zero nothing was counted yet.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    match Value::deserialize(deserializer)? {
-        Value::Null => Ok(None),
-        Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
-            (Some(number), ..) => Ok(Some(number)),
-            // Below zero nothing was counted yet.
-            (None, Some(_), _) => Ok(Some(0)),
-            (None, None, Some(number)) if number.is_finite() => Ok(Some(number.max(0.0) as u64)),
-            _ => Err(D::Error::custom("expected a whole number")),
-        },
-        Value::String(text) if text.trim().is_empty() => Ok(None),
-        Value::String(text) => text
-            .trim()
-            .parse()
-            .map(Some)
-            .map_err(|_| D::Error::custom(format!("`{text}` is not a whole number"))),
-        _ => Err(D::Error::custom("expected a whole number")),
-    }
+    let value = Value::deserialize(deserializer)?;
+    let number = match &value {
+        Value::Null => return Ok(None),
+        Value::String(text) if text.trim().is_empty() => return Ok(None),
+        Value::String(text) => text.trim().parse().ok(),
+        Value::Number(number) => number.as_f64(),
+        _ => None,
+    };
+    let expected = || D::Error::custom(format!("{value} is not a whole number"));
+    Ok(Some(number.filter(|number: &f64| number.is_finite()).ok_or_else(expected)? as u64))
 }
 
 /// A text; a number or a list is shown as it stands.

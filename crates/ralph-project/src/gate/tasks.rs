@@ -1,14 +1,12 @@
 //! `tasks/*.json`: one file a task, and the gate on those that are not finished.
 
-use std::io;
-
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::state_file::{self, Broken, Reading, shown, text};
 use super::unmet::{Unmet, counted, first_of};
-use ralph_base::state::{Id, SessionDir};
+use ralph_base::state::SessionDir;
 
 /// More files than this are not read: a gate must stay quick.
 const MOST_FILES: usize = 20_000;
@@ -17,26 +15,21 @@ const MOST_FILES: usize = 20_000;
 const NAMED: usize = 3;
 
 /// One task.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Task {
     /// `pending`, `in_progress`, `completed`, …
     #[serde(deserialize_with = "text")]
     pub status: String,
     /// What it is about.
-    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    #[serde(deserialize_with = "text")]
     pub title: String,
-    /// Everything else in the file, kept when it is written again.
+    /// Everything else in the file.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl Task {
-    /// Writes the task with this id.
-    pub fn save(&self, session: &SessionDir, id: &Id) -> io::Result<()> {
-        state_file::write(&session.task(id), self)
-    }
-
     fn is_open(&self) -> bool {
         let status = self.status.trim().to_ascii_lowercase().replace(['-', ' '], "_");
         matches!(status.as_str(), "pending" | "in_progress")
@@ -81,12 +74,11 @@ impl Tasks {
         if open.is_empty() {
             return None;
         }
-        let are = if open.len() == 1 { "is" } else { "are" };
         Some(Unmet {
             gate: "TASKS",
             what: format!(
-                "{} {are} not finished: {}",
-                counted(open.len(), "task", "tasks"),
+                "{} not finished: {}",
+                counted(open.len(), "task is", "tasks are"),
                 first_of(&open, NAMED)
             ),
             next: format!(
@@ -111,7 +103,7 @@ mod tests {
     use test_support::Scratch;
 
     use super::*;
-    use ralph_base::state::StateDir;
+    use ralph_base::state::{Id, StateDir};
 
     fn check(files: &[(&str, &str)], expected: Option<&str>, broken: usize) {
         let scratch = Scratch::new();
@@ -154,14 +146,5 @@ mod tests {
             )),
             0,
         );
-    }
-
-    #[test]
-    fn a_task_is_written_as_it_is_read() {
-        let scratch = Scratch::new();
-        let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
-        let task = Task { status: "pending".into(), title: "x".into(), ..Task::default() };
-        task.save(&session, &Id::parse("t1").unwrap()).unwrap();
-        assert_eq!(Tasks::load(&session).tasks, [task]);
     }
 }

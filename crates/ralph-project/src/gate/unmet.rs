@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ralph_base::listing::first_few;
+
 /// A condition that does not hold yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmet {
@@ -60,11 +62,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// The first few of many names, and how many more there are.
 pub(super) fn first_of(names: &[String], shown: usize) -> String {
-    let mut text = names.iter().take(shown).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
-    if names.len() > shown {
-        text.push_str(&format!(" and {} more", names.len() - shown));
-    }
-    text
+    first_few(names.iter().map(|name| quoted(name)), shown)
 }
 
 /// `1 task`, `2 tasks`.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use super::unmet::{Unmet, counted, first_of, quoted};
+use crate::checks::Check;
 use crate::known_story::KnownStory;
 use ralph_base::state::LastVerdict;
 use ralph_core::plan::State;
@@ -65,29 +66,18 @@ pub fn current_story(story: &KnownStory, reported: bool) -> Option<Unmet> {
     })
 }
 
-/// One of the user's own checks that did not pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedCheck {
-    /// The command as the user wrote it.
-    pub command: String,
-    /// How it ended, in a few words.
-    pub ended: String,
-    /// What it printed.
-    pub output: String,
-}
-
 /// How many lines of a check's output a reason shows.
 const OUTPUT_LINES: usize = 30;
 
-/// The gate on the user's own checks.
-pub fn verify(failed: Option<&FailedCheck>) -> Option<Unmet> {
-    let failed = failed?;
+/// The gate on the user's own checks: holds while the last one that ran did not pass.
+pub fn verify(checks: &[Check]) -> Option<Unmet> {
+    let failed = checks.last().filter(|check| !check.passed())?;
     Some(Unmet {
         gate: "VERIFY",
         what: format!(
             "`{}` {}; it printed:\n{}\n",
-            quoted(&failed.command),
-            failed.ended,
+            quoted(&failed.name()),
+            failed.verdict(),
             last_lines(&failed.output)
         ),
         next: "fix what it reports and run it again".to_owned(),
@@ -95,7 +85,7 @@ pub fn verify(failed: Option<&FailedCheck>) -> Option<Unmet> {
 }
 
 /// The end of an output, where runners sum up; a very long line is cut.
-pub fn last_lines(output: &str) -> String {
+fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let kept = lines.iter().skip(lines.len().saturating_sub(OUTPUT_LINES));
     kept.map(|line| line.chars().take(300).collect::<String>()).collect::<Vec<_>>().join("\n")
@@ -104,6 +94,7 @@ pub fn last_lines(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::CheckEnd;
     use ralph_core::plan::{Options, Plan};
 
     fn told(unmet: Option<Unmet>) -> Option<String> {
@@ -166,14 +157,11 @@ mod tests {
 
     #[test]
     fn a_failed_check_is_shown_with_the_end_of_its_output() {
-        assert_eq!(verify(None), None);
+        assert_eq!(verify(&[]), None);
         let output: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
-        let failed = FailedCheck {
-            command: "cargo test".into(),
-            ended: "failed with exit code 101".into(),
-            output,
-        };
-        let text = told(verify(Some(&failed))).unwrap();
+        let failed =
+            Check { command: "cargo test".into(), end: CheckEnd::Exited(Some(101)), output };
+        let text = told(verify(&[failed])).unwrap();
         assert!(text.starts_with(
             "VERIFY gate failed: `cargo test` failed with exit code 101; it printed:\nline 70\n"
         ));

@@ -5,15 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::document::SettingsProblem;
 use super::place::Place;
 use super::registration::{HOOK_NAMES, LeftOut, Registrations};
-use super::settings::{hooks_are_off, is_registered, merge, remove};
+use super::settings::{SettingsProblem, hooks_are_off, is_registered, merge, remove};
 use super::version::ClientVersion;
 use ralph_base::state;
-
-/// How many links a path may lead through.
-const MOST_LINKS: usize = 40;
 
 /// Why an installation is not possible.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +25,9 @@ pub enum InstallError {
     /// A binary is missing.
     #[error("{0} does not exist; the four hooks must lie together: build them, or copy them there")]
     NoBinary(Utf8PathBuf),
+    /// The settings are a link to nothing.
+    #[error("{0} is a link to a file that does not exist; make that file, or remove the link")]
+    LeadsNowhere(Utf8PathBuf),
     /// The disk.
     #[error(transparent)]
     Disk(#[from] io::Error),
@@ -62,7 +61,9 @@ pub fn plan_install(
     strict: bool,
 ) -> Result<Change, InstallError> {
     // Asked first, because nothing is copied for settings that cannot be written.
-    end_of_links(&place.settings)?;
+    if place.settings.is_symlink() && !place.settings.exists() {
+        return Err(InstallError::LeadsNowhere(place.settings.clone()));
+    }
     let before = load(&place.settings)?;
     let registrations = Registrations::of(client, &place.in_shell, strict);
     let after = merge(before.as_deref().unwrap_or_default(), &registrations)
@@ -156,8 +157,8 @@ impl Change {
                 self.keep_old()?;
             }
             match &self.after {
-                Some(text) => write_settings(&self.place.settings, text)?,
-                None => fs_err::remove_file(end_of_links(&self.place.settings)?)?,
+                Some(text) => state::replace_users(&self.place.settings, text.as_bytes())?,
+                None => fs_err::remove_file(&self.place.settings)?,
             }
         }
         for path in &self.removals {
@@ -183,9 +184,7 @@ impl Change {
         if is_of_our_making || backup.exists() && is_update {
             return Ok(());
         }
-        write_settings(&backup, text)?;
-        let permissions = fs_err::metadata(&self.place.settings)?.permissions();
-        fs_err::set_permissions(&backup, permissions)
+        fs_err::copy(&self.place.settings, &backup).map(drop)
     }
 }
 
@@ -195,34 +194,6 @@ fn load(path: &Utf8Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Settings are often a link into somebody's collection of such files: the link stays, also where
-/// what it leads to is not there yet.
-fn write_settings(path: &Utf8Path, text: &str) -> io::Result<()> {
-    let real = end_of_links(path)?;
-    let permissions = fs_err::metadata(&real).map(|metadata| metadata.permissions()).ok();
-    state::replace(&real, text.as_bytes())?;
-    permissions.map_or(Ok(()), |permissions| fs_err::set_permissions(&real, permissions))
-}
-
-/// The file that a path leads to in the end, there or not. A folder that is not there is an error:
-/// it is on a disk that is not mounted, or nobody wants it any more.
-fn end_of_links(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
-    let mut real = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        if !real.is_symlink() {
-            return Ok(real);
-        }
-        let to = real.read_link_utf8()?;
-        real = real.parent().map_or_else(|| to.clone(), |folder| folder.join(&to));
-        if !real.parent().is_some_and(Utf8Path::is_dir) {
-            return Err(io::Error::other(format!(
-                "{path} is a link to {real}, and there is no such folder; make it, or remove the link"
-            )));
-        }
-    }
-    Err(io::Error::other(format!("{path} is a link that leads to itself; remove it")))
 }
 
 /// A running binary cannot be overwritten, but it can be replaced.

@@ -1,6 +1,6 @@
 //! Registering the hooks with the client, and taking the registrations back.
 //!
-//! The settings file belongs to the user: what is not ours keeps its bytes, order and indentation.
+//! The settings file belongs to the user: what is not ours keeps its bytes and its order.
 //! How the client is asked for its version and what is printed is left to the caller.
 //!
 //! ```
@@ -19,11 +19,9 @@
 //! ```
 
 mod apply;
-mod document;
 mod place;
 mod registration;
 mod settings;
-mod style;
 mod version;
 
 #[cfg(test)]
@@ -32,8 +30,7 @@ mod apply_tests;
 mod settings_tests;
 
 pub use apply::{Change, InstallError, plan_install, plan_uninstall};
-pub use document::SettingsProblem;
 pub use place::Place;
 pub use registration::{HOOK_NAMES, LeftOut, Registrations, STOP_TIMEOUT};
-pub use settings::{hooks_are_off, is_registered, merge, registered, remove};
+pub use settings::{SettingsProblem, hooks_are_off, is_registered, merge, registered, remove};
 pub use version::{ClientVersion, NotAVersion};

@@ -10,47 +10,30 @@ use super::version::ClientVersion;
 pub const HOOK_NAMES: [&str; 4] =
     ["ralph-pre-prompt", "ralph-pre-tool", "ralph-post-tool", "ralph-on-stop"];
 
-/// One line of the table.
-struct Row {
-    event: &'static str,
-    /// The first client that accepts the event's name in a settings file. Clients before 2.1.101
-    /// silently switch off every hook of a file that names an event they do not know.
-    since: ClientVersion,
-    hook: &'static str,
-    matcher: Option<&'static str>,
-    /// Seconds.
-    timeout: u32,
-}
+/// An event, the first client that accepts its name in a settings file, its hook and matcher, and
+/// the seconds that it has. Clients before 2.1.101 silently switch off every hook of a file that
+/// names an event they do not know.
+type Row = (&'static str, ClientVersion, &'static str, Option<&'static str>, u32);
 
 /// How many seconds the client gives the stop hook: room for several verify commands of the user's,
 /// each of which has a limit of its own, and for a loop that lands a story.
 pub const STOP_TIMEOUT: u32 = 7200;
-
-const fn row(
-    event: &'static str,
-    since: (u32, u32, u32),
-    hook: &'static str,
-    matcher: Option<&'static str>,
-    timeout: u32,
-) -> Row {
-    Row { event, since: ClientVersion::new(since.0, since.1, since.2), hook, matcher, timeout }
-}
 
 const GUARDED: Option<&str> = Some("Bash|Edit|MultiEdit|Write|NotebookEdit");
 const RECORDED: Option<&str> = Some("Bash|Read|Edit|MultiEdit|Write|NotebookEdit");
 
 /// The versions were found by comparing the event lists of the packages on the registry.
 const TABLE: [Row; 10] = [
-    row("UserPromptSubmit", (1, 0, 53), "ralph-pre-prompt", None, 10),
-    row("PreToolUse", (1, 0, 23), "ralph-pre-tool", GUARDED, 10),
-    row("PostToolUse", (1, 0, 23), "ralph-post-tool", RECORDED, 120),
-    row("PostToolUseFailure", (2, 0, 56), "ralph-post-tool", Some("Bash"), 120),
-    row("Stop", (1, 0, 31), "ralph-on-stop", None, STOP_TIMEOUT),
-    row("SubagentStop", (1, 0, 41), "ralph-on-stop", None, STOP_TIMEOUT),
-    row("StopFailure", (2, 1, 78), "ralph-on-stop", None, 10),
-    row("SessionEnd", (1, 0, 85), "ralph-on-stop", None, 10),
-    row("TaskCompleted", (2, 1, 33), "ralph-on-stop", None, 60),
-    row("TeammateIdle", (2, 1, 33), "ralph-on-stop", None, 60),
+    ("UserPromptSubmit", ClientVersion::new(1, 0, 53), "ralph-pre-prompt", None, 10),
+    ("PreToolUse", ClientVersion::new(1, 0, 23), "ralph-pre-tool", GUARDED, 10),
+    ("PostToolUse", ClientVersion::new(1, 0, 23), "ralph-post-tool", RECORDED, 120),
+    ("PostToolUseFailure", ClientVersion::new(2, 0, 56), "ralph-post-tool", Some("Bash"), 120),
+    ("Stop", ClientVersion::new(1, 0, 31), "ralph-on-stop", None, STOP_TIMEOUT),
+    ("SubagentStop", ClientVersion::new(1, 0, 41), "ralph-on-stop", None, STOP_TIMEOUT),
+    ("StopFailure", ClientVersion::new(2, 1, 78), "ralph-on-stop", None, 10),
+    ("SessionEnd", ClientVersion::new(1, 0, 85), "ralph-on-stop", None, 10),
+    ("TaskCompleted", ClientVersion::new(2, 1, 33), "ralph-on-stop", None, 60),
+    ("TeammateIdle", ClientVersion::new(2, 1, 33), "ralph-on-stop", None, 60),
 ];
 
 /// An event that the client does not know, so that its hook is not registered.
@@ -92,23 +75,21 @@ impl Registrations {
     /// For this client, with the hooks in `folder` as a shell would write it. `strict` makes the
     /// client block when the guard itself fails.
     pub fn of(client: ClientVersion, folder: &str, strict: bool) -> Self {
-        let (known, unknown): (Vec<&Row>, Vec<&Row>) =
-            TABLE.iter().partition(|row| row.since <= client);
-        let group = |row: &Row| Group {
-            matcher: row.matcher,
-            hooks: [Entry {
+        let (known, unknown): (Vec<Row>, Vec<Row>) =
+            TABLE.into_iter().partition(|(_, since, ..)| *since <= client);
+        let group = |(event, _, hook, matcher, timeout): Row| {
+            let entry = Entry {
                 kind: "command",
-                command: format!("{folder}/{}", row.hook),
-                timeout: row.timeout,
-                on_failure: (strict && row.event == "PreToolUse").then_some("block"),
-            }],
+                command: format!("{folder}/{hook}"),
+                timeout,
+                on_failure: (strict && event == "PreToolUse").then_some("block"),
+            };
+            (event, Group { matcher, hooks: [entry] })
         };
+        let left_out = |(event, since, ..): Row| LeftOut { event, since };
         Self {
-            groups: known.into_iter().map(|row| (row.event, group(row))).collect(),
-            left_out: unknown
-                .into_iter()
-                .map(|row| LeftOut { event: row.event, since: row.since })
-                .collect(),
+            groups: known.into_iter().map(group).collect(),
+            left_out: unknown.into_iter().map(left_out).collect(),
         }
     }
 
@@ -120,9 +101,9 @@ impl Registrations {
     /// The same, but only where `wanted` says so of an event and its hook.
     #[must_use]
     pub fn only(mut self, wanted: impl Fn(&str, &str) -> bool) -> Self {
-        self.groups.retain(|(event, _)| {
-            let row = TABLE.iter().find(|row| row.event == *event);
-            row.is_some_and(|row| wanted(row.event, row.hook))
+        let is_wanted = |(event, _, hook, ..): &Row| wanted(event, hook);
+        self.groups.retain(|(name, _)| {
+            TABLE.iter().find(|(event, ..)| event == name).is_some_and(is_wanted)
         });
         self
     }
@@ -173,12 +154,16 @@ mod tests {
                 Some((event, *since, hook.trim_matches('`'), *seconds))
             })
             .collect();
-        let rows: Vec<(String, String)> =
-            TABLE.iter().map(|row| (row.since.to_string(), row.timeout.to_string())).collect();
+        let rows: Vec<(String, String)> = TABLE
+            .iter()
+            .map(|(_, since, _, _, timeout)| (since.to_string(), timeout.to_string()))
+            .collect();
         let expected: Vec<(&str, &str, &str, &str)> = TABLE
             .iter()
             .zip(&rows)
-            .map(|(row, (since, timeout))| (row.event, since.as_str(), row.hook, timeout.as_str()))
+            .map(|((event, _, hook, ..), (since, timeout))| {
+                (*event, since.as_str(), *hook, timeout.as_str())
+            })
             .collect();
         assert_eq!(documented, expected);
     }

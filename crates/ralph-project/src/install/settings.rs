@@ -1,40 +1,63 @@
 //! Merging our registrations into a settings file, and taking them out again.
 //!
-//! One edit at a time, each on a fresh reading: settings are small, and every step is a valid file.
+//! Only the value of `hooks` is written anew, and in it every group that is not ours keeps its
+//! bytes.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::document::{Container, Item, SettingsProblem};
-use super::registration::{Group, HOOK_NAMES, Registrations};
-use super::style::{Style, splice};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::ser::PrettyFormatter;
+use serde_json::value::{RawValue, to_raw_value};
 
-/// The text with our registrations in it, and nothing else changed. Ours that are there already
-/// are kept if they are right and put right where they stand if not.
+use super::registration::{Group, HOOK_NAMES, Registrations};
+use ralph_base::json_members::members;
+
+/// Why a settings file cannot be changed: it is not JSON, or not what the client expects there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {reason}; correct it by hand first, nothing was changed")]
+pub struct SettingsProblem {
+    line: usize,
+    column: usize,
+    reason: String,
+}
+
+impl From<serde_json::Error> for SettingsProblem {
+    fn from(error: serde_json::Error) -> Self {
+        let text = error.to_string();
+        let reason = text.split(" at line ").next().unwrap_or_default().to_owned();
+        Self { line: error.line(), column: error.column(), reason }
+    }
+}
+
+/// The text with our registrations in it, behind those of others, and nothing else changed.
 pub fn merge(text: &str, registrations: &Registrations) -> Result<String, SettingsProblem> {
     let (mark, text) = without_mark(text);
-    let mut text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
-    while let Some(next) = settle_one(&text, registrations)? {
-        text = next;
+    let file = File::read(if text.trim().is_empty() { "{}\n" } else { text })?;
+    let mut events = file.without_ours();
+    for (name, group) in &registrations.groups {
+        let group = Written::Ours(group);
+        match events.iter_mut().find(|event| event.name == *name) {
+            Some(event) => event.groups.push(group),
+            None => events.push(Event {
+                name: (*name).to_owned(),
+                groups: vec![group],
+                held_ours: false,
+            }),
+        }
     }
-    for (event, group) in &registrations.groups {
-        text = with_event(&text, event, group)?;
-    }
-    Ok(format!("{mark}{text}"))
+    Ok(format!("{mark}{}", file.with(events)))
 }
 
 /// The text without any registration of ours, and without what only held them.
 pub fn remove(text: &str) -> Result<String, SettingsProblem> {
+    if !is_registered(text)? {
+        return Ok(text.to_owned());
+    }
     let (mark, text) = without_mark(text);
-    if text.trim().is_empty() {
-        return Ok(format!("{mark}{text}"));
-    }
-    let mut text = text.to_owned();
-    loop {
-        let root = Container::root(&text)?;
-        let Some(ours) = find_ours(&text, &root)?.into_iter().next() else { break };
-        text = ours.without(&text);
-    }
-    Ok(format!("{mark}{text}"))
+    let file = File::read(text)?;
+    Ok(format!("{mark}{}", file.with(file.without_ours())))
 }
 
 /// Whether a hook of ours is registered in this text.
@@ -48,153 +71,186 @@ pub fn registered(text: &str) -> Result<Vec<(String, &'static str)>, SettingsPro
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let ours = find_ours(text, &Container::root(text)?)?;
-    let pair = |ours: &Ours<'_>| Some((ours.event.key.clone(), our_hook(text, &ours.entry)?));
-    Ok(ours.iter().filter_map(pair).collect())
-}
-
-/// Whether the file switches every hook off, ours included.
-pub fn hooks_are_off(text: &str) -> bool {
-    let root = Container::root(without_mark(text).1);
-    root.is_ok_and(|root| root.member("disableAllHooks").is_some_and(|item| item.value == "true"))
-}
-
-/// One of our entries and everything around it.
-struct Ours<'a> {
-    event: Item<'a>,
-    group: Item<'a>,
-    entry: Item<'a>,
-    root: Container<'a>,
-    hooks: Container<'a>,
-    groups: Container<'a>,
-    entries: Container<'a>,
-}
-
-impl Ours<'_> {
-    /// The text without this entry and without what would be left empty.
-    fn without(&self, text: &str) -> String {
-        let levels = [
-            (&self.entries, self.entry.start),
-            (&self.groups, self.group.start),
-            (&self.hooks, self.event.start),
-        ];
-        let kept = levels.into_iter().find(|(container, _)| container.items.len() > 1);
-        let hooks = self.root.member("hooks").map_or(0, |item| item.start);
-        let (container, start) = kept.unwrap_or((&self.root, hooks));
-        splice(text, removal(container, start), "")
-    }
-
-    /// Whether nobody else's entry is in the same group.
-    fn is_alone(&self) -> bool {
-        self.entries.items.len() == 1
-    }
-}
-
-/// The bytes that go when the item that starts here goes.
-fn removal(container: &Container<'_>, start: usize) -> Range<usize> {
-    let position = container.items.iter().position(|item| item.start == start).unwrap_or(0);
-    let end_of = |at: usize| container.items.get(at).map(|item| item.span.end);
-    let before = position.checked_sub(1).and_then(end_of);
-    let next = container.items.get(position + 1).map(|item| item.start);
-    match (before, next) {
-        (Some(before), _) => before..end_of(position).unwrap_or(before),
-        (None, Some(next)) => start..next,
-        (None, None) => container.span.start + 1..container.span.end - 1,
-    }
-}
-
-/// All entries of ours, in the order of the text.
-fn find_ours<'a>(text: &'a str, root: &Container<'a>) -> Result<Vec<Ours<'a>>, SettingsProblem> {
     let mut found = Vec::new();
-    let Some(hooks) = root.member("hooks") else { return Ok(found) };
-    let hooks = hooks.object(text, "`hooks`")?;
-    for event in &hooks.items {
-        let name = format!("`hooks.{}`", event.key);
-        let groups = event.array(text, &name)?;
-        for group in &groups.items {
-            let members = group.object(text, &format!("an element of {name}"))?;
-            let Some(list) = members.member("hooks") else { continue };
-            let entries = list.array(text, &format!("`hooks` in {name}"))?;
-            let ours = entries.items.iter().filter(|entry| our_hook(text, entry).is_some());
-            found.extend(ours.map(|entry| Ours {
-                event: event.clone(),
-                group: group.clone(),
-                entry: entry.clone(),
-                root: root.clone(),
-                hooks: hooks.clone(),
-                groups: groups.clone(),
-                entries: entries.clone(),
-            }));
-        }
+    for (event, groups) in File::read(text)?.events() {
+        let entries = groups.into_iter().flat_map(entries_of);
+        found.extend(entries.filter_map(our_hook).map(|hook| (event.clone(), hook)));
     }
     Ok(found)
 }
 
-/// An entry is ours if its command runs one of our binaries, wherever it lies; names it.
-fn our_hook(text: &str, entry: &Item<'_>) -> Option<&'static str> {
-    let members = entry.object(text, "").ok()?;
-    let command: String = serde_json::from_str(members.member("command")?.value).ok()?;
-    let name = command.rsplit('/').next()?.trim_matches(['"', '\'', ' ']);
-    HOOK_NAMES.into_iter().find(|hook| *hook == name)
+/// Whether the file switches every hook off, ours included.
+pub fn hooks_are_off(text: &str) -> bool {
+    let file = serde_json::from_str::<Value>(without_mark(text).1).unwrap_or_default();
+    file.get("disableAllHooks") == Some(&Value::Bool(true))
 }
 
-/// Puts right or takes out the first entry of ours that is not as it should be; none if all are.
-fn settle_one(
-    text: &str,
-    registrations: &Registrations,
-) -> Result<Option<String>, SettingsProblem> {
-    let root = Container::root(text)?;
-    let style = Style::of(text, &root);
-    let mut settled: Vec<String> = Vec::new();
-    for ours in find_ours(text, &root)? {
-        let wanted = registrations.groups.iter().find(|(event, _)| *event == ours.event.key);
-        let repeated = settled.contains(&ours.event.key);
-        let Some((_, group)) = wanted.filter(|_| !repeated) else {
-            return Ok(Some(ours.without(text)));
+/// A settings file, taken apart as far as hooks are concerned.
+struct File<'a> {
+    text: &'a str,
+    members: Vec<(String, &'a RawValue)>,
+    newline: &'static str,
+    indent: &'a str,
+}
+
+/// An event and its groups, as they are to be written.
+struct Event<'a> {
+    name: String,
+    groups: Vec<Written<'a>>,
+    /// Whether a hook of ours was registered for it.
+    held_ours: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Theirs(Box<RawValue>),
+    Ours(&'a Group),
+}
+
+/// What the client expects.
+#[derive(Deserialize)]
+struct Shape<'a> {
+    #[serde(default, borrow, rename = "hooks")]
+    _hooks: BTreeMap<String, Vec<Entries<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Entries<'a> {
+    #[serde(default, borrow)]
+    hooks: Vec<&'a RawValue>,
+}
+
+/// An object whose members are in this order.
+struct Object<V>(Vec<(String, V)>);
+
+impl<V: Serialize> Serialize for Object<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+impl<'a> File<'a> {
+    fn read(text: &'a str) -> Result<Self, SettingsProblem> {
+        let members = members(text)?;
+        // Asked of the whole file, so that a mistake is named with its line.
+        serde_json::from_str::<Shape<'_>>(text)?;
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let blanks = |line: &'a str| line.get(..line.len() - line.trim_start().len());
+        let indents = text.lines().filter_map(blanks).filter(|blanks| !blanks.is_empty());
+        let indent = indents.min_by_key(|blanks| blanks.len()).unwrap_or("  ");
+        Ok(Self { text, members, newline, indent })
+    }
+
+    fn events(&self) -> Vec<(String, Vec<&'a RawValue>)> {
+        let hooks = self.members.iter().find(|(key, _)| key == "hooks");
+        let events = hooks.and_then(|(_, hooks)| members(hooks.get()).ok()).unwrap_or_default();
+        let groups = |list: &'a RawValue| serde_json::from_str(list.get()).unwrap_or_default();
+        events.into_iter().map(|(event, list)| (event, groups(list))).collect()
+    }
+
+    fn without_ours(&self) -> Vec<Event<'a>> {
+        let theirs = |(name, groups): (String, Vec<&'a RawValue>)| {
+            let held_ours = groups.iter().flat_map(|group| entries_of(group)).any(is_ours);
+            let groups = groups.into_iter().filter_map(|group| self.theirs_of(group)).collect();
+            Event { name, groups, held_ours }
         };
-        settled.push(ours.event.key.clone());
-        if ours.is_alone() && !same(ours.group.value, group) {
-            return Ok(Some(style.put(text, ours.group.span.clone(), &style.write(group))));
+        self.events().into_iter().map(theirs).collect()
+    }
+
+    /// A group without our entries; none if nothing is left of it.
+    fn theirs_of(&self, group: &'a RawValue) -> Option<Written<'a>> {
+        let all = entries_of(group);
+        let theirs: Vec<&RawValue> = all.iter().copied().filter(|entry| !is_ours(entry)).collect();
+        if theirs.len() == all.len() {
+            // It is indented again when the whole is written.
+            let text = group.get().replace("\r\n", "\n");
+            let text = text.replace(&format!("\n{}", self.indent), "\n");
+            return RawValue::from_string(text).ok().map(Written::Theirs);
         }
-        if !ours.is_alone() {
-            let [entry] = &group.hooks;
-            let matcher = ours.group.object(text, "")?.member("matcher").map(|item| item.value);
-            let wanted = group.matcher.map(|matcher| format!("\"{matcher}\""));
-            if matcher != wanted.as_deref() {
-                return Ok(Some(ours.without(text)));
+        if theirs.is_empty() {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for (key, value) in members(group.get()).ok()? {
+            let entries = if key == "hooks" { Some(to_raw_value(&theirs).ok()?) } else { None };
+            parts.push((key, entries.unwrap_or_else(|| value.to_owned())));
+        }
+        to_raw_value(&Object(parts)).ok().map(Written::Theirs)
+    }
+
+    /// The text with these events in the place of those that it has.
+    fn with(&self, mut events: Vec<Event<'_>>) -> String {
+        events.retain(|event| !event.groups.is_empty() || !event.held_ours);
+        let at = self.members.iter().position(|(key, _)| key == "hooks");
+        let is_gone = events.is_empty();
+        let value = self.written(events);
+        let (open, close) = (self.after(0, '{') + 1, self.text.rfind('}').unwrap_or_default());
+        let added = format!("{}{}\"hooks\": {value}", self.newline, self.indent);
+        match (at, self.members.last()) {
+            (Some(at), _) if is_gone => self.splice(self.removal(at, open..close), ""),
+            (Some(at), _) => self.splice(self.span(at), &value),
+            (None, Some(_)) => {
+                let end = self.span(self.members.len() - 1).end;
+                self.splice(end..end, &format!(",{added}"))
             }
-            if !same(ours.entry.value, entry) {
-                return Ok(Some(style.put(text, ours.entry.span.clone(), &style.write(entry))));
-            }
+            (None, None) => self.splice(open..close, &format!("{added}{}", self.newline)),
         }
     }
-    Ok(None)
-}
 
-/// Whether the text says the same, however it is laid out.
-fn same(written: &str, wanted: &impl serde::Serialize) -> bool {
-    let written: Option<serde_json::Value> = serde_json::from_str(written).ok();
-    written.is_some() && written == serde_json::to_value(wanted).ok()
-}
-
-/// The text with a group of ours for this event, unless there is one.
-fn with_event(text: &str, event: &str, group: &Group) -> Result<String, SettingsProblem> {
-    let root = Container::root(text)?;
-    if find_ours(text, &root)?.iter().any(|ours| ours.event.key == event) {
-        return Ok(text.to_owned());
+    fn written(&self, events: Vec<Event<'_>>) -> String {
+        let events = events.into_iter().map(|event| (event.name, event.groups)).collect();
+        let mut bytes = Vec::new();
+        let pretty = PrettyFormatter::with_indent(self.indent.as_bytes());
+        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, pretty);
+        // Texts and numbers in memory can always be written.
+        let _ = Object(events).serialize(&mut serializer);
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        text.replace('\n', &format!("{}{}", self.newline, self.indent))
     }
-    let style = Style::of(text, &root);
-    let Some(hooks) = root.member("hooks") else {
-        let text = style.append(text, &root, &style.member("hooks", "{}"));
-        return with_event(&text, event, group);
-    };
-    let hooks = hooks.object(text, "`hooks`")?;
-    let Some(groups) = hooks.member(event) else {
-        let text = style.append(text, &hooks, &style.member(event, "[]"));
-        return with_event(&text, event, group);
-    };
-    let groups = groups.array(text, event)?;
-    Ok(style.append(text, &groups, &style.write(group)))
+
+    /// The bytes that go when this member goes.
+    fn removal(&self, at: usize, inside: Range<usize>) -> Range<usize> {
+        let value = self.span(at);
+        match at.checked_sub(1) {
+            Some(before) => self.span(before).end..value.end,
+            None if self.members.len() == 1 => inside,
+            None => self.after(inside.start, '"')..self.after(value.end, '"'),
+        }
+    }
+
+    /// Where a member's value stands: it is borrowed from the text, so its address tells.
+    fn span(&self, at: usize) -> Range<usize> {
+        let value = self.members.get(at).map_or("", |(_, raw)| raw.get());
+        let start = value.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
+        start..start + value.len()
+    }
+
+    fn after(&self, from: usize, sign: char) -> usize {
+        let rest = self.text.get(from..).unwrap_or_default();
+        from + rest.find(sign).unwrap_or_default()
+    }
+
+    fn splice(&self, span: Range<usize>, words: &str) -> String {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        let after = self.text.get(span.end..).unwrap_or_default();
+        format!("{before}{words}{after}")
+    }
+}
+
+fn entries_of(group: &RawValue) -> Vec<&RawValue> {
+    serde_json::from_str::<Entries<'_>>(group.get()).map(|group| group.hooks).unwrap_or_default()
+}
+
+fn is_ours(entry: &RawValue) -> bool {
+    our_hook(entry).is_some()
+}
+
+/// An entry is ours if its command runs one of our binaries, wherever it lies; names it.
+fn our_hook(entry: &RawValue) -> Option<&'static str> {
+    let entry: Value = serde_json::from_str(entry.get()).ok()?;
+    let name = entry.get("command")?.as_str()?.rsplit('/').next()?.trim_matches(['"', '\'', ' ']);
+    HOOK_NAMES.into_iter().find(|hook| *hook == name)
 }
 
 /// A byte order mark stays where it is; JSON itself does not allow it.

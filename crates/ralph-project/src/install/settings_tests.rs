@@ -66,11 +66,13 @@ const FILES: [&str; 12] = [
 ];
 
 #[test]
-fn what_was_there_survives_and_comes_back_to_the_byte() {
+fn what_was_there_survives() {
     for file in FILES {
         let merged = merge(file, &newest(true)).unwrap();
-        let value: Value = serde_json::from_str(merged.trim_start_matches('\u{feff}')).unwrap();
-        let before: Value = serde_json::from_str(file.trim_start_matches('\u{feff}')).unwrap();
+        let read = |text: &str| -> Value {
+            serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap()
+        };
+        let (value, before) = (read(&merged), read(file));
         for (key, old) in before.as_object().unwrap().iter().filter(|(key, _)| *key != "hooks") {
             assert_eq!(&value[key], old, "{file}");
         }
@@ -79,7 +81,11 @@ fn what_was_there_survives_and_comes_back_to_the_byte() {
             assert!(groups.starts_with(old.as_array().unwrap()), "{merged}");
         }
         assert_eq!(merge(&merged, &newest(true)).unwrap(), merged, "twice changes nothing");
-        assert_eq!(remove(&merged).unwrap(), file);
+        let removed = remove(&merged).unwrap();
+        assert_eq!(read(&removed), before);
+        if before.get("hooks").is_none() {
+            assert_eq!(removed, file);
+        }
         assert_eq!(remove(file).unwrap(), file, "nothing of ours, nothing to remove");
         assert!(is_registered(&merged).unwrap() && !is_registered(file).unwrap());
     }
@@ -92,13 +98,12 @@ fn what_is_added_looks_like_the_rest() {
     let windows = merge(FILES[4], &newest(false)).unwrap();
     assert_eq!(windows.matches('\n').count(), windows.matches("\r\n").count(), "{windows}");
     assert!(windows.contains("\r\n        \"Stop\": [\r\n            {"), "{windows}");
-    let one_line = merge(FILES[6], &newest(false)).unwrap();
-    assert!(!one_line.contains('\n'), "{one_line}");
 }
 
 #[test]
-fn an_older_installation_is_updated_where_it_stands() {
-    let theirs = r#"{"hooks": [{"type": "command", "command": "theirs"}]}"#;
+fn groups_of_others_keep_their_bytes_and_come_first() {
+    let theirs =
+        "{\n        \"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]\n      }";
     let old =
         r#"{"matcher": "Bash", "hooks": [{"type": "command", "command": "/old/ralph-pre-tool"}]}"#;
     let twice = format!(
@@ -106,26 +111,27 @@ fn an_older_installation_is_updated_where_it_stands() {
     );
     let updated = merge(&twice, &oldest()).unwrap();
     let start = format!(
-        "{{\n  \"hooks\": {{\n    \"PreToolUse\": [\n      {PRE},\n      {theirs}\n    ],\n"
+        "{{\n  \"hooks\": {{\n    \"PreToolUse\": [\n      {theirs},\n      {PRE}\n    ],\n"
     );
     assert!(updated.starts_with(&start), "{updated}");
 }
 
 #[test]
-fn in_a_shared_group_only_our_entry_changes() {
-    let group = |ours: &str| {
-        format!(
-            "{{\n  \"hooks\": {{\n    \"Stop\": [\n      {{\n        \"hooks\": [\n          \
-             {{\"type\": \"command\", \"command\": \"theirs\"}},\n          {ours}\n        ]\n      \
-             }}\n    ]\n  }}\n}}\n"
-        )
-    };
-    let old = group(r#"{"type": "command", "command": "/old/ralph-on-stop"}"#);
-    let new = "{\n            \"type\": \"command\",\n            \"command\": \"h/ralph-on-stop\",\n            \"timeout\": 7200\n          }";
-    let updated = merge(&old, &oldest()).unwrap();
-    assert!(updated.starts_with(group(new).trim_end_matches("\n  }\n}\n")), "{updated}");
-    let removed = remove(&updated).unwrap();
-    assert!(removed.contains("theirs") && !removed.contains("ralph"), "{removed}");
+fn of_a_shared_group_what_is_theirs_remains() {
+    let shared = r#"{"hooks": {"Stop": [{"matcher": "x", "hooks": [
+        {"type": "command", "command": "theirs"},
+        {"type": "command", "command": "/old/ralph-on-stop"}]}]}, "z": 1}"#;
+    let theirs = r#"{"hooks": {"Stop": [{"matcher": "x", "hooks": [
+        {"type": "command", "command": "theirs"}]}]}, "z": 1}"#;
+    let removed = remove(&merge(shared, &oldest()).unwrap()).unwrap();
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(read(&removed), read(theirs));
+}
+
+#[test]
+fn hooks_that_stand_first_go_without_a_trace() {
+    let ours = r#"{"hooks": {"Stop": [{"hooks": [{"command": "h/ralph-on-stop"}]}]}, "z": 1}"#;
+    assert_eq!(remove(ours).unwrap(), r#"{"z": 1}"#);
 }
 
 #[test]
@@ -150,11 +156,17 @@ fn what_cannot_be_understood_is_refused_with_its_place() {
         &format!("line 3, column 3: key must be a string; {hint}"),
     );
     check_refused("{\"a\": 1", &format!("line 1, column 7: EOF while parsing an object; {hint}"));
-    check_refused("[]", &format!("line 1: the file is not an object; {hint}"));
-    check_refused("{\n\"hooks\": []}", &format!("line 2: `hooks` is not an object; {hint}"));
+    check_refused(
+        "[]",
+        &format!("line 1, column 0: invalid type: sequence, expected an object; {hint}"),
+    );
+    check_refused(
+        "{\n\"hooks\": 1}",
+        &format!("line 2, column 10: invalid type: integer `1`, expected a map; {hint}"),
+    );
     check_refused(
         "{\"hooks\": {\n\n\"Stop\": {}}}",
-        &format!("line 3: `hooks.Stop` is not an array; {hint}"),
+        &format!("line 3, column 8: invalid type: map, expected a sequence; {hint}"),
     );
 }
 

@@ -5,11 +5,7 @@ use std::str::FromStr;
 
 /// A version of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClientVersion {
-    major: u32,
-    minor: u32,
-    patch: u32,
-}
+pub struct ClientVersion([u32; 3]);
 
 /// The text has no version in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +15,7 @@ pub struct NotAVersion(String);
 impl ClientVersion {
     /// A version of these three numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
-        Self { major, minor, patch }
+        Self([major, minor, patch])
     }
 }
 
@@ -31,16 +27,14 @@ impl FromStr for ClientVersion {
         let refused = || NotAVersion(text.trim().to_owned());
         let first = text.split_whitespace().next().ok_or_else(refused)?;
         let numbers: Result<Vec<u32>, _> = first.split('.').map(str::parse).collect();
-        match numbers.as_deref() {
-            Ok([major, minor, patch]) => Ok(Self::new(*major, *minor, *patch)),
-            _ => Err(refused()),
-        }
+        numbers.ok().and_then(|numbers| numbers.try_into().ok()).map(Self).ok_or_else(refused)
     }
 }
 
 impl fmt::Display for ClientVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+        let [major, minor, patch] = self.0;
+        write!(f, "{major}.{minor}.{patch}")
     }
 }
 

@@ -1,12 +1,12 @@
 //! One log of reads, and an index beside it for when it grows long.
 //!
-//! The log alone counts: what the index finds is compared with the line in the log, and what was
-//! appended since the index was made is read in full. An index that does not belong to the log, or
-//! is broken, is made anew. So a hook takes as long with a hundred thousand reads as with ten.
+//! The index holds the hashes of the names in the log, sorted, and what was appended since it was
+//! made is read in full. An index that does not belong to the log, or is broken, is made anew. So a
+//! hook takes as long with a hundred thousand reads as with ten.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -16,20 +16,14 @@ use ralph_base::state;
 const READ_IN_FULL: u64 = 64 * 1024;
 
 /// The beginning of an index file, whose last character is the version of the format.
-const MAGIC: u64 = u64::from_le_bytes(*b"reads ix");
+const MAGIC: u64 = u64::from_le_bytes(*b"reads iy");
 
-/// Words before the slots: magic, device and inode of the log, how much of it is covered, the hash
-/// of the end of that part, and the number of slots.
-const HEAD: usize = 6;
+/// Words before the hashes: magic, how much of the log is covered, and the hash of the end of that
+/// part.
+const HEAD: u64 = 3;
 
 /// How much of the end of the covered part is compared.
 const COMPARED: u64 = 256;
-
-/// A slot holds where a line begins, plus one, and above that a part of its name's hash.
-const PLACE_BITS: u32 = 40;
-
-/// How many slots are read at a time.
-const STEP: usize = 64;
 
 /// A log with lines `Read: <absolute path>`.
 #[derive(Debug, Clone)]
@@ -69,7 +63,7 @@ impl ReadLog {
             && length.checked_sub(index.covered).is_some_and(|rest| rest <= in_full)
         {
             let rest = read(&log, index.covered, length - index.covered)?;
-            return Ok(mentions(&rest, name) || index.finds(&log, name)?);
+            return Ok(mentions(&rest, name) || index.finds(name)?);
         }
         let all = read(&log, 0, length)?;
         // Best effort: without an index the log is read in full next time as well.
@@ -82,7 +76,7 @@ impl ReadLog {
 struct Index {
     file: File,
     covered: u64,
-    slots: u64,
+    names: u64,
 }
 
 impl Index {
@@ -90,71 +84,40 @@ impl Index {
     /// rewrote it.
     fn open(path: &Utf8Path, log: &File) -> io::Result<Option<Self>> {
         let file = state::open_regular(path)?;
-        let head = words(&read(&file, 0, HEAD as u64 * 8)?);
-        let &[magic, device, inode, covered, end, slots] = head.as_slice() else {
+        let &[magic, covered, end] = words(&read(&file, 0, HEAD * 8)?).as_slice() else {
             return Ok(None);
         };
-        let metadata = log.metadata()?;
-        let belongs = magic == MAGIC
-            && (device, inode) == (metadata.dev(), metadata.ino())
-            && covered <= metadata.len()
-            && slots > 0
-            && file.metadata()?.len() == (HEAD as u64 + slots) * 8;
+        let belongs = magic == MAGIC && covered <= log.metadata()?.len();
         let belongs = belongs && end == hash(&end_of(log, covered)?);
-        Ok(belongs.then_some(Self { file, covered, slots }))
+        let names = (file.metadata()?.len() / 8).saturating_sub(HEAD);
+        Ok(belongs.then_some(Self { file, covered, names }))
     }
 
     /// Writes an index of the whole lines in `all`, which is what the log holds.
     fn save(path: &Utf8Path, log: &File, all: &[u8]) -> io::Result<()> {
         let covered = all.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines = all.get(..covered).unwrap_or_default();
-        let mut places = Vec::new();
-        let mut place = 0;
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            places.extend(name_in(line).map(|name| (hash(name), place as u64)));
-            place += line.len();
-        }
-        let mut slots = vec![0_u64; (places.len() * 2).next_power_of_two().max(STEP)];
-        for (hash, place) in places {
-            let mut at = (hash % slots.len() as u64) as usize;
-            while slots.get(at).is_some_and(|slot| *slot != 0) {
-                at = (at + 1) % slots.len();
-            }
-            if let Some(slot) = slots.get_mut(at) {
-                *slot = tag(hash) << PLACE_BITS | (place + 1);
-            }
-        }
-        let metadata = log.metadata()?;
-        let end = hash(&end_of(log, covered as u64)?);
-        let head = [MAGIC, metadata.dev(), metadata.ino(), covered as u64, end, slots.len() as u64];
-        let words = head.iter().chain(&slots).flat_map(|word| word.to_le_bytes());
+        let lines = all.get(..covered).unwrap_or_default().split(|byte| *byte == b'\n');
+        let mut names: Vec<u64> = lines.filter_map(name_in).map(hash).collect();
+        names.sort_unstable();
+        let head = [MAGIC, covered as u64, hash(&end_of(log, covered as u64)?)];
+        let words = head.iter().chain(&names).flat_map(|word| word.to_le_bytes());
         state::replace_unsynced(path, &words.collect::<Vec<u8>>())
     }
 
     /// Whether a line of the covered part names this file.
-    fn finds(&self, log: &File, name: &str) -> io::Result<bool> {
-        let hash = hash(name.as_bytes());
-        let mut at = hash % self.slots;
-        for _ in 0..=self.slots / STEP as u64 {
-            let count = (self.slots - at).min(STEP as u64);
-            for slot in words(&read(&self.file, (HEAD as u64 + at) * 8, count * 8)?) {
-                if slot == 0 {
-                    return Ok(false);
-                }
-                let place = (slot & ((1 << PLACE_BITS) - 1)) - 1;
-                if slot >> PLACE_BITS == tag(hash) && is_line_at(log, place, name)? {
-                    return Ok(true);
-                }
+    fn finds(&self, name: &str) -> io::Result<bool> {
+        let wanted = hash(name.as_bytes());
+        let (mut low, mut high) = (0, self.names);
+        while low < high {
+            let middle = low.midpoint(high);
+            match words(&read(&self.file, (HEAD + middle) * 8, 8)?).first() {
+                Some(found) if *found == wanted => return Ok(true),
+                Some(found) if *found < wanted => low = middle + 1,
+                _ => high = middle,
             }
-            at = (at + count) % self.slots;
         }
         Ok(false)
     }
-}
-
-/// The bits of a hash that a slot keeps.
-fn tag(hash: u64) -> u64 {
-    hash >> PLACE_BITS
 }
 
 /// The end of the first `covered` bytes of a log.
@@ -163,19 +126,13 @@ fn end_of(log: &File, covered: u64) -> io::Result<Vec<u8>> {
     read(log, covered - length, length)
 }
 
-fn is_line_at(log: &File, place: u64, name: &str) -> io::Result<bool> {
-    // The longest word before a name and blanks behind it; one that has more is read again.
-    let line = read(log, place, name.len() as u64 + 16)?;
-    Ok(line.split(|byte| *byte == b'\n').next().and_then(name_in) == Some(name.as_bytes()))
-}
-
 /// Whether one of these lines names this file; the newest are last, so the search begins there.
 fn mentions(lines: &[u8], name: &str) -> bool {
     lines.rsplit(|byte| *byte == b'\n').any(|line| name_in(line) == Some(name.as_bytes()))
 }
 
 fn name_in(line: &[u8]) -> Option<&[u8]> {
-    let name = line.strip_prefix(b"Read: ").or_else(|| line.strip_prefix(b"Wrote: "))?;
+    let name = line.strip_prefix(b"Read: ")?;
     Some(name.trim_ascii_end())
 }
 
@@ -222,7 +179,7 @@ mod tests {
         let scratch = Scratch::new();
         let log = logged(&scratch, "Read: /a\nRead: /b\n");
         assert!(log.looked_up("/a", 4).unwrap() && scratch.path("index").is_file());
-        scratch.file("log", "Read: /a\nRead: /b\nWrote: /c\n");
+        scratch.file("log", "Read: /a\nRead: /b\nRead: /c\n");
         assert!(log.looked_up("/c", 20).unwrap());
         assert!(log.looked_up("/a", 20).unwrap());
         assert!(!log.looked_up("/d", 20).unwrap());
@@ -251,7 +208,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_index_knows_what_the_log_says(
-            lines in proptest::collection::vec("(Read: |Wrote: |)/[ab]{0,5}( |\r|)", 0..60),
+            lines in proptest::collection::vec("(Read: |)/[ab]{0,5}( |\r|)", 0..60),
             torn: bool,
             name in "/[ab]{0,5}",
         ) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::added::Added;
 use super::line::{Parts, parts};
-use super::table::{Language, LeftoverKind, Place, ROWS, Row, When, is_foreign, is_program};
+use super::table::{LeftoverKind, Place, ROWS, Row, UNDONE, comments, is_foreign, is_program};
 
 /// The word that says that a line is meant as it is.
 const ESCAPE: &str = "ralph: allow";
@@ -38,73 +38,57 @@ impl fmt::Display for Leftover {
 pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
     let mut found = Vec::new();
     for file in added.iter().filter(|file| !is_foreign(&file.path)) {
-        let Some(language) = Language::of(&file.path) else { continue };
-        let rows: Vec<&Row> = ROWS
-            .iter()
-            .filter(|row| kinds.contains(&row.kind))
-            .filter(|row| row.languages.is_empty() || row.languages.contains(&language))
-            .filter(|row| row.when != When::NoProgram || !is_program(&file.path, language))
-            .collect();
+        let name = file.path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        // Files without an extension, such as a Makefile, are known by their whole name.
+        let extension = name.rsplit('.').next().unwrap_or_default();
+        if comments(extension).is_none() {
+            continue;
+        }
+        let of_file = |(kind, extensions, place, _): &&Row| {
+            kinds.contains(kind)
+                && (extensions.is_empty() || extensions.contains(&extension))
+                && (*place != Place::Output || !is_program(&file.path))
+        };
+        let rows: Vec<&Row> = ROWS.iter().filter(of_file).collect();
         for (number, line) in &file.lines {
             if line.len() > LONGEST_LINE || line.contains(ESCAPE) {
                 continue;
             }
-            let parts = parts(line, language);
-            if let Some(row) = rows.iter().find(|row| row.applies(line, &parts)) {
-                found.push(Leftover {
-                    path: file.path.clone(),
-                    line: *number,
-                    kind: row.kind,
-                    what: row.text,
-                });
-            }
+            let parts = parts(line, extension);
+            let first = rows.iter().find_map(|row| Some((row.0, found_in(line, &parts, row)?)));
+            found.extend(first.map(|(kind, what)| Leftover {
+                path: file.path.clone(),
+                line: *number,
+                kind,
+                what,
+            }));
         }
     }
     found
 }
 
-impl Row {
-    fn applies(&self, line: &str, parts: &Parts<'_>) -> bool {
-        let there = match self.place {
-            Place::Comment => has_word(parts.comment, self.text),
-            Place::Code => begins_a_word(&parts.code, self.text),
-            Place::Statement => is_statement(parts.code.trim_start(), self.text),
-        };
-        there
-            && match self.when {
-                When::Saying(words) => {
-                    let line = line.to_ascii_lowercase();
-                    words.iter().any(|word| line.contains(word))
-                }
-                When::Always | When::NoProgram => true,
-            }
-    }
+/// Which of the row's words the line holds.
+fn found_in(line: &str, parts: &Parts<'_>, (_, _, place, words): &Row) -> Option<&'static str> {
+    let text = if *place == Place::Comment { parts.comment } else { &parts.code };
+    let word = words.iter().copied().find(|word| has_word(text, word))?;
+    let says_so = || UNDONE.iter().any(|words| line.to_ascii_lowercase().contains(words));
+    Some(word).filter(|_| *place != Place::Undone || says_so())
 }
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
+/// A name that only begins or ends like the one looked for is another name, and so is a part of
+/// something else.
 fn has_word(text: &str, word: &str) -> bool {
+    let is_more = |c: char| is_word(c) || c == '.' || c == '$';
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+        let begins = !word.starts_with(is_word) || !before.is_some_and(is_more);
+        begins && (!word.ends_with(is_word) || !after.is_some_and(is_word))
     })
-}
-
-/// A name that only ends like the one looked for is another name.
-fn begins_a_word(code: &str, text: &str) -> bool {
-    let bare = !text.starts_with(is_word);
-    code.match_indices(text).any(|(at, _)| {
-        let before = code.get(..at).and_then(|code| code.chars().next_back());
-        bare || !before.is_some_and(|c| is_word(c) || c == '.' || c == '$')
-    })
-}
-
-fn is_statement(code: &str, text: &str) -> bool {
-    let Some(rest) = code.strip_prefix(text) else { return false };
-    !text.ends_with(is_word) || !rest.chars().next().is_some_and(is_word)
 }
 
 /// Leftovers in one text that an agent can act on.
@@ -164,6 +148,9 @@ mod tests {
         });
         check("a.go", "panic(\"implement me\")", Some(("panic(", LeftoverKind::Placeholder)));
         check("A.kt", "fun f(): Int = TODO()", Some(("TODO(", LeftoverKind::Placeholder)));
+        check("A.java", "throw new UnsupportedOperationException(\"not yet\");", {
+            Some(("UnsupportedOperationException(", LeftoverKind::Placeholder))
+        });
         check("a.ts", "throw new Error('no such user');", None);
         check("a.rs", "let s = \"todo!()\";", None);
     }
@@ -171,17 +158,10 @@ mod tests {
     #[test]
     fn debugging_is_found_where_output_is_not_the_purpose() {
         check("src/a.js", "console.log(x)", Some(("console.log(", LeftoverKind::Debugging)));
-        check("src/main.js", "console.log(x)", Some(("console.log(", LeftoverKind::Debugging)));
         check("scripts/a.js", "console.log(x)", None);
-        check(
-            "scripts/a.js",
-            "console.log('DEBUG', x)",
-            Some(("console.log(", LeftoverKind::Debugging)),
-        );
         check("a.rs", "let y = dbg!(x);", Some(("dbg!(", LeftoverKind::Debugging)));
         check("app/models.py", "    print(user)", Some(("print(", LeftoverKind::Debugging)));
         check("app/cli.py", "    print(user)", None);
-        check("main.py", "print(f'{user=}')", Some(("print(", LeftoverKind::Debugging)));
         check("app/models.py", "    self.print(user)", None);
         check("app/models.py", "    blueprint(user)", None);
         check("a.rs", "println!(\"{x}\");", None);

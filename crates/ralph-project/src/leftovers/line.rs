@@ -3,7 +3,7 @@
 //! One line is looked at alone: where a text or a comment goes over several lines, only a leading
 //! star tells. That is enough for what is looked for here.
 
-use super::table::Language;
+use super::table::{comments, quotes};
 
 /// A line, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(super) struct Parts<'a> {
 }
 
 /// Takes a line apart.
-pub(super) fn parts(line: &str, language: Language) -> Parts<'_> {
-    let starts = language.comments();
+pub(super) fn parts<'a>(line: &'a str, extension: &str) -> Parts<'a> {
+    let starts = comments(extension).unwrap_or_default();
     if starts.contains(&"/*") && line.trim_start().starts_with('*') {
         return Parts { code: String::new(), comment: line.trim_start() };
     }
@@ -39,7 +39,7 @@ pub(super) fn parts(line: &str, language: Language) -> Parts<'_> {
         {
             return Parts { code, comment: rest.get(start.len()..).unwrap_or_default() };
         }
-        if language.quotes().contains(&c) {
+        if quotes(extension).contains(&c) {
             open = Some(c);
         }
         code.push(c);
@@ -60,21 +60,21 @@ fn begins_comment(before: &str, start: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn check(language: Language, line: &str, code: &str, comment: &str) {
-        let parts = parts(line, language);
+    fn check(extension: &str, line: &str, code: &str, comment: &str) {
+        let parts = parts(line, extension);
         assert_eq!((parts.code.as_str(), parts.comment), (code, comment), "{line}");
     }
 
     #[test]
     fn code_texts_and_comments_are_told_apart() {
-        check(Language::Rust, "let a = \"x // y\"; // z", "let a = \"      \"; ", " z");
-        check(Language::Rust, "fn f<'a>(x: &'a str) {} // z", "fn f<'a>(x: &'a str) {} ", " z");
-        check(Language::JavaScript, "a('it\\'s // b') /* c */", "a('          ') ", " c */");
-        check(Language::JavaScript, "fetch(`http://x`)", "fetch(`        `)", "");
-        check(Language::Python, "x = a#b # c", "x = a#b ", " c");
-        check(Language::Java, "   * TODO", "", "* TODO");
-        check(Language::C, "int *p;", "int *p;", "");
-        check(Language::Sql, "select 1 -- x", "select 1 ", " x");
-        check(Language::Shell, "echo $# 'a # b'", "echo $# '     '", "");
+        check("rs", "let a = \"x // y\"; // z", "let a = \"      \"; ", " z");
+        check("rs", "fn f<'a>(x: &'a str) {} // z", "fn f<'a>(x: &'a str) {} ", " z");
+        check("js", "a('it\\'s // b') /* c */", "a('          ') ", " c */");
+        check("js", "fetch(`http://x`)", "fetch(`        `)", "");
+        check("py", "x = a#b # c", "x = a#b ", " c");
+        check("java", "   * TODO", "", "* TODO");
+        check("c", "int *p;", "int *p;", "");
+        check("sql", "select 1 -- x", "select 1 ", " x");
+        check("sh", "echo $# 'a # b'", "echo $# '     '", "");
     }
 }

@@ -69,21 +69,3 @@ fn state_folders_are_judged_as_expected() {
     }
     assert!(cases >= 8, "{cases}");
 }
-
-/// Whoever writes with our types reads back what was written.
-#[test]
-fn what_is_written_with_the_types_is_read_back() {
-    let scratch = Scratch::new();
-    let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
-    copy(&fixtures().join("gates/quality-and-tasks"), session.root());
-    let Reading::Found(quality) = QualityGate::load(&session) else { panic!("it is there") };
-    quality.save(&session).unwrap();
-    assert_eq!(QualityGate::load(&session), Reading::Found(quality));
-    let mut work = Orchestrator::new("implementation");
-    work.set("plan_approved", true);
-    work.save(&session).unwrap();
-    assert_eq!(Orchestrator::load(&session), Reading::Found(work));
-    let state = LoopState { iteration: Some(2), last_error: "E".into(), ..LoopState::default() };
-    state.save(&session).unwrap();
-    assert_eq!(LoopState::load(&session), Reading::Found(state));
-}

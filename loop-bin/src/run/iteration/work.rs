@@ -219,8 +219,7 @@ impl Run {
     pub(super) fn note_window(&self, run: &AgentRun) {
         let Some(tokens) = run.seen.window else { return };
         let state = self.context.state();
-        let window =
-            ContextWindow { model: run.seen.model.clone(), tokens, ..ContextWindow::default() };
+        let window = ContextWindow { model: run.seen.model.clone(), tokens };
         if let Err(error) = window.save(state) {
             self.context.view.warn(format!("the context window was not written down: {error}"));
         }
