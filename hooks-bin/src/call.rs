@@ -14,12 +14,12 @@ use ralph_base::state::{
 use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Edit, Facts};
 use ralph_core::hook::Input;
-use ralph_core::shell::Script;
 use ralph_project::config::Config;
 use ralph_project::known_files::{KnownFiles, ReadLog};
 use ralph_project::project::Project;
 use ralph_project::surroundings::Surroundings;
 use ralph_project::under_way::Attempt;
+use shell_reader::Script;
 
 /// More files than this nobody reads at once.
 const MOST_FITTING: usize = 100;

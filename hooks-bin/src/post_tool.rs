@@ -8,9 +8,9 @@ mod output;
 
 use ralph_base::state::{Event, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
-use ralph_core::shell::Script;
 use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
 use ralph_project::known_files::resolved;
+use shell_reader::Script;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};

@@ -8,9 +8,9 @@ use camino::Utf8PathBuf;
 use clap::{ArgGroup, Args};
 use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
-use ralph_core::shell::{self, Fate, Reach, Redirect, UNKNOWN, Word};
 use ralph_core::verdict::{self, Judgement, Run};
 use ralph_project::surroundings::Surroundings;
+use shell_reader::{Fate, Reach, Redirect, UNKNOWN, Word};
 
 use crate::exit::Failure;
 use crate::here;
@@ -67,7 +67,7 @@ impl Explain {
 }
 
 fn show_commands(command: &str) {
-    let script = shell::read(command);
+    let script = shell_reader::read(command);
     for one in &script.commands {
         let words: Vec<String> =
             std::iter::once(&one.program).chain(&one.args).map(shown).collect();

@@ -6,6 +6,6 @@ use std::io::Read;
 fn main() -> std::io::Result<()> {
     let mut line = String::new();
     std::io::stdin().read_to_string(&mut line)?;
-    std::hint::black_box(ralph_core::shell::read(&line));
+    std::hint::black_box(shell_reader::read(&line));
     Ok(())
 }

@@ -29,7 +29,16 @@ pub(crate) fn run() -> Result<()> {
             .env("RALPH_INTERNAL__CASES", CASES)
             .env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1"),
     )?;
-    let packages = ["-p", "ralph-loop-base", "-p", "ralph-loop-core", "-p", "ralph-loop-project"];
+    let packages = [
+        "-p",
+        "ralph-loop-shell",
+        "-p",
+        "ralph-loop-base",
+        "-p",
+        "ralph-loop-core",
+        "-p",
+        "ralph-loop-project",
+    ];
     run::cargo(&[&["package", "--quiet", "--allow-dirty"][..], &packages].concat())?;
     static_binaries()?;
     dist::run_task(&["guard"])?;

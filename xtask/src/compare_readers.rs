@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use ralph_core::shell::{self, Script};
+use shell_reader::Script;
 use shuck_parser::parser::{ParseResult, Parser};
 use test_support::all_labelled_commands;
 
@@ -68,7 +68,7 @@ fn ours(line: &str) -> Script {
         ("TMPDIR", "/tmp"),
         ("CLAUDE_PROJECT_DIR", "/home/dev/project"),
     ];
-    shell::read_with(line, &KNOWN)
+    shell_reader::read_with(line, &KNOWN)
 }
 
 fn shuck(line: &str) -> ParseResult {

@@ -9,14 +9,12 @@
 //! | [`guard`] | is this a command or an edit that an unattended agent must not make? |
 //! | [`hook`] | what does the client send to a hook, and what does it obey? |
 //! | [`plan`] | which story is next, and how is it ticked without touching another byte? |
-//! | [`shell`] | which programs would this command line run? |
 //! | [`verdict`] | did this command run tests, and how did they end? |
 
 pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod plan;
-pub mod shell;
 pub mod verdict;
 
 pub use camino::{Utf8Path, Utf8PathBuf};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ralph_core::git::Status;
 use ralph_core::guard::{self, Denial, Facts};
-use ralph_core::shell::Script;
 use ralph_project::surroundings;
+use shell_reader::Script;
 
 use crate::call::Call;
 

@@ -7,7 +7,6 @@
 use camino::Utf8Path;
 use ralph_base::state::tail;
 use ralph_core::guard;
-use ralph_core::shell;
 use ralph_project::known_files::resolved;
 use serde_json::Value;
 
@@ -39,7 +38,7 @@ fn is_sight(call: &Call<'_>, block: &Value, path: &Utf8Path) -> bool {
         "Bash" => {
             let command = text("/input/command");
             let facts = call.facts(command);
-            let script = shell::read(command);
+            let script = shell_reader::read(command);
             guard::reads(&script, &facts).iter().any(|read| resolved(read) == resolved(path))
         }
         _ => false,

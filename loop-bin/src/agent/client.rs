@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use ralph_core::shell::{self, Reach, Word};
+use shell_reader::{Reach, Word};
 
 /// The client in an agent's command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Client<'a> {
     line: &'a str,
-    command: shell::Command,
+    command: shell_reader::Command,
     /// Where its name ends.
     end: usize,
 }
@@ -18,7 +18,7 @@ impl<'a> Client<'a> {
     pub(crate) fn find(line: &'a str) -> Option<Self> {
         let is_written =
             |step: &Reach| matches!(step, Reach::Wrapper(_) | Reach::Pipe { .. } | Reach::Group);
-        let mut commands = shell::read(line).commands.into_iter();
+        let mut commands = shell_reader::read(line).commands.into_iter();
         let command = commands.find(|command| command.name() == Some("claude"))?;
         let place = written(line, &command, command.program.known()?)?;
         command.reached.iter().all(is_written).then_some(Self { line, end: place.end, command })
@@ -53,7 +53,11 @@ impl<'a> Client<'a> {
 }
 
 /// Where a word of a command is written as it is, or in quotes.
-pub(super) fn written(line: &str, command: &shell::Command, word: &str) -> Option<Range<usize>> {
+pub(super) fn written(
+    line: &str,
+    command: &shell_reader::Command,
+    word: &str,
+) -> Option<Range<usize>> {
     let is_edge = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || "|&;<>()".contains(c));
     line.get(command.span.clone())?.match_indices(word).find_map(|(at, _)| {
         let start = command.span.start + at;

@@ -5,7 +5,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use camino::Utf8Path;
-use ralph_core::shell;
 
 use super::client::written;
 use crate::lifecycle::is_executable;
@@ -50,7 +49,7 @@ pub(crate) fn with_files_of(folder: &Utf8Path, line: &str) -> String {
         let is_relative = word.contains(['/', '.']) && !word.starts_with('/');
         is_relative && folder.join(word).is_file()
     });
-    let script = shell::read(line);
+    let script = shell_reader::read(line);
     if let (Some(file), Some(command)) = (file, script.commands.first())
         && let Some(place) = written(line, command, &file)
     {
@@ -74,7 +73,7 @@ pub(crate) fn flaw_in(line: &str) -> Option<String> {
     // Told to read it and to run nothing. A shell that cannot be asked finds no fault.
     let asked = Command::new("sh").args(["-n", "-c", line]).stdin(Stdio::null()).output().ok()?;
     if asked.status.success() {
-        let script = shell::read(line);
+        let script = shell_reader::read(line);
         let is_empty = script.complete && script.commands.is_empty();
         return is_empty.then(|| "runs nothing".to_owned());
     }
@@ -85,14 +84,14 @@ pub(crate) fn flaw_in(line: &str) -> Option<String> {
 
 /// The program that a command line starts, where that can be told without running it.
 pub(crate) fn program_of(line: &str) -> Option<String> {
-    let script = shell::read(line);
+    let script = shell_reader::read(line);
     let program = script.commands.first()?.program.known()?;
     (!program.starts_with('~')).then(|| program.to_owned())
 }
 
 /// The script that the line's interpreter is to run.
 pub(crate) fn script_of(line: &str) -> Option<String> {
-    let script = shell::read(line);
+    let script = shell_reader::read(line);
     let command = script.commands.first()?;
     let is_interpreter = command.name().is_some_and(|name| INTERPRETERS.contains(&name));
     let is_file = |word: &&str| word.contains(['/', '.']) && !word.starts_with(['-', '~']);

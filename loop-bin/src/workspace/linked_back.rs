@@ -10,7 +10,6 @@ use std::io::Read;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::listing::first_few;
-use ralph_core::shell;
 
 use super::Workspace;
 use crate::finding::Finding;
@@ -114,8 +113,9 @@ fn finding(what: &str, user: Option<&String>) -> Finding {
 
 /// The first command line that starts such a program.
 fn user(commands: &[String], is_used: impl Fn(&str) -> bool) -> Option<&String> {
-    let starts =
-        |line: &&String| shell::read(line).commands.iter().any(|one| is_used(one.program.text()));
+    let starts = |line: &&String| {
+        shell_reader::read(line).commands.iter().any(|one| is_used(one.program.text()))
+    };
     commands.iter().find(starts)
 }
 

@@ -47,6 +47,7 @@ fn every_direct_dependency_has_a_reason() {
         "ralph-core",
         "ralph-project",
         "scripted-model",
+        "shell-reader",
         "test-support",
     ];
     let missing: Vec<&str> = names

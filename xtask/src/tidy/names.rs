@@ -29,7 +29,8 @@ fn names_say_something() {
 }
 
 /// Where the code of each crate is, tests aside.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
+    "crates/shell-reader/src",
     "crates/ralph-base/src",
     "crates/ralph-core/src",
     "crates/ralph-project/src",

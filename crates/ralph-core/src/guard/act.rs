@@ -5,7 +5,7 @@ use super::git::GitCall;
 use super::paths::{self, Place};
 use super::settings::Settings;
 use super::words::{has_option, operands};
-use crate::shell::{Command, Reach, Word};
+use shell_reader::{Command, Reach, Word};
 
 /// One command that would run, with all that a rule may ask about it.
 pub(super) struct Act<'a> {

@@ -7,7 +7,7 @@ use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
 use super::{files, inline, plain, system, user};
-use crate::shell::{Command, Script};
+use shell_reader::{Command, Script};
 
 /// The longest piece of a command that an answer repeats.
 const MAX_FOUND: usize = 300;

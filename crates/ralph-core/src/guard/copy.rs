@@ -9,7 +9,7 @@ use super::act::Act;
 use super::facts::Facts;
 use super::paths::{self, Place};
 use super::{protected, writes};
-use crate::shell::Word;
+use shell_reader::Word;
 
 /// The name of the rule, which edits share with commands.
 pub(super) const NAME: &str = "outside-copy";

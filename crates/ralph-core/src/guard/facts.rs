@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::shell::{self, Script};
+use shell_reader::{self, Script};
 
 /// What the caller knows about the place where a command would run or a file be edited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Facts {
             ("RALPH_WORKSPACE", self.root.as_str()),
         ];
         let known: Vec<_> = variables.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-        shell::read_with(command, &known)
+        shell_reader::read_with(command, &known)
     }
 }
 

@@ -8,8 +8,8 @@ use super::git::GitCall;
 use super::paths::{self, Place};
 use super::protected::{Owner, owner, owner_inside};
 use super::writes;
-use crate::shell::{Command, Reach, Word};
 use ralph_base::state::{CLIENT_FOLDER, PROJECT_MARKER};
+use shell_reader::{Command, Reach, Word};
 
 /// What to do instead of a recursive delete that reaches the project itself, its history or anything
 /// outside.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::facts::Facts;
 use super::words::{has_option, operands, without_values};
-use crate::shell::{Command, Reach, UNKNOWN, Word};
+use shell_reader::{Command, Reach, UNKNOWN, Word};
 
 /// Global options that take a value of their own.
 const VALUES: &str = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env \

@@ -3,7 +3,7 @@
 
 use super::act::Act;
 use super::git::GitCall;
-use crate::shell::UNKNOWN;
+use shell_reader::UNKNOWN;
 
 /// A forbidden call: the program (`git` stands for all ways to call it); the words that come first,
 /// options left out, such as `stash drop|clear`; options of which one must be given, if any are

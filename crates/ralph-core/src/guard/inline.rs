@@ -10,7 +10,7 @@ use meaning::amounts_to;
 
 use super::facts::Facts;
 use super::settings::Settings;
-use crate::shell::{Command, Reach, RedirectKind, Word};
+use shell_reader::{Command, Reach, RedirectKind, Word};
 
 /// Interpreters, and the options behind which the program stands.
 const INTERPRETERS: [(&str, &str); 6] = [

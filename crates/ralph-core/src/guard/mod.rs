@@ -53,6 +53,6 @@ pub use edit::{Edit, check_edit, out_of_scope};
 pub use facts::{CopyOf, Denial, Facts};
 pub use mistake::Mistake;
 pub use reads::reads;
-pub use rules::{RULES, Rule};
-pub use settings::{SWITCHES, Settings, Switch, UserRule};
+pub use rules::RULES;
+pub use settings::{SWITCHES, Settings, UserRule};
 pub use writes::writes;

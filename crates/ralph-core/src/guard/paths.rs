@@ -3,7 +3,7 @@
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use super::facts::Facts;
-use crate::shell::{UNKNOWN, Word};
+use shell_reader::{UNKNOWN, Word};
 
 /// Where a path lies.
 #[derive(Debug, Clone, PartialEq, Eq)]

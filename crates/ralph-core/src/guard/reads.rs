@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::paths::{self, Place};
 use super::words::{has_option, operands};
 use super::writes;
-use crate::shell::{Command, Reach, RedirectKind, Script, Word};
+use shell_reader::{Command, Reach, RedirectKind, Script, Word};
 
 /// Programs that show files, whether their first operand is a script or pattern unless an option
 /// gives it, and the options that take a value.

@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use super::act::Act;
 use super::paths::{self, Place};
 use super::writes;
-use crate::shell::{Command, Reach, UNKNOWN};
+use shell_reader::{Command, Reach, UNKNOWN};
 
 /// Folders that belong to the system.
 const SYSTEM: [&str; 14] = [

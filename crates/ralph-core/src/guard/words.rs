@@ -1,6 +1,6 @@
 //! The words of a command line: which are options, which are their values, which are neither.
 
-use crate::shell::Word;
+use shell_reader::Word;
 
 /// Whether one of `options` is among `args`: short ones also in a cluster, long ones shortened.
 pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &str) -> bool {

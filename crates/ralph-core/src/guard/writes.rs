@@ -5,7 +5,7 @@ use camino::Utf8PathBuf;
 use super::facts::Facts;
 use super::paths::{self, Place};
 use super::words::{has_option, is_cluster, operands};
-use crate::shell::{Command, RedirectKind, Script, Word};
+use shell_reader::{Command, RedirectKind, Script, Word};
 
 /// The files that a command line writes or creates, as far as their names are known.
 pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {

@@ -1,10 +1,10 @@
 //! The judgement itself, by the policy in `docs/verdicts.md`.
 
 use super::command::{self, Ended, Invocation, Purpose};
-use super::kind::{Counts, Judgement, Kind, Rule, Verdict};
+use super::kind::{Counts, Judgement, Kind, PolicyRule, Verdict};
 use super::output::{Evidence, Text};
 use super::runners::Runner;
-use crate::shell::{self, Script};
+use shell_reader::{self, Script};
 
 /// A finished command, as the client reports it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,14 +36,14 @@ pub fn explain(run: &Run<'_>) -> Judgement {
     let script = match run.script {
         Some(script) => script,
         None => {
-            read_here = shell::read(run.command);
+            read_here = shell_reader::read(run.command);
             &read_here
         }
     };
     let Some(invocation) = command::find(script, run.test_commands) else {
         return Judgement {
             verdict: Verdict::not_a_test(),
-            rule: Rule::NoTestCommand,
+            rule: PolicyRule::NoTestCommand,
             evidence: None,
         };
     };
@@ -91,7 +91,7 @@ fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
         let line = if marked(line) { line.get(2..)? } else { line };
         // A command line begins with a program; most lines are told from it by that.
         line.starts_with(|c: char| c.is_ascii_lowercase() || c == '.').then_some(())?;
-        let invocation = command::find(&shell::read(line), &[])?;
+        let invocation = command::find(&shell_reader::read(line), &[])?;
         invocation.runner().map(|_| invocation)
     });
     let only = found.next()?;
@@ -99,7 +99,7 @@ fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
 }
 
 /// What is weighed: a kind, the rule that gave it, and the line on which it rests.
-type Decided<'a> = (Kind, Rule, &'a str);
+type Decided<'a> = (Kind, PolicyRule, &'a str);
 
 struct Case<'e, 'a> {
     runner: Option<Runner>,
@@ -117,7 +117,7 @@ impl<'a> Case<'_, 'a> {
             Ended::Badly(code) => self.ended_badly(code),
             Ended::Unclear { code, rival_first } => self.by_output().unwrap_or_else(|| {
                 if rival_first {
-                    (Kind::Errored, Rule::ExitCode, "")
+                    (Kind::Errored, PolicyRule::ExitCode, "")
                 } else {
                     self.ended_badly(code)
                 }
@@ -132,11 +132,11 @@ impl<'a> Case<'_, 'a> {
         let evidence = self.evidence;
         let failed = || evidence.ends_badly().or_else(|| evidence.signs().failed);
         if let Some(line) = doubtful.then(failed).flatten() {
-            (Kind::Failed, Rule::Counted, line)
+            (Kind::Failed, PolicyRule::Counted, line)
         } else if let Some(line) = evidence.nothing_ran(true) {
-            (Kind::NoTests, Rule::NothingRan, line)
+            (Kind::NoTests, PolicyRule::NothingRan, line)
         } else {
-            (Kind::Passed, Rule::ExitCode, evidence.passed().unwrap_or_default())
+            (Kind::Passed, PolicyRule::ExitCode, evidence.passed().unwrap_or_default())
         }
     }
 
@@ -145,37 +145,37 @@ impl<'a> Case<'_, 'a> {
         let (evidence, signs) = (self.evidence, self.evidence.signs());
         match self.runner.and_then(|runner| runner.row.exit(code)) {
             Some(Kind::Errored) if evidence.counts_failures() => {}
-            Some(kind) => return (kind, Rule::RunnersCode, ""),
+            Some(kind) => return (kind, PolicyRule::RunnersCode, ""),
             None => {}
         }
         let failed = evidence.failed().or(signs.failed);
         // The shell found no such program, or could not start it.
         if matches!(code, 126 | 127) && failed.is_none() && evidence.passed().is_none() {
-            return (Kind::Errored, Rule::ExitCode, signs.not_loaded.unwrap_or_default());
+            return (Kind::Errored, PolicyRule::ExitCode, signs.not_loaded.unwrap_or_default());
         }
         if let Some(line) = evidence.not_loaded(self.cut) {
-            return (Kind::Errored, Rule::NotLoaded, line);
+            return (Kind::Errored, PolicyRule::NotLoaded, line);
         }
         if let Some(line) = failed {
-            return (Kind::Failed, Rule::Counted, line);
+            return (Kind::Failed, PolicyRule::Counted, line);
         }
         // Killed by a signal or by a time limit, the tests were running.
         let killed = code == 124 || (code > 128 && code <= 192);
         // Phrases never undo a count: where tests passed, another rule of the run was broken.
         if killed || evidence.passed().or(signs.policy).is_some() {
-            return (Kind::Failed, Rule::ExitCode, signs.policy.unwrap_or_default());
+            return (Kind::Failed, PolicyRule::ExitCode, signs.policy.unwrap_or_default());
         }
         // A cut output may have lost the very lines that would say otherwise.
         let uncut = |line: &'a str| (!self.cut).then_some(line);
         let nothing = evidence.nothing_ran(false).and_then(uncut);
         if let Some(line) = signs.not_loaded {
-            (Kind::Errored, Rule::NotLoaded, line)
+            (Kind::Errored, PolicyRule::NotLoaded, line)
         } else if let Some(line) = nothing {
-            (Kind::NoTests, Rule::NothingRan, line)
+            (Kind::NoTests, PolicyRule::NothingRan, line)
         } else if let Some(line) = signs.error.and_then(uncut) {
-            (Kind::Errored, Rule::NotLoaded, line)
+            (Kind::Errored, PolicyRule::NotLoaded, line)
         } else {
-            (Kind::Failed, Rule::ExitCode, "")
+            (Kind::Failed, PolicyRule::ExitCode, "")
         }
     }
 
@@ -187,15 +187,15 @@ impl<'a> Case<'_, 'a> {
         let passed = evidence.passed();
         let failed = failed.or_else(|| signs.failed.filter(|_| passed.is_none()));
         if let Some(line) = evidence.not_loaded(self.piped) {
-            Some((Kind::Errored, Rule::NotLoaded, line))
+            Some((Kind::Errored, PolicyRule::NotLoaded, line))
         } else if let Some(line) = failed.or_else(|| passed.and(signs.policy)) {
-            Some((Kind::Failed, Rule::Summary, line))
+            Some((Kind::Failed, PolicyRule::Summary, line))
         } else if let Some(line) = passed {
-            Some((Kind::Passed, Rule::Summary, line))
+            Some((Kind::Passed, PolicyRule::Summary, line))
         } else if let Some(line) = signs.not_loaded {
-            Some((Kind::Errored, Rule::NotLoaded, line))
+            Some((Kind::Errored, PolicyRule::NotLoaded, line))
         } else {
-            evidence.nothing_ran(true).map(|line| (Kind::NoTests, Rule::NothingRan, line))
+            evidence.nothing_ran(true).map(|line| (Kind::NoTests, PolicyRule::NothingRan, line))
         }
     }
 
@@ -203,9 +203,9 @@ impl<'a> Case<'_, 'a> {
     fn by_phrase(&self) -> Decided<'a> {
         let signs = self.evidence.signs();
         match (signs.success, signs.error) {
-            (Some(line), None) => (Kind::Passed, Rule::Phrase, line),
-            (None, Some(line)) => (Kind::Errored, Rule::Phrase, line),
-            _ => (Kind::NotATest, Rule::Unknown, ""),
+            (Some(line), None) => (Kind::Passed, PolicyRule::Phrase, line),
+            (None, Some(line)) => (Kind::Errored, PolicyRule::Phrase, line),
+            _ => (Kind::NotATest, PolicyRule::Unknown, ""),
         }
     }
 
@@ -213,8 +213,8 @@ impl<'a> Case<'_, 'a> {
     fn decide_listing(&self, ended: Ended) -> Decided<'a> {
         let failed = matches!(ended, Ended::Badly(_) | Ended::Unclear { .. });
         match self.evidence.signs().not_loaded.filter(|_| failed) {
-            Some(line) => (Kind::Errored, Rule::NotLoaded, line),
-            None => (Kind::NoTests, Rule::NothingRan, ""),
+            Some(line) => (Kind::Errored, PolicyRule::NotLoaded, line),
+            None => (Kind::NoTests, PolicyRule::NothingRan, ""),
         }
     }
 
@@ -222,14 +222,14 @@ impl<'a> Case<'_, 'a> {
     fn decide_perhaps(&self, ended: Ended) -> Decided<'a> {
         let evidence = self.evidence;
         let well = matches!(ended, Ended::Well | Ended::Unknown);
-        let unknown = (Kind::NotATest, Rule::NoTestCommand, "");
+        let unknown = (Kind::NotATest, PolicyRule::NoTestCommand, "");
         let passed = evidence.passed().filter(|_| evidence.ends_badly().is_none());
         if ended != Ended::Well && evidence.failed_plainly() {
             return self.by_output().unwrap_or(unknown);
         }
         match (passed, evidence.signs().policy) {
-            (Some(line), _) if well => (Kind::Passed, Rule::Summary, line),
-            (Some(_), Some(line)) => (Kind::Failed, Rule::Summary, line),
+            (Some(line), _) if well => (Kind::Passed, PolicyRule::Summary, line),
+            (Some(_), Some(line)) => (Kind::Failed, PolicyRule::Summary, line),
             _ => unknown,
         }
     }

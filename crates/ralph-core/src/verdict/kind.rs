@@ -54,7 +54,7 @@ impl Kind {
 /// Which rule of the policy decided; `docs/verdicts.md` has them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rule {
+pub enum PolicyRule {
     /// No command of the line runs tests, or none that can be told.
     NoTestCommand,
     /// The runner gives this exit code a meaning of its own.
@@ -75,7 +75,7 @@ pub enum Rule {
     Unknown,
 }
 
-impl Rule {
+impl PolicyRule {
     /// What it says, in a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ pub struct Judgement {
     /// What it comes down to.
     pub verdict: Verdict,
     /// Which rule decided.
-    pub rule: Rule,
+    pub rule: PolicyRule,
     /// The line of the output on which it rests, if it is a single one.
     pub evidence: Option<String>,
 }

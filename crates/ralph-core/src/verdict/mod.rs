@@ -28,5 +28,5 @@ mod places;
 mod runners;
 
 pub use judge::{Run, explain, judge};
-pub use kind::{Counts, FailingTest, Judgement, Kind, Rule, Verdict};
+pub use kind::{Counts, FailingTest, Judgement, Kind, PolicyRule, Verdict};
 pub use places::{Place, places};

@@ -5,7 +5,7 @@
 
 use super::command::{base_name, is_wrapped_in, test_commands};
 use super::place_options::{ELSEWHERE, OPTIONS};
-use crate::shell::{Command, Reach, Script, UNKNOWN};
+use shell_reader::{Command, Reach, Script, UNKNOWN};
 
 /// Where one test command of a line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub enum Place {
 /// [`Run`](super::Run::test_commands).
 ///
 /// ```
-/// use ralph_core::shell;
+/// use shell_reader;
 /// use ralph_core::verdict::{Place, places};
 ///
-/// let line = shell::read("cd app && npm test && cargo test --manifest-path ../core/Cargo.toml");
+/// let line = shell_reader::read("cd app && npm test && cargo test --manifest-path ../core/Cargo.toml");
 /// assert_eq!(places(&line, &[]), [Place::At("app".into()), Place::At("core".into())]);
-/// assert_eq!(places(&shell::read("pytest -q | tail -3"), &[]), [Place::Here]);
+/// assert_eq!(places(&shell_reader::read("pytest -q | tail -3"), &[]), [Place::Here]);
 /// ```
 pub fn places(script: &Script, configured: &[String]) -> Vec<Place> {
     let tests = test_commands(script, configured);
@@ -165,7 +165,7 @@ fn resolved(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::read;
+    use shell_reader::read;
 
     /// `.` stands for here, `?` for unknown.
     #[track_caller]

@@ -1,4 +1,4 @@
-//! What real bash runs and what `shell::read` says must be the same.
+//! What real bash runs and what `shell_reader::read` says must be the same.
 //!
 //! Programs that write down their arguments stand in for `git` and others; bash then runs each
 //! line of a table in a scratch folder, with nothing but these and the usual tools on its path.
@@ -6,8 +6,6 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-use ralph_core::shell;
 
 /// Programs that only write down how they were called.
 const RECORDED: [&str; 6] = ["git", "pytest", "npm", "rm", "make", "ship"];
@@ -159,7 +157,7 @@ fn write_program(path: &Path) {
 
 /// The calls of recorded programs that the reader sees.
 fn read_by_us(line: &str) -> Vec<Vec<String>> {
-    let script = shell::read(line);
+    let script = shell_reader::read(line);
     assert!(script.complete, "{line}");
     let mut calls: Vec<Vec<String>> = script
         .commands
@@ -177,7 +175,10 @@ fn read_by_us(line: &str) -> Vec<Vec<String>> {
 /// Whether a call fits one that was read, in which some parts may be unknown.
 fn fits(ran: &[String], read: &[String]) -> bool {
     ran.len() == read.len()
-        && ran.iter().zip(read).all(|(ran, read)| ran == read || read.contains(shell::UNKNOWN))
+        && ran
+            .iter()
+            .zip(read)
+            .all(|(ran, read)| ran == read || read.contains(shell_reader::UNKNOWN))
 }
 
 #[test]

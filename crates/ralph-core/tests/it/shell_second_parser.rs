@@ -3,7 +3,6 @@
 //! The other one is shuck-parser, written by other people for a linter. Only commands whose words
 //! are fixed text are compared, because it does not expand anything.
 
-use ralph_core::shell;
 use shuck_ast::{Command, CompoundCommand, Stmt, StmtSeq, Word, WordPart, WordPartNode};
 use shuck_parser::parser::Parser;
 use test_support::labelled_commands;
@@ -107,7 +106,7 @@ fn nothing_that_the_second_parser_finds_is_missed() {
         }
         let mut collector = Collector { source: &command, found: Vec::new() };
         collector.sequence(&parsed.file.body);
-        let ours: Vec<Vec<String>> = shell::read(&command)
+        let ours: Vec<Vec<String>> = shell_reader::read(&command)
             .commands
             .iter()
             .map(|command| {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ralph_core::verdict::{Kind, Rule, Run, Verdict, explain, judge};
+use ralph_core::verdict::{Kind, PolicyRule, Run, Verdict, explain, judge};
 use test_support::test_runs::{self, Case, Score, cut_by_client};
 
 fn recorded() -> io::Result<Vec<Case>> {
@@ -68,28 +68,34 @@ fn a_judgement_names_its_rule_and_its_line() {
         let judgement = explain(&run);
         assert_eq!((judgement.rule, judgement.evidence.as_deref()), (rule, evidence), "{command}");
     };
-    check("ls", 0, "", Rule::NoTestCommand, None);
-    check("pytest", 5, "", Rule::RunnersCode, None);
-    check("pytest", 0, "2 passed in 0.1s\n", Rule::ExitCode, Some("2 passed in 0.1s"));
-    check("npm test", 1, "x\n  1 failing\n", Rule::Counted, Some("1 failing"));
-    check("npm test", 1, "", Rule::ExitCode, None);
+    check("ls", 0, "", PolicyRule::NoTestCommand, None);
+    check("pytest", 5, "", PolicyRule::RunnersCode, None);
+    check("pytest", 0, "2 passed in 0.1s\n", PolicyRule::ExitCode, Some("2 passed in 0.1s"));
+    check("npm test", 1, "x\n  1 failing\n", PolicyRule::Counted, Some("1 failing"));
+    check("npm test", 1, "", PolicyRule::ExitCode, None);
     check(
         "go test",
         1,
         "FAIL\tx [build failed]\n",
-        Rule::NotLoaded,
+        PolicyRule::NotLoaded,
         Some("FAIL\tx [build failed]"),
     );
-    check("npx jest", 1, "No tests found\n", Rule::NothingRan, Some("No tests found"));
-    check("pytest | tail -1", 0, "1 failed in 0.1s\n", Rule::Summary, Some("1 failed in 0.1s"));
+    check("npx jest", 1, "No tests found\n", PolicyRule::NothingRan, Some("No tests found"));
+    check(
+        "pytest | tail -1",
+        0,
+        "1 failed in 0.1s\n",
+        PolicyRule::Summary,
+        Some("1 failed in 0.1s"),
+    );
     check(
         "mvn test | tail",
         0,
         "[INFO] BUILD SUCCESS\n",
-        Rule::Phrase,
+        PolicyRule::Phrase,
         Some("[INFO] BUILD SUCCESS"),
     );
-    check("pytest | tail -1", 0, "", Rule::Unknown, None);
+    check("pytest | tail -1", 0, "", PolicyRule::Unknown, None);
 }
 
 #[test]

@@ -89,25 +89,31 @@ fn new_record(context: &Context, target: &str) -> RunRecord {
     }
 }
 
-/// Makes a run of what was found.
-pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
-    let Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings } =
-        preflight;
-    for finding in &findings {
+/// Notes are told, and a problem ends it.
+fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
+    for finding in findings {
         if let Finding::Problem(text) = finding {
             return Err(Failure::because(text));
         }
     }
+    for finding in findings {
+        if let Finding::Note(text) = finding {
+            view.warn(text);
+        }
+    }
+    Ok(())
+}
+
+/// Makes a run of what was found.
+pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
+    let Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings } =
+        preflight;
     let view = View::new(env, config.run.json_events);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
         None => plan_to_write(&project, &config, &flags)?,
     };
-    for finding in &findings {
-        if let Finding::Note(text) = finding {
-            view.warn(text);
-        }
-    }
+    tell(&findings, &view)?;
     // In a clone or another work tree nothing keeps the state out of git yet.
     project.own_state().prepare()?;
     let lock = take_lock(&run_dir, OURS)?;

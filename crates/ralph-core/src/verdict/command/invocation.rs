@@ -4,7 +4,7 @@ use super::super::runners::Runner;
 use super::names::is_listed;
 use super::purpose::{self, Purpose};
 use super::tasks::is_task;
-use crate::shell::{Command, Fate, Reach, Script};
+use shell_reader::{Command, Fate, Reach, Script};
 
 /// What a command line does about tests.
 #[derive(Debug, Clone, Copy)]

@@ -1,10 +1,9 @@
 //! Command lines that run tests, list them, may run them, and that do nothing of the kind.
 
 use super::*;
-use crate::shell;
 
 fn read(command: &str) -> &'static str {
-    match find(&shell::read(command), &[]).map(|invocation| invocation.purpose) {
+    match find(&shell_reader::read(command), &[]).map(|invocation| invocation.purpose) {
         Some(Purpose::Runs(_)) => "runs",
         Some(Purpose::Lists(_)) => "lists",
         Some(_) => "may",

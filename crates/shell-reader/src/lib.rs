@@ -5,7 +5,7 @@
 //! Patterns (`*.rs`) and a `~` whose folder is not known stay as they are written.
 //!
 //! ```
-//! let script = ralph_core::shell::read("cd sub && G=git; timeout 5 $G pu'sh' | tail -3");
+//! let script = shell_reader::read("cd sub && G=git; timeout 5 $G pu'sh' | tail -3");
 //! let names: Vec<_> = script.commands.iter().filter_map(|command| command.name()).collect();
 //! assert_eq!(names, ["cd", "timeout", "git", "tail"]);
 //! assert_eq!(script.commands[2].arg(0), Some("push"));
