@@ -21,7 +21,7 @@ use crate::{agent, here, housekeeping, saved};
 /// Remove the copy that the agent works in, and say what that frees
 ///
 /// Removes the copy that the agent works in; the next run makes it anew. Old logs, session folders and
-/// attempts at finished stories beyond [workspace] keep go as well. Attempts at stories that are not
+/// attempts at finished stories beyond `[workspace] keep` go as well. Attempts at stories that are not
 /// done are never removed.
 #[derive(Debug, Args)]
 pub(crate) struct Clean {

@@ -1,5 +1,6 @@
 //! The end of a run: scripts, what git is still to have of progress and plan, and the account.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
 use crate::agent::Descendants;
 use crate::exit::Failure;
+use crate::git_output::paths;
 use crate::housekeeping;
 use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
 use crate::saved;
@@ -105,6 +107,14 @@ impl Run {
                 files.iter().map(|file| (file.path.clone(), file.after.clone())).collect();
             let tree = self.workspace.with_files(&texts)?;
             let made = self.commit_records(&git, &tree)?;
+            let changed = git.run(&["diff-tree", "-r", "-z", "--name-only", base, &made.commit])?;
+            let is_other = |path: &PathBuf| !files.iter().any(|file| file.path == *path);
+            if !self.workspace.is_in_place && paths(&changed).iter().any(is_other) {
+                return Err(Failure::because(
+                    "progress is not committed: your git hooks add other files to that commit, \
+                     which no check has seen; it goes with the next story",
+                ));
+            }
             let files = self.as_committed(&made, files);
             match self.advance(tip.as_deref(), &made.commit, &files)? {
                 Advance::Moved => {}

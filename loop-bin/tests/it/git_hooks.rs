@@ -200,3 +200,14 @@ fn one_that_formats_the_plan_leaves_nothing_uncommitted() {
     assert_eq!(stage.plan(), "- [x] US-001: First.\n- [x] US-002: Second.\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
+
+#[test]
+fn what_they_add_to_the_record_of_progress_lands_only_if_it_was_checked() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    hook(&stage, "pre-commit", "echo tidy >>US-001.txt; git add US-001.txt");
+    let ran = stage.run(&["--verify", "cat US-001.txt"]);
+    ran.ended(0).says("your git hooks add other files to that commit");
+    let commits = stage.subjects();
+    assert_eq!(commits.first().map(String::as_str), Some("feat(US-001): first"), "{commits:?}");
+}
