@@ -44,7 +44,7 @@ enum Request {
     Uninstall(installer::Uninstall),
     /// Check git, agent, hooks, config, plan and disk; say how to fix each
     #[command(
-        after_help = "All flags of a run may be given, and mean the run that would be started so."
+        after_help = "Takes the same flags as a run, and checks the run that they would start."
     )]
     Doctor,
     Status(status::Status),

@@ -92,7 +92,7 @@ fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure
     let is_alone = run_dir.is_some_and(|run_dir| Lock::holder(&run_dir.lock()).is_none());
     if attempt.is_some() && is_alone {
         return Err(Failure::because(format!(
-            "no loop is at work on {story} any more, so nothing was noted; the next `ralph-loop` \
+            "no loop is at work on {story} any more, so nothing was recorded; the next `ralph-loop` \
              keeps the attempt and goes on with it"
         )));
     }
@@ -100,8 +100,8 @@ fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure
     let under_way = attempt.or_else(noted).map(|id| id.trim().to_owned());
     let instead = match under_way.filter(|id| !id.is_empty()) {
         Some(id) if id.eq_ignore_ascii_case(story) => return Ok(()),
-        Some(id) => format!("{id} is"),
-        None => "no story is; `ralph-loop` begins one".to_owned(),
+        Some(id) => format!("the story under way is {id}"),
+        None => "no story is under way; `ralph-loop` begins one".to_owned(),
     };
-    Err(Failure::because(format!("{story} is not under way, so nothing was noted; {instead}")))
+    Err(Failure::because(format!("{story} is not under way, so nothing was recorded; {instead}")))
 }

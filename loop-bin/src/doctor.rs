@@ -75,7 +75,7 @@ fn disk(folder: &Utf8Path) -> Result<Finding, Failure> {
     let stat = statvfs(folder.as_std_path())?;
     let free = stat.blocks_available() as u64 * stat.fragment_size() as u64 / 1024 / 1024;
     Ok(match free {
-        0..LEAST_FREE_MIB => Finding::Problem(format!("only {free} MiB are free in {folder}")),
-        _ => Finding::Good(format!("{} GiB are free in {folder}", free / 1024)),
+        0..LEAST_FREE_MIB => Finding::Problem(format!("only {free} MiB free in {folder}")),
+        _ => Finding::Good(format!("{} GiB free in {folder}", free / 1024)),
     })
 }

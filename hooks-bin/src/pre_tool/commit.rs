@@ -35,7 +35,7 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<D
         rule: "scope".to_owned(),
         found: "git commit".to_owned(),
         reason: format!(
-            "this story may only touch {}, but changed are also {named}",
+            "this story may only touch {}, but you also changed {named}",
             scope.join(", ")
         ),
         instead: "undo your changes to these files with an edit, then commit".to_owned(),

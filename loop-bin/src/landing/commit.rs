@@ -101,8 +101,8 @@ fn why_impossible(git: &Git, said: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "git cannot write the commit; see to that (for a signature to user.signingkey and the key, \
-         or set commit.gpgsign to false), then start again\n{said}"
+        "git cannot write the commit; fix that, then start again (if signing failed, check \
+         user.signingkey and the key, or set commit.gpgsign to false)\n{said}"
     ))
 }
 

@@ -61,7 +61,7 @@ impl Context {
         self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
         let (wish, advice) = wish(settings, name, end);
         if !advice.is_empty() {
-            self.view.warn(format!("{name} {advice}"));
+            self.view.warn(format!("the script {name} {advice}"));
         }
         wish
     }

@@ -37,7 +37,10 @@ fn complete_checks_first() {
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"echo red; false\"]\n");
     stage.run(&["complete", "US-001"]).ended(1).says("US-001 is not under way").says("no story is");
     stage.repo.write(".ralph/current-story", "US-002\n");
-    stage.run(&["complete", "US-001", "--status", "blocked"]).ended(1).says("US-002 is");
+    stage
+        .run(&["complete", "US-001", "--status", "blocked"])
+        .ended(1)
+        .says("the story under way is US-002");
     assert!(!stage.exists(".ralph/claim.json"));
     stage.repo.write(".ralph/current-story", "US-001\n");
     stage.run(&["complete", "US-001"]).ended(1).says("is not done").says("red");

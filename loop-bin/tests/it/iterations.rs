@@ -209,7 +209,7 @@ fn a_hook_that_failed_is_told_to_the_user() {
     let failure = r#"{"at":"2999-01-01T00:00:00Z","source":"ralph-pre-tool","phase":"deciding","error":"it broke"}"#;
     let agent = format!("echo x >x.txt; echo '{failure}' >$RALPH_ROOT/.ralph/.hook-error.json");
     let ran = stage.run(&["--agent", &agent]);
-    ran.ended(0).says("warning: ralph-pre-tool failed while deciding: it broke");
+    ran.ended(0).says("warning: ralph-pre-tool failed (deciding): it broke");
     let older = Stage::new("works", ONE);
     older.repo.write(".ralph/.hook-error.json", failure.replace("2999", "1999"));
     assert!(!older.run(&[]).out.contains("it broke"), "it is not of this run");

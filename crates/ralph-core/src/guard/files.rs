@@ -16,7 +16,9 @@ use shell_reader::{Command, Reach, Word};
 pub(super) fn instead_of_deleting(act: &Act) -> Option<String> {
     let instead = match act.name {
         "mv" => "copy what you need, and leave the original where it is",
-        "find" | "gfind" | "fd" | "fdfind" => "look for names of your own, below a folder of yours",
+        "find" | "gfind" | "fd" | "fdfind" => {
+            "search for the exact names of your own files, inside a folder that you made"
+        }
         _ => "delete only what you made, by its exact path inside the project or the temp folder",
     };
     (!act.is_elsewhere() && deletes_outside(act)).then(|| instead.to_owned())

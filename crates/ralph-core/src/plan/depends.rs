@@ -55,10 +55,13 @@ fn note(text: &str) -> Option<Note<'_>> {
     if !is_mentioned(text.as_bytes()) {
         return None;
     }
-    // The letter of a ticked box is none of a word.
-    let ticked = ["[x] ", "[X] "].iter().find_map(|mark| Some(text.find(mark)? + mark.len()));
-    let first = ticked.unwrap_or_default();
-    let first = first + text.get(first..)?.find(char::is_alphabetic)?;
+    let letter = |from: usize| Some(from + text.get(from..)?.find(char::is_alphabetic)?);
+    let mut first = letter(0)?;
+    // The letter of the line's own ticked box is none of a word.
+    let around = first.checked_sub(1).and_then(|before| text.get(before..first + 3));
+    if matches!(around, Some("[x] " | "[X] ")) {
+        first = letter(first + 1)?;
+    }
     let breaks = BREAKS.iter().flat_map(|mark| text.match_indices(mark));
     let mut starts: Vec<usize> = breaks.map(|(at, mark)| at + mark.len()).collect();
     starts.push(first);
@@ -211,6 +214,8 @@ mod tests {
         check("US-004 depends on US-003", &[]);
         check("Requires care, as US-001 showed", &[]);
         check("(depends: US-001", &["US-001"]);
+        check("- [ ] (depends: US-001) like - [x] ", &["US-001"]);
+        check("- [x] (depends: US-001) like - [x] ", &["US-001"]);
     }
 
     #[test]

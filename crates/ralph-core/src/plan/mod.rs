@@ -28,7 +28,7 @@
 //! | --- | --- |
 //! | `story.rs`, `draft.rs`, `error.rs` | a plan that was read; a story before its id is settled; why a plan cannot be read |
 //! | `parse.rs` | which format it is, and the checks that all formats share |
-//! | `lines.rs`, `syntax.rs`, `checkbox.rs` | bytes as lines; a line of Markdown; a box |
+//! | `syntax.rs`, `checkbox.rs` | a line of Markdown; a box |
 //! | `blocks.rs`, `text.rs`, `outline.rs` | the lines together; their text; kinds of sections |
 //! | `markdown.rs`, `heading.rs`, `list.rs` | Markdown stories, and the two shapes of them |
 //! | `json.rs` | JSON plans, read and changed in place |
@@ -36,8 +36,7 @@
 //! | `select.rs`, `edit.rs` | what is next; ticking, blocking and opening |
 //! | `agents_plan.rs`, `added.rs` | what an agent did to its file of the plan; its new stories |
 //! | `planned.rs` | what planning may leave |
-//! | `find.rs`, `known_story.rs` | which of several files is the plan; what it said about a story |
-//! | `progress.rs`, `loop_progress.rs` | `progress.md`; `progress.txt` |
+//! | `find.rs` | which of several files is the plan |
 
 mod added;
 mod agents_plan;

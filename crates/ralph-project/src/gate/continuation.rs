@@ -112,7 +112,7 @@ pub fn instruction(
     let mut text = format!(
         "CONTINUATION: iteration {iteration}/{limit}. {} of {} done.",
         counts.done,
-        counted(all, "story is", "stories are")
+        counted(all, "story", "stories")
     );
     if let Some(before) = before {
         text.push_str(&format!("\n{before}"));
@@ -200,7 +200,7 @@ mod tests {
         let text = instruction(None, &plan, story, Standing { iteration: 1, limit: 5 }, &ticking);
         assert_eq!(
             text,
-            "CONTINUATION: iteration 2/5. 1 of 3 stories are done.\n\
+            "CONTINUATION: iteration 2/5. 1 of 3 stories done.\n\
              Next story: 2: Log out\nSteps:\n1. press the button\n\
              When it works: set `passes` to true for 2 in /p/feature_list.json, write what you did \
              into /p/progress.txt, and stop; the next story follows. Leave the other stories as \
@@ -217,7 +217,7 @@ mod tests {
         let text = instruction(before, &plan, story, standing, &Ticking::Us);
         assert_eq!(
             text,
-            "CONTINUATION: iteration 2/no limit. 1 of 2 stories are done.\n\
+            "CONTINUATION: iteration 2/no limit. 1 of 2 stories done.\n\
              US-001 is done (commit abc1234).\nNext story: US-002: b\n\
              When it works, stop: the checks run then, and the story is committed and ticked for \
              you. Leave /p/plan.md as it is."

@@ -38,7 +38,7 @@ fn three_features_are_worked_through_and_then_it_ends() {
     assert_eq!(
         reason,
         format!(
-            "CONTINUATION: iteration 1/9. 1 of 3 stories are done.\nNext story: 2: Log out\n\
+            "CONTINUATION: iteration 1/9. 1 of 3 stories done.\nNext story: 2: Log out\n\
              Steps:\n1. press the button\nWhen it works: set `passes` to true for 2 in \
              {dir}/feature_list.json, write what you did into {dir}/progress.txt, and stop; the \
              next story follows. Leave the other stories as they are."
@@ -47,9 +47,10 @@ fn three_features_are_worked_through_and_then_it_ends() {
     assert_eq!(progress(&stage), PROGRESS.replace("Iteration: 0", "Iteration: 1"));
     pass_next(&stage);
     let reason = stage.stop("s1", true).unwrap();
-    assert!(reason.starts_with(
-        "CONTINUATION: iteration 2/9. 2 of 3 stories are done.\nNext story: 3: Reset"
-    ));
+    assert!(
+        reason
+            .starts_with("CONTINUATION: iteration 2/9. 2 of 3 stories done.\nNext story: 3: Reset")
+    );
     pass_next(&stage);
     assert_eq!(stage.stop("s1", true), None);
     assert_eq!(stage.allowed().0, "COMPLETE");

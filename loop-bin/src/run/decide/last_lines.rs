@@ -54,21 +54,25 @@ impl Ending<'_> {
             let shows = format!("`ralph-loop attempts {story}` shows what was tried, ");
             let shows = if self.has_attempt { shows } else { String::new() };
             return Some(format!(
-                "{shows}`ralph-loop retry {story} --hint \"…\"` reopens it; then {again} goes on"
+                "{shows}`ralph-loop retry {story} --hint \"…\"` reopens it; then run {again}"
             ));
         }
         Some(match self.finish {
             Finish::Complete => return None,
-            Finish::MaxIterations => format!("{again} goes on"),
-            Finish::Manual(_) => format!("{again} goes on where it was interrupted"),
-            Finish::NoChanges => format!("once something is different, {again} tries again"),
-            Finish::Blocked(_) => format!("once the plan has a story to work on, {again} goes on"),
-            Finish::HookAbort => format!("a lifecycle script ended the run; {again} goes on"),
+            Finish::MaxIterations => format!("to continue, run {again}"),
+            Finish::Manual(_) => format!("to continue where it was interrupted, run {again}"),
+            Finish::NoChanges => {
+                format!("nothing was changed; edit the plan or the prompt, then run {again}")
+            }
+            Finish::Blocked(_) => format!("once the plan has a story to work on, run {again}"),
+            Finish::HookAbort => {
+                format!("a lifecycle script ended the run; to continue, run {again}")
+            }
             Finish::Budget(_) => {
-                format!("{again} goes on with a new budget (--max-cost, --max-duration)")
+                format!("to continue with a new budget (--max-cost, --max-duration), run {again}")
             }
             Finish::Error(_) => {
-                format!("once that is fixed, {again} goes on; `ralph-loop doctor` looks for more")
+                format!("once that is fixed, run {again}; `ralph-loop doctor` looks for more")
             }
         })
     }
@@ -112,7 +116,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::MaxIterations, 2, &["US-003"]), @r"
         finished (max_iterations): 1 story landed in 2 iterations
         1 of 4 stories done, 1 blocked (US-003), 2 left
-        `ralph-loop` goes on
+        to continue, run `ralph-loop`
         ");
     }
 
@@ -121,7 +125,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Manual(Signal::Interrupt), 2, &[]), @r"
         finished (manual): 1 story landed in 2 iterations
         1 of 3 stories done, 2 left
-        `ralph-loop` goes on where it was interrupted
+        to continue where it was interrupted, run `ralph-loop`
         ");
     }
 
@@ -130,7 +134,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
         finished (no_changes): 1 story landed in 2 iterations
         1 of 4 stories done, 2 blocked (US-002, US-003), 1 left
-        `ralph-loop retry US-002 --hint "…"` reopens it; then `ralph-loop` goes on
+        `ralph-loop retry US-002 --hint "…"` reopens it; then run `ralph-loop`
         "#);
     }
 
@@ -139,7 +143,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &[]), @r"
         finished (no_changes): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        once something is different, `ralph-loop` tries again
+        nothing was changed; edit the plan or the prompt, then run `ralph-loop`
         ");
     }
 
@@ -148,7 +152,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done, 1 blocked (US-003), 1 left
-        `ralph-loop attempts US-003` shows what was tried, `ralph-loop retry US-003 --hint "…"` reopens it; then `ralph-loop` goes on
+        `ralph-loop attempts US-003` shows what was tried, `ralph-loop retry US-003 --hint "…"` reopens it; then run `ralph-loop`
         "#);
     }
 
@@ -157,7 +161,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Blocked("x".into()), 2, &[]), @r"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done, 2 left
-        once the plan has a story to work on, `ralph-loop` goes on
+        once the plan has a story to work on, run `ralph-loop`
         ");
     }
 
@@ -166,7 +170,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::HookAbort, 1, &[]), @r"
         finished (hook_abort): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        a lifecycle script ended the run; `ralph-loop` goes on
+        a lifecycle script ended the run; to continue, run `ralph-loop`
         ");
     }
 
@@ -175,7 +179,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Budget("x".into()), 1, &[]), @r"
         finished (budget): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        `ralph-loop` goes on with a new budget (--max-cost, --max-duration)
+        to continue with a new budget (--max-cost, --max-duration), run `ralph-loop`
         ");
     }
 
@@ -184,7 +188,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Error("x".into()), 1, &[]), @r"
         finished (error): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        once that is fixed, `ralph-loop` goes on; `ralph-loop doctor` looks for more
+        once that is fixed, run `ralph-loop`; `ralph-loop doctor` looks for more
         ");
     }
 
@@ -204,7 +208,7 @@ mod tests {
         finished (max_iterations): 1 story landed in 1 iteration
         1 of 2 stories done, 1 left
         1 commit waits on feature/x: …
-        `ralph-loop` with the same options goes on
+        to continue, run `ralph-loop` with the same options
         ");
     }
 }

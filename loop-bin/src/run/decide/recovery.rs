@@ -93,7 +93,9 @@ impl Recovery {
                 "{story} was being checked when its run ended; the next start checks and lands it"
             ),
             Self::FinishDiscard { story, .. } => {
-                format!("an attempt at {story} failed when its run ended; the next start keeps it")
+                format!(
+                    "the run ended before a failed attempt at {story} was saved; the next start saves it"
+                )
             }
             Self::KeepAttempt { story, .. } => format!(
                 "an attempt at {story} was interrupted; the next start keeps its work and goes on \

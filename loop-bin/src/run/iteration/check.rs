@@ -179,7 +179,7 @@ impl Run {
         let (rule, tool) = (SCOPE.to_owned(), "commit".to_owned());
         self.journal_note(&state::Event::Denied { rule, tool, target: target.clone() });
         Ok(Some(format!(
-            "the story may only touch {}, but changed are also {target}; leave these as they were, \
+            "the story may only touch {}, but the attempt also changed {target}; leave these as they were, \
              and say in your summary what else is needed",
             scope.join(", ")
         )))

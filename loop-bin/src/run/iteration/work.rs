@@ -233,7 +233,7 @@ impl Run {
             |name: &str| error.get(name).and_then(|value| value.as_str()).unwrap_or_default();
         if part("at") >= since {
             let (source, phase, what) = (part("source"), part("phase"), part("error"));
-            self.context.view.warn(format!("{source} failed while {phase}: {what}"));
+            self.context.view.warn(format!("{source} failed ({phase}): {what}"));
         }
     }
 
