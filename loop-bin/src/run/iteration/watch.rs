@@ -78,8 +78,9 @@ impl Run {
         Mailbox::at(context.run_dir.mailbox()).empty()?;
         state::remove_if_there(context.state().working_session())?;
         self.workspace.distrust();
-        let session = Session::start(&line, &root, &vars, prompt, &log)?;
+        // Before it starts: an agent may take the loop down with it at once.
         self.set_phase(Phase::Working)?;
+        let session = Session::start(&line, &root, &vars, prompt, &log)?;
         let (question, stories) = (Question::default(), Vec::new());
         self.watch(LiveAgent { session, question, stories }, allowance)
     }
