@@ -44,14 +44,23 @@ impl Clean {
         let folder = cache::folder(env, &config, &source.top)?;
         let verb = if self.dry_run { "would remove" } else { "removed" };
         if let Some(attempt) = attempt_left(&run_dir)? {
-            let name = saved::name_of(&attempt.story, attempt.number);
-            let is_saved = resolve(repo.git(), &name)?.is_some();
+            let (story, work) = (&attempt.story, &attempt.work);
             if self.force {
-                let (story, work) = (&attempt.story, &attempt.work);
                 let is_copy = work.starts_with(&folder);
                 let stays = format!("; its files in {work} stay as they are");
                 let stays = if is_copy { String::new() } else { stays };
                 say(format!("{verb} the record of the interrupted attempt at {story}{stays}"));
+            }
+            let name = saved::name_of(story, attempt.number);
+            if !self.force
+                && work.starts_with(&folder)
+                && work.exists()
+                && resolve(repo.git(), &name)?.is_none()
+            {
+                return Err(Failure::because(format!(
+                    "the work of {story}, which was interrupted, is only in the copy; start \
+                     `ralph-loop`, which keeps it and goes on with it, or give it up with --force"
+                )));
             }
             if self.force && !self.dry_run {
                 agent::end_left_by(&attempt.run);
@@ -61,16 +70,6 @@ impl Clean {
                 }
                 saved::release(repo.git())?;
                 Attempt::clear(&run_dir)?;
-            } else if !self.force
-                && !is_saved
-                && attempt.work.starts_with(&folder)
-                && attempt.work.exists()
-            {
-                return Err(Failure::because(format!(
-                    "the work of {}, which was interrupted, is only in the copy; start `ralph-loop`, \
-                 which keeps it and goes on with it, or give it up with --force",
-                    attempt.story
-                )));
             }
         }
         if folder.exists() {

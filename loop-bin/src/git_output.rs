@@ -1,5 +1,6 @@
 //! What git prints and is given, in one place: lists of paths, differences, texts of files.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,11 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
+    /// What is not there, with an id as long as that of others.
+    pub(crate) fn absent_like(other: &Self) -> Self {
+        Self { mode: ABSENT.to_owned(), id: "0".repeat(other.id.len()) }
+    }
+
     pub(crate) fn is_absent(&self) -> bool {
         self.mode == ABSENT
     }
@@ -61,6 +67,25 @@ pub(crate) fn differences(output: &[u8]) -> Vec<Difference> {
             old: entry(old_mode, old_id),
             new: entry(new_mode, new_id),
         });
+    }
+    found
+}
+
+/// Reads `ls-files -z -v --stage --cached --modified`: `<tag> <mode> <id> <stage>TAB<path>NUL`, and
+/// once more with another tag for a file that was modified. Each path with what the index has there,
+/// and whether its file is another one or nobody can tell: git was told not to look, or a merge is
+/// under way.
+pub(crate) fn index_entries(output: &[u8]) -> BTreeMap<PathBuf, (FileEntry, bool)> {
+    let mut found: BTreeMap<PathBuf, (FileEntry, bool)> = BTreeMap::new();
+    for line in output.split(|byte| *byte == 0) {
+        let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
+        let (head, path) = line.split_at(tab);
+        let head = String::from_utf8_lossy(head);
+        let words: Vec<&str> = head.split(' ').collect();
+        let [tag, mode, id, _] = words.as_slice() else { continue };
+        let path = PathBuf::from(OsStr::from_bytes(path.get(1..).unwrap_or_default()));
+        let entry = FileEntry { mode: (*mode).to_owned(), id: (*id).to_owned() };
+        found.entry(path).or_insert((entry, false)).1 |= *tag != "H";
     }
     found
 }
@@ -99,6 +124,18 @@ pub(crate) fn file_of(git: &Git, text: &[u8]) -> Result<FileEntry, GitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_index_tells_what_git_did_not_look_at() {
+        let output =
+            b"H 100644 aa 0\ta\0C 100644 aa 0\ta\0H 100644 bb 0\tb\n\xff\0h 100644 cc 0\tc\0";
+        let found = index_entries(output);
+        let seen: Vec<_> = found.iter().map(|(path, (_, differs))| (path, *differs)).collect();
+        let name = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
+        let names = [name(b"a"), name(b"b\n\xff"), name(b"c")];
+        let [a, b, c] = &names;
+        assert_eq!(seen, [(a, true), (b, false), (c, true)]);
+    }
 
     #[test]
     fn differences_are_read_whatever_the_names_are() {

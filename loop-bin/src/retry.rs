@@ -46,7 +46,7 @@ impl Retry {
         })?;
         let (story, is_open) = (&found.id, found.state == State::Open);
         let begins = self.from.is_some() || !self.hint.trim().is_empty();
-        let newest = saved::all(repo.git(), Some(story))?.into_iter().next();
+        let newest = saved::newest(saved::all(repo.git(), Some(story))?);
         let is_asked = newest.is_none_or(|newest| newest.outcome.as_deref() == Some(saved::RETRY));
         if is_open && !begins && is_asked {
             return Err(Failure::because(format!(

@@ -145,16 +145,20 @@ pub(crate) fn all(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, G
     Ok(found)
 }
 
+/// The newest of the attempts at a story.
+pub(crate) fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
+    attempts.into_iter().max_by_key(|attempt| attempt.number)
+}
+
 /// The stories whose newest attempt is a person's wish for another one.
 pub(crate) fn asked_for(git: &Git) -> Result<Vec<String>, GitError> {
-    let mut newest: BTreeMap<String, SavedAttempt> = BTreeMap::new();
+    let mut by_story: BTreeMap<String, Vec<SavedAttempt>> = BTreeMap::new();
     for attempt in all(git, None)? {
-        if newest.get(&attempt.story).is_none_or(|other| other.number < attempt.number) {
-            newest.insert(attempt.story.clone(), attempt);
-        }
+        by_story.entry(attempt.story.clone()).or_default().push(attempt);
     }
-    newest.retain(|_, attempt| attempt.outcome.as_deref() == Some(RETRY));
-    Ok(newest.into_keys().collect())
+    let newest = by_story.into_values().filter_map(newest);
+    let asked_for = newest.filter(|newest| newest.outcome.as_deref() == Some(RETRY));
+    Ok(asked_for.map(|newest| newest.story).collect())
 }
 
 fn parse(fields: &[&str]) -> Option<SavedAttempt> {

@@ -2,6 +2,7 @@
 //! to be, the files, and the note about a move that is under way.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +14,13 @@ use serde::{Deserialize, Serialize};
 use super::loop_files::{Change, LoopFile};
 use crate::exit::Failure;
 use crate::git_output::{
-    Difference, FileEntry, RAW, base_of, differences, file_of, listed, paths, text_at,
+    Difference, FileEntry, RAW, base_of, differences, file_of, index_entries, listed, paths,
+    text_at,
 };
-use crate::workspace::in_place::overlooked;
 use crate::workspace::{Source, copy_index};
+
+/// Paths of which git is asked by name; where more change, it is asked about all there are.
+const MOST_NAMED: usize = 200;
 
 /// What is going on, for whoever comes after a crash.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,15 +63,32 @@ impl Checkout {
         state::remove_if_there(self.note_path())
     }
 
-    /// What is staged and not as in the old commit; and the paths at which file or index are not as in
-    /// it, or at which git was told not to look.
-    fn users_changes(&self, base: &str) -> Result<(Vec<Difference>, BTreeSet<PathBuf>), Failure> {
-        let staged = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
-        let staged = differences(&self.git.run(&staged)?);
-        let modified = paths(&self.git.run(&["diff-files", "-z", "--name-only"])?);
-        let mut users: BTreeSet<PathBuf> = modified.into_iter().collect();
-        users.extend(staged.iter().map(|one| one.path.clone()));
-        users.extend(overlooked(&self.git)?);
+    /// What is staged at the paths that change and not as in the old commit; and those of them at
+    /// which file or index are not as in it, or at which git was told not to look.
+    fn users_changes(
+        &self,
+        changed: &[Difference],
+    ) -> Result<(Vec<Difference>, BTreeSet<PathBuf>), Failure> {
+        let list = ["ls-files", "-z", "-v", "--stage", "--cached", "--modified"].map(OsStr::new);
+        let mut args = list.to_vec();
+        if changed.len() <= MOST_NAMED {
+            args.push(OsStr::new("--"));
+            args.extend(changed.iter().map(|one| one.path.as_os_str()));
+        }
+        let found = index_entries(&self.git.run(&args)?);
+        let (mut staged, mut users) = (Vec::new(), BTreeSet::new());
+        for one in changed {
+            let here = found.get(&one.path);
+            let absent = || FileEntry::absent_like(&one.old);
+            let entry = here.map_or_else(absent, |(entry, _)| entry.clone());
+            let is_staged = entry != one.old;
+            if is_staged || here.is_some_and(|(_, may_differ)| *may_differ) {
+                users.insert(one.path.clone());
+            }
+            if is_staged {
+                staged.push(Difference { new: entry, ..one.clone() });
+            }
+        }
         Ok((staged, users))
     }
 
@@ -145,7 +166,7 @@ impl<'a> Step<'a> {
         let base = base_of(&place.git, note.old.as_deref())?;
         let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
         let changed = differences(&place.git.run(&between)?);
-        let (staged, users) = place.users_changes(&base)?;
+        let (staged, users) = place.users_changes(&changed)?;
         Ok(Self { place, note, files, changed, staged, users })
     }
 

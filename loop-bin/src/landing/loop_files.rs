@@ -2,7 +2,7 @@
 //! The same change is made to the committed text and to the user's own, which may differ.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state;
@@ -85,6 +85,11 @@ pub(crate) struct LoopFile {
 }
 
 impl LoopFile {
+    /// Its path, and the text that a commit is to have there.
+    pub(crate) fn text(&self) -> (&Path, &[u8]) {
+        (&self.path, &self.after)
+    }
+
     /// The change of a file.
     pub(crate) fn new(path: PathBuf, before: Option<Vec<u8>>, change: Change) -> Self {
         let after = change.apply(before.as_deref().unwrap_or_default());

@@ -44,18 +44,19 @@ impl Workspace {
     pub(crate) fn stage(&mut self, start: Start<'_>, ours: &[PathBuf]) -> Result<Staged, Failure> {
         self.renew(start)?;
         let git = self.git();
-        let embedded = self.dissolve_repositories(&git)?;
-        let mut staged = Staged { embedded, ..Staged::default() };
-        git.run(&["add", "--all"])?;
-        let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
-        let forced = listed(forced);
-        if !forced.is_empty() {
-            let add = ["add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"];
-            git.feed(&add, &forced)?;
-        }
+        let mut staged = Staged::default();
         let base = base_of(&git, start.tip)?;
-        let differing = [&["diff-index", "--cached"], &RAW[..], &[&base]].concat();
-        let found = differences(&git.run(&differing)?);
+        let mut found = self.added(&git, &base);
+        let is_embedded = |one: &Difference| {
+            one.new.is_link() && !one.old.is_link() && !declares_submodule(&self.top, &one.path)
+        };
+        // Git refuses one without a commit, and adds of the others nothing but a name.
+        if found.as_ref().map_or(true, |found| found.iter().any(is_embedded)) {
+            git.run(&["read-tree", &base])?;
+            staged.embedded = self.dissolve_repositories(&git)?;
+            found = self.added(&git, &base);
+        }
+        let found = found?;
         let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
         let moved: Vec<(PathBuf, String)> = found
             .iter()
@@ -93,6 +94,20 @@ impl Workspace {
         }
         staged.tree = git.line(&["write-tree"])?;
         Ok(staged)
+    }
+
+    /// Adds every file that git does not ignore, and those that the agent added all the same; returns
+    /// what differs then.
+    fn added(&self, git: &Git, base: &str) -> Result<Vec<Difference>, GitError> {
+        git.run(&["add", "--all"])?;
+        let forced = self.forced.iter().filter(|path| self.top.as_std_path().join(path).exists());
+        let forced = listed(forced);
+        if !forced.is_empty() {
+            let add = ["add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"];
+            git.feed(&add, &forced)?;
+        }
+        let differing = [&["diff-index", "--cached"], &RAW[..], &[base]].concat();
+        Ok(differences(&git.run(&differing)?))
     }
 
     /// Whether anything but what was carried is not as it was, as far as the agent's own repository
@@ -153,7 +168,10 @@ impl Workspace {
 
     /// The tree of what is in the index, with these texts in the place of files of the loop's, from the
     /// top. The files of the copy show them as the commit will have them; the user's own are not touched.
-    pub(crate) fn with_files(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<String, Failure> {
+    pub(crate) fn with_files<'a>(
+        &self,
+        files: impl Iterator<Item = (&'a Path, &'a [u8])>,
+    ) -> Result<String, Failure> {
         let git = self.git();
         let mut entries = Vec::new();
         for (path, content) in files {

@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use shell_reader::{self, Script};
+use shell_reader::Script;
 
 /// What the caller knows about the place where a command would run or a file be edited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::command::{self, Ended, Invocation, Purpose};
 use super::kind::{Counts, Judgement, Kind, PolicyRule, Verdict};
 use super::output::{Evidence, Text};
 use super::runners::Runner;
-use shell_reader::{self, Script};
+use shell_reader::Script;
 
 /// A finished command, as the client reports it.
 #[derive(Debug, Clone, Copy, Default)]

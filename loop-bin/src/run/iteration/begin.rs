@@ -160,7 +160,7 @@ impl Run {
 
     /// The attempt whose work this one goes on with, if the last one ended halfway.
     fn to_resume(&self, attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
-        let newest = attempts.into_iter().max_by_key(|attempt| attempt.number)?;
+        let newest = saved::newest(attempts)?;
         let outcome = newest.outcome.as_deref()?;
         let always = self.context.config.rollback.on == RollbackOn::Never;
         if always || Outcome::is_resumed(outcome) { Some(newest) } else { None }

@@ -179,8 +179,8 @@ impl Run {
         let (rule, tool) = (SCOPE.to_owned(), "commit".to_owned());
         self.journal_note(&state::Event::Denied { rule, tool, target: target.clone() });
         Ok(Some(format!(
-            "the story may only touch {}, but the attempt also changed {target}; leave these as they were, \
-             and say in your summary what else is needed",
+            "the story may only touch {}, but the attempt also changed {target}; leave these as \
+             they were, and say in your summary what else is needed",
             scope.join(", ")
         )))
     }
@@ -213,9 +213,7 @@ impl Run {
     ) -> Result<(Made, Passed), NotLanded> {
         let mut passed = passed;
         for _ in 0..=MOST_FORMATTINGS {
-            let texts: Vec<_> =
-                files.iter().map(|file| (file.path.clone(), file.after.clone())).collect();
-            let wanted = self.workspace.with_files(&texts)?;
+            let wanted = self.workspace.with_files(files.iter().map(LoopFile::text))?;
             let message = message.map_or_else(|| self.message(attempt, &passed), str::to_owned);
             let limit = self.check_limit();
             let stop = || self.context.is_interrupted();
