@@ -15,7 +15,7 @@ use crate::env::Env;
 const VARIABLE: &str = "RALPH_INTERNAL__FAULT";
 
 /// Every point at which a process can be killed; each stands in the code exactly once.
-pub const POINTS: [&str; 32] = [
+pub const POINTS: [&str; 33] = [
     "append.written",
     "attempt.begun",
     "attempt.forgotten",
@@ -26,6 +26,7 @@ pub const POINTS: [&str; 32] = [
     "follow.files",
     "follow.moved",
     "follow.noted",
+    "follow.swapped",
     "land.advanced",
     "land.committed",
     "land.journaled",

@@ -150,7 +150,9 @@ pub(super) struct Step<'a> {
     note: &'a Note,
     files: &'a [LoopFile],
     /// The paths that differ between the two commits.
-    pub(super) changed: Vec<Difference>,
+    changed: Vec<Difference>,
+    /// Those of them at which the file, or what is staged, stays as it is: it is the user's by now.
+    pub(super) kept: Vec<PathBuf>,
     /// What is staged and not as in the old commit.
     staged: Vec<Difference>,
     /// Paths at which files or index are not as in the old commit, or git was told not to look.
@@ -167,7 +169,7 @@ impl<'a> Step<'a> {
         let between = [&["diff-tree", "-r"], &RAW[..], &[&base, &note.new]].concat();
         let changed = differences(&place.git.run(&between)?);
         let (staged, users) = place.users_changes(&changed)?;
-        Ok(Self { place, note, files, changed, staged, users })
+        Ok(Self { place, note, files, changed, kept: Vec::new(), staged, users })
     }
 
     /// Plan and progress are brought along by a change to the user's own text, which they may be
@@ -249,6 +251,7 @@ impl<'a> Step<'a> {
                 (Some(file), Some(staged)) if staged.new != one.new => {
                     self.place.with_change(file, &staged.new)?
                 }
+                (_, Some(staged)) if self.kept.contains(&one.path) => staged.new.clone(),
                 _ => one.new.clone(),
             };
             entries.extend(entry.line(&one.path));
@@ -273,7 +276,8 @@ impl<'a> Step<'a> {
     }
 
     fn bring_files(&self, git: &Git) -> Result<(), Failure> {
-        let changed = || self.changed.iter().filter(|one| !self.is_loop_file(one));
+        let is_left = |one: &&Difference| self.is_loop_file(one) || self.kept.contains(&one.path);
+        let changed = || self.changed.iter().filter(|one| !is_left(one));
         let gone = changed().filter(|one| one.new.is_absent() && !one.old.is_link());
         for gone in gone {
             state::remove_if_there(self.place.top.join(&gone.path))?;

@@ -58,6 +58,7 @@ pub(super) fn follow(
         place.forget()?;
         return Ok(refused);
     }
+    fault::point("follow.swapped");
     if let Some((index, step)) = next {
         step.bring(&index)?;
     }
@@ -86,8 +87,7 @@ pub(crate) fn finish_interrupted(source: &Source) -> Result<(), Failure> {
         if lock.is_some() {
             let files = place.loop_files(&note);
             let mut step = Step::of(&place, &note, &files)?;
-            let in_the_way = step.in_the_way()?;
-            step.changed.retain(|one| !in_the_way.contains(&one.path));
+            step.kept = step.in_the_way()?;
             step.bring(&step.index()?)?;
         }
     }

@@ -25,26 +25,37 @@ pub(super) struct IndexLock {
 impl IndexLock {
     /// Takes the lock on the index in a git folder; none if another process keeps it.
     pub(super) fn take(git_dir: &Path, top: &Path) -> io::Result<Option<Self>> {
-        let path = path_in(git_dir);
         let begun = Instant::now();
         loop {
             let is_late = begun.elapsed() >= PATIENCE;
-            // Right before the lock: whoever starts after this look fails at once and does nothing.
-            if is_late || !is_git_at_work(top) {
-                match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
-                    Ok(mut file) => {
-                        let lock = Self { path };
-                        file.write_all(OURS)?;
-                        return Ok(Some(lock));
-                    }
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                        return Err(error);
-                    }
-                    Err(_) if is_late => return Ok(None),
-                    Err(_) => {}
-                }
+            let is_free = || is_late || !is_git_at_work(top);
+            // Looked at before, so that no git fails halfway, and once more after: one that started
+            // during the first look may be past the index and about to move HEAD. Whoever starts
+            // after the second fails at once and does nothing.
+            if is_free()
+                && let Some(lock) = Self::create(git_dir)?
+                && is_free()
+            {
+                return Ok(Some(lock));
+            }
+            if is_late {
+                return Ok(None);
             }
             std::thread::sleep(PULSE);
+        }
+    }
+
+    /// None if another process holds it.
+    fn create(git_dir: &Path) -> io::Result<Option<Self>> {
+        let path = path_in(git_dir);
+        match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                let lock = Self { path };
+                file.write_all(OURS)?;
+                Ok(Some(lock))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -102,6 +102,7 @@ fn at_every_step_of_an_iteration() {
         "discard.saved",
         "land.committed",
         "follow.noted",
+        "follow.swapped",
         "follow.moved",
         "follow.files",
         "land.advanced",
@@ -120,6 +121,21 @@ fn at_every_step_of_an_iteration() {
             complete(&mut stage);
             assert_eq!(stage.read("mine.log"), "mine\n", "{fault}");
         }
+    }
+}
+
+#[test]
+fn a_file_written_since_stays_and_is_no_staged_change() {
+    for fault in ["follow.swapped", "follow.moved"] {
+        let stage = Stage::new("works", TWO);
+        killed_at(&stage, fault, &[]);
+        let name = stage.repo.git(["diff-tree", "--name-only", "-r", "main~1", "main"]);
+        let name = name.lines().find(|name| !name.starts_with(".ralph")).unwrap();
+        stage.repo.write(name, "mine\n");
+        stage.run(&["--max-iterations", "1"]).ended(0);
+        assert_eq!(stage.read(name), "mine\n", "{fault}");
+        assert_eq!(stage.repo.git(["diff", "--cached", "--name-only"]), "", "{fault}");
+        assert_eq!(stage.repo.git(["status", "--porcelain", name]), format!(" M {name}\n"));
     }
 }
 
