@@ -38,7 +38,8 @@ impl IndexLock {
             {
                 return Ok(Some(lock));
             }
-            if is_late {
+            // One that has been there for longer is not waited for anew at every landing.
+            if is_late || is_old(&path_in(git_dir)) {
                 return Ok(None);
             }
             std::thread::sleep(PULSE);
@@ -81,6 +82,11 @@ pub(super) fn is_left(git_dir: &Path) -> bool {
 /// Where git looks for it.
 pub(super) fn path_in(git_dir: &Path) -> PathBuf {
     git_dir.join("index.lock")
+}
+
+fn is_old(path: &Path) -> bool {
+    let since = path.metadata().and_then(|metadata| metadata.modified()).ok();
+    since.and_then(|since| since.elapsed().ok()).is_some_and(|age| age >= PATIENCE)
 }
 
 /// Whether a git of another process is at work in a folder, as far as the system tells.

@@ -1,22 +1,17 @@
 //! Several stories in one session, and sessions that hand over: the loop and the real stop hook.
 
-use std::process::{Command, Stdio};
-use std::sync::Once;
+use std::process::Stdio;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::stage::{LOOP, Ran, Stage, signal, until};
 
-/// A real hook, which is another package's program: built where that was not done yet.
+/// A real hook, which is another package's program: `cargo test --workspace` builds it.
+#[track_caller]
 pub(crate) fn hook(name: &str) -> Utf8PathBuf {
-    static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--offline", "--package", "ralph-hooks"]);
-        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status();
-        assert!(built.expect("cargo runs").success());
-    });
-    Utf8Path::new(LOOP).with_file_name(name)
+    let path = Utf8Path::new(LOOP).with_file_name(name);
+    assert!(path.is_file(), "{path} is missing: run `cargo build --workspace` first");
+    path
 }
 
 fn plan(stories: usize) -> String {

@@ -153,13 +153,27 @@ impl<'a> Person<'a> {
             self.commits.push((self.branch, found.trim().to_owned()));
         } else {
             self.commits.push((self.branch, id.to_owned()));
-            let others = lines.filter(|path| !path.is_empty() && !is_theirs(path));
+            let is_other = |path: &&str| !path.is_empty() && !is_theirs(path);
+            let others = lines.filter(|path| is_other(path) && !self.is_over_landed(id, path));
             let others: Vec<&str> = others.collect();
             if !others.is_empty() {
                 self.complain(format!("their commit {id} holds {}", others.join(", ")));
             }
         }
         self.committed.insert(self.branch, self.disk.clone());
+    }
+
+    /// Whether they wrote a file of their own in the instant in which the story's landed: the
+    /// story's is in the commit before, so theirs is a change to it.
+    fn is_over_landed(&self, id: &str, path: &str) -> bool {
+        let landed = format!("{id}~1:{path}");
+        let is_landed = self
+            .stage
+            .repo
+            .try_git(self.stage.repo.root().as_std_path(), ["cat-file", "-e", &landed])
+            .status
+            .success();
+        is_landed && self.obstacle.as_ref().is_some_and(|(name, _)| *name == path)
     }
 
     fn stash(&mut self) {

@@ -123,9 +123,13 @@ fn progress(stage: &Stage, target: &str) -> Option<String> {
 /// Git shows nothing of ours.
 fn status(stage: &Stage, person: &Person<'_>) -> Option<String> {
     let shown = stage.repo.git(["status", "--porcelain", "--untracked-files=all"]);
-    let obstacle = person.obstacle.as_ref().map(|(name, _)| format!("?? {name}"));
-    let others: Vec<&str> =
-        shown.lines().filter(|line| Some((*line).to_owned()) != obstacle).collect();
+    // Not staged: untracked, or in the place of the story's where that landed in the same instant.
+    let obstacle = person.obstacle.as_ref().map(|(name, _)| *name);
+    let is_obstacle = |line: &str| {
+        let path = line.strip_prefix("?? ").or_else(|| line.strip_prefix(" M "));
+        path.is_some() && path == obstacle
+    };
+    let others: Vec<&str> = shown.lines().filter(|line| !is_obstacle(line)).collect();
     if others.is_empty() {
         return None;
     }
