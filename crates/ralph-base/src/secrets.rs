@@ -16,65 +16,18 @@
 /// What stands in the place of a key.
 pub const MASK: &str = "[masked]";
 
-/// Beginnings of keys, and the least length of the whole.
-const BEGINNINGS: [(&str, usize); 42] = [
-    ("dp.pt.", 20),
-    ("sk-", 20),
-    ("rk_live_", 20),
-    ("sk_live_", 20),
-    ("rk_test_", 20),
-    ("sk_test_", 20),
-    ("pk_live_", 20),
-    ("whsec_", 20),
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghu_", 20),
-    ("ghs_", 20),
-    ("ghr_", 20),
-    ("github_pat_", 20),
-    ("glpat-", 16),
-    ("xox", 16),
-    ("xapp-", 16),
-    ("AKIA", 20),
-    ("ASIA", 20),
-    ("AIza", 30),
-    ("ya29.", 20),
-    ("npm_", 20),
-    ("pypi-", 20),
-    ("hf_", 20),
-    ("SG.", 30),
-    ("gsk_", 20),
-    ("xai-", 20),
-    ("pplx-", 20),
-    ("nvapi-", 20),
-    ("r8_", 20),
-    ("hvs.", 20),
-    ("dop_v1_", 20),
-    ("shpat_", 20),
-    ("shpss_", 20),
-    ("sq0atp-", 20),
-    ("lin_api_", 20),
-    ("figd_", 20),
-    ("tskey-", 20),
-    ("dckr_pat_", 20),
-    ("glptt-", 16),
-    ("gldt-", 16),
-    ("AGE-SECRET-KEY-", 30),
-];
+/// Beginnings of keys.
+const BEGINNINGS: &str = "\
+    dp.pt. sk- rk_live_ sk_live_ rk_test_ sk_test_ pk_live_ whsec_ ghp_ gho_ ghu_ ghs_ ghr_ \
+    github_pat_ glpat- xox xapp- AKIA ASIA AIza ya29. npm_ pypi- hf_ SG. gsk_ xai- pplx- nvapi- r8_ \
+    hvs. dop_v1_ shpat_ shpss_ sq0atp- lin_api_ figd_ tskey- dckr_pat_ glptt- gldt- AGE-SECRET-KEY-";
+
+/// Shorter words are no keys, however they begin.
+const SHORTEST_KEY: usize = 20;
 
 /// Parts of names that hold secrets, without the signs between their words.
-const TELLING: [&str; 10] = [
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "credential",
-    "passphrase",
-    "accountkey",
-];
+const TELLING: &str = "\
+    password passwd secret token apikey accesskey privatekey credential passphrase accountkey";
 
 /// Shorter values of telling names are words of a sentence.
 const SHORTEST_VALUE: usize = 6;
@@ -164,7 +117,7 @@ impl Before {
             Self::Address
         } else if lower == "bearer" || lower == "basic" {
             Self::Bearer
-        } else if TELLING.iter().any(|name| lower.contains(name)) || word.ends_with("_KEY") {
+        } else if TELLING.split(' ').any(|name| lower.contains(name)) || word.ends_with("_KEY") {
             // An option takes the word after it, with or without a sign between.
             if word.starts_with("--") { Self::Assignment } else { Self::Name }
         } else {
@@ -193,9 +146,8 @@ fn is_key_char(c: char) -> bool {
 
 /// Whether a word is a key by itself.
 fn is_key(word: &str) -> bool {
-    let known = BEGINNINGS
-        .iter()
-        .any(|(beginning, least)| word.starts_with(beginning) && word.len() >= *least);
+    let known = word.len() >= SHORTEST_KEY
+        && BEGINNINGS.split(' ').any(|beginning| word.starts_with(beginning));
     let is_webhook = word.contains("hooks.slack.com/services/");
     known || is_webhook || is_signed_token(word) || is_machine_made(word)
 }

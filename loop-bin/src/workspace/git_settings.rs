@@ -10,31 +10,11 @@ use super::Source;
 use crate::exit::Failure;
 
 /// How settings begin that describe one repository, and are another one's own.
-const OWN: [&str; 23] = [
-    "branch.",
-    "core.bare",
-    "core.filemode",
-    "core.fsmonitor",
-    "core.ignorecase",
-    "core.logallrefupdates",
-    "core.precomposeunicode",
-    "core.repositoryformatversion",
-    "core.sparsecheckout",
-    "core.splitindex",
-    "core.symlinks",
-    "core.untrackedcache",
-    "core.worktree",
-    "extensions.",
-    "feature.",
-    "gc.",
-    "include",
-    "index.",
-    "maintenance.",
-    "remote.",
-    "safe.",
-    "submodule.",
-    "worktree.",
-];
+const OWN: &str = "\
+    branch. core.bare core.filemode core.fsmonitor core.ignorecase core.logallrefupdates \
+    core.precomposeunicode core.repositoryformatversion core.sparsecheckout core.splitindex \
+    core.symlinks core.untrackedcache core.worktree extensions. feature. gc. include index. \
+    maintenance. remote. safe. submodule. worktree.";
 
 /// Where git looks for hooks, unless told otherwise.
 const HOOKS_PATH: &str = "core.hookspath";
@@ -75,7 +55,7 @@ fn parse(output: &str) -> Settings {
     let mut parts = output.split('\0');
     while let (Some(scope), Some(setting)) = (parts.next(), parts.next()) {
         let (key, value) = setting.split_once('\n').unwrap_or((setting, "true"));
-        let is_own = OWN.iter().any(|own| key.starts_with(own));
+        let is_own = OWN.split(' ').any(|own| key.starts_with(own));
         if scope != "command" && !is_own {
             settings.entry(key.to_owned()).or_default().push(value.to_owned());
         }

@@ -15,20 +15,9 @@ use super::Workspace;
 use crate::finding::Finding;
 
 /// Variables with a path or several, by which code and programs are found.
-const VARIABLES: [&str; 12] = [
-    "BUNDLE_GEMFILE",
-    "CARGO_TARGET_DIR",
-    "CLASSPATH",
-    "GOPATH",
-    "GOWORK",
-    "LD_LIBRARY_PATH",
-    "NODE_PATH",
-    "PATH",
-    "PERL5LIB",
-    "PYTHONPATH",
-    "RUBYLIB",
-    "UV_PROJECT_ENVIRONMENT",
-];
+const VARIABLES: &str = "\
+    BUNDLE_GEMFILE CARGO_TARGET_DIR CLASSPATH GOPATH GOWORK LD_LIBRARY_PATH NODE_PATH PATH PERL5LIB \
+    PYTHONPATH RUBYLIB UV_PROJECT_ENVIRONMENT";
 
 /// What is often kept out of git and brought into the copy, and may lead back.
 const BROUGHT: [&str; 6] =
@@ -46,7 +35,7 @@ impl Workspace {
         }
         let project = &self.source.top;
         let mut found = Vec::new();
-        for name in VARIABLES {
+        for name in VARIABLES.split(' ') {
             let value = env.get(name).unwrap_or_default();
             if value.split(':').any(|path| Utf8Path::new(path).starts_with(project)) {
                 let is_used = |program: &str| name == "PYTHONPATH" && program.starts_with("py");

@@ -15,47 +15,19 @@ use std::time::Duration;
 /// `git rev-parse --local-env-vars` prints, and a few that change what git does or prints.
 /// The user's identity, credentials and configuration variables stay, and so do the folders above
 /// which git is not to look for a repository.
-const MISLEADING: [&str; 23] = [
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_ATTR_SOURCE",
-    "GIT_COMMON_DIR",
-    "GIT_DIFF_OPTS",
-    "GIT_DIR",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_GRAFT_FILE",
-    "GIT_ICASE_PATHSPECS",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_INTERNAL_SUPER_PREFIX",
-    "GIT_LITERAL_PATHSPECS",
-    "GIT_NAMESPACE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_QUARANTINE_PATH",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_SHALLOW_FILE",
-    "GIT_TRACE",
-    "GIT_WORK_TREE",
-];
+const MISLEADING: &str = "\
+    GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_ATTR_SOURCE GIT_COMMON_DIR GIT_DIFF_OPTS GIT_DIR \
+    GIT_EXTERNAL_DIFF GIT_GLOB_PATHSPECS GIT_GRAFT_FILE GIT_ICASE_PATHSPECS GIT_IMPLICIT_WORK_TREE \
+    GIT_INDEX_FILE GIT_INTERNAL_SUPER_PREFIX GIT_LITERAL_PATHSPECS GIT_NAMESPACE \
+    GIT_NO_REPLACE_OBJECTS GIT_NOGLOB_PATHSPECS GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH \
+    GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE GIT_TRACE GIT_WORK_TREE";
 
 /// Settings of every call: no file system monitor, which would be a daemon of ours that outlives
 /// us; and large files go through git in pieces, and packs are looked at in pieces, however much
 /// memory there is.
-const SETTINGS: [&str; 10] = [
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "advice.addEmbeddedRepo=false",
-    "-c",
-    "core.bigFileThreshold=16m",
-    "-c",
-    "core.packedGitWindowSize=32m",
-    "-c",
-    "core.packedGitLimit=256m",
-];
+const SETTINGS: &str = "\
+    -c core.fsmonitor=false -c advice.addEmbeddedRepo=false -c core.bigFileThreshold=16m -c \
+    core.packedGitWindowSize=32m -c core.packedGitLimit=256m";
 
 /// How long git is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +103,7 @@ impl Git {
     #[expect(clippy::disallowed_methods, reason = "this is the door for starting git")]
     pub(super) fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new("git");
-        for name in MISLEADING {
+        for name in MISLEADING.split(' ') {
             command.env_remove(name);
         }
         command
@@ -158,7 +130,7 @@ impl Git {
         }
         command
             .envs(&self.vars)
-            .args(SETTINGS)
+            .args(SETTINGS.split(' '))
             .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
