@@ -17,10 +17,10 @@ use super::{lenient, mend};
 #[serde(default)]
 pub struct Input {
     /// The event, such as `PreToolUse`.
-    #[serde(rename = "hook_event_name", deserialize_with = "lenient::text")]
+    #[serde(rename = "hook_event_name", deserialize_with = "lenient::value")]
     pub event: String,
     /// The client session.
-    #[serde(deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::value")]
     pub session_id: String,
     /// The session's transcript.
     #[serde(deserialize_with = "lenient::value")]
@@ -35,10 +35,10 @@ pub struct Input {
     #[serde(deserialize_with = "lenient::value")]
     pub agent_type: Option<String>,
     /// The tool, for the events around tool calls.
-    #[serde(deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::value")]
     pub tool_name: String,
     /// What a tool that failed reported: `Exit code N`, a newline and the output.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::value")]
     pub error: Option<String>,
     /// Whether a tool failed because the user interrupted it.
     #[serde(deserialize_with = "lenient::value")]
@@ -50,13 +50,13 @@ pub struct Input {
     #[serde(deserialize_with = "lenient::value")]
     pub stop_hook_active: bool,
     /// The agent's last words.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::value")]
     pub last_assistant_message: Option<String>,
     /// Commands that still run in the background.
     #[serde(deserialize_with = "lenient::value")]
     pub background_tasks: Vec<BackgroundTask>,
     /// The prompt, for `UserPromptSubmit`.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::value")]
     pub prompt: Option<String>,
     /// The task, for `TaskCompleted`.
     #[serde(deserialize_with = "lenient::value")]
@@ -71,7 +71,7 @@ pub struct Input {
     #[serde(deserialize_with = "lenient::value")]
     pub reason: Option<String>,
     tool_input: Option<Box<RawValue>>,
-    #[serde(deserialize_with = "lenient::object")]
+    #[serde(deserialize_with = "lenient::value")]
     tool_response: Option<Response>,
 }
 
@@ -176,9 +176,9 @@ impl Input {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Response {
-    #[serde(deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::value")]
     stdout: String,
-    #[serde(deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::value")]
     stderr: String,
     #[serde(deserialize_with = "lenient::value")]
     interrupted: bool,

@@ -86,7 +86,7 @@ fn a_failure_without_an_exit_code_keeps_its_whole_text() {
 fn other_types_than_expected_count_as_missing() {
     let sent = br#"{"hook_event_name":"Stop","session_id":7,"cwd":null,"stop_hook_active":"yes",
         "background_tasks":{"a":1},"prompt":["x"],"tool_name":"Bash","tool_input":"text",
-        "tool_response":[1,2]}"#;
+        "tool_response":7}"#;
     let input = Input::parse(sent).unwrap();
     assert_eq!(input.event, "Stop");
     assert_eq!(input.session_id, "");
