@@ -18,7 +18,7 @@ pub struct BadId(String);
 const LONGEST: usize = 128;
 
 impl Id {
-    /// Checks a text; nothing is mended, because two texts must never become one id.
+    /// Checks a text; nothing is corrected, because two texts must never become one id.
     pub fn parse(text: &str) -> Result<Self, BadId> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let is_fine = !text.is_empty()

@@ -36,7 +36,7 @@ pub struct Lock {
     file: File,
 }
 
-/// The lock is somebody else's.
+/// The lock is another process's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The lock file.
@@ -48,7 +48,7 @@ pub struct Held {
 /// Why a lock could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else holds it.
+    /// Another process holds it.
     #[error("{} is held by {}", .0.path, describe(.0.by.as_ref()))]
     Held(Held),
     /// The lock file cannot be opened or locked.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{lenient, mend};
+use super::{lenient, repair};
 
 /// One call of a hook.
 #[derive(Debug, Default, Deserialize)]
@@ -134,14 +134,14 @@ pub enum InputError {
 
 impl Input {
     /// Reads an input. Where the client cut a text in the middle of a character, or passed on
-    /// bytes that are no text, the damage is mended first.
+    /// bytes that are no text, the damage is repaired first.
     pub fn parse(bytes: &[u8]) -> Result<Self, InputError> {
-        let mended = mend::mend(bytes);
+        let repaired = repair::repair(bytes);
         // Asked for first: a list would be read as an object's fields in their order.
-        if mended.trim_ascii_start().first() != Some(&b'{') {
+        if repaired.trim_ascii_start().first() != Some(&b'{') {
             return Err(InputError::NoObject);
         }
-        Ok(serde_json::from_slice(&mended)?)
+        Ok(serde_json::from_slice(&repaired)?)
     }
 
     /// The call of the Bash tool, if this is one.

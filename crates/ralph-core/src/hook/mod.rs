@@ -18,7 +18,7 @@
 mod decision;
 mod input;
 mod lenient;
-mod mend;
+mod repair;
 
 pub use decision::{Decision, Reply};
 pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input};

@@ -132,7 +132,7 @@ impl Default for Rollback {
     }
 }
 
-/// When an attempt is taken back.
+/// When an attempt is rolled back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RollbackOn {

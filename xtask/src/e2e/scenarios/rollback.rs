@@ -1,4 +1,4 @@
-//! A failed attempt is taken back, and the user's own work is as it was, to the byte.
+//! A failed attempt is rolled back, and the user's own work is as it was, to the byte.
 
 use anyhow::{Context, Result};
 use ralph_core::git::{Checkpoint, Repo};

@@ -10,22 +10,22 @@ use std::borrow::Cow;
 const REPLACEMENT: &[u8] = br"\ufffd";
 
 /// Replaces bytes that are no UTF-8 and escapes of lone surrogates; everything else stays.
-pub(super) fn mend(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn repair(bytes: &[u8]) -> Cow<'_, [u8]> {
     let text = match std::str::from_utf8(bytes) {
-        // Nearly always there is nothing to mend, and this tells it quickly.
+        // Nearly always there is nothing to repair, and this tells it quickly.
         Ok(text) if !text.contains(r"\ud") && !text.contains(r"\uD") => return bytes.into(),
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
     };
     match without_lone_surrogates(text.as_bytes()) {
-        Some(mended) => Cow::Owned(mended),
+        Some(repaired) => Cow::Owned(repaired),
         None => Cow::Owned(text.into_owned().into_bytes()),
     }
 }
 
-/// None if there is nothing to mend, which is nearly always.
+/// None if there is nothing to repair, which is nearly always.
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
-    let mut mended: Option<Vec<u8>> = None;
+    let mut repaired: Option<Vec<u8>> = None;
     let mut copied = 0;
     let mut at = 0;
     while let Some(next) = text.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\\')) {
@@ -33,7 +33,7 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
         let length = match (surrogate(text, at), surrogate(text, at + 6)) {
             (Some(Half::High), Some(Half::Low)) => 12,
             (Some(_), _) => {
-                let out = mended.get_or_insert_default();
+                let out = repaired.get_or_insert_default();
                 out.extend_from_slice(text.get(copied..at).unwrap_or_default());
                 out.extend_from_slice(REPLACEMENT);
                 copied = at + 6;
@@ -44,10 +44,10 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
         };
         at += length;
     }
-    if let Some(out) = &mut mended {
+    if let Some(out) = &mut repaired {
         out.extend_from_slice(text.get(copied..).unwrap_or_default());
     }
-    mended
+    repaired
 }
 
 enum Half {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn check(input: &str, expected: &str) {
-        assert_eq!(String::from_utf8_lossy(&mend(input.as_bytes())), expected);
+        assert_eq!(String::from_utf8_lossy(&repair(input.as_bytes())), expected);
     }
 
     #[test]
@@ -89,6 +89,6 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
-        assert_eq!(mend(b"\"a\xffb\"").as_ref(), "\"a\u{fffd}b\"".as_bytes());
+        assert_eq!(repair(b"\"a\xffb\"").as_ref(), "\"a\u{fffd}b\"".as_bytes());
     }
 }
