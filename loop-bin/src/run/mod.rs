@@ -93,8 +93,8 @@ pub(crate) struct Run {
 
 impl Run {
     fn work_through_plan(&mut self) -> Result<Finish, Failure> {
-        if self.run_started()? == Wish::Stop {
-            return Ok(Finish::HookAbort);
+        if let Some(finish) = self.run_started()? {
+            return Ok(finish);
         }
         loop {
             let interrupts = self.context.interrupts.clone();

@@ -9,6 +9,7 @@
 
 mod access;
 mod agents;
+mod before_the_first_story;
 mod checks_do_more;
 mod client_files;
 mod commands;

@@ -72,6 +72,8 @@ pub const KEYS: &[Key] = &[
     key("plan.optional_sections", Kind::List, "RALPH_OPTIONAL_SECTIONS", "", "Headings whose stories do not keep the loop going."),
     key("verify.commands", Kind::List, "RALPH_VERIFY", "verify", "Commands that must all succeed before a story is done; give the flag again for each; in the variable, separate them by commas (outside quotes and parentheses) or newlines."),
     key("verify.timeout", Kind::Seconds, "RALPH_VERIFY_TIMEOUT", "verify-timeout", "How long each verify command, and a commit with your git hooks, may take; 0 means no limit."),
+    key("verify.baseline", Kind::Choice, "RALPH_BASELINE", "baseline", "What the checks do before the first story: `check` runs them and refuses to start when they fail, `ignore` starts all the same and does not count what failed then against a story, `skip` does not run them."),
+    key("verify.allow_no_tests", Kind::Switch, "RALPH_ALLOW_NO_TESTS", "allow-no-tests", "Let a check pass although its runner says that it ran no test."),
     key("rollback.on", Kind::Choice, "RALPH_ROLLBACK", "rollback", "When a failed attempt is rolled back: `failure`, `story-end` or `never`."),
     key("rollback.after_failures", Kind::Integer, "RALPH_ROLLBACK_AFTER_FAILURES", "rollback-after", "How many failing test runs in a row lead to a rollback; at least 1."),
     key("limits.attempts_per_story", Kind::Integer, "RALPH_ATTEMPTS_PER_STORY", "attempts", "How often a story is tried before it is set aside; at least 1."),

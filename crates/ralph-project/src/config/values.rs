@@ -109,12 +109,32 @@ impl Default for Agent {
 pub struct Verify {
     pub commands: Vec<String>,
     pub timeout: Seconds,
+    pub baseline: Baseline,
+    pub allow_no_tests: bool,
 }
 
 impl Default for Verify {
     fn default() -> Self {
-        Self { commands: Vec::new(), timeout: Seconds(1800) }
+        Self {
+            commands: Vec::new(),
+            timeout: Seconds(1800),
+            baseline: Baseline::Check,
+            allow_no_tests: false,
+        }
     }
+}
+
+/// What is done with the checks before the first story.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Baseline {
+    /// They are run, and must pass.
+    #[default]
+    Check,
+    /// They are run, and what fails then does not count against a story.
+    Ignore,
+    /// They are not run.
+    Skip,
 }
 
 /// The table `[rollback]`.

@@ -202,6 +202,8 @@ pub(crate) enum Finish {
     Blocked(String),
     Manual(Signal),
     Error(String),
+    /// The checks were red before the first story.
+    RedBaseline(String),
     HookAbort,
     Budget(String),
 }
@@ -210,7 +212,9 @@ impl Finish {
     /// Why, where there is more to say than the type.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
-            Self::Error(why) | Self::Budget(why) | Self::Blocked(why) => Some(why),
+            Self::Error(why) | Self::RedBaseline(why) | Self::Budget(why) | Self::Blocked(why) => {
+                Some(why)
+            }
             _ => None,
         }
     }
@@ -225,6 +229,7 @@ impl Finish {
             Self::NoChanges => 4,
             Self::Budget(_) => 6,
             Self::Blocked(_) => 8,
+            Self::RedBaseline(_) => 9,
             Self::Manual(Signal::Interrupt) => 130,
             Self::Manual(Signal::Terminate) => 143,
         }
@@ -238,7 +243,7 @@ impl Finish {
             Self::NoChanges => "no_changes",
             Self::Blocked(_) => "blocked",
             Self::Manual(_) => "manual",
-            Self::Error(_) => "error",
+            Self::Error(_) | Self::RedBaseline(_) => "error",
             Self::HookAbort => "hook_abort",
             Self::Budget(_) => "budget",
         }

@@ -2,21 +2,22 @@
 //! all of it written down.
 
 use ralph_base::fault;
-use ralph_base::listing::named_files;
 use ralph_base::state;
 use ralph_core::git::Checkpoint;
 use ralph_core::plan::Plan;
-use ralph_project::attempt;
+use ralph_project::attempt::{self, Memory};
 use ralph_project::config::RollbackOn;
+use ralph_project::failed_before::FailedBefore;
 use ralph_project::under_way::Attempt;
 
 use super::work::Report;
 use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::run::Run;
+use crate::run::context::Context;
 use crate::run::decide::Outcome;
+use crate::run::start::Trial;
 use crate::saved::{self, SavedAttempt};
-use crate::terminal::clock;
 use crate::workspace::Start;
 use crate::workspace::in_place::ProtectedFiles;
 
@@ -100,40 +101,9 @@ impl Run {
 
     /// The workspace at a commit, with what a fresh clone lacks and its setup done.
     pub(in crate::run) fn prepare_workspace(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        let config = &self.context.config;
-        let is_new = !self.workspace.exists();
-        let begun = std::time::Instant::now();
-        self.workspace.reset(start)?;
-        self.workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
-        if is_new {
-            let (top, took) = (self.workspace.top(), clock(begun.elapsed()));
-            self.context.view.line(format!("the agent works in a copy: {top} (made in {took})"));
-        }
-        let setup = &config.workspace.setup;
-        if self.workspace.needs_setup(setup) {
-            self.context.view.line(format!("setting up the copy: {}", setup.join(", ")));
-            self.context.view.waiting("setting up the copy");
-        }
-        let limit = config.workspace.setup_timeout.limit();
         let stop = || self.context.is_interrupted();
-        let begun = std::time::Instant::now();
-        if self.workspace.set_up(setup, limit, &self.context.run, &stop)? {
-            self.context.view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
-            self.tell_what_setup_did()?;
-        }
-        Ok(())
-    }
-
-    fn tell_what_setup_did(&self) -> Result<(), Failure> {
-        let changed = self.workspace.changed_by_setup()?;
-        if !changed.is_empty() {
-            self.context.view.warn(format!(
-                "the setup changes files that git tracks, so an attempt would commit them: {}; use \
-                 a command that keeps the lock file, or commit its result",
-                named_files(&changed)
-            ));
-        }
-        Ok(())
+        let Context { config, view, run, .. } = &self.context;
+        Trial { workspace: &mut self.workspace, config, view, run, stop: &stop }.prepare(start)
     }
 
     /// Plan and progress as the agent is given them, so that what it does to them is known.
@@ -199,7 +169,12 @@ impl Run {
         let message = format!("before {story}");
         let (state, run) = (self.context.state(), self.context.run.as_str());
         let status = self.workspace.status(repo, start)?;
-        Checkpoint::create_for(repo, state, &message, Some(run), status)?;
+        let checkpoint = Checkpoint::create_for(repo, state, &message, Some(run), status)?;
+        if !self.record.failed_before.is_empty() {
+            let mut known = FailedBefore::default();
+            self.record.failed_before.values().for_each(|before| known.extend(before));
+            Memory::begin(state, &checkpoint, known)?;
+        }
         Ok(())
     }
 
