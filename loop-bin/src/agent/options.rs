@@ -48,6 +48,13 @@ pub(crate) struct ClientOptions {
     takes_budget: bool,
 }
 
+/// A session of the client that goes on, or a copy of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ResumedSession {
+    pub(crate) id: String,
+    pub(crate) is_fork: bool,
+}
+
 impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub(crate) fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
@@ -156,10 +163,16 @@ impl ClientOptions {
         &self,
         line: &str,
         budget_usd: Option<f64>,
+        resumed: Option<&ResumedSession>,
         run_dir: &RunDir,
     ) -> io::Result<String> {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let mut options = Vec::new();
+        let is_chosen = ["--resume", "-r", "--continue", "-c"].iter().any(|flag| client.has(flag));
+        if let Some(ResumedSession { id, is_fork }) = resumed.filter(|_| !is_chosen) {
+            let fork = if *is_fork { " --fork-session" } else { "" };
+            options.push(format!("--resume {}{fork}", quoted(Utf8Path::new(id))));
+        }
         if !self.settings.is_empty() {
             let path = run_dir.passed_settings();
             state::replace(&path, json!(self.settings).to_string().as_bytes())?;

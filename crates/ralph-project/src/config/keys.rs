@@ -98,6 +98,7 @@ pub const KEYS: &[Key] = &[
     key("session.context_limit", Kind::Number, "RALPH_CONTEXT_LIMIT", "context-limit", "The part of the context window at which a session is handed over; 0 means never."),
     key("session.context_window", Kind::Integer, "RALPH_CONTEXT_WINDOW", "context-window", "The size of the window in tokens; 0 means as the agent reports it."),
     key("session.stories_per_session", Kind::Choice, "RALPH_STORIES_PER_SESSION", "stories-per-session", "How many stories one session works on, at least 1, or `auto`."),
+    key("session.retry", Kind::Choice, "RALPH_SESSION_RETRY", "session-retry", "What another attempt at a story that failed begins with: a `fresh` session of the client, or the last one, by `resume` or `fork`."),
     key("hooks.enabled", Kind::Switch, "HOOKS_ENABLED", "hooks", "Run lifecycle scripts."),
     key("hooks.started", Kind::Switch, "HOOK_STARTED_ENABLED", "", "Run `started`."),
     key("hooks.next_iteration", Kind::Switch, "HOOK_NEXT_ITERATION_ENABLED", "", "Run `next_iteration`."),

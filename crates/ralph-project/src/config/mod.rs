@@ -35,5 +35,6 @@ pub use seconds::Seconds;
 pub use stories_per_session::StoriesPerSession;
 pub use values::{
     Agent, Baseline, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode,
-    Rollback, RollbackOn, Scope, Session, Stop, Tests, Verify, Weakened, WorkspaceSettings,
+    Rollback, RollbackOn, Scope, Session, SessionRetry, Stop, Tests, Verify, Weakened,
+    WorkspaceSettings,
 };

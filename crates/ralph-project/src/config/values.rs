@@ -232,6 +232,7 @@ pub struct Session {
     pub context_limit: f64,
     pub context_window: u64,
     pub stories_per_session: StoriesPerSession,
+    pub retry: SessionRetry,
 }
 
 impl Default for Session {
@@ -240,8 +241,22 @@ impl Default for Session {
             context_limit: 0.8,
             context_window: 0,
             stories_per_session: StoriesPerSession::AtMost(1),
+            retry: SessionRetry::Fresh,
         }
     }
+}
+
+/// Which session of the client another attempt at a story begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionRetry {
+    /// One that knows nothing.
+    #[default]
+    Fresh,
+    /// The last attempt's own.
+    Resume,
+    /// One that begins as a copy of the last attempt's.
+    Fork,
 }
 
 /// The table `[hooks]`: the lifecycle scripts.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
@@ -189,6 +190,22 @@ impl Outcome {
     pub(crate) fn is_resumed(word: &str) -> bool {
         let resumed = [Self::Quota, Self::Interrupted, Self::Budget, Self::Handoff, Self::Partial];
         resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
+    }
+
+    /// With which session of the client an attempt begins after one that ended like this. What was
+    /// not the agent's fault is not paid for twice: its own session goes on.
+    pub(crate) fn session_after(word: &str, retry: SessionRetry) -> SessionRetry {
+        let unfinished = [Self::Quota, Self::Interrupted, Self::Budget];
+        if unfinished.into_iter().any(|outcome| outcome.word() == word) {
+            return SessionRetry::Resume;
+        }
+        match retry {
+            // The session is that of an attempt which a person chose, and stays as it is.
+            SessionRetry::Resume if word == RETRY => SessionRetry::Fork,
+            // There is no room in it.
+            _ if word == Self::Handoff.word() => SessionRetry::Fresh,
+            retry => retry,
+        }
     }
 }
 
