@@ -30,6 +30,9 @@ const BUDGET: &str = "--max-budget-usd";
 /// The file in which the client keeps what it knows of each folder.
 const FILE: &str = ".claude.json";
 
+/// The settings of the machine's administrator.
+const MANAGED: &str = "/etc/claude-code/managed-settings.json";
+
 /// A setting for where the memory is.
 const MEMORY: &str = "autoMemoryDirectory";
 
@@ -248,7 +251,13 @@ fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool)
         Ok(below) if in_copy => text_in_copy(root, below),
         _ => fs_err::read_to_string(path).ok(),
     };
-    files.filter_map(text).collect()
+    // Those of the machine and of the command line count whatever else is chosen.
+    let own = client.value_of("--settings").map(|given| {
+        let path = root.join(given.trim_matches(['\'', '"']));
+        fs_err::read_to_string(path).unwrap_or_else(|_| given.to_owned())
+    });
+    let managed = fs_err::read_to_string(MANAGED).ok();
+    files.filter_map(text).chain(own).chain(managed).collect()
 }
 
 /// Servers are often given keys, so nobody else may read the file.
