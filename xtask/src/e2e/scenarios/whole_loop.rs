@@ -1,10 +1,12 @@
 //! The whole loop, with the real client as its agent.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use camino::Utf8PathBuf;
 use ralph_project::install::plan_uninstall;
 use scripted_model::{Answer, Script};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::e2e::expect;
 use crate::e2e::scenario::Scenario;
@@ -22,6 +24,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("loop-waits-for-a-usage-limit", &[], usage_limit)
         .needing((2, 1, 63), "a refusal is tried again for minutes, whatever the service says"),
     Scenario::new("loop-ended-by-a-signal-and-resumed", &[], signal),
+    Scenario::new("loop-goes-on-in-the-session-that-met-a-limit", &[], resumed)
+        .needing((2, 1, 63), "a refusal is tried again for minutes, whatever the service says"),
+    Scenario::new("loop-is-not-held-up-by-a-forgotten-server", &["ralph-on-stop"], forgotten)
+        .needing((2, 1, 63), "a background command does not keep the client alive"),
 ];
 
 const STORIES: &str = "# Plan
@@ -212,4 +218,38 @@ fn signal(stage: &mut Stage<'_>) -> Result<()> {
     let run = stage.run_loop(script)?;
     expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
     expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])
+}
+
+/// What was read and written before a usage limit is not paid for again.
+fn resumed(stage: &mut Stage<'_>) -> Result<()> {
+    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
+    let words = "This exceeds your rate limit, try again in 2 seconds.";
+    let limit = Answer::refused(429, "rate_limit_error", words);
+    let limit = limit.with_header("x-should-retry", "false");
+    let turns = [write("one", "wrong"), limit, write("one", "right"), Answer::text("It is done.")];
+    let run = stage.run_loop(Script::of(turns))?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])?;
+    let prompts = stage.journal("prompt");
+    let mut sessions: Vec<&Value> = prompts.iter().map(|prompt| &prompt["session"]).collect();
+    sessions.dedup();
+    expect::same("prompts", &prompts.len(), &2)?;
+    expect::same("sessions", &sessions.len(), &1)
+}
+
+/// The client waits for what runs in the background; the loop does not, once the turn is over.
+fn forgotten(stage: &mut Stage<'_>) -> Result<()> {
+    let config = format!("{VERIFY}\n[agent]\ngrace = 2\n");
+    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", &config)?;
+    let server = Answer::tool(
+        "Bash",
+        json!({"command": "sleep 250", "description": "Serve", "run_in_background": true}),
+    );
+    let begun = Instant::now();
+    let turns = [server, write("one", "right"), Answer::text("It is done.")];
+    let run = stage.run_loop(Script::of(turns))?;
+    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
+    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])?;
+    expect::same("processes left behind", &run.left_behind, &0)?;
+    expect::that(begun.elapsed() < Duration::from_secs(120), "the server was not waited for")
 }
