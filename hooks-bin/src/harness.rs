@@ -85,7 +85,7 @@ pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
     };
     let call = Call::new(hook.name, &input, env);
     if !hook.events.contains(&input.event.as_str()) {
-        let error = format!("{} does not know the event `{}`", hook.name, input.event);
+        let error = format!("{} does not handle the event `{}`", hook.name, input.event);
         return fail(&call, "parsing", &error);
     }
     DECIDING.set(true);
@@ -134,15 +134,16 @@ fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(USUAL_INPUT);
     reader.take(INPUT_LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > INPUT_LIMIT {
-        return Err(io::Error::other("the hook's input is larger than 16 MiB"));
+        return Err(io::Error::other("the hook input is larger than 16 MiB"));
     }
     Ok(bytes)
 }
 
 fn about(hook: &Hook) -> String {
     format!(
-        "{} {}\n{}\n\nIt is run by the client, with one JSON object on standard input, for: {}.\n\
-         Copy it into .claude/hooks and register it in .claude/settings.json; docs/hooks.md tells how.",
+        "{} {}\n{}\n\nThe client runs it for these events, with one JSON object on standard input: \
+         {}.\nCopy it into .claude/hooks and register it in .claude/settings.json, as \
+         docs/hooks.md explains.",
         hook.name,
         env!("CARGO_PKG_VERSION"),
         hook.purpose,

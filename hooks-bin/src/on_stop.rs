@@ -20,7 +20,7 @@ use crate::harness::{Failure, Hook};
 /// The hook.
 pub const HOOK: Hook = Hook {
     name: "ralph-on-stop",
-    purpose: "Holds the agent back while work is unfinished, and lets it go in the end.",
+    purpose: "Keeps the agent from stopping while work is unfinished, within limits.",
     events: &["Stop", "SubagentStop", "TaskCompleted", "TeammateIdle", "StopFailure", "SessionEnd"],
     decide,
 };

@@ -18,7 +18,7 @@ use crate::harness::{Failure, Hook};
 /// The hook.
 pub const HOOK: Hook = Hook {
     name: "ralph-post-tool",
-    purpose: "Notices failing test runs, and rolls the attempt back without losing it.",
+    purpose: "Detects failing test runs, and rolls back the attempt after saving it.",
     events: &["PostToolUse", "PostToolUseFailure"],
     decide,
 };

@@ -12,7 +12,7 @@ use crate::harness::{Failure, Hook};
 /// The hook.
 pub const HOOK: Hook = Hook {
     name: "ralph-pre-prompt",
-    purpose: "Records the prompt, and adds what the agent should know about the story under way.",
+    purpose: "Records the prompt, and adds what the agent needs to know about the current story.",
     events: &["UserPromptSubmit"],
     decide,
 };
@@ -38,7 +38,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     let mut text = under_way(call, &story);
     for (title, part) in [
         ("Lessons from earlier attempts", guardrails(call)),
-        ("What failed last", failure(call, &story)),
+        ("Last failure", failure(call, &story)),
     ] {
         if let Some(part) = part.filter(|part| !prompt.contains(part.as_str())) {
             text.push_str(&format!("\n{title}:\n{part}"));
@@ -58,8 +58,8 @@ fn under_way(call: &Call<'_>, story: &Id) -> String {
     let title = attempt.as_ref().map_or(String::new(), |attempt| format!(" ({})", attempt.title));
     let iteration = attempt.map(|attempt| attempt.iteration).or_else(|| iteration(call));
     match iteration {
-        Some(number) => format!("Story under way: {story}{title}, iteration {number}."),
-        None => format!("Story under way: {story}{title}."),
+        Some(number) => format!("Current story: {story}{title}, iteration {number}."),
+        None => format!("Current story: {story}{title}."),
     }
 }
 

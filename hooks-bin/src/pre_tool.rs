@@ -18,7 +18,7 @@ use crate::harness::{Failure, Hook};
 /// The hook.
 pub const HOOK: Hook = Hook {
     name: "ralph-pre-tool",
-    purpose: "Refuses tool calls that must not happen: pushes, merges, destructive commands, edits of files that were not read.",
+    purpose: "Denies pushes, merges, destructive commands, and edits of files that were not read.",
     events: &["PreToolUse"],
     decide,
 };

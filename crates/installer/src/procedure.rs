@@ -16,10 +16,10 @@ use crate::description::described;
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// There is no folder for a person's own settings.
-    #[error("neither CLAUDE_CONFIG_DIR nor HOME is set; install with --project")]
+    #[error("neither CLAUDE_CONFIG_DIR nor HOME is set; set one, or install with --project")]
     NoHome,
     /// The project is not there.
-    #[error("there is no project at {path}: {source}")]
+    #[error("cannot open the project at {path}: {source}")]
     NoProject {
         /// What was given.
         path: Utf8PathBuf,
@@ -28,12 +28,12 @@ pub enum Failure {
     },
     /// Nobody knows which events the client knows.
     #[error(
-        "`claude --version` does not run here; give the client's version with --client-version, \
-         such as --client-version 2.1.325"
+        "could not run `claude --version`; specify the client's version, for example \
+         --client-version 2.1.325"
     )]
     NoClient,
     /// The client says something else.
-    #[error("`claude --version`: {0}, with --client-version")]
+    #[error("unexpected output from `claude --version`: {0} with --client-version")]
     Version(#[from] NotAVersion),
     /// The settings or the disk.
     #[error(transparent)]
@@ -70,10 +70,10 @@ impl Prepared {
         carry_out(&change, self.dry_run, say)?;
         for left_out in &change.left_out {
             let (event, since) = (left_out.event, left_out.since);
-            say(&format!("left out: {event} (client {client} does not know it; {since} does)\n"));
+            say(&format!("skipped: {event} (needs client {since} or later, found {client})\n"));
         }
         if change.hooks_are_off {
-            say("note: `disableAllHooks` is set there, so that no hook runs\n");
+            say("note: `disableAllHooks` is set in these settings, so no hook will run\n");
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ impl Target {
 fn carry_out(change: &Change, dry_run: bool, say: &mut dyn FnMut(&str)) -> Result<(), Failure> {
     say(&described(change));
     if dry_run {
-        say("nothing was changed: --dry-run\n");
+        say("dry run: nothing was changed\n");
         return Ok(());
     }
     Ok(change.apply()?)

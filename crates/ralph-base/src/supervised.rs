@@ -142,7 +142,7 @@ impl Kept {
         let end = String::from_utf8_lossy(&self.end);
         match self.left_out {
             0 => format!("{start}{end}"),
-            count => format!("{start}\n[… {count} bytes left out …]\n{end}"),
+            count => format!("{start}\n[… {count} bytes omitted …]\n{end}"),
         }
     }
 }

@@ -73,7 +73,7 @@ impl Check {
         }
         let first = lines.iter().take(FIRST_LINES).copied();
         let last = lines.iter().skip(FIRST_LINES + left_out).copied();
-        let gap = format!("[lines left out: {left_out}]");
+        let gap = format!("[lines omitted: {left_out}]");
         first.chain([gap.as_str()]).chain(last).map(|line| format!("{line}\n")).collect()
     }
 
@@ -84,8 +84,8 @@ impl Check {
             _ if self.excused.is_some() => "failed as before".to_owned(),
             CheckEnd::Exited(Some(0)) => "passed".to_owned(),
             CheckEnd::Exited(Some(code)) => format!("failed with exit code {code}"),
-            CheckEnd::Exited(None) => "was ended by a signal".to_owned(),
-            CheckEnd::TimedOut => "took too long".to_owned(),
+            CheckEnd::Exited(None) => "was killed by a signal".to_owned(),
+            CheckEnd::TimedOut => "timed out".to_owned(),
             CheckEnd::Stopped => "was stopped".to_owned(),
         }
     }
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(told(90), output(90));
         let long = told(300);
         assert!(long.starts_with("1\n2\n") && long.ends_with("\n299\n300\n"), "{long}");
-        assert!(long.contains("\n15\n[lines left out: 210]\n226\n"), "{long}");
+        assert!(long.contains("\n15\n[lines omitted: 210]\n226\n"), "{long}");
         assert_eq!(long.lines().count(), 91);
     }
 
@@ -286,7 +286,7 @@ mod tests {
     fn long_output_keeps_its_beginning_and_its_end() {
         let long = check("echo first; yes | head -c 1000000; echo last", None, false);
         assert!(long.output.starts_with("first\n") && long.output.ends_with("last\n"));
-        assert!(long.output.len() < 70 * 1024 && long.output.contains("bytes left out"));
+        assert!(long.output.len() < 70 * 1024 && long.output.contains("bytes omitted"));
     }
 
     #[test]

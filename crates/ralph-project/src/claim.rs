@@ -54,7 +54,7 @@ impl Claim {
         match self.status {
             ClaimStatus::Success => None,
             ClaimStatus::Partial => {
-                Some(format!("the agent says that a part is missing: {}", self.summary))
+                Some(format!("the agent says that the story is only partly done: {}", self.summary))
             }
             ClaimStatus::Blocked => Some(format!("the agent says: {}", self.summary)),
         }

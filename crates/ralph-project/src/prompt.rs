@@ -22,18 +22,18 @@ You are working on one story of the plan {{PLAN_PATH}}. Work on this story only.
 
 # How to finish
 
-Work until the story is complete, then end. Do not wait for answers: nobody is there.
-When you end, these checks are run; the story counts as done only if all of them pass:
+Work until the story is complete, then stop. Do not ask questions: nobody is there to answer.
+When you stop, these checks run; the story is done only if all of them pass:
 
 {{VERIFY}}
 
-Then everything is committed for you and the story is ticked in the plan: leave the plan's boxes alone.
-Further work that you find goes to the end of the plan as a new story; no other change of the plan has any effect.
+Your changes are then committed for you and the story is ticked in the plan, so do not tick it yourself.
+If you find more work, add it to the end of the plan as a new story; any other change to the plan is ignored.
 Do not push, merge or rewrite history.
 If the story turns out to be done already, run
-`ralph-loop complete {{STORY_ID}} --status success --summary \"<what shows it>\"` and end: the checks decide.
-If something that only a person can do is in the way, run
-`ralph-loop complete {{STORY_ID}} --status blocked --summary \"<what is missing>\"` and end.
+`ralph-loop complete {{STORY_ID}} --status success --summary \"<how you can tell>\"` and stop; the checks decide.
+If you cannot continue without a person, run
+`ralph-loop complete {{STORY_ID}} --status blocked --summary \"<what you need>\"` and stop.
 
 # Lessons from earlier attempts
 
@@ -50,20 +50,20 @@ If something that only a person can do is in the way, run
 
 /// Our own template for planning.
 pub const PLANNING: &str = "\
-Write or refresh the plan {{PLAN_PATH}}. Change nothing but that file: no code, no commits.
+Write or update the plan {{PLAN_PATH}}. Do not change any other file, and do not commit.
 
-Read the specifications under {{SPEC_DIR}} and the code as it is.
-For everything that is specified and not there yet, the plan has a story:
+Read the specifications in {{SPEC_DIR}} and the existing code.
+Add a story to the plan for everything that is specified but not implemented yet:
 
 ## US-001: Title
 
-- [ ] What is to be done
-  - Where: the files concerned
-  - Acceptance: how one can tell that it is done
+- [ ] What to do
+  - Where: the files involved
+  - Acceptance: how to tell that it is done
 
-Stories are small enough for one session each and stand in the order in which they can be done.
-`(depends: US-001)` in a story's title makes it wait for another one.
-Keep stories that are ticked as they are.
+Make each story small enough for one session, and list the stories in the order in which to do them.
+`(depends: US-001)` in a story's title makes it wait for that story.
+Do not change stories that are already ticked.
 
 # Progress so far
 
@@ -72,7 +72,7 @@ Keep stories that are ticked as they are.
 
 /// A variable that no template can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {{{{{name}}}}} is not a variable of the prompt; {}", advice(*.nearest))]
+#[error("line {line}: {{{{{name}}}}} is not a prompt variable; {}", advice(*.nearest))]
 pub struct UnknownVariable {
     /// What stands between the braces.
     pub name: String,
@@ -108,7 +108,7 @@ fn variables() -> [&'static str; 13] {
 fn advice(nearest: Option<&str>) -> String {
     match nearest {
         Some(name) => format!("did you mean {{{{{name}}}}}?"),
-        None => format!("known are {}", variables().join(", ")),
+        None => format!("the variables are {}", variables().join(", ")),
     }
 }
 
@@ -225,7 +225,7 @@ fn prd_number(plan_path: &str) -> Option<&str> {
 fn shown(check: &str) -> String {
     let check = check.trim();
     if check.contains('\n') {
-        format!("- each of these lines:\n```sh\n{check}\n```")
+        format!("- this script (run with `sh -e`):\n```sh\n{check}\n```")
     } else {
         format!("- `{check}`")
     }
@@ -288,7 +288,7 @@ mod tests {
         let verify = ["a\n".to_owned(), "\nb\nc\n".to_owned()];
         let values = Values { verify: &verify, ..Values::default() };
         let shown = Template::parse("{{VERIFY}}").unwrap().render(&values);
-        assert_eq!(shown, "- `a`\n- each of these lines:\n```sh\nb\nc\n```");
+        assert_eq!(shown, "- `a`\n- this script (run with `sh -e`):\n```sh\nb\nc\n```");
     }
 
     #[test]
@@ -305,8 +305,7 @@ mod tests {
         check(" Story Title ", "Story Title", Some("STORY_TITLE"));
         check("guardrail", "guardrail", Some("GUARDRAILS"));
         let error = Template::parse("{{story_id}}").unwrap_err().to_string();
-        let told =
-            "line 1: {{story_id}} is not a variable of the prompt; did you mean {{STORY_ID}}?";
+        let told = "line 1: {{story_id}} is not a prompt variable; did you mean {{STORY_ID}}?";
         assert_eq!(error, told);
     }
 

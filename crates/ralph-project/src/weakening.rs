@@ -12,7 +12,7 @@
 //! let before = "test('adds', () => { assert(sum(1, 1) === 2) })\n";
 //! let after = "test.skip('adds', () => { assert(sum(1, 1) === 2) })\n";
 //! let found = weakened(&[["sum.test.js", before, after].map(str::to_owned)]);
-//! assert_eq!(found.unwrap(), "1 test fewer runs than before (sum.test.js)");
+//! assert_eq!(found.unwrap(), "1 fewer test than before (sum.test.js)");
 //! ```
 
 use std::ffi::OsStr;
@@ -119,10 +119,10 @@ pub fn weakened(files: &[[String; 3]]) -> Option<String> {
     };
     match (fewer(|count| count.running), fewer(|count| count.checks)) {
         ((0, _), (0, _)) => None,
-        ((0, _), (1, paths)) => Some(format!("1 check fewer is made than before ({paths})")),
-        ((0, _), (n, paths)) => Some(format!("{n} checks fewer are made than before ({paths})")),
-        ((1, paths), _) => Some(format!("1 test fewer runs than before ({paths})")),
-        ((n, paths), _) => Some(format!("{n} tests fewer run than before ({paths})")),
+        ((0, _), (1, paths)) => Some(format!("1 fewer assertion than before ({paths})")),
+        ((0, _), (n, paths)) => Some(format!("{n} fewer assertions than before ({paths})")),
+        ((1, paths), _) => Some(format!("1 fewer test than before ({paths})")),
+        ((n, paths), _) => Some(format!("{n} fewer tests than before ({paths})")),
     }
 }
 
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn tests_that_no_longer_run_are_noticed() {
         let two = "#[test]\nfn a() {\n    assert!(x);\n}\n#[test]\nfn b() {}\n";
-        let one = Some("1 test fewer runs than before (a)");
+        let one = Some("1 fewer test than before (a)");
         check(two, "#[test]\nfn a() {\n    assert!(x);\n}\n", one);
         check(two, &two.replace("fn b", "#[ignore]\nfn b"), one);
-        check(two, "", Some("2 tests fewer run than before (a)"));
+        check(two, "", Some("2 fewer tests than before (a)"));
         check("def test_a():\n", "@pytest.mark.skip\ndef test_a():\n", one);
         check("it('a')\nit('b')\n", "it('a')\nit.skip('b')\n", one);
         check("func TestA(t *T) {", "func TestA(t *T) { t.Skip()", one);
@@ -194,9 +194,9 @@ mod tests {
 
     #[test]
     fn fewer_checks_are_noticed() {
-        let one = Some("1 check fewer is made than before (a)");
+        let one = Some("1 fewer assertion than before (a)");
         check("def test_a():\n  assert f()\n  assert g()\n", "def test_a():\n  assert f()\n", one);
-        check("expect(a)\nexpect(b)\n", "", Some("2 checks fewer are made than before (a)"));
+        check("expect(a)\nexpect(b)\n", "", Some("2 fewer assertions than before (a)"));
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         let from = ["a.test.js", test, ""].map(str::to_owned);
         let to = ["b.test.js", "", test].map(str::to_owned);
         assert_eq!(weakened(&[from.clone(), to]), None);
-        assert_eq!(weakened(&[from]).unwrap(), "1 test fewer runs than before (a.test.js)");
+        assert_eq!(weakened(&[from]).unwrap(), "1 fewer test than before (a.test.js)");
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         let files = ["a.test.js", "a.js"].map(PathBuf::from);
         let opened = Repo::open(repo.root()).unwrap();
         let found = weakened_since(&opened, &repo.head(), &files, &TestFiles::default()).unwrap();
-        assert_eq!(found.unwrap(), "2 tests fewer run than before (a.test.js)");
+        assert_eq!(found.unwrap(), "2 fewer tests than before (a.test.js)");
         assert_eq!(
             weakened_since(&opened, &repo.head(), &files[1..], &TestFiles::default()).unwrap(),
             None

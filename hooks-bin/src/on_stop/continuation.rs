@@ -58,7 +58,7 @@ fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> A
     if let Err(why) =
         session.ask(Cause::Continuation, ending, fingerprint, standing.continuations())
     {
-        return refused(session, format!("{}; next would be {}", why.told(), story.id), why);
+        return refused(session, format!("{}; the next story is {}", why.told(), story.id), why);
     }
     // Our own count bounds it also where theirs cannot be written.
     if let Err(error) = count_up(dir, &progress, standing) {
@@ -73,7 +73,7 @@ fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> A
 fn count_up(dir: &LoopDir, progress: &[u8], standing: Standing) -> io::Result<()> {
     let path = dir.progress();
     if progress.len() > plan::MAX_PLAN_BYTES {
-        return Err(io::Error::other(format!("{path} is too large, so nothing is counted in it")));
+        return Err(io::Error::other(format!("{path} is too large to count iterations in")));
     }
     state::replace_users(&path, &counted_up(progress, standing))
 }
@@ -90,7 +90,7 @@ fn end_of(session: &Session<'_>, course: &Course<'_>) -> Answer {
         Course::Complete | Course::GoOn(_) => return Answer::Open(StopStatus::Complete),
     };
     let note = match status {
-        StopStatus::LetGo => format!("no story can be worked on; {}", remaining(stories)),
+        StopStatus::LetGo => format!("no story is ready to work on; {}", remaining(stories)),
         _ => remaining(stories),
     };
     Answer::Decided(leaving::allow(session, status, Some(note)))

@@ -38,7 +38,7 @@ pub(super) fn hand_over(session: &Session<'_>, fill: &Fill) {
     if session.is_bound() && is_first {
         leave_note(session, fill);
     }
-    allow(session, StopStatus::Handoff, Some(format!("the context holds {}", fill.told())));
+    allow(session, StopStatus::Handoff, Some(format!("context limit reached: {}", fill.told())));
 }
 
 fn leave_note(session: &Session<'_>, fill: &Fill) {

@@ -23,7 +23,7 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
     }
     let (who, subject) = subject(call);
     let session = Session::new(call, Who::Other(who));
-    let text = format!("{subject}: the added lines hold {}.{}", counted(found.len()), told(&found));
+    let text = format!("{subject}: added lines contain {}.{}", counted(found.len()), told(&found));
     match session.ask(Cause::Leftovers, &Ending::default(), text.clone(), 0) {
         Ok(()) => {
             call.journal(&Event::StopBlocked { reasons: vec![text.clone()] });

@@ -57,7 +57,7 @@ fn concerns_us(session: &Session<'_>) -> bool {
 fn judge(session: &Session<'_>, ending: &Ending, status: StopStatus) -> Decision {
     let call = session.call;
     if !may_hold(&call.config().stop, call.input.stop_hook_active) {
-        let note = "this turn was held back before, so its gates are not judged again";
+        let note = "this turn was already blocked once, so its gates are not checked again";
         return leaving::allow(session, status, Some(note.to_owned()));
     }
     let judged = gates::judge(session);

@@ -94,7 +94,7 @@ fn settle_attempt(
     match target.run() {
         Some(run) if call.env.run().as_deref() != Some(run) => return Ok(None),
         Some(run) if !call.is_loop_alive() => {
-            let why = format!("the loop of the run {run} has ended");
+            let why = format!("the loop of run {run} has ended");
             call.journal(&Event::NotRolledBack { why });
             return untouched("The loop that started this session has ended");
         }
@@ -109,7 +109,7 @@ fn settle_attempt(
         }
     }
     // Several runs may end at once; they are weighed one after the other.
-    let _lock = Lock::take_within(&state.strikes_lock(), "weighing a test run", PATIENCE)?;
+    let _lock = Lock::take_within(&state.strikes_lock(), "evaluating a test run", PATIENCE)?;
     let mut memory = Memory::load(state, &checkpoint);
     let outcome =
         weigh(call, &repo, &memory, &Seen { checkpoint: &checkpoint, target, verdict, begun_at })?;
@@ -207,7 +207,7 @@ fn roll_back(
     let saved_as = restored.saved.name;
     call.journal(&Event::RolledBack { to, saved_as: saved_as.clone(), why: why.clone() });
     let run_dir = call.run_dir().filter(|_| call.is_of_our_loop());
-    let lesson = format!("{why}: run these tests early, and change less at a time.");
+    let lesson = format!("{why}: run these tests early, and make smaller changes.");
     add_lesson(state, run_dir.as_ref(), &lesson)?;
     let untracked_stay = checkpoint.snapshot.is_none();
     Ok(Done::RolledBack { saved_as, untracked_stay, left_alone: restored.left_alone })

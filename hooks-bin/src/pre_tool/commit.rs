@@ -38,6 +38,6 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<D
             "this story may only touch {}, but you also changed {named}",
             scope.join(", ")
         ),
-        instead: "undo your changes to these files with an edit, then commit".to_owned(),
+        instead: "revert your changes to these files by editing them, then commit".to_owned(),
     })
 }

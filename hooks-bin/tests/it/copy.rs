@@ -153,7 +153,7 @@ fn a_person_beside_a_run_has_no_part_in_its_story() {
     run.project.write(".ralph/guardrails.md", "- read first\n");
     assert_eq!(
         prompted(&run.agent()).unwrap(),
-        "Story under way: US-001 (Log in), iteration 3.\nLessons from earlier attempts:\n- read first"
+        "Current story: US-001 (Log in), iteration 3.\nLessons from earlier attempts:\n- read first"
     );
     let person = run.person();
     for _ in ["while the loop lives", "after it was killed"] {

@@ -39,13 +39,13 @@ fn garbage_leaves_no_opinion_and_a_record() {
     let lone_brace = "{".repeat(100_000);
     let deep = format!("{{\"tool_input\":{}", "[".repeat(100_000));
     let inputs: [(&[u8], &str); 7] = [
-        (b"", "no JSON object"),
-        (b"null", "no JSON object"),
-        (b"\xff\xfe\x00garbage", "no JSON object"),
+        (b"", "not a JSON object"),
+        (b"null", "not a JSON object"),
+        (b"\xff\xfe\x00garbage", "not a JSON object"),
         (b"{\"hook_event_name\":\"Pre", "EOF"),
         (lone_brace.as_bytes(), "key must be a string"),
         (deep.as_bytes(), "EOF"),
-        (b"{\"hook_event_name\":\"NoSuchEvent\"}", "does not know the event"),
+        (b"{\"hook_event_name\":\"NoSuchEvent\"}", "does not handle the event"),
     ];
     for binary in BINARIES {
         for (input, expected) in inputs {
@@ -131,7 +131,7 @@ fn tried_by_hand_a_hook_says_what_it_is() {
         let output = command.arg("--help").stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains("run by the client") && text.contains("settings.json"), "{text}");
+        assert!(text.contains("The client runs it") && text.contains("settings.json"), "{text}");
     }
 }
 

@@ -106,10 +106,10 @@ fn strikes_are_counted_and_a_passing_run_wipes_them_out() {
     break_something(&test);
     let fail = || client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
     assert!(fail().contains("2 more failing runs"));
-    assert!(fail().contains("1 more failing run and"));
+    assert!(fail().contains("1 more failing run,"));
     assert_eq!(client.bash_ended("pytest", 0, PYTEST_PASSED), None);
     assert!(fail().contains("2 more failing runs"));
-    assert!(fail().contains("1 more failing run and"));
+    assert!(fail().contains("1 more failing run,"));
     assert!(fail().contains("rolled back"));
     assert_eq!(without_state(&test), before);
 }
@@ -159,7 +159,7 @@ fn tests_that_are_written_first_may_fail() {
 fn what_failed_before_the_attempt_is_not_held_against_it() {
     let (test, client, _) = at_a_checkpoint(1);
     let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("failed before you began"), "{told}");
+    assert!(told.contains("failed before you started"), "{told}");
     break_something(&test);
     let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
     assert!(told.contains("failed before you changed anything"), "{told}");
@@ -228,9 +228,9 @@ fn a_stale_checkpoint_is_reported_and_never_rolled_back_to() {
     test.write("src/lib.rs", "broken");
     let work = without_state(&test);
     let told = client.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
-    assert!(told.contains("commits were made since, so nothing was rolled back"), "{told}");
+    assert!(told.contains("commits were made after it, so nothing was rolled back"), "{told}");
     assert_eq!(without_state(&test), work);
-    let why = "the checkpoint is stale: no story is under way and commits were made since";
+    let why = "the checkpoint is stale: no story is in progress and commits were made after it";
     assert_eq!(client.events("not_rolled_back")[0]["why"], why);
     // With a story under way the commits are the agent's.
     test.write(".ralph/current-story", "US-001\n");
@@ -295,5 +295,5 @@ fn a_repository_in_the_middle_of_a_merge_is_left_alone_and_the_failure_recorded(
     assert!(told.contains("merge --abort"), "{told}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     let error = fs_err::read_to_string(test.root().join(".ralph/.hook-error.json")).unwrap();
-    assert!(error.contains("merge is under way"), "{error}");
+    assert!(error.contains("merge is in progress"), "{error}");
 }

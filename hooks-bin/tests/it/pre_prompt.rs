@@ -63,7 +63,7 @@ fn without_a_story_nothing_is_added() {
 fn the_story_under_way_is_added_with_lessons_and_the_last_failure() {
     let project = project();
     project.file(".ralph/current-story", "US-001\n");
-    assert_eq!(send(&project, "hello").unwrap(), "Story under way: US-001.");
+    assert_eq!(send(&project, "hello").unwrap(), "Current story: US-001.");
 
     project.file(".ralph/state/s1/loop.json", r#"{"iteration": 4}"#);
     project.file(".ralph/guardrails.md", "# Guardrails\n\n- run the tests\n- read first\n");
@@ -73,9 +73,9 @@ fn the_story_under_way_is_added_with_lessons_and_the_last_failure() {
     project.file(".ralph/failure-context.log", log);
     assert_eq!(
         send(&project, "hello").unwrap(),
-        "Story under way: US-001, iteration 4.\n\
-         Lessons from earlier attempts:\n- run the tests\n- read first\n\
-         What failed last:\nTOKEN=[masked]\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7"
+        "Current story: US-001, iteration 4.\nLessons from earlier attempts:\n- run the tests\n- \
+         read first\nLast failure:\nTOKEN=[masked]\nline 1\nline 2\nline 3\nline 4\nline 5\nline \
+         6\nline 7"
     );
     let context = send(&project, "# Lessons\n- run the tests\n- read first\nGo.").unwrap();
     assert!(!context.contains("Lessons"), "what the prompt says already is not said again");

@@ -43,13 +43,9 @@ fn a_test_run_is_judged_with_its_rule_and_its_evidence() {
     let output = b"  \xe2\x9c\x95 adds (2 ms)\nTests:       1 failed, 3 passed, 4 total\n";
     child.stdin.take().unwrap().write_all(output).unwrap();
     let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-    let expected = "\
-        verdict   failed\n\
-        rule      the exit code is not that of the tests, so the summary decides\n\
-        evidence  Tests:       1 failed, 3 passed, 4 total\n\
-        runner    jest\n\
-        counts    3 passed, 1 failed, 0 with errors, 0 skipped\n\
-        failing   adds\n";
+    let expected = "verdict   failed\nrule      the exit code does not come from the tests, so the \
+                    summary decides\nevidence  Tests:       1 failed, 3 passed, 4 total\nrunner    \
+                    jest\ncounts    3 passed, 1 failed, 0 with errors, 0 skipped\nfailing   adds\n";
     assert_eq!(said, expected);
 }
 

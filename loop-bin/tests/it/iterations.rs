@@ -137,8 +137,9 @@ fn an_agent_that_says_partly_done_goes_on_in_another_attempt() {
                  [ -e \"$AGENT_NOTES/before\" ] && exit; touch \"$AGENT_NOTES/before\"; \
                  \"$RALPH_LOOP\" complete US-001 --status partial --summary 'tests are missing'";
     stage.run(&["--agent", agent]).ended(0).says("a part is missing: tests are missing");
-    let told = "Work of an earlier attempt is already in your working tree; go on with it.\n\
-                The last attempt ended: the agent says that a part is missing: tests are missing\n";
+    let told = "Work of an earlier attempt is already in your working tree; go on with it.\nThe \
+                last attempt ended: the agent says that the story is only partly done: tests are \
+                missing\n";
     assert!(stage.note("prompt").contains(told), "{}", stage.note("prompt"));
     assert_eq!((stage.discarded(), stage.subjects().len()), (1, 2));
 }

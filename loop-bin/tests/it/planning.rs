@@ -130,7 +130,7 @@ fn planning_does_not_wait_for_a_usage_limit_and_says_so() {
 fn done_stories_are_restored_and_removed_ones_named() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: T\n");
     let ran = planning(&stage, &format!("cat >/dev/null; sed -i '/US-00[12]/d' {PLAN}"), &[]);
-    ran.ended(0).says("removed US-001, done before; restored").says("removed US-002, not done");
+    ran.ended(0).says("removed US-001, which was done; restored").says("removed US-002, not done");
     assert_eq!(stage.plan(), "- [ ] US-003: T\n- [x] US-001: First\n");
 }
 
@@ -169,7 +169,7 @@ fn a_plan_without_stories_is_filled_by_planning_and_refused_by_building() {
 fn a_done_story_that_the_agent_reopened_is_done_again() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n");
     let ran = planning(&stage, &adding(&format!("sed -i 's/\\[x\\]/[ ]/' {PLAN}")), &[]);
-    ran.ended(0).says("reopened US-001, done before and no different now; ticked again");
+    ran.ended(0).says("reopened US-001, which was done and is unchanged; ticked again");
     assert_eq!(stage.plan(), format!("- [x] US-001: First\n- [ ] US-002: Second\n{ADDED}"));
     let findings = event(&stage, "plan_repaired")["findings"].to_string();
     assert!(findings.contains("US-001"), "{findings}");

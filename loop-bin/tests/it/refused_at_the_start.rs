@@ -168,7 +168,7 @@ fn a_path_with_a_line_break() {
     let moved = stage.repo.scratch().path("line\nbreak");
     fs_err::rename(stage.repo.root(), &moved).unwrap();
     let ran: Ran = stage.command(&[]).current_dir(&moved).output().unwrap().into();
-    ran.ended(1).says("has a line break in it; rename the folder");
+    ran.ended(1).says("contains a line break; rename the folder");
     fs_err::rename(&moved, stage.repo.root()).unwrap();
 }
 

@@ -162,7 +162,7 @@ fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() 
     let half = "echo half >half.txt; echo 'it broke' >&2";
     for (end, outcome, code, told) in [
         (format!("{half}; exit 3"), "failed", "3", "US-002: the agent ended with exit code 3"),
-        (format!("{half}; kill -9 $$"), "failed", "-1", "US-002: the agent was ended by a signal"),
+        (format!("{half}; kill -9 $$"), "failed", "-1", "US-002: the agent was killed by a signal"),
         (format!("{half}; sleep 600"), "timeout", "-1", "US-002: the agent did not end within 2"),
     ] {
         let stage = Stage::new("works", &plan(2));

@@ -10,8 +10,8 @@ pub struct Id(String);
 /// A text that was refused as an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` cannot be part of a path; use at most 128 letters, digits, `.`, `_` and `-`, and no dot \
-     at the beginning"
+    "`{0}` is not a valid id; use up to 128 letters, digits, `.`, `_` and `-`, and do not start \
+     with a dot"
 )]
 pub struct BadId(String);
 

@@ -55,7 +55,7 @@ pub fn read_at_most(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     let path = path.as_ref();
     String::from_utf8(read(path)?).map_err(|_| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("{} is no text", path.display()))
+        io::Error::new(io::ErrorKind::InvalidData, format!("{} is not UTF-8 text", path.display()))
     })
 }
 
@@ -68,12 +68,12 @@ pub fn read_record<T: DeserializeOwned>(path: &Utf8Path, newest: u32) -> io::Res
     }
     let Some(text) = read_if_there(path)?.filter(|text| !text.is_empty()) else { return Ok(None) };
     let damaged = |error| {
-        let text = format!("{path} is damaged ({error}); remove it, and the next run begins anew");
+        let text = format!("{path} is damaged ({error}); delete it, and the next run starts over");
         io::Error::new(io::ErrorKind::InvalidData, text)
     };
     let Versioned { version } = serde_json::from_slice(&text).map_err(damaged)?;
     if version > newest {
-        let advice = "use that version, or remove the file";
+        let advice = "use that version, or delete the file";
         return Err(io::Error::other(format!("{path} was written by a newer version; {advice}")));
     }
     serde_json::from_slice(&text).map(Some).map_err(damaged)

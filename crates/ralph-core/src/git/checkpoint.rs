@@ -68,8 +68,8 @@ impl Checkpoint {
         let snapshot = lines.next().map(str::to_owned);
         if !is_id || snapshot.as_ref().is_some_and(|name| !name.starts_with(OWN)) {
             return Err(SnapshotError::Refused(format!(
-                "{path} holds something else than a commit id and a snapshot of ours; start \
-                 `ralph-loop` again, which writes it anew, or remove the file"
+                "{path} does not contain a valid checkpoint; run `ralph-loop` to write a new one, \
+                 or delete the file"
             )));
         }
         let commit = (!commit.bytes().all(|b| b == b'0')).then(|| commit.to_owned());

@@ -29,8 +29,8 @@ pub enum GitError {
     },
     /// Another process holds a lock in the repository, and kept it.
     #[error(
-        "another process holds {lock} and kept it for {seconds} s; wait for that git to end, \
-         or remove the file if none is running"
+        "another process has held {lock} for {seconds} s; wait for that git command to finish, or \
+         delete the file if none is running"
     )]
     Locked {
         /// How long we waited.
@@ -39,7 +39,7 @@ pub enum GitError {
         lock: String,
     },
     /// Git did not end within its limit, or did nothing for that long, and was killed.
-    #[error("`git {command}` in {dir} was killed: it took, or did nothing for, {seconds} s")]
+    #[error("`git {command}` in {dir} timed out after {seconds} s and was killed")]
     Deadline {
         /// The git command.
         command: String,
@@ -49,7 +49,7 @@ pub enum GitError {
         seconds: u64,
     },
     /// We were asked to stop, and git was ended.
-    #[error("`git {command}` in {dir} was ended, because we were asked to stop")]
+    #[error("`git {command}` in {dir} was stopped because the run is stopping")]
     Stopped {
         /// The git command.
         command: String,

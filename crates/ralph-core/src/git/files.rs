@@ -70,7 +70,7 @@ impl Worktree<'_> {
         let objects: Vec<&str> = changes.iter().map(|change| change.object.as_str()).collect();
         objects::read(repo.git(), &objects, |at, content| {
             let (Some(change), Some(content)) = (changes.get(at), content) else {
-                return Err(io::Error::other(format!("git does not have {:?}", objects.get(at))));
+                return Err(io::Error::other(format!("git has no {:?}", objects.get(at))));
             };
             if self.may_change(&change.path)? {
                 write(&make_room(repo.top(), &change.path)?, change.mode.as_str(), content)?;
@@ -163,7 +163,7 @@ fn collect_files(
 ) -> Result<(), SnapshotError> {
     if top.join(folder).join(".git").exists() {
         return Err(SnapshotError::Refused(format!(
-            "{} is a repository of its own and stands in the way; move it elsewhere first",
+            "{} is a nested git repository and is in the way; move it elsewhere first",
             folder.display()
         )));
     }

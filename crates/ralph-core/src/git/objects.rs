@@ -56,7 +56,7 @@ fn size(input: &mut impl BufRead) -> io::Result<Option<u64>> {
         return Ok(None);
     }
     let size = header.rsplit(' ').next().and_then(|size| size.parse().ok());
-    size.map(Some).ok_or_else(|| io::Error::other(format!("no object, but {header:?}")))
+    size.map(Some).ok_or_else(|| io::Error::other(format!("not an object: {header:?}")))
 }
 
 /// The files as they were in a commit, from one git process; those that did not exist are left

@@ -48,7 +48,7 @@ impl Repo {
         let output = found.map_err(|error| RepoError(unusable(project, &error)))?;
         if output.iter().filter(|byte| **byte == b'\n').count() != 3 {
             return Err(RepoError(format!(
-                "the path {:?} has a line break in it; rename the folder",
+                "the path {:?} contains a line break; rename the folder",
                 project.as_str()
             )));
         }
@@ -59,8 +59,8 @@ impl Repo {
         let inside = inside.as_deref().and_then(|project| project.strip_prefix(&top).ok());
         let Some(inside) = inside.map(Path::to_owned) else {
             return Err(RepoError(format!(
-                "git says that the files of the repository of {project} are in {}; if they are not, \
-                 run `git config --unset core.worktree` in {project}",
+                "the repository in {project} has its work tree in {}; if that is wrong, run `git \
+                 config --unset core.worktree` in {project}",
                 top.display()
             )));
         };
@@ -165,7 +165,7 @@ impl Repo {
     pub fn refuse_if_busy(&self) -> Result<(), RepoError> {
         let Some((_, name, abort, _)) = self.operations().next() else { return Ok(()) };
         Err(RepoError(format!(
-            "a {name} is under way in {}; finish it or run `git {abort}`, then try again",
+            "a {name} is in progress in {}; finish it or run `git {abort}`, then try again",
             self.top.display()
         )))
     }
@@ -175,15 +175,15 @@ impl Repo {
 fn unusable(project: &Utf8Path, error: &GitError) -> String {
     if error.needs_a_work_tree() {
         return format!(
-            "the repository of {project} is bare, so git sees no files in it; run `git config \
-             core.bare false` there if it does have a work tree, or start in a clone that has one"
+            "the repository in {project} is bare, so it has no files to work on; run `git config \
+             core.bare false` there if it has a work tree, or start in a regular clone"
         );
     }
     // Git does not say how to get one. Of one that it cannot find any more it says more than this.
     if error.names_no_repository() && error.to_string().contains("parent") {
         return format!(
-            "{project} is not a git repository; run `git init` there and commit what is there"
+            "{project} is not a git repository; run `git init` there and commit your files"
         );
     }
-    format!("{project} is not in a git work tree that can be used: {error}")
+    format!("{project} is not in a usable git work tree: {error}")
 }

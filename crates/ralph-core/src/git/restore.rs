@@ -110,7 +110,7 @@ fn return_files(
         tree.remove(&path)?;
     }
     if let Some(path) = tree.stay.first() {
-        let message = format!("{} stands in the way and was written meanwhile", path.display());
+        let message = format!("{} is in the way and has changed", path.display());
         return Err(io::Error::other(message).into());
     }
     match &target.record.head {

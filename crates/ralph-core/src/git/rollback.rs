@@ -97,8 +97,8 @@ pub(super) fn find(repo: &Repo, id: &str) -> Result<Discarded, SnapshotError> {
     let count = all.len();
     all.pop().filter(|_| count == 1).ok_or_else(|| {
         let why = match count {
-            0 => format!("nothing that was discarded is called `{id}`"),
-            _ => format!("`{id}` could be {count} discarded attempts"),
+            0 => format!("no discarded attempt matches `{id}`"),
+            _ => format!("`{id}` matches {count} discarded attempts"),
         };
         let why = format!("{why}; `ralph-loop undo` lists them");
         SnapshotError::Refused(why)

@@ -148,7 +148,7 @@ fn signs_of_life(child: &Child) -> Vec<u8> {
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
-    thread.join().unwrap_or_else(|_| Err(io::Error::other("a pipe's thread panicked")))
+    thread.join().unwrap_or_else(|_| Err(io::Error::other("a reader thread panicked")))
 }
 
 fn read_all(stdout: &mut dyn Read) -> io::Result<Vec<u8>> {

@@ -158,7 +158,7 @@ impl Snapshot {
         let (headers, message) = text.split_once("\n\n").unwrap_or_default();
         let (_, record) = message.rsplit_once("\n\n").unwrap_or_default();
         let Ok(record) = serde_json::from_str::<Record>(record) else {
-            let why = format!("{name} is not a snapshot that this version can read");
+            let why = format!("{name} is not a snapshot that this version of ralph can read");
             return Err(SnapshotError::Refused(why));
         };
         let mut parents = headers.lines().filter_map(|line| line.strip_prefix("parent "));

@@ -24,12 +24,12 @@ pub enum SnapshotError {
     Lock(#[from] LockError),
     /// There is nothing to return to.
     #[error(
-        "there is no checkpoint to return to, so nothing was changed; commit what is there or stash \
-         it (`git stash -u`), then start again"
+        "there is no checkpoint to return to, so nothing was changed; commit or stash your changes \
+         (`git stash -u`), then start again"
     )]
     NoCheckpoint,
     /// The ref is not there, or names nothing.
-    #[error("{name} was removed or damaged; what only it held is lost")]
+    #[error("{name} was deleted or damaged; anything saved only there is lost")]
     Gone {
         /// The ref.
         name: String,
@@ -38,7 +38,7 @@ pub enum SnapshotError {
     #[error("{0}; nothing was changed")]
     Refused(String),
     /// Something failed after the tree was saved.
-    #[error("{source}; what was there is kept as {saved_as}, and the next rollback tries again")]
+    #[error("{source}; your changes are saved as {saved_as}, and the next rollback will try again")]
     Unfinished {
         /// What failed.
         source: Box<SnapshotError>,

@@ -36,8 +36,8 @@ pub fn undo(repo: &Repo, state: &StateDir, id: &str) -> Result<Vec<PathBuf>, Sna
     conflicts.extend(not_on_disk(repo, &before)?);
     if !conflicts.is_empty() {
         return Err(SnapshotError::Refused(format!(
-            "these files have changed since: {files}; `git diff HEAD {name}` compares, and \
-             `git branch NAME {name}` makes a branch of what is kept",
+            "these files have changed since the rollback: {files}; compare with `git diff HEAD \
+             {name}`, or create a branch from the saved attempt with `git branch NAME {name}`",
             files = shown(&conflicts).join(", "),
             name = attempt.name,
         )));

@@ -127,10 +127,10 @@ pub struct FileCall {
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// It is something else than an object, or nothing at all.
-    #[error("the hook's input is no JSON object")]
+    #[error("the hook input is not a JSON object")]
     NoObject,
     /// It begins like an object.
-    #[error("the hook's input is no JSON object that can be read: {0}")]
+    #[error("the hook input is not valid JSON: {0}")]
     Broken(#[from] serde_json::Error),
 }
 

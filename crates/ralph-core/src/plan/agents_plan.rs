@@ -26,9 +26,9 @@ pub fn agents_plan(given: &Plan, left: Option<&[u8]>, own_story: &str) -> Agents
     let mut agents = AgentsPlan::default();
     match left.map(|bytes| Plan::parse(&given.path, bytes.to_vec(), &given.options)) {
         _ if left == Some(&given.bytes) => {}
-        None => agents.note("removed the plan; ignored"),
+        None => agents.note("deleted the plan; ignored"),
         Some(Err(error)) => {
-            agents.note(format!("left a plan that cannot be read ({error}); ignored"));
+            agents.note(format!("left an unreadable plan ({error}); ignored"));
         }
         Some(Ok(left)) if left.format != given.format => {
             agents.note("left a plan in another format; ignored");

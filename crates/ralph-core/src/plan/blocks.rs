@@ -63,11 +63,11 @@ pub(super) fn scan(bytes: &[u8]) -> Result<Vec<Block>, Error> {
     scanner.leave_lists(0);
     // To the end of the file nothing would count, and a plan must not look complete for that.
     if let Some((_, line)) = scanner.fence {
-        let message = "this code fence is never closed, so all below it is hidden; close it";
+        let message = "this code fence is never closed, so everything below it is hidden; close it";
         return Err(Error::at(line, message));
     }
     if let Some(line) = scanner.comment {
-        let message = "this comment is never closed, so all below it is hidden; add `-->`";
+        let message = "this comment is never closed, so everything below it is hidden; add `-->`";
         return Err(Error::at(line, message));
     }
     Ok(with_title(scanner.blocks))

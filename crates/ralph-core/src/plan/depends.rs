@@ -133,14 +133,14 @@ pub(super) fn resolve(
         let is_name = id.is_some() || !text.contains(char::is_whitespace);
         if hits.is_empty() && is_name && *strict {
             let message = format!(
-                "story {story} depends on {text}, which is not a story of this plan; correct the id"
+                "story {story} depends on {text}, which is not a story in this plan; correct the id"
             );
             return Err(Error::at(*line, message));
         }
         if hits.is_empty() && id.is_some() {
             let message = format!(
-                "story {story}: `{text}` names no story of this plan and is taken as a note; \
-                 write the id of a story to make it wait"
+                "story {story}: `{text}` does not name a story in this plan, so it is ignored; use \
+                 a story id to add a dependency"
             );
             warnings.push(Warning { line: *line, message });
         }
@@ -172,7 +172,7 @@ pub(super) fn check_rings(plan: &Plan) -> Result<(), Error> {
                 let ring = path.iter().skip_while(|story| story.id != next.id).chain([&next]);
                 let ring: Vec<&str> = ring.map(|story| story.id.as_str()).collect();
                 let message = format!(
-                    "these stories wait for each other: {}; remove one of the dependencies",
+                    "these stories depend on each other: {}; remove one of the dependencies",
                     ring.join(" -> ")
                 );
                 return Err(Error::at(next.line, message));

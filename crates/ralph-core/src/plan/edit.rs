@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// No story of the plan has this id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path} has no story {id}; its stories begin with {}", .known.join(", "))]
+#[error("{path} has no story {id}; its first stories are {}", .known.join(", "))]
 pub struct UnknownStory {
     /// The plan.
     pub path: camino::Utf8PathBuf,

@@ -33,7 +33,7 @@ impl Error {
 
     /// No story, and how to write one.
     pub(super) fn no_story(line: Option<usize>, hint: &str) -> Self {
-        let error = Self::of_file(format!("no story found; {hint}"));
+        let error = Self::of_file(format!("no stories found; {hint}"));
         Self { line, is_without_stories: true, ..error }
     }
 }

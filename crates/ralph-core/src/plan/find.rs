@@ -12,7 +12,7 @@ use std::io::{self, Read};
 pub enum FindError {
     /// None of the files exists.
     #[error(
-        "no plan found; `ralph-loop init` writes an example, and --plan names one (looked for {})",
+        "no plan found (looked for {}); create one with `ralph-loop init` or pass one with --plan",
         list(.looked_at)
     )]
     NotFound {
@@ -20,7 +20,7 @@ pub enum FindError {
         looked_at: Vec<Utf8PathBuf>,
     },
     /// The file is there and cannot be read from disk.
-    #[error("cannot read the plan: {0}; check its permissions, or name another with --plan")]
+    #[error("cannot read the plan: {0}; check its permissions, or specify another with --plan")]
     Io(#[from] io::Error),
     /// The file is there and is not a plan.
     #[error(transparent)]
@@ -118,14 +118,14 @@ mod tests {
     #[test]
     fn a_plan_that_cannot_be_read_is_not_passed_over() {
         let disk = [("P-1", "text"), ("P-2", "- [ ] x")];
-        let empty = "P-1: no story found; write stories as `- [ ] US-001: title`, or `### US-001: \
-                     title` with boxes below";
+        let empty = "P-1: no stories found; write stories as `- [ ] US-001: title`, or `### \
+                     US-001: title` with boxes below";
         check(&[NUMBERED], &disk, empty);
         check(
             &[&["a.md"], NUMBERED],
             &[],
-            "no plan found; `ralph-loop init` writes an example, and --plan names one (looked for \
-             a.md, P-1, P-2, P-10)",
+            "no plan found (looked for a.md, P-1, P-2, P-10); create one with `ralph-loop init` or \
+             pass one with --plan",
         );
     }
 

@@ -79,7 +79,7 @@ impl Section {
             return None;
         }
         let message = format!(
-            "{} has no checkbox, so it is not worked on; add `- [ ] …` below it if it is a story",
+            "{} has no checkbox, so it is skipped; add `- [ ] …` below it if it is a story",
             self.id.as_deref().unwrap_or(&self.title)
         );
         Some(Warning { line: self.heading.line, message })
@@ -98,8 +98,8 @@ impl Section {
             let title = text.at(task.item.text.clone());
             let id = ids::leading(&title).filter(Leading::names_story)?.id;
             let message = format!(
-                "{id} stands in the section of {own}, so it is a part of it and ticked with it; \
-                 give it a heading of its own if it is a story"
+                "{id} is inside the section of {own}, so it counts as part of {own}; give it its \
+                 own heading if it is a story"
             );
             let is_other =
                 family(id) == family(own) && !id.starts_with(own) && !headings.contains(id);

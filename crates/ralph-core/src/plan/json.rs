@@ -45,13 +45,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Reading, Error> {
     let base = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
     let numbers = LineNumbers::new(bytes);
     let text = std::str::from_utf8(bytes.get(base..).unwrap_or_default()).map_err(|error| {
-        let message = "a JSON plan must be UTF-8, and this line is not; save the file as UTF-8";
+        let message = "this line is not UTF-8; save the plan as UTF-8";
         Error::at(numbers.at(base + error.valid_up_to()), message)
     })?;
     let broken = |error: serde_json::Error| {
         let (column, reason) = (error.column(), reason(&error));
         let message =
-            format!("column {column}: not a JSON plan: {reason}; correct it by hand or with git");
+            format!("column {column}: not a valid JSON plan: {reason}; fix it by hand or with git");
         Error::at(error.line(), message)
     };
     let lists = if text.trim_start().starts_with('[') {
@@ -69,7 +69,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Reading, Error> {
         }
     };
     if stories.is_empty() {
-        return Err(Error::no_story(None, "its list is empty; add a feature or a story"));
+        return Err(Error::no_story(None, "the list is empty; add a feature or a story"));
     }
     let draft = |raw: &RawValue| {
         // The value is borrowed from the text, so its address tells where it stands.
@@ -108,7 +108,7 @@ fn draft(object: &str, start: usize, line: usize) -> Result<Draft, Error> {
     } else {
         State::Open
     };
-    let id = scalar(&item.id).ok_or_else(|| wrong("id", "a text or a number", &item.id))?;
+    let id = scalar(&item.id).ok_or_else(|| wrong("id", "a string or a number", &item.id))?;
     let priority = priority(&item.priority).ok_or_else(|| {
         wrong("priority", "a whole number, or high, medium or low", &item.priority)
     })?;

@@ -52,10 +52,11 @@ pub(super) fn drafts(
 /// The warning about boxes that belong to no story.
 fn outside_warning(lines: &[usize]) -> Option<Warning> {
     let line = *lines.first()?;
+    let boxes = if lines.len() == 1 { "checkbox is" } else { "checkboxes are" };
     let message = format!(
-        "{} outside of all stories and not worked on, the first on this line; \
-         give it an id (`- [ ] US-001: …`) if it is a story",
-        if lines.len() == 1 { "1 box is".to_owned() } else { format!("{} boxes are", lines.len()) }
+        "{} {boxes} outside any story and skipped, starting on this line; add an id \
+         (`- [ ] US-001: …`) to make one a story",
+        lines.len()
     );
     Some(Warning { line, message })
 }

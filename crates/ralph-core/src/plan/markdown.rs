@@ -34,7 +34,7 @@ pub(super) fn read(bytes: &[u8], options: &Options) -> Result<Reading, Error> {
     if drafts.is_empty() {
         let line = lookalikes.map(|warning| warning.line);
         let hint = match line {
-            Some(_) => "this looks like a box and is none; write `- [ ] …`",
+            Some(_) => "this looks like a checkbox but is not one; write `- [ ] …`",
             None => {
                 "write stories as `- [ ] US-001: title`, or `### US-001: title` with boxes below"
             }
@@ -125,7 +125,8 @@ fn lookalike_warning(blocks: &[Block]) -> Option<Warning> {
         _ => format!(" (also lines {})", named.join(", ")),
     };
     let message = format!(
-        "this looks like a box, but is not read as one{also}; write `- [ ] …` if it is a story or a task"
+        "this looks like a checkbox but is not read as one{also}; write `- [ ] …` if it is a story \
+         or a task"
     );
     Some(Warning { line: *line, message })
 }
@@ -133,7 +134,7 @@ fn lookalike_warning(blocks: &[Block]) -> Option<Warning> {
 /// The warning about a plan in which nothing would be worked on.
 fn optional_warning(drafts: &[Draft]) -> Option<Warning> {
     let first = drafts.first().filter(|_| drafts.iter().all(|draft| draft.story.optional))?;
-    let message = "all stories are in optional sections, so none is worked on; rename the section, \
-                   or change `optional_sections` under `[plan]` in the configuration";
+    let message = "all stories are in optional sections, so none will be worked on; rename the \
+                   section, or change `optional_sections` under `[plan]` in the configuration";
     Some(Warning { line: first.story.line, message: message.to_owned() })
 }

@@ -48,10 +48,10 @@ fn check_readable(bytes: &[u8]) -> Result<(), Error> {
         return Err(Error::of_file(message));
     }
     if is_wide {
-        return Err(Error::of_file("the plan is UTF-16 text; save it as UTF-8"));
+        return Err(Error::of_file("the plan is encoded as UTF-16; save it as UTF-8"));
     }
     if text.trim_ascii().is_empty() {
-        let hint = "the plan is empty; write one such as `- [ ] US-001: title`";
+        let hint = "the plan is empty; add a story such as `- [ ] US-001: title`";
         return Err(Error::no_story(None, hint));
     }
     Ok(())
@@ -79,9 +79,8 @@ fn assign_ids(drafts: &mut [Draft]) -> Result<HashMap<String, usize>, Error> {
         let key = story.id.to_ascii_lowercase();
         if let Some(first) = lines.insert(key.clone(), story.line) {
             let id = &story.id;
-            let message = format!(
-                "story id {id} is used twice, first on line {first}; give one of them another id"
-            );
+            let message =
+                format!("story id {id} is already used on line {first}; change one of the two");
             return Err(Error::at(story.line, message));
         }
         by_key.insert(key, at);

@@ -32,15 +32,15 @@ pub fn planned(before: Option<&Plan>, after: &Plan) -> Result<Planned, String> {
         match (story.state, was_done(id)) {
             (State::Done, None) => {
                 edits.extend(after.marking(story, State::Open));
-                findings.push(format!("ticked {id} while planning, with nothing checked; ignored"));
+                findings.push(format!("ticked {id} while planning, without any checks; ignored"));
             }
             (State::Done, Some(_)) | (_, None) => {}
             (_, Some(old)) if words(old) == words((after, story)) => {
                 edits.extend(after.marking(story, State::Done));
                 findings
-                    .push(format!("reopened {id}, done before and no different now; ticked again"));
+                    .push(format!("reopened {id}, which was done and is unchanged; ticked again"));
             }
-            (_, Some(_)) => findings.push(format!("changed {id}, done before; open again")),
+            (_, Some(_)) => findings.push(format!("changed {id}, which was done; reopened")),
         }
     }
     let bytes = edit::apply(&after.bytes, edits);
@@ -55,15 +55,15 @@ pub fn planned(before: Option<&Plan>, after: &Plan) -> Result<Planned, String> {
             continue;
         }
         if story.state == State::Done {
-            findings.push(format!("removed {id}, done before; restored"));
+            findings.push(format!("removed {id}, which was done; restored"));
             gone.push(Added::new(before, story, State::Done));
         } else {
-            findings.push(format!("removed {id}, not done before; the plan is without"));
+            findings.push(format!("removed {id}, which was not done; accepted"));
         }
     }
     plan = plan.extended(&gone);
     if let Some(lost) = gone.iter().find(|story| plan.story(&story.id).is_none()) {
-        return Err(format!("it removed {}, done before, which fits nowhere in it", lost.id));
+        return Err(format!("it removed {}, which was done and cannot be restored", lost.id));
     }
     Ok(Planned { bytes: plan.bytes, findings })
 }
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(found.findings, findings);
     }
 
-    const TICKED: &str = "while planning, with nothing checked; ignored";
+    const TICKED: &str = "while planning, without any checks; ignored";
 
     #[test]
     fn only_what_was_done_before_stays_done() {
@@ -123,8 +123,8 @@ mod tests {
             (json(&format!("{one},{two}")), json(three), json(&format!("{three},{one}"))),
         ] {
             let findings = [
-                "removed US-001, done before; restored",
-                "removed US-002, not done before; the plan is without",
+                "removed US-001, which was done; restored",
+                "removed US-002, which was not done; accepted",
             ];
             check(Some(&before), &after, &expected, &findings);
         }
@@ -134,14 +134,14 @@ mod tests {
     fn a_plan_in_which_a_done_story_fits_nowhere_is_refused() {
         let before = parse("- [x] US-001: One\n- [ ] US-002: Two\n");
         let refused = planned(Some(&before), &parse(r#"{"userStories":[{"id":"US-002"}]}"#));
-        let why = "it removed US-001, done before, which fits nowhere in it";
+        let why = "it removed US-001, which was done and cannot be restored";
         assert_eq!(refused, Err(why.to_owned()));
     }
 
     #[test]
     fn what_was_done_stays_done_while_it_says_the_same() {
-        let again = "reopened US-001, done before and no different now; ticked again";
-        let changed = "changed US-001, done before; open again";
+        let again = "reopened US-001, which was done and is unchanged; ticked again";
+        let changed = "changed US-001, which was done; reopened";
         let list = "- [x] US-001: One\n- [ ] US-003: Three\n";
         for mark in ["[ ]", "[!]"] {
             check(Some(list), &list.replace("[x]", mark), list, &[again]);

@@ -218,7 +218,7 @@ fn ids_are_found_as_people_type_them() {
     }
     assert!(plan.story("us-002").is_some() && plan.story("US-003").is_none());
     let error = plan.tick("US-003").unwrap_err().to_string();
-    assert_eq!(error, "plan.md has no story US-003; its stories begin with Task-1, US-002");
+    assert_eq!(error, "plan.md has no story US-003; its first stories are Task-1, US-002");
 }
 
 #[test]

@@ -79,15 +79,15 @@ impl PolicyRule {
     /// What it says, in a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::NoTestCommand => "no command of the line is known to run tests",
-            Self::RunnersCode => "the runner gives this exit code a meaning of its own",
-            Self::Counted => "failed tests are counted",
-            Self::NotLoaded => "a file could not be loaded, or the run could not start",
-            Self::NothingRan => "the output says that there was nothing to run",
-            Self::ExitCode => "the exit code is that of the tests, and it decides",
-            Self::Summary => "the exit code is not that of the tests, so the summary decides",
-            Self::Phrase => "there is neither exit code nor summary, so a phrase decides",
-            Self::Unknown => "neither the exit code nor the output tells how the tests ended",
+            Self::NoTestCommand => "no command on this line is known to run tests",
+            Self::RunnersCode => "this exit code has a special meaning for the runner",
+            Self::Counted => "the output counts failed tests",
+            Self::NotLoaded => "a test file could not be loaded, or the test run could not start",
+            Self::NothingRan => "the output says that there were no tests to run",
+            Self::ExitCode => "the exit code comes from the tests, so it decides",
+            Self::Summary => "the exit code does not come from the tests, so the summary decides",
+            Self::Phrase => "without an exit code or a summary, a phrase in the output decides",
+            Self::Unknown => "neither the exit code nor the output shows how the tests ended",
         }
     }
 }

@@ -145,7 +145,7 @@ fn a_repository_that_stands_in_the_way_is_named_before_anything_is_touched() {
     project.make_repository("a.txt/inner");
     let error = rollback(&project.repo, &project.state, None, "why").unwrap_err().to_string();
     assert!(
-        error.contains("a.txt/inner is a repository of its own") && error.contains("nothing"),
+        error.contains("a.txt/inner is a nested git repository") && error.contains("nothing"),
         "{error}"
     );
     assert_eq!(project.read("src/lib.rs"), "agent\n");

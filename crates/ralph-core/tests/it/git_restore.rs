@@ -369,9 +369,9 @@ fn an_operation_under_way_is_refused_with_a_way_out() {
     assert!(!test.try_git(test.root().as_std_path(), ["rebase", "side"]).status.success());
     let before = test.fingerprint();
     let error = rollback(&repo, &state, None, "why").unwrap_err().to_string();
-    assert!(error.contains("rebase is under way") && error.contains("--abort"), "{error}");
+    assert!(error.contains("rebase is in progress") && error.contains("--abort"), "{error}");
     let error = Checkpoint::create(&repo, &state, "x").unwrap_err().to_string();
-    assert!(error.contains("rebase is under way"), "{error}");
+    assert!(error.contains("rebase is in progress"), "{error}");
     assert_eq!(test.fingerprint(), before);
 }
 

@@ -216,7 +216,7 @@ fn a_lock_that_stays_is_found_before_anything_is_touched() {
     test.write("a.txt", "agent");
     fs_err::write(test.root().join(".git/index.lock"), "").unwrap();
     let error = rollback(&impatient(&repo), &state, None, "why").unwrap_err().to_string();
-    assert!(error.contains("index.lock") && error.contains("remove the file"), "{error}");
+    assert!(error.contains("index.lock") && error.contains("delete the file"), "{error}");
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     assert!(discarded(&repo).unwrap().is_empty());
 }

@@ -45,15 +45,15 @@ impl Done {
 pub fn answer(verdict: &Verdict, done: &Done, log: &str) -> String {
     let then = match done {
         Done::Untouched { why } => format!(
-            "{why}, so nothing was rolled back; the output is kept in {log}. Fix these tests before \
-             you go on."
+            "{why}, so nothing was rolled back. The output is in {log}. Fix these tests before you \
+             continue."
         ),
         Done::RolledBack { saved_as, untracked_stay, left_alone } => {
             rolled_back(saved_as, *untracked_stay, left_alone, log)
         }
         Done::CouldNot { why } => format!(
-            "The attempt could not be rolled back: {why}. Look at `git status` before you go on, \
-             and fix these tests; the output is kept in {log}."
+            "The attempt could not be rolled back: {why}. Check `git status` before you continue, \
+             and fix these tests. The output is in {log}."
         ),
         Done::Weighed(outcome) => weighed(*outcome, log),
     };
@@ -63,16 +63,16 @@ pub fn answer(verdict: &Verdict, done: &Done, log: &str) -> String {
 fn weighed(outcome: Outcome, log: &str) -> String {
     match outcome {
         Outcome::RollBack | Outcome::RolledBackAlready => format!(
-            "The tree is back at the checkpoint already. Read {log}, then try another approach in \
-             smaller steps."
+            "The attempt has already been rolled back to the checkpoint. Read {log}, then try a \
+             different approach in smaller steps."
         ),
         Outcome::Strike { left } => format!(
-            "This is still your attempt: {left} more failing {} and it is rolled back to the \
-             checkpoint. Fix these tests before anything else; the output is kept in {log}.",
+            "Nothing has been rolled back yet: after {left} more failing {}, the attempt is rolled \
+             back to the checkpoint. Fix these tests before anything else. The output is in {log}.",
             if left == 1 { "run" } else { "runs" }
         ),
         Outcome::Recorded => {
-            format!("The output is kept in {log}. Fix these tests before you call the story done.")
+            format!("The output is in {log}. Fix these tests before you finish the story.")
         }
         Outcome::RedPhase => {
             "Only test files have changed since the checkpoint, so this counts as \
@@ -80,12 +80,12 @@ fn weighed(outcome: Outcome, log: &str) -> String {
                 .to_owned()
         }
         Outcome::FailedBefore => {
-            "These tests failed before you changed anything, so this does not \
-             count against the attempt."
+            "These tests already failed before you changed anything, so this does not count \
+             against the attempt."
                 .to_owned()
         }
-        Outcome::Baseline => "Nothing has changed since the checkpoint: these tests failed before \
-             you began, and will not be held against the attempt."
+        Outcome::Baseline => "Nothing has changed since the checkpoint, so these tests failed \
+                              before you started and do not count against the attempt."
             .to_owned(),
     }
 }
@@ -93,22 +93,23 @@ fn weighed(outcome: Outcome, log: &str) -> String {
 fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log: &str) -> String {
     let id = saved_id(saved_as);
     let files = if untracked_stay {
-        "all files that git tracks are as they were at the checkpoint (new ones stay)"
+        "all files that git tracks are as they were at the checkpoint (new files were kept)"
     } else {
         "all files are as they were at the checkpoint"
     };
     let but = match left_alone {
         [] => String::new(),
         some => format!(
-            "; left alone, as repositories of their own or because they changed meanwhile: {}",
+            "; not touched, because they are nested repositories or changed during the \
+             rollback: {}",
             some.join(", ")
         ),
     };
     format!(
-        "The attempt was rolled back: {files}{but}. Read them again before you edit. Nothing is \
-         lost: the attempt is kept as {saved_as} (look at it with `git diff HEAD {saved_as}`; the \
-         user can restore it with `ralph-loop undo {id}`). Read {log}, then try another approach \
-         in smaller steps, and run these tests first."
+        "The attempt was rolled back: {files}{but}. Read files again before you edit them. Nothing \
+         is lost: the attempt is saved as {saved_as} (view it with `git diff HEAD {saved_as}`; the \
+         user can restore it with `ralph-loop undo {id}`). Read {log}, then try a different \
+         approach in smaller steps, and run these tests first."
     )
 }
 

@@ -30,12 +30,12 @@ pub fn stale(
         return None;
     }
     if head != checkpoint.commit.as_deref() {
-        return Some("no story is under way and commits were made since");
+        return Some("no story is in progress and commits were made after it");
     }
     // A time in the future says that the clock was set back, and nothing about the age.
     let written = fs_err::metadata(state.checkpoint()).and_then(|found| found.modified()).ok()?;
     let is_old = written.elapsed().is_ok_and(|age| age > LONGEST_LIFE);
-    is_old.then_some("no story is under way and it is more than a day old")
+    is_old.then_some("no story is in progress and it is more than a day old")
 }
 
 #[cfg(test)]
@@ -55,13 +55,13 @@ mod tests {
         let found = checkpoint(&state).unwrap().unwrap();
         let stale = |head: &str| stale(&state, &found, Some(head)).unwrap_or_default();
         assert_eq!(stale(&commit), "");
-        assert_eq!(stale("b"), "no story is under way and commits were made since");
+        assert_eq!(stale("b"), "no story is in progress and commits were made after it");
         let age = |hours: u64| SystemTime::now() - Duration::from_secs(hours * 60 * 60);
         let file = fs_err::OpenOptions::new().write(true).open(path).unwrap();
         file.file().set_modified(age(23)).unwrap();
         assert_eq!(stale(&commit), "");
         file.file().set_modified(age(25)).unwrap();
-        assert_eq!(stale(&commit), "no story is under way and it is more than a day old");
+        assert_eq!(stale(&commit), "no story is in progress and it is more than a day old");
         file.file().set_modified(SystemTime::now() + Duration::from_secs(3600)).unwrap();
         assert_eq!(stale(&commit), "");
         scratch.file(".ralph/current-story", "US-001\n");

@@ -18,8 +18,7 @@ fn empty_check(config: &Config) -> Option<Mistake> {
     };
     let command = config.verify.commands.iter().find(runs_nothing)?;
     let message = format!(
-        "`{command}` runs nothing, so it would pass whatever the agent does; give a command, or \
-         leave it out"
+        "`{command}` does not run anything, so it would always pass; write a command, or remove it"
     );
     Some(Mistake { keys: &["verify.commands"], value: command.clone(), message })
 }
@@ -35,7 +34,7 @@ fn broken_glob(config: &Config) -> Option<Mistake> {
     lists.into_iter().find_map(|(keys, globs)| {
         globs.iter().find_map(|glob| {
             let why = globset::Glob::new(glob).err()?;
-            let message = format!("`{glob}` is not a pattern: {why}");
+            let message = format!("`{glob}` is not a valid pattern: {why}");
             Some(Mistake { keys, value: glob.clone(), message })
         })
     })

@@ -52,7 +52,7 @@ impl ConfigError {
     pub(super) fn not_text(path: &str, error: &std::string::FromUtf8Error) -> Self {
         let read = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
         let line = read.filter(|byte| **byte == b'\n').count() + 1;
-        let message = "this line is not UTF-8; save the file in that encoding".to_owned();
+        let message = "this line is not UTF-8; save the file as UTF-8".to_owned();
         Self::File { path: path.to_owned(), line, message }
     }
 

@@ -151,14 +151,14 @@ fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> 
         Kind::Seconds => {
             let seconds = text.parse::<Seconds>().ok();
             let value = seconds.and_then(|seconds| i64::try_from(seconds.0).ok());
-            (value.map(Value::Integer), "a length of time such as 3600, 90m or 8h")
+            (value.map(Value::Integer), "a duration such as 3600, 90m or 8h")
         }
         Kind::Switch => (switch(text).map(Value::Boolean), "`true` or `false`"),
         Kind::Choice => (integer(text).or_else(|| Some(text.into())), "a word or a number"),
-        Kind::Text => (Some(text.into()), "a text"),
+        Kind::Text => (Some(text.into()), "a string"),
         // A newline at the end makes one item of a command that holds commas.
         Kind::List => (Some(items(given).into()), "a list"),
-        Kind::Table => (None, "something that a variable or a flag can hold"),
+        Kind::Table => (None, "a value that can be set by a variable or a flag"),
     };
     value.ok_or_else(|| ConfigError::of_value(origin, &format!("`{text}` is not {wanted}")))
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Seconds(pub u64);
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number of seconds, or a text such as \"90m\" or \"8h\"")]
+#[serde(untagged, expecting = "expected a number of seconds, or text such as \"90m\" or \"8h\"")]
 enum Repr {
     Number(u64),
     Text(String),
@@ -30,7 +30,7 @@ impl FromStr for Seconds {
     /// A bare number is decimal, whatever it begins with: `08` is 8. Parts of a second count as a
     /// whole one, because a limit that was rounded down to nothing would be no limit.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WANTED: &str = "expected a number of seconds, or a text such as \"90m\" or \"8h\"";
+        const WANTED: &str = "expected a number of seconds, or text such as \"90m\" or \"8h\"";
         if let Ok(number) = text.trim().parse() {
             return Ok(Self(number));
         }

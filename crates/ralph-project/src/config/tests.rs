@@ -91,12 +91,7 @@ fn wrong_values_name_the_variable_or_the_flag() {
         "MAX_ITERATIONS: `0x10` is not a whole number",
     );
     let flag = [Flag::new("agent.timeout", "soon")];
-    check_error(
-        "",
-        &[],
-        &flag,
-        "--timeout: `soon` is not a length of time such as 3600, 90m or 8h",
-    );
+    check_error("", &[], &flag, "--timeout: `soon` is not a duration such as 3600, 90m or 8h");
     let mode = load("", &[("RALPH_MODE", "bilding")], &[]).unwrap_err();
     assert!(mode.starts_with("RALPH_MODE: unknown variant `bilding`"), "{mode}");
     let zero = load("", &[("RALPH_STORIES_PER_SESSION", "0")], &[]).unwrap_err();
@@ -119,7 +114,7 @@ fn mistakes_in_the_guard_name_the_line() {
 #[test]
 fn globs_that_cannot_be_read_are_named() {
     let error = load("[scope]\npaths = [\"src/[\"]\n", &[], &[]).unwrap_err();
-    assert!(error.starts_with(".ralph/config.toml:2: `src/[` is not a pattern"), "{error}");
+    assert!(error.starts_with(".ralph/config.toml:2: `src/[` is not a valid pattern"), "{error}");
 }
 
 #[test]
@@ -145,7 +140,7 @@ fn what_cannot_be_read_is_told_where_it_was_given() {
 
 #[test]
 fn a_number_that_zero_would_make_senseless_is_refused() {
-    let needed = "invalid number 0, because at least 1 is needed";
+    let needed = "invalid number 0; the minimum is 1";
     let attempts = Flag::new("limits.attempts_per_story", "0");
     check_error("", &[], &[attempts], &format!("--attempts: {needed}"));
     let vars = [("RALPH_ROLLBACK_AFTER_FAILURES", "00")];
@@ -170,9 +165,7 @@ fn a_file_in_another_encoding_names_the_line() {
     let path = scratch.path("config.toml");
     fs_err::write(&path, b"[loop]\n# gr\xfcn\nmax_iterations = 3\n").unwrap();
     let error = Config::load(&path, &Env::of([("", "")]), &[]).unwrap_err().to_string();
-    assert!(
-        error.ends_with("config.toml:2: this line is not UTF-8; save the file in that encoding")
-    );
+    assert!(error.ends_with("config.toml:2: this line is not UTF-8; save the file as UTF-8"));
 }
 
 #[test]
@@ -224,9 +217,9 @@ fn a_check_that_runs_nothing_is_refused_where_it_was_given() {
         assert!(error.starts_with("--verify: `"), "{error}");
     }
     let error = refused("", &[("RALPH_VERIFY", "true,# cargo test")], None);
-    assert!(error.starts_with("RALPH_VERIFY: `# cargo test` runs nothing"), "{error}");
+    assert!(error.starts_with("RALPH_VERIFY: `# cargo test` does not run anything"), "{error}");
     let error = refused("[verify]\ncommands = [\"true\", \"\"]\n", &[], None);
-    assert!(error.starts_with("c.toml:2: `` runs nothing"), "{error}");
+    assert!(error.starts_with("c.toml:2: `` does not run anything"), "{error}");
     let env = Env::of([("", "")]);
     let fine = [Flag::new("verify.commands", "# unit tests\ncargo test # all")];
     Config::from_parts("c.toml", "", &env, &fine).unwrap();

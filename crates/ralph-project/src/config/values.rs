@@ -365,7 +365,7 @@ fn part<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     if (0.0..=1.0).contains(&number) {
         return Ok(number);
     }
-    Err(D::Error::custom(format!("{number} is not between 0 and 1; 80 % is 0.8")))
+    Err(D::Error::custom(format!("{number} is not between 0 and 1; write 80% as 0.8")))
 }
 
 /// An amount of money. What is no number, or below zero, would be no limit at all.
@@ -374,13 +374,13 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     if number.is_finite() && number >= 0.0 {
         return Ok(number);
     }
-    Err(D::Error::custom(format!("{number} is no amount of money; 0 means no limit")))
+    Err(D::Error::custom(format!("{number} is not a valid amount; use 0 for no limit")))
 }
 
 /// A number that would mean nothing if it were zero: neither "none" nor "without limit" is to be had.
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     match u64::deserialize(deserializer)? {
-        0 => Err(D::Error::custom("invalid number 0, because at least 1 is needed")),
+        0 => Err(D::Error::custom("invalid number 0; the minimum is 1")),
         number => Ok(number),
     }
 }

@@ -111,14 +111,14 @@ impl LetGo {
     /// For the journal: what happened, and what it means.
     pub fn told(self) -> &'static str {
         match self {
-            Self::TurnSpent => "this turn was held back as often as `[stop] max_blocks` allows",
+            Self::TurnSpent => "this turn was blocked as often as `[stop] max_blocks` allows",
             Self::Idle => {
-                "nothing was done since the last blocks, so the session is let go before the \
-                 client would cut it off"
+                "nothing was done since the last blocks, so the session may stop before the client \
+                 ends it"
             }
-            Self::ContinuationsSpent => "the session went on as often as it may",
-            Self::TooMany => "the session was held back so often that something must be wrong",
-            Self::NoCount => "blocks cannot be counted, and uncounted blocks might never end",
+            Self::ContinuationsSpent => "the session reached its continuation limit",
+            Self::TooMany => "the session was blocked so often that something must be wrong",
+            Self::NoCount => "blocks cannot be counted, so the session might never stop",
         }
     }
 }

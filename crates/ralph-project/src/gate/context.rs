@@ -70,7 +70,7 @@ impl Fill {
     /// For people: `161,020 of 200,000 tokens (80 %)`.
     pub fn told(&self) -> String {
         let percent = self.used.saturating_mul(100).checked_div(self.window).unwrap_or(0);
-        format!("{} of {} tokens ({percent} %)", grouped(self.used), grouped(self.window))
+        format!("{} of {} tokens ({percent}%)", grouped(self.used), grouped(self.window))
     }
 }
 
@@ -82,7 +82,7 @@ pub fn handoff_note(
     last_words: &str,
 ) -> Vec<u8> {
     let left_off = match quoted(&mask(last_words)) {
-        words if words.is_empty() => "nothing was said".to_owned(),
+        words if words.is_empty() => "no message".to_owned(),
         words => words,
     };
     let section = format!(
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn it_is_told_readably() {
         let fill = Fill { used: 161_020, window: 1_000_000, limit: 0.8 };
-        assert_eq!(fill.told(), "161,020 of 1,000,000 tokens (16 %)");
-        assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.told(), "7 of 0 tokens (0 %)");
+        assert_eq!(fill.told(), "161,020 of 1,000,000 tokens (16%)");
+        assert_eq!(Fill { used: 7, window: 0, limit: 0.8 }.told(), "7 of 0 tokens (0%)");
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let note = handoff_note(b"x\n", Some("US-001"), &fill, words);
         let note = String::from_utf8(note).unwrap();
         assert!(note.starts_with("\n## Handoff - US-001\n- Time: 2"), "{note}");
-        assert!(note.contains("\n- Context: 161,020 of 200,000 tokens (80 %)\n"), "{note}");
+        assert!(note.contains("\n- Context: 161,020 of 200,000 tokens (80%)\n"), "{note}");
         assert!(
             note.ends_with("\n- Left off: Half ## Iteration 9 - US-9 key [masked]\n"),
             "{note}"

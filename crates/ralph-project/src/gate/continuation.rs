@@ -125,13 +125,13 @@ pub fn instruction(
     let path = plan.path();
     text.push_str(&match ticking {
         Ticking::Agent { progress } => format!(
-            "\nWhen it works: set `passes` to true for {} in {path}, write what you did into \
-             {progress}, and stop; the next story follows. Leave the other stories as they are.",
+            "\nWhen it works, set `passes` to true for {} in {path}, describe what you did in \
+             {progress}, and stop; the next story follows. Do not change the other stories.",
             story.id
         ),
         Ticking::Us => format!(
-            "\nWhen it works, stop: the checks run then, and the story is committed and ticked for \
-             you. Leave {path} as it is."
+            "\nWhen it works, stop: the checks will run, and the story will be committed and \
+             ticked for you. Do not edit {path}."
         ),
     });
     text
@@ -200,11 +200,10 @@ mod tests {
         let text = instruction(None, &plan, story, Standing { iteration: 1, limit: 5 }, &ticking);
         assert_eq!(
             text,
-            "CONTINUATION: iteration 2/5. 1 of 3 stories done.\n\
-             Next story: 2: Log out\nSteps:\n1. press the button\n\
-             When it works: set `passes` to true for 2 in /p/feature_list.json, write what you did \
-             into /p/progress.txt, and stop; the next story follows. Leave the other stories as \
-             they are."
+            "CONTINUATION: iteration 2/5. 1 of 3 stories done.\nNext story: 2: Log out\nSteps:\n1. \
+             press the button\nWhen it works, set `passes` to true for 2 in /p/feature_list.json, \
+             describe what you did in /p/progress.txt, and stop; the next story follows. Do not \
+             change the other stories."
         );
     }
 
@@ -217,10 +216,9 @@ mod tests {
         let text = instruction(before, &plan, story, standing, &Ticking::Us);
         assert_eq!(
             text,
-            "CONTINUATION: iteration 2/no limit. 1 of 2 stories done.\n\
-             US-001 is done (commit abc1234).\nNext story: US-002: b\n\
-             When it works, stop: the checks run then, and the story is committed and ticked for \
-             you. Leave /p/plan.md as it is."
+            "CONTINUATION: iteration 2/no limit. 1 of 2 stories done.\nUS-001 is done (commit \
+             abc1234).\nNext story: US-002: b\nWhen it works, stop: the checks will run, and the \
+             story will be committed and ticked for you. Do not edit /p/plan.md."
         );
     }
 

@@ -53,11 +53,12 @@ impl LoopState {
             ("its result was not verified".to_owned(), "verify the result".to_owned())
         } else {
             let result = quoted(&self.validation_result);
-            (format!("its validation is `{result}`"), "validate the result".to_owned())
+            (format!("its validation result is `{result}`"), "validate the result".to_owned())
         };
-        let what = format!("the loop is at iteration {iteration}/{limit} and not done; {what}");
+        let what = format!("the loop is at iteration {iteration}/{limit} and is not done; {what}");
         let next = format!(
-            "{next}, and in {file} count the iteration and set `verified_done` to true when it holds"
+            "{next}, then increase the iteration in {file} and set `verified_done` to true once \
+             the result is verified"
         );
         Some(Unmet { gate: "LOOP", what, next })
     }
@@ -89,9 +90,9 @@ mod tests {
         check(
             r#"{"iteration":3,"max_iterations":25,"last_error":"Type error in src/auth.ts:42","verified_done":false}"#,
             Some(
-                "LOOP gate failed: the loop is at iteration 3/25 and not done; last error: Type error in \
-                 src/auth.ts:42. Next: fix that error, and in l.json count the \
-                 iteration and set `verified_done` to true when it holds.",
+                "LOOP gate failed: the loop is at iteration 3/25 and is not done; last error: Type \
+                 error in src/auth.ts:42. Next: fix that error, then increase the iteration in \
+                 l.json and set `verified_done` to true once the result is verified.",
             ),
         );
     }
@@ -101,17 +102,17 @@ mod tests {
         check(
             r#"{"validation_result":"pending","last_error":""}"#,
             Some(
-                "LOOP gate failed: the loop is at iteration 0/25 and not done; its validation is \
-                 `pending`. Next: validate the result, and in l.json count the \
-                 iteration and set `verified_done` to true when it holds.",
+                "LOOP gate failed: the loop is at iteration 0/25 and is not done; its validation \
+                 result is `pending`. Next: validate the result, then increase the iteration in \
+                 l.json and set `verified_done` to true once the result is verified.",
             ),
         );
         check(
             "{}",
             Some(
-                "LOOP gate failed: the loop is at iteration 0/25 and not done; its result was not \
-                 verified. Next: verify the result, and in l.json count the iteration and set \
-                 `verified_done` to true when it holds.",
+                "LOOP gate failed: the loop is at iteration 0/25 and is not done; its result was \
+                 not verified. Next: verify the result, then increase the iteration in l.json and \
+                 set `verified_done` to true once the result is verified.",
             ),
         );
     }

@@ -34,14 +34,14 @@ impl StateFile for Orchestrator {
 
 /// The nine conditions in the order in which they are met, and what to do about each.
 const CONDITIONS: [(&str, &str); 9] = [
-    ("memory_search", "search what earlier sessions learned about this"),
+    ("memory_search", "search for what earlier sessions learned about this"),
     ("task_classified", "classify the task"),
-    ("must_have_answered", "have the questions answered that must be answered first"),
-    ("plan_approved", "write the plan and have it approved"),
+    ("must_have_answered", "get answers to the questions that must be settled first"),
+    ("plan_approved", "write the plan and get it approved"),
     ("implementation_complete", "finish the implementation"),
     ("correctness_passed", "build it and run its tests until they pass"),
-    ("quality_passed", "run type checker and linter and fix what they report"),
-    ("adversarial_passed", "have the result reviewed by somebody who wants it to fail"),
+    ("quality_passed", "run the type checker and linter and fix what they report"),
+    ("adversarial_passed", "get an adversarial review of the result"),
     ("retrospective_done", "write down what was learned"),
 ];
 
@@ -60,7 +60,7 @@ impl Orchestrator {
         let unmet = known.chain(own).filter(|(_, _, value)| *value != Some(true));
         let shown = unmet.map(|(name, next, value)| match value {
             Some(_) => (quoted(name), next),
-            None => (format!("{} (not judged yet)", quoted(name)), next),
+            None => (format!("{} (not evaluated yet)", quoted(name)), next),
         });
         shown.collect()
     }
@@ -82,7 +82,7 @@ impl Orchestrator {
             None => "check the result against the task".to_owned(),
         };
         let next =
-            format!("{next}, and set `verified_done` to true in {file} once all of it holds");
+            format!("{next}, and set `verified_done` to true in {file} once everything holds");
         Some(Unmet { gate: "ORCHESTRATOR", what, next })
     }
 }
@@ -113,10 +113,11 @@ mod tests {
                 "retrospective_done":false,"plan_approved":true,"implementation_complete":"false",
                 "adversarial_passed":null,"screenshots_taken":false,"note":"x"}}"#,
             Some(
-                "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not verified; \
-                 unmet: implementation_complete, adversarial_passed (not judged yet), \
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `implementation` and not \
+                 verified; unmet: implementation_complete, adversarial_passed (not evaluated yet), \
                  retrospective_done, screenshots_taken. Next: finish the implementation, record \
-                 each condition as it is met, and set `verified_done` to true in o.json once all of it holds.",
+                 each condition as it is met, and set `verified_done` to true in o.json once \
+                 everything holds.",
             ),
         );
     }
@@ -126,9 +127,10 @@ mod tests {
         check(
             r#"{"phase":"tests","quality_passed":false,"iterations":3}"#,
             Some(
-                "ORCHESTRATOR gate failed: the orchestrator is in phase `tests` and not verified; unmet: \
-                 quality_passed. Next: run type checker and linter and fix what they report, record \
-                 each condition as it is met, and set `verified_done` to true in o.json once all of it holds.",
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `tests` and not verified; \
+                 unmet: quality_passed. Next: run the type checker and linter and fix what they \
+                 report, record each condition as it is met, and set `verified_done` to true in \
+                 o.json once everything holds.",
             ),
         );
     }
@@ -138,9 +140,9 @@ mod tests {
         check(
             "{}",
             Some(
-                "ORCHESTRATOR gate failed: the orchestrator is in phase `unknown` and not verified. \
-                 Next: check the result against the task, and set `verified_done` to true in \
-                 o.json once all of it holds.",
+                "ORCHESTRATOR gate failed: the orchestrator is in phase `unknown` and not \
+                 verified. Next: check the result against the task, and set `verified_done` to \
+                 true in o.json once everything holds.",
             ),
         );
     }

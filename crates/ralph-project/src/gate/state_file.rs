@@ -28,7 +28,7 @@ pub enum Reading<T> {
 
 /// Why a state file cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path} cannot be used and holds nobody back: {why}; repair it or remove it")]
+#[error("ignoring {path}: {why}; fix it or delete it")]
 pub struct Broken {
     /// The file.
     pub path: Utf8PathBuf,
@@ -71,7 +71,7 @@ pub(super) fn write<T: Serialize>(path: &Utf8Path, value: &T) -> io::Result<()> 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(serde_json::Error::custom("it holds no JSON object"));
+        return Err(serde_json::Error::custom("it does not contain a JSON object"));
     }
     serde_json::from_slice(bytes)
 }

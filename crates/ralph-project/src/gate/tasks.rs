@@ -40,7 +40,7 @@ impl Task {
         let other = |key: &str| self.other.get(key).map(shown).unwrap_or_default();
         let names = [self.title.clone(), other("subject"), other("name"), other("description")];
         let named = names.into_iter().find(|name| !name.trim().is_empty());
-        named.unwrap_or_else(|| "a task without a title".to_owned())
+        named.unwrap_or_else(|| "(untitled task)".to_owned())
     }
 }
 
@@ -82,7 +82,7 @@ impl Tasks {
                 first_of(&open, NAMED)
             ),
             next: format!(
-                "finish them and mark them `completed` in {folder}, or remove those that no longer \
+                "finish them and mark them `completed` in {folder}, or delete those that no longer \
                  apply"
             ),
         })
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn unfinished_tasks_are_counted_and_the_first_are_named() {
-        let next = "Next: finish them and mark them `completed` in t, or remove those that no \
+        let next = "Next: finish them and mark them `completed` in t, or delete those that no \
                     longer apply.";
         check(
             &[
@@ -141,9 +141,7 @@ mod tests {
         );
         check(
             &[("1.json", r#"{"status":"pending"}"#)],
-            Some(&format!(
-                "TASKS gate failed: 1 task is not finished: a task without a title. {next}"
-            )),
+            Some(&format!("TASKS gate failed: 1 task is not finished: (untitled task). {next}")),
             0,
         );
     }

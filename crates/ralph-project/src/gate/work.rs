@@ -23,8 +23,8 @@ pub fn uncommitted(changed: &[PathBuf]) -> Option<Unmet> {
     let count = counted(changed.len(), "file is", "files are");
     Some(Unmet {
         gate: "CHANGES",
-        what: format!("{count} not committed: {}", first_of(&names, NAMED)),
-        next: "commit what belongs to the task, and remove what does not".to_owned(),
+        what: format!("{count} uncommitted: {}", first_of(&names, NAMED)),
+        next: "commit what belongs to the task, and delete what does not".to_owned(),
     })
 }
 
@@ -60,8 +60,8 @@ pub fn current_story(story: &KnownStory, reported: bool) -> Option<Unmet> {
         gate: "STORY",
         what: format!("story {id} ({}) is not done", quoted(&story.title)),
         next: format!(
-            "finish it and run `ralph-loop complete {id} --status success --summary \"…\"`; if it \
-             cannot be finished, say why with `--status blocked`"
+            "finish it and run `ralph-loop complete {id} --status success --summary \"…\"`; if you \
+             cannot finish it, explain why with `--status blocked`"
         ),
     })
 }
@@ -108,12 +108,12 @@ mod tests {
         assert_eq!(uncommitted(&[]), None);
         assert_eq!(uncommitted_advice(&[]), None);
         let one = [PathBuf::from("a.txt")];
-        assert_eq!(uncommitted_advice(&one).unwrap(), "1 file is not committed: a.txt");
+        assert_eq!(uncommitted_advice(&one).unwrap(), "1 file is uncommitted: a.txt");
         let many: Vec<PathBuf> = (0..7).map(|n| format!("{n}.txt").into()).collect();
         assert_eq!(
             told(uncommitted(&many)).unwrap(),
-            "CHANGES gate failed: 7 files are not committed: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 \
-             more. Next: commit what belongs to the task, and remove what does not."
+            "CHANGES gate failed: 7 files are uncommitted: 0.txt, 1.txt, 2.txt, 3.txt, 4.txt and 2 \
+             more. Next: commit what belongs to the task, and delete what does not."
         );
     }
 
@@ -151,9 +151,9 @@ mod tests {
         assert_eq!(current_story(&story("US-003"), false), None);
         assert_eq!(
             told(current_story(&story("US-001"), false)).unwrap(),
-            "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run `ralph-loop \
-             complete US-001 --status success --summary \"…\"`; if it cannot be finished, say why \
-             with `--status blocked`."
+            "STORY gate failed: story US-001 (Log in) is not done. Next: finish it and run \
+             `ralph-loop complete US-001 --status success --summary \"…\"`; if you cannot finish \
+             it, explain why with `--status blocked`."
         );
     }
 

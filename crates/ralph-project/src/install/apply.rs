@@ -23,10 +23,10 @@ pub enum InstallError {
         problem: SettingsProblem,
     },
     /// A binary is missing.
-    #[error("{0} does not exist; the four hooks must lie together: build them, or copy them there")]
+    #[error("{0} does not exist; build the four hooks, or copy them into one folder")]
     NoBinary(Utf8PathBuf),
     /// The settings are a link to nothing.
-    #[error("{0} is a link to a file that does not exist; make that file, or remove the link")]
+    #[error("{0} is a link to a file that does not exist; create that file, or delete the link")]
     LeadsNowhere(Utf8PathBuf),
     /// The disk.
     #[error(transparent)]

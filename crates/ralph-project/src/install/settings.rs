@@ -16,7 +16,7 @@ use ralph_base::json_members::members;
 
 /// Why a settings file cannot be changed: it is not JSON, or not what the client expects there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {reason}; correct it by hand first, nothing was changed")]
+#[error("line {line}, column {column}: {reason}; nothing was changed; fix it by hand first")]
 pub struct SettingsProblem {
     line: usize,
     column: usize,

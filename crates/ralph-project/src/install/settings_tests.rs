@@ -150,7 +150,7 @@ fn check_refused(text: &str, message: &str) {
 
 #[test]
 fn what_cannot_be_understood_is_refused_with_its_place() {
-    let hint = "correct it by hand first, nothing was changed";
+    let hint = "nothing was changed; fix it by hand first";
     check_refused(
         "{\n  \"a\": 1,\n  // words\n}",
         &format!("line 3, column 3: key must be a string; {hint}"),

@@ -9,7 +9,7 @@ pub struct ClientVersion([u32; 3]);
 
 /// The text has no version in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a version of the client; give one such as 2.1.325")]
+#[error("`{0}` is not a client version; specify one such as 2.1.325")]
 pub struct NotAVersion(String);
 
 impl ClientVersion {

@@ -101,7 +101,7 @@ pub fn told(found: &[Leftover]) -> String {
         text.push_str(&format!("\n- and {} more", found.len() - NAMED));
     }
     text.push_str(
-        "\nNext: finish or remove them; a line that is meant as it is gets a comment `ralph: allow`.",
+        "\nNext: finish or remove them; mark an intended line with the comment `ralph: allow`.",
     );
     text
 }

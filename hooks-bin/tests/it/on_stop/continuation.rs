@@ -38,10 +38,10 @@ fn three_features_are_worked_through_and_then_it_ends() {
     assert_eq!(
         reason,
         format!(
-            "CONTINUATION: iteration 1/9. 1 of 3 stories done.\nNext story: 2: Log out\n\
-             Steps:\n1. press the button\nWhen it works: set `passes` to true for 2 in \
-             {dir}/feature_list.json, write what you did into {dir}/progress.txt, and stop; the \
-             next story follows. Leave the other stories as they are."
+            "CONTINUATION: iteration 1/9. 1 of 3 stories done.\nNext story: 2: Log out\nSteps:\n1. \
+             press the button\nWhen it works, set `passes` to true for 2 in \
+             {dir}/feature_list.json, describe what you did in {dir}/progress.txt, and stop; the \
+             next story follows. Do not change the other stories."
         )
     );
     assert_eq!(progress(&stage), PROGRESS.replace("Iteration: 0", "Iteration: 1"));
@@ -94,7 +94,7 @@ fn without_work_between_the_session_is_released_before_the_client_cuts_it_off() 
     assert_eq!(stage.stop("s1", true), None);
     let (status, note) = stage.allowed();
     assert_eq!(status, "let_go");
-    assert!(note.contains("before the client would cut it off; next would be 1"), "{note}");
+    assert!(note.contains("before the client ends it; the next story is 1"), "{note}");
 
     let eager = self::stage().with("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "2");
     assert!(eager.stop("s1", false).is_some());

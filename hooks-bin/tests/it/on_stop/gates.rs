@@ -31,8 +31,8 @@ const GATES: [Gate; 7] = [
          implementation_complete. Next: finish the implementation,"
     }),
     ("loop", |s| _ = s.state("s1", "loop.json", LOOP), {
-        "LOOP gate failed: the loop is at iteration 3/25 and not done; last error: E1 in a.ts:4. Next: fix \
-         that error,"
+        "LOOP gate failed: the loop is at iteration 3/25 and is not done; last error: E1 in \
+         a.ts:4. Next: fix that error,"
     }),
     ("quality", |s| _ = s.state("s1", "quality-gate.json", QUALITY), {
         "QUALITY gate failed: types: 3 type errors found. Next: fix what is reported, run `types` \
@@ -115,15 +115,15 @@ fn uncommitted_changes_hold_an_orchestrated_session_and_are_advice_otherwise() {
     assert_eq!(stage.stop("s1", false), None, "advice alone holds nobody back");
     stage.state("s1", "loop.json", LOOP);
     let reason = stage.stop("s1", false).unwrap();
-    assert!(reason.ends_with("\nAlso: 1 file is not committed: new.txt."), "{reason}");
+    assert!(reason.ends_with("\nAlso: 1 file is uncommitted: new.txt."), "{reason}");
 
     stage.state("s1", "loop.json", r#"{"verified_done":true}"#);
     stage.state("s1", "orchestrator.json", r#"{"verified_done":true}"#);
     let reason = stage.stop("s1", false).unwrap();
     assert_eq!(
         reason,
-        "CHANGES gate failed: 1 file is not committed: new.txt. Next: commit what belongs to the task, \
-         and remove what does not."
+        "CHANGES gate failed: 1 file is uncommitted: new.txt. Next: commit what belongs to the \
+         task, and delete what does not."
     );
     stage.repo.commit_all("done");
     assert_eq!(stage.stop("s1", false), None);
@@ -169,7 +169,7 @@ fn a_broken_file_is_reported_and_holds_nobody_back() {
     stage.state("s1", "quality-gate.json", "rubbish").state("s1", "tasks/1.json", TASK);
     assert!(stage.stop("s1", false).unwrap().starts_with("TASKS gate"), "the others still speak");
     let error = stage.read(".ralph/.hook-error.json");
-    assert!(error.contains("quality-gate.json cannot be used and holds nobody back"), "{error}");
+    assert!(error.contains("quality-gate.json: it does not contain a JSON object"), "{error}");
 }
 
 #[test]

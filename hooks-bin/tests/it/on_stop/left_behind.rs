@@ -29,9 +29,9 @@ fn a_task_with_leftovers_is_not_complete() {
     stage.write("web/new.ts", "// fine\nconsole.log(1);\n");
     assert_eq!(
         complete(&stage, "1").unwrap(),
-        "Task 1 (S) is not complete: the added lines hold 2 leftovers.\n\
-         - web/new.ts:2: `console.log(` (debugging)\n- src/lib.rs:2: `todo!(` (placeholder)\n\
-         Next: finish or remove them; a line that is meant as it is gets a comment `ralph: allow`."
+        "Task 1 (S) is not complete: added lines contain 2 leftovers.\n- web/new.ts:2: \
+         `console.log(` (debugging)\n- src/lib.rs:2: `todo!(` (placeholder)\nNext: finish or \
+         remove them; mark an intended line with the comment `ralph: allow`."
     );
     stage
         .write("src/lib.rs", "pub fn answer() -> u32 { 42 }\nfn f() { todo!() } // ralph: allow\n");
@@ -84,7 +84,7 @@ fn a_teammate_pauses_without_debugging() {
     let answer = idle(&stage);
     assert_eq!((answer.exit_code, answer.blocked), (2, None));
     assert!(answer.stderr.starts_with(
-        "coder cannot pause yet: the added lines hold 1 leftover.\n- a.py:2: `breakpoint(`"
+        "coder cannot pause yet: added lines contain 1 leftover.\n- a.py:2: `breakpoint(`"
     ));
 }
 

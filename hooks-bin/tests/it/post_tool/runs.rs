@@ -36,7 +36,7 @@ fn an_agent_that_outlived_its_loop_is_told_of_the_failure_and_nothing_is_rolled_
     let told = orphan.bash_ended("pytest", 1, PYTEST_FAILED).unwrap();
     assert!(told.contains("test_login") && told.contains("nothing was rolled back"), "{told}");
     assert_eq!(without_state(&test), work);
-    assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of the run run-1 has ended");
+    assert_eq!(orphan.events("not_rolled_back")[0]["why"], "the loop of run run-1 has ended");
     // Another loop is at work by now: its checkpoint is not this agent's either.
     let _loop = hold_lock(test.root());
     checkpoint(test.root(), &state, "run-2");

@@ -193,15 +193,13 @@ fn what_does_not_fit_at_the_end_is_left_out() {
 fn a_plan_that_is_gone_or_broken_has_no_effect() {
     let given = plan("plan.md", LIST);
     let agents = agents_plan(&given, None, "US-001");
-    assert_eq!(agents.findings[0], "removed the plan; ignored");
+    assert_eq!(agents.findings[0], "deleted the plan; ignored");
     assert_eq!(given.with_added(&agents), LIST.as_bytes());
     check(
         LIST,
         "- [ ] US-001: One\n```\n",
-        &[
-            "left a plan that cannot be read (plan.md:2: this code fence is never closed, so all below \
-         it is hidden; close it); ignored",
-        ],
+        &["left an unreadable plan (plan.md:2: this code fence is never closed, so everything \
+             below it is hidden; close it); ignored"],
     );
     let json = "{\"features\": [{\"id\": 1}]}";
     check(LIST, json, &["left a plan in another format; ignored"]);
