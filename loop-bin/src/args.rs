@@ -18,13 +18,13 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    complete, or the iteration limit was reached
   1    error
-  2    the command line or the configuration is wrong
+  2    invalid command line or configuration
   3    a lifecycle script stopped the loop
-  4    several stories in a row changed nothing
-  5    another loop holds the project
-  6    the budget is used up
-  7    stories remain, and --fail-if-incomplete was given
-  8    what remains is blocked and needs a person
+  4    several stories in a row made no changes
+  5    another loop is running in the project
+  6    the budget is used up or the usage limit is reached
+  7    stories remain, with --fail-if-incomplete
+  8    the remaining stories are blocked and need a person
   9    the checks failed before the first story
   130  interrupted (Ctrl-C)
   143  terminated
@@ -34,18 +34,18 @@ Examples:
   ralph-loop --max-iterations 10 --verify 'cargo test'
   ralph-loop explain 'cd app && git push'";
 
-/// Runs a coding agent over a plan of stories, and commits only what was proven
+/// Runs a coding agent over a plan of stories and commits only work that passes its checks
 #[derive(Debug, Subcommand)]
 enum Request {
-    /// Make a project ready: config, example plan, lifecycle templates; overwrites nothing
+    /// Set up a project with a config, example plan and script templates, without overwriting files
     Init,
-    /// Copy the hooks that lie beside this program and register them with the client
+    /// Copy the hooks next to this program into a project and register them with the client
     Install(installer::Install),
-    /// Take the hooks and their registrations out again; your own settings stay
+    /// Remove the hooks and their registrations; your own settings are kept
     Uninstall(installer::Uninstall),
-    /// Check git, agent, hooks, config, plan and disk; say how to fix each
+    /// Check git, agent, hooks, config, plan and disk space, and suggest fixes
     #[command(
-        after_help = "Takes the same flags as a run, and checks the run that they would start."
+        after_help = "Takes the same flags as a run and checks the run that they would start."
     )]
     Doctor,
     Status(status::Status),
@@ -56,7 +56,7 @@ enum Request {
     Undo(undo::Undo),
     Complete(complete::Complete),
     RequestMerge(request_merge::RequestMerge),
-    /// Show three stories, a failing test, a kept attempt and the recovery in a scratch project
+    /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
 }
 
@@ -98,9 +98,7 @@ pub(crate) fn command() -> Command {
                 .long("verbose")
                 .action(ArgAction::Count)
                 .global(true)
-                .help(
-                    "Log decisions and their reasons to standard error; twice for more [RUST_LOG]",
-                ),
+                .help("Log decisions and their reasons to stderr; -vv for more [RUST_LOG]"),
         );
     Request::augment_subcommands(command).mut_subcommand("doctor", |doctor| {
         doctor.arg(no_checks()).args(flags_of_keys().map(|flag| flag.hide(true)))
@@ -110,10 +108,8 @@ pub(crate) fn command() -> Command {
 /// A flag of the first version, which says what to do instead.
 fn allow_dirty() -> Arg {
     let gone = |_: &str| -> Result<String, &'static str> {
-        Err(
-            "the agent works in a copy, so your uncommitted work is in nobody's way: leave the flag \
-             out (with --in-place, commit or stash first)",
-        )
+        Err("this flag is no longer needed: the agent works in a copy, so uncommitted work is not \
+             in the way (with --in-place, commit or stash it first)")
     };
     let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
     flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)

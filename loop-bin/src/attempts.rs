@@ -13,14 +13,14 @@ use crate::here;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{say, say_as_it_is};
 
-/// List the attempts that are kept, show one, or take one into your tree or a branch
+/// List or show saved attempts, or apply one to your tree or a branch
 ///
-/// Without an argument: lists every attempt that is kept, newest first. With a story's id: its
-/// attempts. With an attempt's id (US-001/2): why it failed, and its changes.
+/// Without an argument: lists all saved attempts, newest first. With a story's id: lists the attempts
+/// at that story. With an attempt's id (US-001/2): shows why it failed, and its changes.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Attempts {
-    /// A story, or one attempt
+    /// A story or an attempt
     #[arg(value_name = "STORY|ID")]
     of: Option<String>,
     #[command(subcommand)]
@@ -29,16 +29,16 @@ pub(crate) struct Attempts {
 
 #[derive(Debug, Subcommand)]
 enum Take {
-    /// Bring the changes of an attempt into your tree, or onto a branch
+    /// Apply the changes of an attempt to your tree, or put them on a branch
     ///
-    /// Brings the changes of an attempt into your tree, uncommitted. Nothing of yours is overwritten:
-    /// where the changes do not fit, nothing is changed.
+    /// Applies the changes of an attempt to your tree, uncommitted. Your work is never overwritten: if
+    /// the changes conflict with it, nothing is changed.
     ///
-    /// With --branch: makes a branch of the attempt, and leaves your tree alone.
+    /// With --branch: creates a branch from the attempt, and does not touch your tree.
     Take {
         /// The attempt, such as US-001/2
         id: String,
-        /// Make this branch of it instead
+        /// Create this branch from it instead
         #[arg(long, value_name = "NAME")]
         branch: Option<String>,
     },
@@ -73,8 +73,8 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
     if all.is_empty() {
         let of = story.map(|story| format!(" at {story}")).unwrap_or_default();
         say(format!(
-            "No attempt{of} is kept: nothing was tried yet, no attempt changed a file, or those of \
-             finished stories were removed ([workspace] keep)."
+            "There are no saved attempts{of}: nothing has been tried yet, no attempt changed a \
+             file, or the attempts were cleaned up after the story was done ([workspace] keep)."
         ));
         return Ok(());
     }
@@ -88,9 +88,9 @@ fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
     let failed = all.iter().find(|attempt| attempt.outcome.is_some());
     if let Some(SavedAttempt { id, story, .. }) = failed {
         say(format!(
-            "\nShow one:      ralph-loop attempts {id}\n\
-             Take it:       ralph-loop attempts take {id}\n\
-             Try it again:  ralph-loop retry {story} --from {id}"
+            "\nShow one:  ralph-loop attempts {id}\n\
+             Apply it:  ralph-loop attempts take {id}\n\
+             Retry it:  ralph-loop retry {story} --from {id}"
         ));
     }
     Ok(())
@@ -115,7 +115,7 @@ fn changes(git: &Git, args: &[&str], attempt: &SavedAttempt) -> Result<Vec<u8>, 
 fn take_branch(git: &Git, id: &str, branch: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
     git.run(&["branch", "--no-track", "--", branch, &attempt.commit])?;
-    say(format!("{branch} is {}; look at it with `git switch {branch}`", attempt.id));
+    say(format!("created {branch} from {}; switch to it with `git switch {branch}`", attempt.id));
     Ok(())
 }
 
@@ -131,14 +131,14 @@ fn take(git: &Git, id: &str) -> Result<(), Failure> {
     }
     match git.feed(&["apply", "--whitespace=nowarn"], &patch) {
         Ok(_) => {
-            say(format!("The changes of {id} are in your tree, uncommitted; see `git status`."));
+            say(format!("The changes from {id} are in your tree, uncommitted; see `git status`."));
             Ok(())
         }
         Err(GitError::Failed { stderr, .. }) => {
             let said = stderr.lines().next().unwrap_or_default();
             Err(Failure::because(format!(
-                "the changes of {id} do not fit into your tree: {said}; nothing was changed; \
-                 `ralph-loop attempts take {id} --branch NAME` puts them on a branch of their own"
+                "the changes from {id} conflict with your tree: {said}; nothing was changed; to \
+                 put them on a branch instead, run `ralph-loop attempts take {id} --branch NAME`"
             )))
         }
         Err(error) => Err(error.into()),

@@ -18,17 +18,17 @@ use crate::terminal::{counted, say};
 use crate::workspace::{Source, cache, remove_all};
 use crate::{agent, here, housekeeping, saved};
 
-/// Remove the copy that the agent works in, and say what that frees
+/// Remove the agent's copy of the project, and show how much space that frees
 ///
-/// Removes the copy that the agent works in; the next run makes it anew. Old logs, session folders and
-/// attempts at finished stories beyond `[workspace] keep` go as well. Attempts at stories that are not
-/// done are never removed.
+/// Removes the agent's copy of the project; the next run creates a new one. Also removes old logs,
+/// session folders and attempts at finished stories beyond `[workspace] keep`. Attempts at stories
+/// that are not done are always kept.
 #[derive(Debug, Args)]
 pub(crate) struct Clean {
-    /// Say what would be removed, and remove nothing
+    /// Show what would be removed, without removing anything
     #[arg(long)]
     dry_run: bool,
-    /// Remove the work of an interrupted attempt as well
+    /// Also remove the work of an interrupted attempt
     #[arg(long)]
     force: bool,
 }
@@ -47,7 +47,7 @@ impl Clean {
             let (story, work) = (&attempt.story, &attempt.work);
             if self.force {
                 let is_copy = work.starts_with(&folder);
-                let stays = format!("; its files in {work} stay as they are");
+                let stays = format!("; its files in {work} are kept");
                 let stays = if is_copy { String::new() } else { stays };
                 say(format!("{verb} the record of the interrupted attempt at {story}{stays}"));
             }
@@ -58,8 +58,8 @@ impl Clean {
                 && resolve(repo.git(), &name)?.is_none()
             {
                 return Err(Failure::because(format!(
-                    "the work of {story}, which was interrupted, is only in the copy; start \
-                     `ralph-loop`, which keeps it and goes on with it, or give it up with --force"
+                    "the copy holds the only version of an interrupted attempt at {story}; run \
+                     `ralph-loop` to continue it, or discard it with --force"
                 )));
             }
             if self.force && !self.dry_run {
@@ -82,7 +82,7 @@ impl Clean {
             }
             say(format!("{verb} the copy {folder}: {size}"));
         } else {
-            say("There is no copy.");
+            say("There is no copy to remove.");
         }
         let (state, keep) = (project.own_state(), config.workspace.keep);
         let (attempts, files) = housekeeping::prune(repo.git(), state, keep, self.dry_run)?;

@@ -16,10 +16,10 @@ use crate::here;
 use crate::run::RunRecord;
 use crate::terminal::say;
 
-/// Say that a story is done, partly done or blocked; for the agent
+/// Report that a story is done, partly done or blocked (for the agent)
 ///
-/// For the agent: says how its story stands. With `success` the verify commands are run first, and the
-/// word is refused when one of them fails. The loop commits and ticks when the agent has ended.
+/// The agent uses this to report on its story. With `success`, the verify commands run first, and the
+/// report is refused if one of them fails. The loop commits and ticks once the agent has stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Complete {
     /// The story's id
@@ -27,7 +27,7 @@ pub(crate) struct Complete {
     /// success, partial or blocked
     #[arg(long, default_value = "success", value_parser = parse_status)]
     status: ClaimStatus,
-    /// What was done, or what is in the way
+    /// What was done, or what is blocking the story
     #[arg(long, default_value = "")]
     summary: String,
 }
@@ -37,7 +37,7 @@ fn parse_status(text: &str) -> Result<ClaimStatus, &'static str> {
         "success" => Ok(ClaimStatus::Success),
         "partial" => Ok(ClaimStatus::Partial),
         "blocked" => Ok(ClaimStatus::Blocked),
-        _ => Err("one of success, partial and blocked is wanted"),
+        _ => Err("expected success, partial or blocked"),
     }
 }
 
@@ -62,7 +62,7 @@ impl Complete {
             let checks = run_checks(context, &verify.commands, limit, &|| false)?;
             if let Some(failed) = checks.last().filter(|check| !check.passed()) {
                 return Err(Failure::because(format!(
-                    "{} is not done: `{}` {}; fix that and try again\n{}",
+                    "{} is not done: `{}` {}; fix this and try again\n{}",
                     story.id,
                     failed.name(),
                     failed.verdict(),
@@ -74,12 +74,12 @@ impl Complete {
         Claim::new(&story.id, self.status, &self.summary).save(project.own_state())?;
         let what = match self.status {
             ClaimStatus::Success if config.verify.commands.is_empty() => {
-                "noted. End now; the loop commits what you changed and ticks. There are no checks, so \
-             without a change the story stays open."
+                "recorded. Stop now; the loop commits your changes and ticks the story. There are \
+                 no checks, so the story stays open if nothing has changed."
             }
-            ClaimStatus::Success => "noted. End now; the loop commits and ticks.",
-            ClaimStatus::Partial => "noted as partly done. End now.",
-            ClaimStatus::Blocked => "noted as blocked. End now.",
+            ClaimStatus::Success => "recorded. Stop now; the loop commits and ticks.",
+            ClaimStatus::Partial => "recorded as partly done. Stop now.",
+            ClaimStatus::Blocked => "recorded as blocked. Stop now.",
         };
         say(format!("{}: {what}", story.id));
         Ok(ExitCode::SUCCESS)
@@ -96,16 +96,16 @@ fn refuse_if_not_under_way(project: &Project, story: &str) -> Result<(), Failure
     let is_alone = run_dir.is_some_and(|run_dir| Lock::holder(&run_dir.lock()).is_none());
     if attempt.is_some() && is_alone {
         return Err(Failure::because(format!(
-            "no loop is at work on {story} any more, so nothing was recorded; the next `ralph-loop` \
-             keeps the attempt and goes on with it"
+            "no loop is working on {story} any more, so nothing was recorded; the next \
+             `ralph-loop` run will continue the attempt"
         )));
     }
     let noted = || fs_err::read_to_string(state.current_story()).ok();
     let under_way = attempt.or_else(noted).map(|id| id.trim().to_owned());
     let instead = match under_way.filter(|id| !id.is_empty()) {
         Some(id) if id.eq_ignore_ascii_case(story) => return Ok(()),
-        Some(id) => format!("the story under way is {id}"),
-        None => "no story is under way; `ralph-loop` begins one".to_owned(),
+        Some(id) => format!("the current story is {id}"),
+        None => "no story is in progress; run `ralph-loop` to start one".to_owned(),
     };
-    Err(Failure::because(format!("{story} is not under way, so nothing was recorded; {instead}")))
+    Err(Failure::because(format!("{story} is not in progress, so nothing was recorded; {instead}")))
 }

@@ -24,8 +24,8 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let folder = env.temp_dir().join(format!("ralph-demo-{stamp}"));
     let root = folder.join("project");
     make_project(&root)?;
-    say(format!("A scratch project: {root}"));
-    say("Its agent is a script; nothing leaves this machine, and nothing is spent.\n");
+    say(format!("Demo project: {root}"));
+    say("The agent is a local script: no network access, no cost.\n");
     let flags = [
         Flag::new("agent.command", "sh .ralph/demo-agent.sh"),
         Flag::new("verify.commands", "sh tests.sh"),
@@ -76,16 +76,16 @@ fn make_project(root: &Utf8Path) -> Result<(), Failure> {
 
 fn show_results(root: &Utf8Path) -> Result<(), Failure> {
     let git = Git::at(root.as_std_path());
-    say("\nWhat was committed, the oldest first:\n");
+    say("\nCommits, oldest first:\n");
     say(git.line(&["log", "--reverse", "--format=  %h %s"])?);
-    say("\nThe plan now:\n");
+    say("\nThe plan after the run:\n");
     let plan = fs_err::read_to_string(StateDir::of_project(root).plan(1))?;
     for line in plan.lines().filter(|line| line.contains('[')) {
         say(format!("  {line}"));
     }
     say(format!(
-        "\nLook around:\n  cd '{root}'\n  cat .ralph/PRD-1/progress.md\n  ralph-loop attempts      # the \
-         one that failed among them\n  ralph-loop status"
+        "\nLook around:\n  cd '{root}'\n  cat .ralph/PRD-1/progress.md\n  ralph-loop attempts      \
+         # includes the failed one\n  ralph-loop status"
     ));
     Ok(())
 }

@@ -26,13 +26,13 @@ pub(crate) struct Explain {
     /// A file that would be edited
     #[arg(long, value_name = "PATH")]
     file: Option<Utf8PathBuf>,
-    /// Judge a test run, whose output is read from standard input
+    /// Judge a test run; its output is read from standard input
     #[arg(long, requires = "run_command")]
     test_run: bool,
     /// With --test-run: the command line that was run
     #[arg(long = "command", value_name = "COMMAND", requires = "test_run")]
     run_command: Option<String>,
-    /// With --test-run: its exit code, if it is known
+    /// With --test-run: its exit code, if known
     #[arg(long, value_name = "CODE", requires = "test_run")]
     exit_code: Option<i32>,
 }
@@ -87,11 +87,11 @@ fn show_commands(command: &str) {
             say(format!("  through {}", steps.join(", then ")));
         }
         if one.fate == Fate::Masked {
-            say("  its exit code does not reach the line's own");
+            say("  its exit code does not affect that of the whole line");
         }
     }
     if !script.complete {
-        say("note      not all of the line could be read");
+        say("note      part of the line could not be parsed");
     }
     let run = Run { command, exit_code: Some(1), ..Run::default() };
     let kind = verdict::judge(&run).kind;
@@ -133,7 +133,7 @@ fn show_judgement(
 
 fn show_denial(denial: Option<&Denial>) {
     match denial {
-        None => say("guard     no rule speaks; your own permission settings decide"),
+        None => say("guard     no rule applies; your own permission settings decide"),
         Some(denial) => {
             say(format!("guard     denied by {}", denial.rule));
             say(format!("  found   {}", denial.found));

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 /// The working directory.
 pub(crate) fn folder() -> std::io::Result<Utf8PathBuf> {
     let here = std::env::current_dir().map_err(|error| {
-        let what = "the working directory is not there any more; change into your project";
+        let what = "the working directory no longer exists; change to your project";
         std::io::Error::new(error.kind(), format!("{what} ({error})"))
     })?;
     Utf8PathBuf::from_path_buf(here)
@@ -32,8 +32,7 @@ pub(crate) fn project(env: &Env) -> std::io::Result<Project> {
     if !root.is_dir() {
         let variable = if env.root().is_some() { "RALPH_ROOT" } else { "CLAUDE_PROJECT_DIR" };
         return Err(std::io::Error::other(format!(
-            "{variable} says that the project is {root}, and there is no such folder; correct or \
-             unset it"
+            "{variable} points to {root}, which does not exist; correct it or unset it"
         )));
     }
     Ok(project)

@@ -12,7 +12,7 @@ use crate::terminal::say_as_it_is;
 
 pub(crate) fn install(env: &Env, install: &Install) -> Result<ExitCode, Failure> {
     let prepared = install.prepare(env)?;
-    let nowhere = "it cannot be told where this program lies; start it by its full path";
+    let nowhere = "cannot determine where this program is installed; start it by its full path";
     let binaries = folder_of_this_program().ok_or_else(|| Failure::because(nowhere))?;
     prepared.install(&binaries, &mut say_as_it_is)?;
     Ok(ExitCode::SUCCESS)

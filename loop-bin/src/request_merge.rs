@@ -12,10 +12,10 @@ use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
 
-/// Leave a merge request for the user instead of pushing; for the agent
+/// Leave a merge request for the user instead of pushing (for the agent)
 #[derive(Debug, Args)]
 pub(crate) struct RequestMerge {
-    /// What is to be merged, and why
+    /// What to merge, and why
     #[arg(long, value_parser = said)]
     summary: String,
 }
@@ -23,7 +23,7 @@ pub(crate) struct RequestMerge {
 /// A request that says nothing helps nobody.
 fn said(text: &str) -> Result<String, &'static str> {
     match text.trim() {
-        "" => Err("say what is to be merged, and why"),
+        "" => Err("say what to merge, and why"),
         text => Ok(text.to_owned()),
     }
 }
@@ -46,7 +46,7 @@ impl RequestMerge {
         let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
         let path = state.merge_requests().join(format!("{stamp}.md"));
         state::replace(&path, text.as_bytes())?;
-        say(format!("Left for the user: {path}"));
+        say(format!("Merge request saved for the user: {path}"));
         Ok(ExitCode::SUCCESS)
     }
 }

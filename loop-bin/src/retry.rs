@@ -17,12 +17,12 @@ use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
 
-/// Reopen a story that was set aside or done; say what to begin with, or how
+/// Reopen a story that was set aside or is done, optionally with a hint or an earlier attempt
 #[derive(Debug, Args)]
 pub(crate) struct Retry {
     /// The story's id
     story: String,
-    /// Begin with the work of this attempt, such as US-001/2
+    /// Start from the work of this attempt, such as US-001/2
     #[arg(long, value_name = "ID")]
     from: Option<String>,
     /// What the agent should know this time
@@ -41,7 +41,7 @@ impl Retry {
         let found = plan.story(&self.story).ok_or_else(|| {
             let (path, story) = (plan.path(), &self.story);
             Failure::because(format!(
-                "{path} has no story {story}; `ralph-loop status` names those that are blocked"
+                "{path} has no story {story}; run `ralph-loop status` to see the blocked stories"
             ))
         })?;
         let (story, is_open) = (&found.id, found.state == State::Open);
@@ -50,13 +50,13 @@ impl Retry {
         let is_asked = newest.is_none_or(|newest| newest.outcome.as_deref() == Some(saved::RETRY));
         if is_open && !begins && is_asked {
             return Err(Failure::because(format!(
-                "{story} is open already; the next run works on it (use --hint or --from to say how)"
+                "{story} is already open; the next run works on it (guide it with --hint or --from)"
             )));
         }
         let from = self.from.as_deref().map(|id| saved::find(repo.git(), id)).transpose()?;
         if let Some(other) = from.as_ref().filter(|from| !from.story.eq_ignore_ascii_case(story)) {
             return Err(Failure::because(format!(
-                "{} is an attempt at {}, not at {story}; `ralph-loop attempts {story}` lists those",
+                "{} is an attempt at {}, not at {story}; see `ralph-loop attempts {story}`",
                 other.id, other.story
             )));
         }
@@ -65,8 +65,8 @@ impl Retry {
         if !is_open {
             state::replace_users(plan.path(), &plan.reopen(story)?)?;
         }
-        let begins = from.map(|from| format!(", with the work of {}", from.id)).unwrap_or_default();
-        say(format!("{story} is open; the next `ralph-loop` works on it{begins}."));
+        let begins = from.map(|from| format!(", starting from {}", from.id)).unwrap_or_default();
+        say(format!("{story} is open again; the next `ralph-loop` run works on it{begins}."));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -88,7 +88,7 @@ fn begin_with(
         None => base_of(git, None)?,
     };
     let number = saved::number_after(&saved::all(git, Some(story))?);
-    let why = format!("asked for by a person\n{hint}");
+    let why = format!("requested by a person\n{hint}");
     let session = from.and_then(|from| from.session.as_deref());
     let account =
         Account { story, number, outcome: saved::RETRY, why: &why, session, ..Account::default() };

@@ -201,7 +201,7 @@ pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
     };
     let found = all(git, None)?.into_iter().find(is_meant);
     found.ok_or_else(|| {
-        Failure::because(format!("no attempt is called `{id}`; `ralph-loop attempts` lists them"))
+        Failure::because(format!("no attempt `{id}`; list them with `ralph-loop attempts`"))
     })
 }
 

@@ -24,7 +24,7 @@ use crate::workspace::Source;
 /// Show run status and anything that needs your attention
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// The same as one JSON object
+    /// Print the status as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -109,24 +109,24 @@ impl Report {
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
             self.waiting.extend(waiting.map(|waiting| waiting.told(record.misfit.as_deref())));
             if record.finish.is_none() && holder.is_none() {
-                self.waiting.push("the last run was killed; start again to go on with it".into());
+                self.waiting.push("the last run was killed; `ralph-loop` continues it".into());
             }
             self.story = record.story.filter(|_| holder.is_some());
         }
         for (story, title) in &self.blocked {
             let why = saved::all(repo.git(), Some(story))?.into_iter().next();
             let why = why.map(|attempt| {
-                let shows = format!("`ralph-loop attempts {story}` shows what was tried");
+                let shows = format!("see what was tried with `ralph-loop attempts {story}`");
                 format!(" ({}); {shows}", attempt.why)
             });
             let why = why.unwrap_or_default();
             self.waiting.push(format!(
-                "{story} is blocked: {title}{why}; `ralph-loop retry {story}` reopens it"
+                "{story} is blocked: {title}{why}; reopen it with `ralph-loop retry {story}`"
             ));
         }
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
             let paths = requests.flatten().map(|entry| entry.path().display().to_string());
-            self.waiting.extend(paths.map(|path| format!("a merge request: {path}")));
+            self.waiting.extend(paths.map(|path| format!("merge request: {path}")));
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Report {
                 let why = self.last_reason.iter().map(|why| format!(" ({})", printable(why)));
                 format!("Not running   the last run ended: {finish}{}", why.collect::<String>())
             }
-            (None, None) => "Not running   no run has ended here yet".to_owned(),
+            (None, None) => "Not running   no run has finished here yet".to_owned(),
         });
         match (&self.plan, &self.plan_problem) {
             (Some(plan), _) => say(format!("Plan      {}", here::shown(plan.as_str().into()))),
@@ -153,12 +153,12 @@ impl Report {
         if self.iteration > 0 {
             let commits = counted(self.commits as usize, "commit", "commits");
             let iterations = counted(self.iteration as usize, "iteration", "iterations");
-            let mut spent = format!("Spent     {commits} in {iterations}");
+            let mut spent = format!("Total     {commits} in {iterations}");
             if self.tokens > 0 {
                 spent.push_str(&format!(", {} tokens, ${:.4}", self.tokens, self.cost_usd));
             }
             say(spent);
         }
-        self.waiting.iter().for_each(|line| say(format!("For you   {line}")));
+        self.waiting.iter().for_each(|line| say(format!("Needs you {line}")));
     }
 }

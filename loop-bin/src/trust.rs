@@ -21,7 +21,7 @@ pub(crate) fn doubts(state: &StateDir, plan: &Utf8Path) -> Vec<String> {
 fn doubt(path: &Utf8Path, us: u32) -> Option<String> {
     let metadata = fs_err::metadata(path).ok()?;
     if metadata.mode() & BY_ALL != 0 {
-        return Some(format!("{path} can be written by everybody; run `chmod o-w {path}`"));
+        return Some(format!("{path} is writable by everyone; run `chmod o-w {path}`"));
     }
     let owner = metadata.uid();
     // What belongs to root can be changed by root alone, who can do anything anyway.

@@ -12,21 +12,21 @@ use crate::here;
 use crate::run::start::{run_dir, take_lock};
 use crate::terminal::{counted, say};
 
-/// List what rollbacks discarded, show it, or bring it back
+/// List, show or restore what rollbacks discarded
 ///
 /// Without an ID: lists what rollbacks discarded, newest first.
 ///
-/// With an ID (or the beginning of one): brings back the files that the attempt had changed,
-/// uncommitted; HEAD, index and all other files stay as they are. Where one of them has changed since,
-/// it is named, and nothing is changed.
+/// With an ID (or the beginning of one): restores the files that the attempt had changed, uncommitted.
+/// HEAD, the index and all other files stay as they are. If one of the files has changed since, it is
+/// named and nothing is restored.
 ///
-/// This is for rollbacks that hooks make in the tree they work in; failed attempts of the loop are
-/// listed by `ralph-loop attempts`. Not while a loop runs.
+/// This is for rollbacks by hooks; to list failed attempts of the loop, use `ralph-loop attempts`. It
+/// cannot be used while a loop is running.
 #[derive(Debug, Args)]
 pub(crate) struct Undo {
-    /// Which attempt
+    /// The attempt to show or restore
     id: Option<String>,
-    /// Show what the attempt had changed, and change nothing
+    /// Show what the attempt had changed, without restoring it
     #[arg(long, requires = "id")]
     show: bool,
 }
@@ -50,9 +50,9 @@ fn list(repo: &Repo) -> Result<(), Failure> {
         say(format!("{id}  {at}  {why}"));
     }
     say(match attempts.first() {
-        Some(newest) => format!("\nBring one back with: ralph-loop undo {}", newest.id),
-        None => "Nothing was rolled back by a hook. `ralph-loop attempts` lists the loop's own \
-                 attempts."
+        Some(newest) => format!("\nRestore one with: ralph-loop undo {}", newest.id),
+        None => "No hook has rolled anything back. To list the loop's attempts, run `ralph-loop \
+                 attempts`."
             .to_owned(),
     });
     Ok(())
@@ -65,11 +65,10 @@ fn bring_back(project: &Project, repo: &Repo, id: &str) -> Result<(), Failure> {
     let _lock = take_lock(&run_dir(repo)?, "ralph-loop undo")?;
     let files = git::undo(repo, project.own_state(), id)?;
     say(match files.len() {
-        0 => "All of it is in the tree already.".to_owned(),
-        some => format!(
-            "{} brought back, uncommitted; see `git status`.",
-            counted(some, "file", "files")
-        ),
+        0 => "All of it is already in the tree.".to_owned(),
+        some => {
+            format!("{} restored, uncommitted; see `git status`.", counted(some, "file", "files"))
+        }
     });
     Ok(())
 }

@@ -7,16 +7,16 @@ use ralph_project::install::ClientVersion;
 /// Which settings file, and whether to touch it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub(crate) struct Target {
-    /// The project; the current folder if neither this nor --user is given.
+    /// The project; defaults to the current folder.
     #[arg(long, value_name = "DIR", conflicts_with = "user")]
     pub(crate) project: Option<Utf8PathBuf>,
-    /// Your own settings for all projects: ~/.claude, or the folder that CLAUDE_CONFIG_DIR names.
+    /// Use your own settings for all projects: ~/.claude, or the folder in CLAUDE_CONFIG_DIR.
     #[arg(long)]
     pub(crate) user: bool,
-    /// The project's settings.local.json, which is not shared with others.
+    /// Use the project's settings.local.json, which is not shared with others.
     #[arg(long, conflicts_with = "user")]
     pub(crate) local: bool,
-    /// Show what would change and change nothing.
+    /// Show what would change, without changing anything.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -26,15 +26,15 @@ pub(crate) struct Target {
 pub struct Install {
     #[command(flatten)]
     pub(crate) target: Target,
-    /// Let the client block a tool call when the guard itself fails.
+    /// Make the client block a tool call when the guard itself fails.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// The client's version, where there is no `claude` to ask.
+    /// The client's version, if `claude` is not available here.
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<ClientVersion>,
 }
 
-/// Take the hooks and their registrations out again.
+/// Remove the hooks and their registrations.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Uninstall {
     #[command(flatten)]

@@ -75,11 +75,11 @@ pub(crate) fn flaw_in(line: &str) -> Option<String> {
     if asked.status.success() {
         let script = shell_reader::read(line);
         let is_empty = script.complete && script.commands.is_empty();
-        return is_empty.then(|| "runs nothing".to_owned());
+        return is_empty.then(|| "does not run anything".to_owned());
     }
     let said = String::from_utf8_lossy(&asked.stderr);
     let said = said.trim().rsplit(": ").next().unwrap_or_default();
-    Some(format!("cannot be read by a shell ({said})"))
+    Some(format!("is not valid shell syntax ({said})"))
 }
 
 /// The program that a command line starts, where that can be told without running it.

@@ -62,7 +62,7 @@ impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub(crate) fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
         let Some(client) = Client::find(&config.agent.command) else {
-            let why = "the agent is not known as Claude Code, so no hook guards it";
+            let why = "the agent is not Claude Code, so no hooks guard it";
             return (Self::default(), vec![Finding::Note(why.to_owned())]);
         };
         let asked = installer::version_text(client.program(), project.root());
@@ -76,7 +76,7 @@ impl ClientOptions {
             Ok(hooks) if hooks.is_empty() => Finding::Good("hooks are installed".to_owned()),
             Ok(hooks) => {
                 options.settings = hooks;
-                Finding::Good("the hooks beside ralph-loop are passed to the agent".to_owned())
+                Finding::Good("the hooks next to ralph-loop are passed to the agent".to_owned())
             }
             Err(why) => Finding::Note(why.to_owned()),
         }];
@@ -105,8 +105,8 @@ impl ClientOptions {
         if client.has("--settings") && !kept.settings.is_empty() {
             let keys: Vec<&str> = kept.settings.keys().map(String::as_str).collect();
             return Some(Finding::Note(format!(
-                "the agent's command has settings of its own, so what the client keeps for the \
-                 project is not passed to it: {}",
+                "the agent's command has its own --settings, so these settings of the project are \
+                 not passed to it: {}",
                 keys.join(", ")
             )));
         }
@@ -143,7 +143,7 @@ impl ClientOptions {
         trusted.retain(|name, _| TRUSTED_ONLY.contains(&name.as_str()));
         if !trusted.is_empty() {
             self.settings.insert("permissions".to_owned(), Value::Object(trusted));
-            self.passed.push("the permissions of the project's settings".to_owned());
+            self.passed.push("the permissions in the project's settings".to_owned());
         }
     }
 
@@ -204,16 +204,14 @@ fn hooks_to_pass(
     let mut installed = Vec::new();
     for text in settings_of(env, project, client, !config.workspace.in_place) {
         if hooks_are_off(&text) {
-            return Err(
-                "the client's settings have `disableAllHooks`, so no hook guards the agent",
-            );
+            return Err("the client's settings set `disableAllHooks`, so no hooks guard the agent");
         }
         installed.extend(registered(&text).unwrap_or_default());
     }
     if client.has("--bare") {
-        return Err("the agent's command has --bare, so no hook guards it");
+        return Err("the agent's command has --bare, so no hooks guard it");
     }
-    let version = version.ok_or("the client does not say its version, so it is given no hooks")?;
+    let version = version.ok_or("the client does not report its version, so it gets no hooks")?;
     let folder = crate::install::folder_of_this_program().unwrap_or_default();
     let beside = hooks_in(&folder);
     let passed = Registrations::of_folder(version, &folder).only(|event, hook| {
@@ -221,12 +219,10 @@ fn hooks_to_pass(
         beside.contains(&hook) && !is_installed
     });
     if passed.events().is_empty() && installed.is_empty() {
-        return Err("no hook guards the agent: copy the four hooks beside ralph-loop, or install \
-                    them");
+        return Err("no hooks guard the agent; install them, or copy them next to ralph-loop");
     }
     if !passed.events().is_empty() && client.has("--settings") {
-        return Err("the agent's command has settings of its own, so the hooks beside ralph-loop \
-                    are not passed; `ralph-loop install` registers them");
+        return Err("the agent's command has --settings, so no hooks are passed; install them");
     }
     if passed.events().is_empty() {
         return Ok(Map::new());

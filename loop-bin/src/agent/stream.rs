@@ -115,7 +115,7 @@ impl Seen {
                 let what = text_of(event, "error").unwrap_or("error");
                 let number = |name| event.get(name).and_then(Value::as_u64).unwrap_or(0);
                 let (now, most) = (number("attempt"), number("max_retries"));
-                self.doing = format!("the service answered {what}; retry {now} of {most}");
+                self.doing = format!("the service returned {what}; retry {now} of {most}");
             }
             ("rate_limit_event", _) => self.rate_limit(event.get("rate_limit_info")),
             _ => {}
@@ -283,7 +283,7 @@ mod tests {
         seen.line(br#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"cargo test\nls"}}]}}"#);
         assert_eq!(seen.doing, "Bash: cargo test");
         seen.line(br#"{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error":"overloaded"}"#);
-        assert_eq!(seen.doing, "the service answered overloaded; retry 2 of 10");
+        assert_eq!(seen.doing, "the service returned overloaded; retry 2 of 10");
         seen.line(b"just text");
         assert_eq!((seen.doing.as_str(), seen.text.as_str()), ("just text", "just text\n"));
     }

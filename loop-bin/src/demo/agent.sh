@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands in for a coding agent: reads the prompt, works on the story in it, prints what an agent
-# prints. Its first try at US-002 is wrong; told what failed, it gets it right.
+# prints. Its first attempt at US-002 is wrong; once it knows what failed, it gets it right.
 prompt=$(cat)
 session="demo-$$"
 
@@ -24,7 +24,7 @@ case "$prompt" in
     case "$prompt" in
     *"not ok - greets by name"*)
         echo 'echo "Hello, $1"' >greet.sh
-        done_with "greet.sh greets whom it is told to; the last try forgot the argument." 0.0034 3400
+        done_with "greet.sh greets the given name; the last attempt ignored the argument." 0.0034 3400
         ;;
     *)
         echo 'echo "Hello, name"' >greet.sh

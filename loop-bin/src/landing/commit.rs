@@ -35,9 +35,9 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ByHook(said) => write!(f, "the commit was refused by your git hooks\n{said}"),
+            Self::ByHook(said) => write!(f, "your git hooks rejected the commit\n{said}"),
             Self::Impossible(why) => write!(f, "{why}"),
-            Self::Stopped => write!(f, "the commit was stopped"),
+            Self::Stopped => write!(f, "the commit was interrupted"),
         }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn commit(
         Err(GitError::Stopped { .. }) => return Ok(Err(Refusal::Stopped)),
         Err(GitError::Deadline { seconds, .. }) => {
             let limit = counted(seconds as usize, "second", "seconds");
-            return Ok(Err(Refusal::ByHook(format!("they did not end within {limit}"))));
+            return Ok(Err(Refusal::ByHook(format!("they did not finish within {limit}"))));
         }
         Err(other) => return Err(other.into()),
     }
@@ -90,7 +90,7 @@ fn why_impossible(git: &Git, said: &str) -> Option<String> {
     if has(&|line| line.starts_with("fatal: ") && line.contains("aborted by")) {
         let branch = git.line(&["symbolic-ref", "--short", "HEAD"]).unwrap_or_default();
         let hook = "your git hook reference-transaction";
-        return Some(format!("{hook} refused to move {branch}: {said}"));
+        return Some(format!("{hook} did not allow {branch} to move: {said}"));
     }
     let is_unwritten = has(&|line| {
         line == "fatal: failed to write commit object"
@@ -101,7 +101,7 @@ fn why_impossible(git: &Git, said: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "git cannot write the commit; fix that, then start again (if signing failed, check \
+        "git cannot create the commit; fix this, then start again (if signing failed, check \
          user.signingkey and the key, or set commit.gpgsign to false)\n{said}"
     ))
 }

@@ -33,21 +33,21 @@ impl Target {
                 .and_then(|name| Some(name.strip_prefix("refs/heads/")?.to_owned()))
                 .ok_or_else(|| {
                     Failure::usage(
-                        "no branch is checked out (HEAD is detached), so there is none to land on; \
-                         check one out, or name one with --branch",
+                        "no branch is checked out (HEAD is detached), so work cannot land; check \
+                         out a branch, or specify one with --branch",
                     )
                 })?,
             name => name.to_owned(),
         };
         if source.git().run(&["check-ref-format", "--branch", &branch]).is_err() {
             return Err(Failure::usage(format!(
-                "`{branch}` cannot be the name of a branch; give another one with --branch"
+                "`{branch}` is not a valid branch name; specify another with --branch"
             )));
         }
         if let Some(path) = other_work_tree(source, &branch)? {
             return Err(Failure::because(format!(
-                "{branch} is checked out in {path} as well, where its files would not follow; \
-                 remove that work tree, or name another branch with --branch"
+                "{branch} is also checked out in {path}, whose files would not be updated; remove \
+                 that work tree, or specify another branch with --branch"
             )));
         }
         let mut target = Self { source: source.clone(), branch, is_waiting: false };
@@ -55,9 +55,9 @@ impl Target {
         if let Some(subject) = target.users_commit()? {
             let (branch, waiting) = (&target.branch, waiting_for(&target.branch));
             return Err(Failure::because(format!(
-                "{waiting} is where work for {branch} waits if it cannot land at once, and it has a \
-                 commit of yours: {subject}; merge that branch, give it another name (`git branch -m \
-                 {waiting} NAME`), or name another target with --branch"
+                "{waiting} is reserved for work that cannot land on {branch} yet, but it has a \
+                 commit of yours: {subject}; merge that branch, rename it (`git branch -m \
+                 {waiting} NAME`), or specify another target with --branch"
             )));
         }
         Ok(target)
@@ -78,7 +78,7 @@ impl Target {
         let Some(head) = resolve(&git, "HEAD")? else { return Ok(()) };
         let made = git.run(&["update-ref", "-m", "ralph: begin", &self.name(), &head, NOTHING]);
         let branch = &self.branch;
-        made.map(drop).map_err(|why| Failure::because(format!("{branch} cannot be made: {why}")))
+        made.map(drop).map_err(|why| Failure::because(format!("cannot create {branch}: {why}")))
     }
 
     /// Where the work is now: the branch, or the one on which it waits.

@@ -62,7 +62,7 @@ impl Cause {
             Self::Refused(said) => format!("git refused to move {target} ({})", printable(said)),
             Self::Elsewhere(path) => format!("{target} is checked out in {path}"),
             Self::NotCheckedOut => format!("{target} is not checked out"),
-            Self::Nothing => "nothing is in the way any more".to_owned(),
+            Self::Nothing => "nothing is in the way now".to_owned(),
         }
     }
 
@@ -71,23 +71,23 @@ impl Cause {
         let merge = format!("`git merge --ff-only {branch}`");
         match self {
             Self::InTheWay(_) => {
-                format!("stash or move that away, then {merge}; or commit it, then `ralph-loop`")
+                format!("stash or move it, then run {merge}; or commit it, then run `ralph-loop`")
             }
             Self::Locked(_) => {
-                format!("wait for it, or remove the file if no git is at work here; then {merge}")
+                format!("wait for it, or delete the file if git is not running; then run {merge}")
             }
             Self::Diverged => format!(
-                "`ralph-loop` rebases the work and checks it again, `git merge {branch}` merges it \
-                 unchecked"
+                "run `ralph-loop` to rebase the work and check it again, or `git merge {branch}` \
+                 to merge it unchecked"
             ),
             Self::Gone => format!(
-                "`git branch {target} {branch}` brings it back, `git merge {branch}` takes the work \
-                 into the branch that took its place"
+                "run `git branch {target} {branch}` to create it again, or `git merge {branch}` on \
+                 the branch that replaced it"
             ),
-            Self::Refused(_) => format!("see to that, then {merge}"),
-            Self::Elsewhere(_) => format!("{merge} in that folder takes it"),
-            Self::NotCheckedOut => format!("`git switch {target}`, then {merge}"),
-            Self::Nothing => format!("{merge} takes it, and so does the next run"),
+            Self::Refused(_) => format!("fix this, then run {merge}"),
+            Self::Elsewhere(_) => format!("run {merge} in that folder"),
+            Self::NotCheckedOut => format!("run `git switch {target}`, then {merge}"),
+            Self::Nothing => format!("run {merge}, or let the next run do it"),
         }
     }
 }
@@ -147,14 +147,14 @@ impl Waiting {
         if self.is_landed() {
             let commits = counted(*commits, "commit is", "commits are");
             return format!(
-                "{commits} on {branch}; `git merge {branch}` brings the work into your branch"
+                "{commits} on {branch}; run `git merge {branch}` to bring the work into your branch"
             );
         }
         let commits = counted(*commits, "commit waits", "commits wait");
         let (mut why, mut way_on) = (cause.why(target), cause.way_on(target, branch));
         if let (Cause::Diverged, Some(misfit)) = (cause, misfit) {
             why = format!("it cannot be rebased onto {target} ({misfit})");
-            way_on = format!("`git merge {branch}` takes it by hand");
+            way_on = format!("merge it by hand with `git merge {branch}`");
         }
         format!("{commits} on {branch}: {why}; {way_on}")
     }
@@ -228,18 +228,37 @@ mod tests {
         ];
         let lines: Vec<String> = causes.into_iter().map(told).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
-        2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, b.txt; stash or move that away, then `git merge --ff-only ralph/main`; or commit it, then `ralph-loop`
-        2 commits wait on ralph/main: another process holds .git/index.lock; wait for it, or remove the file if no git is at work here; then `git merge --ff-only ralph/main`
-        2 commits wait on ralph/main: main has moved on; `ralph-loop` rebases the work and checks it again, `git merge ralph/main` merges it unchecked
-        2 commits wait on ralph/main: main no longer exists (deleted or renamed); `git branch main ralph/main` brings it back, `git merge ralph/main` takes the work into the branch that took its place
-        2 commits wait on ralph/main: git refused to move main (locked); see to that, then `git merge --ff-only ralph/main`
-        2 commits wait on ralph/main: main is checked out in /other; `git merge --ff-only ralph/main` in that folder takes it
-        2 commits wait on ralph/main: main is not checked out; `git switch main`, then `git merge --ff-only ralph/main`
-        2 commits wait on ralph/main: nothing is in the way any more; `git merge --ff-only ralph/main` takes it, and so does the next run
+        2 commits wait on ralph/main: landing would overwrite your uncommitted a.txt, b.txt; stash or move it, then run `git merge --ff-only ralph/main`; or commit it, then run `ralph-loop`
+        2 commits wait on ralph/main: another process holds .git/index.lock; wait for it, or delete the file if git is not running; then run `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: main has moved on; run `ralph-loop` to rebase the work and check it again, or `git merge ralph/main` to merge it unchecked
+        2 commits wait on ralph/main: main no longer exists (deleted or renamed); run `git branch main ralph/main` to create it again, or `git merge ralph/main` on the branch that replaced it
+        2 commits wait on ralph/main: git refused to move main (locked); fix this, then run `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: main is checked out in /other; run `git merge --ff-only ralph/main` in that folder
+        2 commits wait on ralph/main: main is not checked out; run `git switch main`, then `git merge --ff-only ralph/main`
+        2 commits wait on ralph/main: nothing is in the way now; run `git merge --ff-only ralph/main`, or let the next run do it
         ");
     }
     #[test]
     fn work_that_could_not_be_rebased_is_for_a_person_to_merge() {
-        insta::assert_snapshot!(told_after(Cause::Diverged, Some("both changed a.txt")), @"2 commits wait on ralph/main: it cannot be rebased onto main (both changed a.txt); `git merge ralph/main` takes it by hand");
+        insta::assert_snapshot!(told_after(Cause::Diverged, Some("both changed a.txt")), @"2 \
+                                                                                           commits \
+                                                                                           wait on \
+                                                                                           ralph/main: \
+                                                                                           it \
+                                                                                           cannot \
+                                                                                           be \
+                                                                                           rebased \
+                                                                                           onto \
+                                                                                           main \
+                                                                                           (both \
+                                                                                           changed \
+                                                                                           a.txt); \
+                                                                                           merge \
+                                                                                           it by \
+                                                                                           hand \
+                                                                                           with \
+                                                                                           `git \
+                                                                                           merge \
+                                                                                           ralph/main`");
     }
 }

@@ -30,9 +30,9 @@ impl Run {
     /// The end: whatever fails here is told and does not keep the rest from being done.
     pub(super) fn finish(mut self, finish: Finish) -> ExitCode {
         let (status, goodbye) = match finish {
-            Finish::Complete => ("COMPLETE", "COMPLETE: every story is done"),
-            Finish::MaxIterations => ("REACHED_LIMIT", "REACHED_LIMIT: no iteration is left"),
-            _ => ("STOPPED", "the run ends"),
+            Finish::Complete => ("COMPLETE", "COMPLETE: all stories are done"),
+            Finish::MaxIterations => ("REACHED_LIMIT", "REACHED_LIMIT: no iterations left"),
+            _ => ("STOPPED", "the run has ended"),
         };
         let ended = self.end_session(goodbye);
         self.tell(ended);
@@ -110,8 +110,8 @@ impl Run {
                 let is_other = |path: &PathBuf| !files.iter().any(|file| file.path == *path);
                 if paths(&git.run(&changed)?).iter().any(is_other) {
                     return Err(Failure::because(
-                        "progress is not committed: your git hooks add other files to that \
-                         commit, which no check has seen; it goes with the next story",
+                        "progress was not committed because your git hooks add unchecked files to \
+                         the commit; it will be committed with the next story",
                     ));
                 }
             }
@@ -134,7 +134,7 @@ impl Run {
         let git = git.with_var(RUN_MARK, run);
         match landing::commit(&git, tree, &message, limit, &|| interrupts.count() > 1)? {
             Ok(made) => Ok(made),
-            Err(refusal) => Err(Failure::because(format!("progress is not committed: {refusal}"))),
+            Err(refusal) => Err(Failure::because(format!("progress was not committed: {refusal}"))),
         }
     }
 
@@ -153,13 +153,13 @@ impl Run {
         let plan = self.books.load(&self.target).ok();
         let most = context.config.limits.max_cost_usd;
         match &finish {
-            Finish::Budget(why) => context.view.line(format!("budget exceeded: {why}")),
+            Finish::Budget(why) => context.view.line(why),
             Finish::Blocked(why) | Finish::Error(why) | Finish::RedBaseline(why) => {
                 terminal::complain(&std::io::Error::other(why.clone()));
             }
             _ if most > 0.0 && counters.spent.cost_usd > most => context.view.warn(format!(
-                "budget exceeded: spent ${:.2} of ${most:.2}; what a session cost is known at its \
-                 end",
+                "budget exceeded: spent ${:.2} of ${most:.2}; a session's cost is only known when \
+                 it ends",
                 counters.spent.cost_usd
             )),
             _ => {}
@@ -200,7 +200,7 @@ impl Run {
         let (took, spent) = (clock(context.elapsed()), receipt(counters.spent));
         Ending {
             finish,
-            account: format!("{done}, {took} in all; {spent}"),
+            account: format!("{done}, {took} total; {spent}"),
             stories: plan.map(|plan| plan.counts()),
             has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
             blocked: blocked.into_iter().collect(),

@@ -183,7 +183,7 @@ impl Run {
         self.record.elapsed_s = self.context.elapsed().as_secs_f64();
         self.record.interrupted = self.context.is_interrupted();
         if let Err(error) = self.record.save(&self.context.run_dir) {
-            self.context.view.warn(format!("the run's record was not written: {error}"));
+            self.context.view.warn(format!("the run record could not be written: {error}"));
         }
         fault::point("loop.step-saved");
     }
@@ -194,6 +194,6 @@ impl Run {
     }
 
     fn current(&self) -> Result<Attempt, Failure> {
-        self.attempt.clone().ok_or_else(|| Failure::because("no attempt is under way"))
+        self.attempt.clone().ok_or_else(|| Failure::because("no attempt is in progress"))
     }
 }

@@ -35,7 +35,7 @@ impl Run {
         context.view.line(format!("planning: {shown}"));
         let specs = &context.config.run.specs;
         if !context.project.root().join(specs).exists() {
-            let why = format!("there is no folder {specs}; the agent plans from the code alone");
+            let why = format!("{specs} does not exist; the agent plans from the code alone");
             context.view.warn(why);
         }
         if context.run_started_script() == Wish::Stop {
@@ -124,7 +124,7 @@ impl Run {
         }
         if let Some(before) = before {
             let kept = state::keep_content_as_found(path, before, &self.context.state().logs())?;
-            self.context.view.line(format!("the plan as it was is kept in {kept}"));
+            self.context.view.line(format!("the previous plan is saved as {kept}"));
         }
         state::replace_users(path, &planned.bytes)?;
         let open = plan::load(path, &self.books.options)?.counts().open;

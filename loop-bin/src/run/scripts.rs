@@ -49,8 +49,8 @@ impl Context {
         let ran = supervised::run(program, &[], limit, &stop, true);
         let (end, output) = ran.unwrap_or_else(|error| {
             let why = format!(
-                "{path} cannot be started ({error}); see whether the program in its first line is \
-                 there, and whether that line ends with a carriage return"
+                "cannot start {path} ({error}); check that the program in its first line exists \
+                 and that the line does not end with a carriage return"
             );
             (CheckEnd::Exited(Some(NOT_STARTED)), why)
         });
@@ -62,7 +62,7 @@ impl Context {
         self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
         let (wish, advice) = wish(settings, name, end);
         if !advice.is_empty() {
-            self.view.warn(format!("the script {name} {advice}"));
+            self.view.warn(format!("the {name} script {advice}"));
         }
         wish
     }
@@ -86,7 +86,7 @@ impl Context {
     pub(super) fn run_started_script(&self) -> Wish {
         let is_client = Client::find(&self.config.agent.command).is_some();
         if is_client && self.config.limits.max_cost_usd == 0.0 {
-            self.view.line("the agent spends your credit; --max-cost limits what a run may cost");
+            self.view.line("the agent uses your account; limit the cost of a run with --max-cost");
         }
         let specs = self.project.root().join(&self.config.run.specs);
         self.script("started", vec![("SPEC_DIR", specs.into_string())])
@@ -221,13 +221,13 @@ fn wish(settings: &Hooks, name: &str, end: CheckEnd) -> (Wish, String) {
     match end {
         CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => (Wish::GoOn, String::new()),
         CheckEnd::Exited(Some(1)) if name == "next_iteration" => {
-            (Wish::Skip, "skips this iteration".to_owned())
+            (Wish::Skip, "skipped this iteration".to_owned())
         }
-        CheckEnd::Exited(Some(1)) => (Wish::GoOn, "warns (exit code 1)".to_owned()),
-        CheckEnd::Exited(Some(2)) => (Wish::Stop, "stops the loop".to_owned()),
+        CheckEnd::Exited(Some(1)) => (Wish::GoOn, "reported a warning (exit code 1)".to_owned()),
+        CheckEnd::Exited(Some(2)) => (Wish::Stop, "stopped the loop".to_owned()),
         CheckEnd::Exited(Some(code)) => (broken, format!("failed (exit code {code})")),
-        CheckEnd::Exited(None) => (broken, "was ended by a signal".to_owned()),
-        CheckEnd::TimedOut => (broken, "took too long and was ended".to_owned()),
+        CheckEnd::Exited(None) => (broken, "was killed by a signal".to_owned()),
+        CheckEnd::TimedOut => (broken, "timed out and was killed".to_owned()),
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8P
             .ok_or_else(|| {
                 Failure::because(
                     "no folder for the copy: neither XDG_CACHE_HOME nor HOME is set; set one, or \
-                     name a folder with --workspace-folder",
+                     specify a folder with --workspace-folder",
                 )
             })?
             .join("ralph"),
@@ -30,7 +30,7 @@ pub(crate) fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8P
     let real = base.canonicalize_utf8().unwrap_or_else(|_| base.clone());
     if real.starts_with(top) {
         return Err(Failure::because(format!(
-            "{base} lies inside the project, and the copy would be copied into itself; name another \
+            "{base} is inside the project, so the copy would contain itself; specify another \
              folder with --workspace-folder"
         )));
     }
@@ -57,7 +57,7 @@ impl Workspace {
 /// Why the copy cannot be made.
 pub(super) fn not_made(folder: &Utf8Path, error: &io::Error) -> Failure {
     Failure::because(format!(
-        "the copy cannot be made in {folder}: {error}; make room or name another folder with \
+        "cannot create the copy in {folder}: {error}; free up space, specify another folder with \
          --workspace-folder, or let the agent work in the project with --in-place"
     ))
 }

@@ -77,8 +77,8 @@ impl Workspace {
         let limit = limit_mb.saturating_mul(1_000_000);
         if size > limit {
             return Err(Failure::because(format!(
-                "{INCLUDE} names {} in {}, more than the {} that may be copied; narrow its \
-                 patterns, or raise [workspace] include_limit_mb",
+                "{INCLUDE} matches {} in {}, more than the limit of {}; narrow its patterns, or \
+                 raise [workspace] include_limit_mb",
                 DecimalBytes(size),
                 counted(wanted.len(), "file", "files"),
                 DecimalBytes(limit)

@@ -58,7 +58,7 @@ impl Workspace {
         args.push(self.top.as_str());
         args.extend(wanted.iter().map(String::as_str));
         if let Err(error) = ours.run(&args) {
-            log::warn!("what the agent committed could not be fetched: {error}");
+            log::warn!("could not fetch the agent's commits: {error}");
             return Imported { is_sparse, ..Imported::default() };
         }
         // Only on its way; whoever keeps the attempt holds it from here on.

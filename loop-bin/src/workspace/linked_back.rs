@@ -91,9 +91,9 @@ impl Workspace {
 }
 
 fn finding(what: &str, user: Option<&String>) -> Finding {
-    let way_on = "leads into the project, so not to what is in the copy; make it in the copy with \
-                  [workspace] setup, name it by a relative path, take it out of the environment, \
-                  or start with --in-place";
+    let way_on = "points into the project instead of the copy; create it in the copy with \
+                  [workspace] setup, use a relative path, remove it from the environment, or start \
+                  with --in-place";
     match user {
         Some(line) => Finding::Problem(format!("`{line}` would use the project: {what} {way_on}")),
         None => Finding::Note(format!("{what} {way_on}")),

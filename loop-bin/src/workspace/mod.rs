@@ -216,7 +216,7 @@ impl Workspace {
             self.throw_away()?;
         }
         if let Err(error) = self.try_reset(start) {
-            log::warn!("the copy is damaged ({error}) and made anew");
+            log::warn!("the copy is damaged ({error}); creating a new one");
             self.throw_away()?;
             self.try_reset(start)?;
         }
@@ -319,7 +319,7 @@ pub(crate) fn text_path(path: &Path) -> Result<&Utf8Path, Failure> {
     Utf8Path::from_path(path).ok_or_else(|| {
         let path = path.display();
         Failure::because(format!(
-            "{path} is not UTF-8, and paths of a project have to be; rename the folder"
+            "{path} is not UTF-8, but project paths must be; rename the folder"
         ))
     })
 }

@@ -90,6 +90,6 @@ fn a_cache_folder_that_may_not_be_written_is_named_with_a_remedy() {
     let cache = owned.0.repo.scratch().dir("home/.cache");
     fs_err::set_permissions(&cache, std::fs::Permissions::from_mode(0o555)).unwrap();
     let ran = owned.run(&[]);
-    ran.ended(1).says("the copy cannot be made in").says("--workspace-folder");
+    ran.ended(1).says("cannot create the copy in").says("--workspace-folder");
     assert_eq!(owned.0.plan(), ONE);
 }

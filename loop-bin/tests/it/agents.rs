@@ -37,7 +37,11 @@ fn an_agent_that_only_talks_is_not_done() {
 #[test]
 fn attempts_of_an_agent_that_fails_are_kept_and_its_story_is_blocked() {
     let stage = Stage::new("fails", "- [ ] US-001: First\n- [ ] US-002: Second\n");
-    stage.run(&["--attempts", "2"]).ended(8).says("US-001 is blocked").says("no story is left");
+    stage
+        .run(&["--attempts", "2"])
+        .ended(8)
+        .says("US-001 is blocked")
+        .says("no story can be worked on");
     assert_eq!(stage.plan(), "- [!] US-001: First\n- [!] US-002: Second\n");
     assert_eq!((stage.discarded(), stage.subjects().len()), (4, 1));
     assert!(!stage.exists("broken.txt"));
@@ -46,7 +50,7 @@ fn attempts_of_an_agent_that_fails_are_kept_and_its_story_is_blocked() {
     assert_eq!((count("FAILED"), count("BLOCKED")), (2, 2), "{progress}");
     assert!(progress.contains("gave up after 2 failed attempts"), "{progress}");
     let guardrails = stage.read(".ralph/guardrails.md");
-    let lesson = "- US-001: the agent ended with exit code 1; it said: something went wrong\n";
+    let lesson = "- US-001: the agent exited with code 1; output: something went wrong\n";
     assert_eq!(guardrails.matches(lesson).count(), 1, "{guardrails}");
     stage.run(&["attempts", "US-001/1"]).ended(0).says("something went wrong").says("+broken");
     stage.run(&["attempts", "take", "US-001/1"]).ended(0);
@@ -56,7 +60,10 @@ fn attempts_of_an_agent_that_fails_are_kept_and_its_story_is_blocked() {
 #[test]
 fn an_agent_that_hangs_is_ended_at_its_deadline() {
     let stage = Stage::new("hangs", ONE);
-    stage.run(&["--timeout", "1", "--attempts", "2"]).ended(8).says("did not end within 1 second");
+    stage
+        .run(&["--timeout", "1", "--attempts", "2"])
+        .ended(8)
+        .says("did not finish within 1 second");
     assert!(stage.progress().contains("- Status: TIMEOUT") && !stage.exists("half.txt"));
 }
 
@@ -165,7 +172,7 @@ fn a_result_that_is_an_error_is_not_done_whatever_the_exit_code() {
     let stage = Stage::new("reports", ONE);
     let mut command = stage.command(&["--attempts", "1"]);
     let ran: crate::stage::Ran = command.env("IS_ERROR", "true").output().unwrap().into();
-    ran.ended(8).says("the agent reports");
+    ran.ended(8).says("the agent reported");
     assert_eq!(stage.subjects().len(), 1);
 }
 
@@ -200,7 +207,7 @@ fn the_agent_gets_a_prompt_and_a_clean_environment() {
 fn an_agent_that_is_killed_has_failed() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", "echo half >half.txt; kill -9 $$", "--attempts", "1"]);
-    ran.ended(8).says("ended by a signal");
+    ran.ended(8).says("killed by a signal");
     stage.is_clean();
 }
 
@@ -297,7 +304,7 @@ fn an_agent_that_is_not_there_is_named_with_the_place_where_it_was_looked_for() 
     let ran = from_sub(&["--agent", "./agent.sh"]);
     ran.ended(1).says(&format!("`./agent.sh` was not found in {root}"));
     let ran = from_sub(&["--agent", "no-such-agent"]);
-    ran.ended(1).says("was not found in the folders of PATH");
+    ran.ended(1).says("was not found in PATH");
     let ran = from_sub(&["--plan", "no.md"]);
     ran.ended(1).says(&format!("looked for {root}/sub/no.md, {root}/no.md"));
 }

@@ -47,7 +47,7 @@ fn work_that_they_remove_altogether_is_a_failed_attempt_and_is_kept() {
     for check in ["git stash -q -u", "git reset -q --hard", "git checkout -qf origin/main"] {
         let stage = with_another_branch();
         let ran = stage.run(&["--agent", AGENT, "--verify", check, "--attempts", "1"]);
-        ran.ended(8).says("the checks removed all of the work");
+        ran.ended(8).says("the checks undid all changes");
         assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1), "{check}");
         let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:new.txt"]);
         assert_eq!(kept, "new\n", "{check}");
@@ -70,7 +70,7 @@ fn what_they_change_is_checked_again_and_committed_so() {
 fn files_that_they_change_each_time_are_told_and_committed_as_they_were_checked() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--agent", AGENT, "--verify", "echo more >>new.txt"]);
-    ran.ended(0).says("the checks change files each time they run: new.txt");
+    ran.ended(0).says("the checks change files every time they run: new.txt");
     assert_eq!(stage.repo.git(["show", "HEAD:new.txt"]), "new\nmore\nmore\n");
     assert_eq!(stage.read("new.txt"), "new\nmore\nmore\n");
     stage.is_clean();

@@ -90,7 +90,7 @@ fn what_cannot_be_passed_is_named() {
     let stage = stage(json!({"disabledMcpjsonServers": ["shared"]}));
     run(&stage, "claude --settings '{}' -p", &[])
         .ended(0)
-        .says("is not passed to it: disabledMcpjsonServers");
+        .says("are not passed to it: disabledMcpjsonServers");
 }
 
 #[test]

@@ -35,12 +35,16 @@ fn init_hides_no_scripts_of_another_tool() {
 fn complete_checks_first() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"echo red; false\"]\n");
-    stage.run(&["complete", "US-001"]).ended(1).says("US-001 is not under way").says("no story is");
+    stage
+        .run(&["complete", "US-001"])
+        .ended(1)
+        .says("US-001 is not in progress")
+        .says("no story is");
     stage.repo.write(".ralph/current-story", "US-002\n");
     stage
         .run(&["complete", "US-001", "--status", "blocked"])
         .ended(1)
-        .says("the story under way is US-002");
+        .says("the current story is US-002");
     assert!(!stage.exists(".ralph/claim.json"));
     stage.repo.write(".ralph/current-story", "US-001\n");
     stage.run(&["complete", "US-001"]).ended(1).says("is not done").says("red");
@@ -65,7 +69,7 @@ fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
     let stage = Stage::new("works", ONE);
     let before = stage.repo.fingerprint();
     let ran = stage.run(&["--agent", "x 'y"]);
-    ran.ended(2).says("the agent's command `x 'y` cannot be read by a shell").says("--agent");
+    ran.ended(2).says("the agent's command `x 'y` is not valid shell syntax").says("--agent");
     assert_eq!(stage.repo.fingerprint(), before);
 }
 
@@ -73,8 +77,8 @@ fn a_command_of_the_agent_that_no_shell_can_read_is_the_users_mistake() {
 fn a_dry_run_warns_of_an_agent_that_is_not_there() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["--dry-run", "--agent", "no-such-agent -p"]);
-    ran.ended(0).says("PROBLEM  the agent `no-such-agent` was not found in the folders of PATH");
-    ran.says("1 open, 0 done, 0 blocked, 0 optional; next US-001 First").says("lands on main");
+    ran.ended(0).says("PROBLEM  the agent `no-such-agent` was not found in PATH");
+    ran.says("1 open, 0 done, 0 blocked, 0 optional; next: US-001 First").says("lands on main");
     stage.run(&["--agent", "no-such-agent -p"]).ended(1).says("was not found");
 }
 
@@ -82,7 +86,7 @@ fn a_dry_run_warns_of_an_agent_that_is_not_there() {
 fn a_merge_request_waits_for_the_user() {
     let stage = Stage::new("works", ONE);
     stage.run(&["request-merge", "--summary", "ready for you"]).ended(0);
-    stage.run(&["status"]).ended(0).says("a merge request");
+    stage.run(&["status"]).ended(0).says("merge request: ");
     let json = stage.run(&["status", "--json"]);
     json.ended(0).says("\"open\": 1");
     stage.run(&["request-merge"]).ended(2);
@@ -105,10 +109,7 @@ fn the_demo_shows_a_rollback_and_a_recovery_in_seconds() {
     let begun = Instant::now();
     let mut command = stage.command(&["demo"]);
     let ran: crate::stage::Ran = command.env("TMPDIR", &temp).output().unwrap().into();
-    ran.ended(0)
-        .says("not ok - greets by name")
-        .says("US-002: the attempt is kept")
-        .says("feat(US-003)");
+    ran.ended(0).says("not ok - greets by name").says("US-002: attempt saved").says("feat(US-003)");
     ran.says("[x] US-002").says("US-002: 0:00 agent time");
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(fs_err::read_dir(temp).unwrap().count(), 1, "the project stays");
@@ -132,7 +133,7 @@ fn planning_writes_the_plan_and_nothing_else() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; printf -- '- [ ] US-001: First\\n- [ ] US-002: Second\\n' >.ralph/PRD-1/plan.md; echo x >code.txt";
     let ran = stage.run(&["--mode", "planning", "--agent", agent]);
-    ran.ended(0).says("2 open stories").says("the attempt is kept");
+    ran.ended(0).says("2 open stories").says("attempt saved");
     assert!(stage.plan().contains("US-002") && !stage.exists("code.txt"));
     assert_eq!(stage.subjects(), ["first"]);
     stage.repo.write("a.txt", "mine\n");
@@ -150,10 +151,10 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
     // What is missing first is named first: without a plan nobody needs an agent.
     let ran: crate::stage::Ran =
         command.env("RALPH_AGENT", "no-such-agent").output().unwrap().into();
-    ran.ended(1).says("no plan found; `ralph-loop init` writes an example");
+    ran.ended(1).says("no plan found (looked for");
     let ran = stage.run(&["init"]);
     ran.ended(0).says("written  .ralph/PRD-1/plan.md").says("ralph-loop --dry-run");
-    stage.run(&["status"]).ended(0).says("no run has ended here yet").says("0 done, 2 open");
+    stage.run(&["status"]).ended(0).says("no run has finished here yet").says("0 done, 2 open");
     stage.run(&["--dry-run"]).ended(0).says("ok       plan .ralph/PRD-1/plan.md: 2 open");
     let ran = stage.run(&["--max-iterations", "1"]);
     ran.ended(0).says("working on .ralph/PRD-1/plan.md, landing on main: 2 open stories");
@@ -170,8 +171,8 @@ fn status_tells_of_what_waits() {
     let record = serde_json::json!({"version": 3, "run": "r", "folder": folder, "counters": {"iteration": 4}});
     stage.repo.write(".git/ralph/run.json", record.to_string());
     let ran = stage.run(&["status"]);
-    ran.ended(0).says("For you   US-001 is blocked: First");
-    ran.says("For you   the last run was killed; start again to go on with it");
+    ran.ended(0).says("Needs you US-001 is blocked: First");
+    ran.says("Needs you the last run was killed; `ralph-loop` continues it");
 }
 
 #[test]
@@ -190,22 +191,19 @@ fn a_repository_above_a_ceiling_of_gits_is_not_worked_on() {
 fn a_merge_request_says_something_and_a_project_is_a_folder() {
     let stage = Stage::new("works", ONE);
     for nothing in ["", "  "] {
-        stage
-            .run(&["request-merge", "--summary", nothing])
-            .ended(2)
-            .says("say what is to be merged");
+        stage.run(&["request-merge", "--summary", nothing]).ended(2).says("say what to merge");
     }
     let mut command = stage.command(&["--dry-run"]);
     let ran: crate::stage::Ran = command.env("RALPH_ROOT", "/no/such").output().unwrap().into();
-    ran.ended(1).says("RALPH_ROOT says that the project is /no/such, and there is no such folder");
+    ran.ended(1).says("RALPH_ROOT points to /no/such, which does not exist");
     let ran = stage.run(&["--dry-run", "--timeout", "60"]);
-    ran.ended(0).says("3 attempts a story, ").says("60 s an iteration");
+    ran.ended(0).says("3 attempts per story, ").says("60 s per iteration");
 }
 
 #[test]
 fn who_is_stuck_is_told_how_to_go_on() {
     let stage = Stage::new("works", "- [!] US-001: First\n");
-    stage.run(&[]).ended(8).says("`ralph-loop retry US-001 --hint");
+    stage.run(&[]).ended(8).says("reopen it with `ralph-loop retry US-001 --hint");
     stage.run(&["retry", "US-001"]).ended(0);
     stage.run(&[]).ended(0).says("US-001 done");
 }
@@ -216,7 +214,7 @@ fn no_word_about_a_story_is_taken_after_its_loop_was_killed() {
     let started = stage.note_path("started");
     let agent = format!("cat >/dev/null; : >{started}; exec sleep 100");
     stage.killed_when(&["--agent", &agent], "the agent works", || started.exists());
-    stage.run(&["complete", "US-001"]).ended(1).says("no loop is at work on US-001 any more");
+    stage.run(&["complete", "US-001"]).ended(1).says("no loop is working on US-001 any more");
     assert!(!stage.exists(".ralph/claim.json"));
-    stage.run(&[]).ended(0).says("ended 1 process of the last run");
+    stage.run(&[]).ended(0).says("ended 1 process left over from the last run");
 }

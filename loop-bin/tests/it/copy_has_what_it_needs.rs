@@ -119,7 +119,8 @@ fn more_than_may_be_carried_is_refused_with_its_size() {
     stage.repo.write("one.log", vec![b'x'; 700_000]);
     stage.repo.write("two.log", vec![b'x'; 700_000]);
     let ran = stage.run(&[]);
-    ran.ended(1).says(".worktreeinclude names 1.40 MB in 2 files, more than the 1.00 MB");
+    ran.ended(1)
+        .says(".worktreeinclude matches 1.40 MB in 2 files, more than the limit of 1.00 MB");
     assert_eq!(stage.note("seen"), "");
 }
 

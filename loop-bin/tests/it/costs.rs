@@ -34,10 +34,10 @@ fn a_cost_that_is_given_as_a_text_counts() {
 fn a_dry_run_shows_every_limit_that_is_set() {
     let stage = Stage::new("works", TWO);
     let args = ["--dry-run", "--max-cost", "5", "--story-max-cost", "1.5"];
-    stage.run(&args).ended(0).says("3600 s an iteration, $5 a run, $1.5 a story\n");
+    stage.run(&args).ended(0).says("3600 s per iteration, $5 per run, $1.5 per story\n");
     let args = ["--dry-run", "--max-duration", "8h", "--story-max-duration", "10m"];
-    stage.run(&args).ended(0).says("3600 s an iteration, 28800 s a run, 600 s a story\n");
-    stage.run(&["--dry-run"]).ended(0).says("3600 s an iteration\n");
+    stage.run(&args).ended(0).says("3600 s per iteration, 28800 s per run, 600 s per story\n");
+    stage.run(&["--dry-run"]).ended(0).says("3600 s per iteration\n");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn an_error_without_a_text_ends_without_a_colon() {
     let stage = Stage::new("works", TWO);
     let agent = "cat >/dev/null; echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\"}'";
     let ran = stage.run(&["--attempts", "1", "--max-iterations", "1", "--agent", agent]);
-    ran.says("the agent reports error_max_turns\n");
+    ran.says("the agent reported error_max_turns\n");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_repository_that_calls_itself_bare() {
 fn what_the_flags_of_a_run_would_start() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["doctor", "--agent", "no-such-agent -p"]);
-    ran.ended(1).says("the agent `no-such-agent` was not found in the folders of PATH");
+    ran.ended(1).says("the agent `no-such-agent` was not found in PATH");
     let check = ["doctor", "--baseline", "check", "--verify", "no-such-check"];
     stage.run(&check).ended(1).says("missing: `no-such-check`");
     stage.run(&["doctor", "--no-such-flag"]).ended(2);
@@ -74,7 +74,7 @@ fn a_folder_in_which_no_copy_can_be_made() {
         let args = [args, &["--workspace-folder", file.as_str()]].concat();
         let ran = stage.run(&args);
         ran.ended(1)
-            .says(&format!("the copy cannot be made in {file}: "))
+            .says(&format!("cannot create the copy in {file}: "))
             .says("--workspace-folder");
     }
     assert!(!stage.exists(".ralph/events.jsonl"), "nothing was begun");

@@ -20,7 +20,7 @@ fn a_command_is_taken_apart() {
     let out = explain(&scratch, &["cd app && X=push; timeout 5 git $X 2>&1 | tail -1"]);
     assert!(out.contains("runs      git push"), "{out}");
     assert!(out.contains("through a pipe, then timeout"), "{out}");
-    assert!(out.contains("its exit code does not reach the line's own"), "{out}");
+    assert!(out.contains("its exit code does not affect that of the whole line"), "{out}");
     assert!(out.contains("denied by git-push"), "{out}");
     assert!(out.contains("instead") && out.contains("request-merge"), "{out}");
     assert!(out.contains("test run  no"), "{out}");
@@ -30,7 +30,7 @@ fn a_command_is_taken_apart() {
 fn a_test_run_is_recognised_and_no_rule_speaks() {
     let scratch = Scratch::new();
     let out = explain(&scratch, &["npx jest --ci"]);
-    assert!(out.contains("test run  yes") && out.contains("no rule speaks"), "{out}");
+    assert!(out.contains("test run  yes") && out.contains("no rule applies"), "{out}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn an_edit_is_explained() {
     scratch.file(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
     assert!(explain(&scratch, &["--file", ".git/config"]).contains("denied by protected-path"));
     assert!(explain(&scratch, &["--file", "README.md"]).contains("denied by scope"));
-    assert!(explain(&scratch, &["--file", "src/a.rs"]).contains("no rule speaks"));
+    assert!(explain(&scratch, &["--file", "src/a.rs"]).contains("no rule applies"));
 }
 
 #[test]

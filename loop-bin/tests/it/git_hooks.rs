@@ -22,7 +22,9 @@ fn one_that_hangs_costs_an_attempt_and_is_ended() {
         let stage = Stage::new("works", ONE);
         hangs(&stage, name);
         let ran = stage.run(&["--verify-timeout", "1"]);
-        ran.ended(0).says("refused by your git hooks").says("they did not end within 1 second");
+        ran.ended(0)
+            .says("your git hooks rejected the commit")
+            .says("they did not finish within 1 second");
         assert!(!is_alive(&stage.note("hook")), "{name}");
         assert_eq!(stage.subjects(), ["feat(US-001): first", "first"], "{name}");
         assert_eq!((stage.discarded(), stage.plan()), (1, ONE.replace("[ ]", "[x]")), "{name}");
@@ -98,7 +100,11 @@ fn one_that_refuses_is_for_the_agent_to_satisfy() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "grep -q nice work.txt || { echo 'not nice' >&2; exit 1; }");
     let agent = "grep -q 'not nice' && echo nice >work.txt || echo rude >work.txt";
-    stage.run(&["--agent", agent]).ended(0).says("refused by your git hooks").says("not nice");
+    stage
+        .run(&["--agent", agent])
+        .ended(0)
+        .says("your git hooks rejected the commit")
+        .says("not nice");
     assert_eq!((stage.read("work.txt").as_str(), stage.discarded()), ("nice\n", 1));
 }
 
@@ -149,7 +155,7 @@ fn one_that_changes_files_for_ever_costs_attempts_and_ends() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "date +%N >>work.py; echo called >>\"$AGENT_NOTES/calls\"; exit 1");
     let ran = stage.run(&["--agent", WORK, "--attempts", "1"]);
-    ran.ended(8).says("git hooks change the files each time they refuse");
+    ran.ended(8).says("git hooks change the files every time they reject the commit");
     assert_eq!((stage.note("calls").lines().count(), stage.discarded()), (3, 1));
 }
 
@@ -158,7 +164,7 @@ fn one_that_refuses_without_a_word_is_told_as_such() {
     let stage = Stage::new("works", ONE);
     hook(&stage, "pre-commit", "exit 1");
     let ran = stage.run(&["--attempts", "1"]);
-    ran.ended(8).says("the commit was refused by your git hooks");
+    ran.ended(8).says("your git hooks rejected the commit");
 }
 
 #[test]
@@ -178,7 +184,7 @@ fn one_that_refuses_the_commit_of_the_progress_is_quoted_and_nothing_is_lost() {
         stage.repo.commit_all("the plan");
         hook(&stage, "commit-msg", "! grep -q chore \"$1\" || { echo no chores >&2; exit 1; }");
         let ran = stage.run(&[&["--max-iterations", "1"], place].concat());
-        ran.ended(0).says("progress is not committed: the commit was refused by your git hooks");
+        ran.ended(0).says("progress was not committed: your git hooks rejected the commit");
         ran.says("no chores");
         assert_eq!(stage.repo.git(["status", "--porcelain"]), "", "{place:?}");
         stage.repo.remove(".git/hooks/commit-msg");
@@ -207,7 +213,7 @@ fn what_they_add_to_the_record_of_progress_lands_only_if_it_was_checked() {
     stage.repo.commit_all("the plan");
     hook(&stage, "pre-commit", "echo tidy >>US-001.txt; git add US-001.txt");
     let ran = stage.run(&["--verify", "cat US-001.txt"]);
-    ran.ended(0).says("your git hooks add other files to that commit");
+    ran.ended(0).says("your git hooks add unchecked files to the commit");
     let commits = stage.subjects();
     assert_eq!(commits.first().map(String::as_str), Some("feat(US-001): first"), "{commits:?}");
 }

@@ -8,7 +8,7 @@ const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 const RECORD: &str = ".git/ralph/run.json";
 const KILL: &str =
     "kill -9 $(sed -n 's/.*\"pid\": \\([0-9]*\\).*/\\1/p' \"$RALPH_ROOT/.git/ralph/run.json\")";
-const COUNTED: &str = "the loop was killed while the agent was at work";
+const COUNTED: &str = "the loop was killed while the agent was working";
 
 /// The stories' own commits: the last one of a run may only hold progress.
 fn stories(stage: &Stage) -> Vec<String> {
@@ -41,7 +41,7 @@ fn while_the_agent_works_which_is_ended_by_the_next_start() {
     let mut stage = Stage::new("ignores-term", TWO);
     stage.killed_when(&[], "the agent works", || !stage.note("child").is_empty());
     assert!(is_alive(&stage.note("child")), "the agent outlives a loop that is killed");
-    stage.run(&["status"]).ended(0).says("outlived the last run; the next start ends them");
+    stage.run(&["status"]).ended(0).says("survived the last run; the next start ends them");
     complete(&mut stage);
     assert!(!stage.run(&["status"]).out.contains("outlived"));
     assert!(!is_alive(&stage.note("child")));
@@ -249,7 +249,7 @@ fn what_an_agent_committed_before_the_kill_is_part_of_the_kept_attempt() {
     let mut stage = Stage::new("commits-and-hangs", ONE);
     stage.killed_when(&[], "the agent has committed", || stage.in_copy("half.txt"));
     stage.agent("works");
-    stage.run(&[]).ended(0).says("US-001: going on with the work of US-001/1");
+    stage.run(&[]).ended(0).says("US-001: continuing from attempt US-001/1");
     assert_eq!(stage.subjects(), ["feat(US-001): first", "first"]);
     let files = stage.repo.git(["show", "--format=", "--name-only", "HEAD"]);
     assert_eq!(files, "US-001.txt\ndone.txt\nhalf.txt\n");
@@ -275,7 +275,7 @@ fn a_record_of_a_newer_version_is_left_alone_and_a_damaged_one_is_named() {
     assert_eq!(stage.read(RECORD), "{\"version\":99}");
     for rubbish in ["{", "[]", "rubbish"] {
         stage.repo.write(RECORD, rubbish);
-        stage.run(&[]).ended(1).says("run.json is damaged").says("remove it");
+        stage.run(&[]).ended(1).says("run.json is damaged").says("delete it");
     }
     stage.repo.write(RECORD, "");
     stage.repo.write(".git/ralph/attempt.json", "{\"version\":");
@@ -326,13 +326,17 @@ fn clean_does_not_throw_away_what_was_interrupted() {
                  [ -e \"$AGENT_NOTES/go\" ] || sleep 30; ls >\"$AGENT_NOTES/found\"";
     let begun = || stage.note_path("begun").exists();
     stage.killed_when(&["--agent", agent], "the agent works", begun);
-    stage.run(&["clean"]).ended(1).says("the work of US-001").says("--force");
-    stage.run(&["clean", "--dry-run"]).ended(1).says("the work of US-001").says("--force");
+    stage.run(&["clean"]).ended(1).says("an interrupted attempt at US-001").says("--force");
+    stage
+        .run(&["clean", "--dry-run"])
+        .ended(1)
+        .says("an interrupted attempt at US-001")
+        .says("--force");
     let told = stage.run(&["clean", "--dry-run", "--force"]);
     told.ended(0).says("would remove the record of the interrupted attempt at US-001");
     told.says("would remove the copy");
     fs_err::write(stage.note_path("go"), "").unwrap();
-    stage.run(&["--agent", agent]).ended(0).says("going on with the work of US-001/1");
+    stage.run(&["--agent", agent]).ended(0).says("continuing from attempt US-001/1");
     fs_err::remove_file(stage.note_path("go")).unwrap();
     assert!(stage.note("found").contains("half.txt"));
 }

@@ -34,7 +34,7 @@ fn a_failed_attempt_is_saved_and_rolled_back() {
     let agent = "cat >/dev/null; echo tried >a.txt; echo new >new.txt; rm src/lib.rs; git add -A; \
                  git commit -qm mine; git checkout -q -b topic; echo more >>new.txt; exit 1";
     let args = ["--in-place", "--agent", agent, "--attempts", "1", "--max-iterations", "1"];
-    stage.run(&args).ended(0).says("the attempt is kept");
+    stage.run(&args).ended(0).says("attempt saved");
     let mut after = stage.repo.fingerprint().files;
     after.retain(|path, _| before.contains_key(path) && !path.starts_with(".ralph"));
     let mut own = before;
@@ -50,7 +50,7 @@ fn a_failed_attempt_is_saved_and_rolled_back() {
 fn a_tree_that_is_not_clean_is_refused_by_name() {
     let stage = committed();
     stage.repo.write("mine.txt", "mine\n");
-    stage.run(&["--in-place"]).ended(1).says("there is uncommitted work: mine.txt");
+    stage.run(&["--in-place"]).ended(1).says("uncommitted changes: mine.txt");
     stage.repo.remove("mine.txt");
     for flag in ["--skip-worktree", "--assume-unchanged"] {
         stage.repo.git(["update-index", flag, "a.txt"]);
@@ -92,7 +92,7 @@ fn what_an_interrupted_attempt_did_is_gone_on_with() {
         child.wait().unwrap();
         fs_err::remove_file(stage.note_path("begun")).unwrap();
     }
-    stage.run(&["--in-place"]).ended(0).says("going on with the work of");
+    stage.run(&["--in-place"]).ended(0).says("continuing from attempt");
     assert_eq!(stage.read("half.txt"), "half\nhalf\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }

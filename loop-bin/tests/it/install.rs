@@ -54,7 +54,7 @@ fn the_hooks_beside_the_loop_are_copied_registered_and_taken_out_again() {
     let machine = Machine::new("echo '2.1.325 (Claude Code)'");
     let own = "{\n    \"model\": \"opus\"\n}\n";
     machine.scratch.file(SHARED, own);
-    machine.run(&["install", "--dry-run"]).ended(0).says("+    \"hooks\"").says("--dry-run");
+    machine.run(&["install", "--dry-run"]).ended(0).says("+    \"hooks\"").says("dry run");
     assert_eq!(machine.scratch.read(SHARED), own);
     assert!(!machine.project.join(".claude/hooks").exists());
 
@@ -105,7 +105,7 @@ fn ones_own_settings_are_where_the_client_has_them() {
 #[test]
 fn events_that_the_client_does_not_know_are_left_out_and_named() {
     let machine = Machine::new("echo 2.0.77");
-    machine.run(&["install"]).ended(0).says("left out: TaskCompleted (client 2.0.77 does not");
+    machine.run(&["install"]).ended(0).says("skipped: TaskCompleted (needs client");
     assert_eq!(events(&machine.settings(SHARED)), 7);
     machine.run(&["install", "--client-version", "2.1.325"]).ended(0);
     assert_eq!(events(&machine.settings(SHARED)), 10);
@@ -117,7 +117,10 @@ fn what_cannot_be_installed_is_explained_and_changes_nothing() {
     silent.run(&["install"]).ended(1).says("--client-version 2.1.325");
     silent.run(&["install", "--client-version", "new"]).ended(2);
     silent.run(&["install", "--user", "--local"]).ended(2);
-    silent.run(&["install", "--project", "nowhere"]).ended(1).says("no project at nowhere");
+    silent
+        .run(&["install", "--project", "nowhere"])
+        .ended(1)
+        .says("cannot open the project at nowhere");
     silent.scratch.file(SHARED, "{\n  \"hooks\": [,]\n}\n");
     let ran = silent.run(&["install", "--client-version", "2.1.325"]);
     ran.ended(1).says("settings.json: line 2, column 13");

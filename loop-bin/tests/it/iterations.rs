@@ -33,7 +33,7 @@ fn each_iteration_has_one_entry_in_the_progress() {
     let statuses: Vec<&str> =
         progress.lines().filter(|line| line.starts_with("- Status")).collect();
     assert_eq!(statuses, ["- Status: FAILED", "- Status: BLOCKED"], "{progress}");
-    assert!(progress.contains("last failure: the agent ended with exit code 1"), "{progress}");
+    assert!(progress.contains("last failure: the agent exited with code 1"), "{progress}");
     assert_eq!(stage.note("entries"), "1\n2\n", "written before the script runs");
 }
 
@@ -127,7 +127,7 @@ fn the_variables_of_existing_setups_are_honoured() {
     numbered.repo.write(".ralph/PRD-3/plan.md", "- [ ] US-003: Third\n");
     let mut command = numbered.command(&["--attempts", "1"]);
     command.env("PRD_NUMBER", "3").env("TIMEOUT_AGENT", "1");
-    Ran::from(command.output().unwrap()).ended(8).says("US-003: the agent did not end within 1");
+    Ran::from(command.output().unwrap()).ended(8).says("US-003: the agent did not finish within 1");
 }
 
 #[test]
@@ -136,10 +136,10 @@ fn an_agent_that_says_partly_done_goes_on_in_another_attempt() {
     let agent = "cat >\"$AGENT_NOTES/prompt\"; echo x >>x.txt; \
                  [ -e \"$AGENT_NOTES/before\" ] && exit; touch \"$AGENT_NOTES/before\"; \
                  \"$RALPH_LOOP\" complete US-001 --status partial --summary 'tests are missing'";
-    stage.run(&["--agent", agent]).ended(0).says("a part is missing: tests are missing");
-    let told = "Work of an earlier attempt is already in your working tree; go on with it.\nThe \
-                last attempt ended: the agent says that the story is only partly done: tests are \
-                missing\n";
+    stage.run(&["--agent", agent]).ended(0).says("only partly done: tests are missing");
+    let told = "Work from an earlier attempt is already in your working tree; continue with \
+                it.\nThe last attempt ended: the agent says that the story is only partly done: \
+                tests are missing\n";
     assert!(stage.note("prompt").contains(told), "{}", stage.note("prompt"));
     assert_eq!((stage.discarded(), stage.subjects().len()), (1, 2));
 }
@@ -189,7 +189,7 @@ fn a_check_that_hangs_has_failed() {
     let stage = Stage::new("works", ONE);
     let check = "sleep 600 & echo $! >\"$AGENT_NOTES/child\"; wait";
     let ran = stage.run(&["--verify", check, "--verify-timeout", "1", "--attempts", "1"]);
-    ran.ended(8).says("took too long");
+    ran.ended(8).says("timed out");
     crate::stage::until("it is gone", || !crate::stage::is_alive(&stage.note("child")));
     stage.is_clean();
 }
@@ -199,7 +199,11 @@ fn a_commit_that_a_git_hook_refuses_is_another_attempt() {
     let stage = Stage::new("works", ONE);
     stage.repo.write(".git/hooks/pre-commit", "#!/bin/sh\necho 'no tabs, please' >&2; exit 1\n");
     stage.repo.chmod(".git/hooks/pre-commit", 0o755);
-    stage.run(&["--attempts", "1"]).ended(8).says("the commit was refused").says("no tabs, please");
+    stage
+        .run(&["--attempts", "1"])
+        .ended(8)
+        .says("git hooks rejected the commit")
+        .says("no tabs, please");
     assert_eq!((stage.subjects(), stage.discarded()), (vec!["first".to_owned()], 1));
     assert_eq!(stage.plan(), "- [!] US-001: First\n", "set aside, and not ticked");
 }
@@ -295,7 +299,7 @@ fn an_agent_that_goes_back_in_history_does_not_land_the_loss_of_others_work() {
     stage.repo.write("b.txt", "b\n");
     stage.repo.commit_all("second");
     for (act, said) in [
-        ("git reset -q --hard HEAD~1", "the agent went back to"),
+        ("git reset -q --hard HEAD~1", "the agent moved back to"),
         ("git sparse-checkout set --no-cone /x.txt", "made its checkout sparse"),
     ] {
         stage.repo.write(".ralph/PRD-1/plan.md", ONE);

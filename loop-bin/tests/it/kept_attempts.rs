@@ -20,14 +20,14 @@ fn blocked() -> Stage {
 fn attempts_are_listed_and_shown_with_reason_and_difference() {
     let stage = blocked();
     let listed = stage.run(&["attempts"]);
-    listed.ended(0).says("US-001/1").says("failed").says("exit code 3");
+    listed.ended(0).says("US-001/1").says("failed").says("exited with code 3");
     listed
         .says("ralph-loop attempts take US-001/1")
         .says("ralph-loop retry US-001 --from US-001/1");
     stage.run(&["attempts", "US-001"]).ended(0).says("US-001/1");
     let shown = stage.run(&["attempts", "US-001/1"]);
     shown.ended(0).says("oops").says("-a\n+tried").says("+new").says("src/lib.rs");
-    stage.run(&["attempts", "US-001/7"]).ended(1).says("`ralph-loop attempts` lists them");
+    stage.run(&["attempts", "US-001/7"]).ended(1).says("list them with `ralph-loop attempts`");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
 
@@ -35,11 +35,14 @@ fn attempts_are_listed_and_shown_with_reason_and_difference() {
 fn a_story_without_attempts_is_told_as_such() {
     let stage = Stage::new("works", ONE);
     let listed = stage.run(&["attempts", "US-001"]);
-    listed.ended(0).says("No attempt at US-001 is kept: nothing was tried yet");
+    listed.ended(0).says("There are no saved attempts at US-001");
     stage.run(&["attempts", "XX"]).ended(1).says("plan.md has no story XX");
     let ran = stage.run(&["--agent", "cat >/dev/null", "--attempts", "1"]);
-    ran.ended(8).says("`ralph-loop retry US-001 --hint");
-    stage.run(&["status"]).ended(0).says("US-001 is blocked: First; `ralph-loop retry US-001`");
+    ran.ended(8).says("reopen it with `ralph-loop retry US-001 --hint");
+    stage
+        .run(&["status"])
+        .ended(0)
+        .says("US-001 is blocked: First; reopen it with `ralph-loop retry US-001`");
     assert!(!ran.out.contains("ralph-loop attempts"), "{}", ran.out);
 }
 
@@ -73,7 +76,10 @@ fn a_story_that_was_reopened_is_not_called_blocked() {
 fn an_attempt_is_taken_as_a_branch() {
     let stage = blocked();
     let before = stage.repo.fingerprint().files;
-    stage.run(&["attempts", "take", "US-001/1", "--branch", "look"]).ended(0).says("look is");
+    stage
+        .run(&["attempts", "take", "US-001/1", "--branch", "look"])
+        .ended(0)
+        .says("created look from");
     assert_eq!(stage.repo.git(["show", "look:new.txt"]), "new\n");
     assert_eq!(stage.repo.fingerprint().files, before);
     let again = stage.run(&["attempts", "take", "US-001/1", "--branch", "look"]);
@@ -87,11 +93,11 @@ fn a_story_is_tried_again_with_the_work_of_an_attempt_and_a_hint() {
     let agent = "cat >\"$AGENT_NOTES/prompt\"; cat a.txt new.txt >\"$AGENT_NOTES/found\"; \
                  ls src >>\"$AGENT_NOTES/found\"; echo done >done.txt";
     let ran = stage.run(&["--agent", agent]);
-    ran.ended(0).says("going on with the work of").says("US-001 done");
+    ran.ended(0).says("continuing from attempt").says("US-001 done");
     assert_eq!(stage.note("found"), "tried\nnew\n");
     let prompt = stage.note("prompt");
     assert!(prompt.contains("mind the gap") && prompt.contains("oops"), "{prompt}");
-    assert!(prompt.contains("already in your working tree; go on with it."), "{prompt}");
+    assert!(prompt.contains("already in your working tree; continue with it."), "{prompt}");
     assert!(prompt.contains("# Lessons from earlier attempts\n\n- US-001"), "{prompt}");
     assert_eq!(stage.plan(), "- [x] US-001: First\n");
     assert_eq!(
@@ -108,9 +114,9 @@ fn another_storys_failure_is_not_in_the_prompt_and_outlasts_its_success() {
                  [ -e US-002 ] || { echo oops >&2; exit 3; }";
     stage.run(&["--agent", agent, "--attempts", "1"]).ended(8).says("US-002 done");
     let prompt = stage.note("prompt");
-    assert!(!prompt.contains("exit code 3\noops"), "{prompt}");
+    assert!(!prompt.contains("exited with code 3\noops"), "{prompt}");
     let log = stage.read(".ralph/failure-context.log");
-    assert!(log.contains(" ===\nStory: US-001\nthe agent ended with exit code 3\noops\n"), "{log}");
+    assert!(log.contains(" ===\nStory: US-001\nthe agent exited with code 3\noops\n"), "{log}");
 }
 
 #[test]
@@ -126,13 +132,13 @@ fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
         stage.run(&["--agent", agent]).ended(0).says("US-001 done");
         assert_eq!(stage.note("found"), "a\n");
         let prompt = stage.note("prompt");
-        assert!(prompt.contains(hint) && prompt.contains("exit code 3\noops"), "{prompt}");
+        assert!(prompt.contains(hint) && prompt.contains("exited with code 3\noops"), "{prompt}");
     }
     let stage = blocked();
     stage.run(&["retry", "US-009"]).ended(1).says("has no story US-009");
     stage.run(&["retry", "US-001", "--from", "US-001/9"]).ended(1);
     stage.run(&["retry", "US-001"]).ended(0);
-    stage.run(&["retry", "US-001"]).ended(1).says("US-001 is open already");
+    stage.run(&["retry", "US-001"]).ended(1).says("US-001 is already open");
 }
 
 #[test]
@@ -143,7 +149,7 @@ fn clean_removes_the_copy_and_no_attempt_that_may_be_needed() {
     assert!(copy.exists());
     stage.run(&["clean"]).ended(0).says("removed the copy");
     assert!(!copy.exists());
-    stage.run(&["clean"]).ended(0).says("There is no copy.");
+    stage.run(&["clean"]).ended(0).says("There is no copy to remove.");
     stage.run(&["attempts", "take", "US-001/1"]).ended(0);
     stage.repo.git(["checkout", "-q", "."]);
     stage.repo.remove("new.txt");

@@ -48,18 +48,18 @@ fn what_is_not_understood_is_refused_before_anything_runs() {
     }
     stage.repo.remove(".ralph/PRD-1/prompt.md");
     for nothing in ["", "  ", "# cargo test"] {
-        stage.run(&["--verify", nothing]).ended(2).says("--verify: ").says("runs nothing");
+        stage.run(&["--verify", nothing]).ended(2).says("--verify: ").says("does not run anything");
     }
     for nothing in ["", "  ", "# claude"] {
         stage
             .run(&["--agent", nothing])
             .ended(2)
             .says("the agent's command `")
-            .says("runs nothing");
+            .says("does not run anything");
     }
     let mut command = stage.command(&[]);
     let ran: Ran = command.env("PROGRESS_PATH", ".").output().unwrap().into();
-    ran.ended(2).says("is a folder, and progress is written into a file");
+    ran.ended(2).says("is a folder, but progress is written to a file");
     stage.run(&["--agent", "no-such-agent --flag"]).ended(1).says("was not found");
     stage.repo.write(".ralph/PRD-1/plan.md", "no story\n");
     stage.run(&[]).ended(1).says("plan.md");
@@ -75,7 +75,7 @@ fn money_and_time_end_a_run() {
     other
         .run(&["--story-max-cost", "0.1", "--verify", "false"])
         .ended(8)
-        .says("its budget of $0.10");
+        .says("budget of $0.10 used up");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn time_that_is_used_up_ends_an_agent_at_work_and_costs_no_attempt() {
     let mut stage = Stage::new("hangs", TWO);
     stage.script("post_iteration", "echo $RALPH_OUTCOME >\"$AGENT_NOTES/outcome\"");
     let ran = stage.run(&["--max-duration", "1", "--attempts", "1"]);
-    ran.ended(6).says("budget exceeded: the time for this run is used up");
+    ran.ended(6).says("the time limit for this run was reached");
     ran.says("US-001: 0:01 agent time").says("finished (budget)");
     assert_eq!((stage.plan().as_str(), stage.note("outcome").as_str()), (TWO, "budget\n"));
     assert_eq!((stage.discarded(), stage.exists("half.txt")), (1, false));
@@ -99,7 +99,7 @@ fn time_for_one_story_leaves_the_others() {
     let stage = Stage::new("works", TWO);
     let agent = "case $(cat $RALPH_ROOT/.ralph/current-story) in US-001) sleep 600;; *) echo x >x.txt;; esac";
     let ran = stage.run(&["--story-max-duration", "1", "--agent", agent]);
-    ran.ended(8).says("US-001 is blocked: the time for this story is used up");
+    ran.ended(8).says("US-001 is blocked: the time limit for this story was reached");
     assert_eq!(stage.plan(), "- [!] US-001: First\n- [x] US-002: Second\n");
 }
 
@@ -107,7 +107,7 @@ fn time_for_one_story_leaves_the_others() {
 fn planning_keeps_to_the_budget_as_well() {
     let stage = Stage::new("hangs", TWO);
     let ran = stage.run(&["--mode", "planning", "--max-duration", "1"]);
-    ran.ended(6).says("the time for this run is used up");
+    ran.ended(6).says("the time limit for this run was reached");
     assert_eq!((stage.plan().as_str(), stage.exists("half.txt")), (TWO, false));
 }
 
@@ -115,7 +115,7 @@ fn planning_keeps_to_the_budget_as_well() {
 fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
     let stage = Stage::new("meets-limit", TWO);
     let ran = stage.run(&["--attempts", "1", "--max-iterations", "2"]);
-    ran.ended(0).says("the usage limit is reached; waiting").says("finished (complete)");
+    ran.ended(0).says("usage limit reached; waiting").says("finished (complete)");
     assert_eq!(stage.plan().matches("[x]").count(), 2);
     let other = Stage::new("meets-limit", TWO);
     other.run(&["--wait-for-quota=false"]).ended(6);
@@ -130,7 +130,7 @@ fn time_that_is_used_up_by_a_wait_starts_no_further_agent() {
     let stage = Stage::new("works", TWO);
     let agent = "echo call >>\"$AGENT_NOTES/calls\"; echo 'usage limit reached'; exit 1";
     let ran = stage.run(&["--max-duration", "1", "--agent", agent]);
-    ran.ended(6).says("refuses for now; waiting").says("finished (budget)");
+    ran.ended(6).says("refuses requests; waiting").says("finished (budget)");
     assert_eq!(stage.note("calls"), "call\n", "{}", ran.out);
 }
 
@@ -147,7 +147,7 @@ fn a_usage_limit_in_the_place_of_an_answer_is_one_though_the_agent_ends_well() {
              touch \"$AGENT_NOTES/limited\"; echo half >half.txt; {says}; fi"
         );
         let ran = stage.run(&["--attempts", "1", "--max-iterations", "1", "--agent", &agent]);
-        ran.ended(0).says("the usage limit is reached; waiting").says("finished (complete)");
+        ran.ended(0).says("usage limit reached; waiting").says("finished (complete)");
         assert!(stage.exists("done.txt") && stage.exists("half.txt"), "its work is gone on with");
     }
 }
@@ -170,7 +170,7 @@ fn a_failure_that_speaks_of_limits_is_a_failure() {
         let agent = format!("cat >/dev/null; echo half >half.txt; echo '{said}'; exit 1");
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
         ran.ended(8).says("US-001 is blocked").says("US-002 is blocked");
-        assert!(!ran.out.contains("usage limit is reached"), "{}", ran.out);
+        assert!(!ran.out.contains("usage limit reached; waiting"), "{}", ran.out);
     }
 }
 
@@ -239,7 +239,7 @@ fn an_error_is_in_the_events_with_its_reason() {
         (&"loop_finished".into(), &"blocked".into())
     );
     let reason = last["reason"].as_str().unwrap();
-    assert!(reason.starts_with("no story is left to work on; blocked: US-001, US-002"), "{reason}");
+    assert!(reason.starts_with("no story can be worked on; blocked: US-001, US-002"), "{reason}");
     let fine = Stage::new("works", TWO);
     assert!(!fine.run(&["--json"]).ended(0).out.contains("\"reason\""));
 }
@@ -264,7 +264,7 @@ fn events_are_printed_as_json() {
 fn stories_that_wait_for_a_blocked_one_end_the_run() {
     let stage =
         Stage::new("works", "- [!] US-001: First\n- [ ] US-002: Second (depends: US-001)\n");
-    stage.run(&[]).ended(8).says("blocked: US-001; waiting for them: US-002");
+    stage.run(&[]).ended(8).says("blocked: US-001; dependent on them: US-002");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn what_people_write_into_other_projects_stays() {
     stage.repo.write("b/.ralph/guardrails.md", "new\n");
     let agent = "cat >/dev/null; echo x >>file.txt; echo x >>../b/file.txt; exit 1";
     let flags = ["--agent", agent, "--attempts", "1", "--max-iterations", "1"];
-    run_in(&stage, "a", &flags).ended(0).says("the attempt is kept");
+    run_in(&stage, "a", &flags).ended(0).says("attempt saved");
     assert_eq!(stage.read("b/file.txt"), "committed\n");
     assert_eq!(stage.read(OTHERS), "- [ ] US-001: Edited by hand\n");
     assert_eq!(stage.read("b/.ralph/guardrails.md"), "new\n");

@@ -53,14 +53,14 @@ fn work_that_no_commit_can_hold_is_not_done() {
     let agent = "cat >/dev/null; echo done >done.txt; \
                  mkdir \"$AGENT_NOTES/first\" && echo new >lib/a.txt; true";
     let ran = stage.run(&["--agent", agent]);
-    ran.ended(0).says("uncommitted work in submodules, which no commit here can hold: lib");
+    ran.ended(0).says("uncommitted work in submodules, which a commit here cannot include: lib");
     assert_eq!((stage.subjects()[1].as_str(), stage.discarded()), ("feat(US-001): first", 1));
     stage.is_clean();
 
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; git init -q inner; git -C inner commit -q --allow-empty -m x; \
                  mkdir \"$AGENT_NOTES/first\" || rm -rf inner/.git; echo file >inner/file";
-    stage.run(&["--agent", agent]).ended(0).says("made a repository of its own").says("inner");
+    stage.run(&["--agent", agent]).ended(0).says("created a git repository").says("inner");
     assert_eq!(stage.repo.git(["show", "HEAD:inner/file"]), "file\n");
     stage.run(&["attempts", "US-001/1"]).ended(0).says("+file");
 }
@@ -99,7 +99,7 @@ fn a_crash_while_the_copys_repository_is_made_anew_costs_neither_submodules_nor_
             fs_err::remove_dir_all(old).unwrap();
         }
         stage.agent("works");
-        stage.run(&[]).ended(0).says("going on with the work of US-001/1").says("US-001 done");
+        stage.run(&[]).ended(0).says("continuing from attempt US-001/1").says("US-001 done");
         assert_eq!(
             (stage.read("half.txt").as_str(), stage.read("lib/a.txt").as_str()),
             ("half\n", "a\n")

@@ -36,7 +36,7 @@ fn so_it_does_after_a_kill() {
         Command::new("sh").args(["-c", REWRITE]).current_dir(stage.repo.root()).status();
     assert!(rewritten.unwrap().success());
     stage.agent("works");
-    stage.run(&[]).ended(0).says("going on with the work of US-001/1").says("US-001 done");
+    stage.run(&[]).ended(0).says("continuing from attempt US-001/1").says("US-001 done");
     assert_eq!(stage.read("half.txt"), "half\n");
     assert_eq!(stage.subjects()[1..3], ["feat(US-001): first", "amended"]);
 }
@@ -56,7 +56,7 @@ fn what_was_interrupted_in_place_is_settled_there_first() {
     let ran = stage.run(&[]);
     ran.ended(1).says("an attempt at US-001 was interrupted in").says("--in-place");
     assert_eq!((stage.read("half.txt").as_str(), stage.discarded()), ("half\n", 0));
-    stage.run(&["--in-place"]).ended(0).says("going on with the work of US-001/1");
+    stage.run(&["--in-place"]).ended(0).says("continuing from attempt US-001/1");
     stage.is_clean();
 }
 
@@ -65,7 +65,7 @@ fn or_it_is_made_the_users_own() {
     let stage = killed_in_place();
     let told = stage.run(&["clean", "--force"]);
     told.ended(0).says("removed the record of the interrupted attempt at US-001; its files in ");
-    stage.run(&[]).ended(0).says("uncommitted, so not in the copy").says("US-001 done");
+    stage.run(&[]).ended(0).says("uncommitted, so not in the agent's copy").says("US-001 done");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "?? half.txt\n");
 }
 
@@ -78,7 +78,7 @@ fn what_was_interrupted_in_a_copy_is_not_settled_in_the_users_tree() {
     stage.agent("works");
     stage.run(&["--in-place"]).ended(1).says("an attempt at US-001 was interrupted in");
     assert_eq!(stage.repo.head(), head);
-    stage.run(&[]).ended(0).says("going on with the work of US-001/1");
+    stage.run(&[]).ended(0).says("continuing from attempt US-001/1");
     assert_eq!(stage.subjects()[1..3], ["feat(US-001): first", "mine"]);
 }
 

@@ -107,7 +107,7 @@ fn acts_that_spoil_the_work_cost_the_attempt() {
 fn a_repository_made_inside_the_copy_is_refused_by_name_and_its_files_are_kept() {
     let stage = Stage::new("works", TWO);
     let ran = run(&stage, "git init -q sub; echo inside >sub/f; git add sub || true");
-    ran.ended(0).says("made a repository of its own inside the project").says("sub");
+    ran.ended(0).says("created a git repository inside the project").says("sub");
     let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:sub/f"]);
     assert_eq!(kept, "inside\n");
 }

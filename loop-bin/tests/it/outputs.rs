@@ -29,7 +29,7 @@ fn a_log_in_the_project_is_part_of_no_commit_and_in_nobodys_way() {
                      echo x >x; exit 1; }; echo y >y";
         let (code, log) = into_log(&stage, &[&["--agent", agent], place].concat());
         assert_eq!(code, Some(0), "{log}");
-        for part in ["first line\n", "the attempt is kept", "finished (complete)"] {
+        for part in ["first line\n", "attempt saved", "finished (complete)"] {
             assert!(log.contains(part), "no `{part}` in {log}");
         }
         let files = stage.repo.git(["log", "--format=", "--name-only"]);

@@ -80,7 +80,7 @@ fn an_older_client_gets_no_event_that_it_does_not_know() {
     run(&stage, DEFAULT, &[], "2.0.77").ended(0);
     assert!(!events(&stage).contains("TaskCompleted") && events(&stage).len() == 7);
     let silent = stage_with(&HOOKS);
-    run(&silent, DEFAULT, &[], "?").ended(0).says("does not say its version");
+    run(&silent, DEFAULT, &[], "?").ended(0).says("does not report its version");
     assert_eq!(given(&silent), []);
 }
 
@@ -122,16 +122,16 @@ fn only_hooks_that_are_there_are_passed() {
     run(&stage, DEFAULT, &[], "2.1.325").ended(0);
     assert_eq!(events(&stage).into_iter().collect::<Vec<_>>(), ["PreToolUse"]);
     let none = stage_with(&[]);
-    run(&none, DEFAULT, &[], "2.1.325").ended(0).says("no hook guards the agent");
+    run(&none, DEFAULT, &[], "2.1.325").ended(0).says("no hooks guard the agent");
     assert!(!none.note("arguments").contains("--settings"));
 }
 
 #[test]
 fn command_lines_that_say_otherwise_are_left_as_they_are() {
     for (agent, words) in [
-        ("claude --settings own.json -p", "settings of its own"),
+        ("claude --settings own.json -p", "has --settings"),
         ("claude --bare -p", "--bare"),
-        ("sh -c 'claude -p'", "no hook guards it"),
+        ("sh -c 'claude -p'", "no hooks guard it"),
     ] {
         let stage = stage_with(&HOOKS);
         stage.repo.write("own.json", "{}");
@@ -176,7 +176,7 @@ fn a_dry_run_tells_and_writes_nothing() {
     let stage = stage_with(&HOOKS);
     run(&stage, DEFAULT, &["--dry-run"], "2.1.325")
         .ended(0)
-        .says("the hooks beside ralph-loop are passed");
+        .says("the hooks next to ralph-loop are passed");
     assert!(!stage.exists(".ralph/state"));
 }
 
@@ -197,14 +197,14 @@ fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
     let mut command = "OVER_BUDGET=1 claude -p".to_owned();
     let ran = run(&over, &command, &["--max-cost", "0.6", "--attempts", "1"], "2.1.325");
     ran.ended(6)
-        .says("the money for this run is used up")
+        .says("the cost limit for this run was reached")
         .says("finished (budget)")
         .says("$0.7000");
     assert_eq!((over.plan().as_str(), over.discarded()), (ONE, 1));
     over.is_clean();
     command.push_str(" --max-budget-usd 9");
     let ran = run(&over, &command, &["--story-max-cost", "0.5"], "2.1.325");
-    ran.ended(8).says("US-001 is blocked: the money for this story is used up");
+    ran.ended(8).says("US-001 is blocked: the cost limit for this story was reached");
     assert!(over.note("arguments").contains("-p\n--max-budget-usd\n9\n"));
 
     let old = stage_with(&[]);

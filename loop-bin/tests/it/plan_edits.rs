@@ -73,7 +73,7 @@ fn what_a_person_writes_after_a_kill_stays_too() {
                     - [ ] US-009: Between\n- [x] US-003: Third\n";
         stage.repo.write(PLAN, mine);
         let ran = stage.run(&["--max-iterations", "1"]);
-        ran.ended(0).says("US-001: going on with the work of US-001/1").says("US-001 done");
+        ran.ended(0).says("US-001: continuing from attempt US-001/1").says("US-001 done");
         assert!(!ran.out.contains("plan: the agent"), "{}", ran.out);
         assert_eq!(stage.plan(), mine.replacen("[ ]", "[x]", 1));
     }

@@ -27,7 +27,7 @@ fn event(stage: &Stage, name: &str) -> Value {
 fn specifications_that_are_not_there_are_told() {
     let stage = Stage::new("works", TWO);
     let agent = adding(":");
-    planning(&stage, &agent, &[]).ended(0).says("there is no folder specs; the agent plans from");
+    planning(&stage, &agent, &[]).ended(0).says("specs does not exist; the agent plans from");
     let other = Stage::new("works", TWO);
     other.repo.write("nope/a.md", "uncommitted, and read all the same\n");
     let agent = adding("cat nope/a.md >\"$AGENT_NOTES/specs\"");
@@ -65,7 +65,9 @@ fn a_draft_that_is_not_taken_is_kept_and_named_on_every_way_out() {
         (unreadable, vec![], 1),
     ] {
         let ran = planning(&stage, &agent, &more);
-        ran.ended(code).says("finished (").says("is kept; `ralph-loop attempts planning/");
+        ran.ended(code)
+            .says("finished (")
+            .says("attempt saved; view it with `ralph-loop attempts planning/");
         assert_eq!(stage.plan(), TWO);
         let id = ran.out.split("`ralph-loop attempts ").nth(1).unwrap().split('`').next().unwrap();
         stage.run(&["attempts", id]).ended(0).says("US-009: Precious");
@@ -123,14 +125,16 @@ fn planning_is_counted_reported_and_shown_as_any_run_is() {
 fn planning_does_not_wait_for_a_usage_limit_and_says_so() {
     let stage = Stage::new("works", TWO);
     let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
-    planning(&stage, agent, &[]).ended(6).says("the agent's service refused");
+    planning(&stage, agent, &[]).ended(6).says("usage limit reached, or");
 }
 
 #[test]
 fn done_stories_are_restored_and_removed_ones_named() {
     let stage = Stage::new("works", "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: T\n");
     let ran = planning(&stage, &format!("cat >/dev/null; sed -i '/US-00[12]/d' {PLAN}"), &[]);
-    ran.ended(0).says("removed US-001, which was done; restored").says("removed US-002, not done");
+    ran.ended(0)
+        .says("removed US-001, which was done; restored")
+        .says("removed US-002, which was not done");
     assert_eq!(stage.plan(), "- [ ] US-003: T\n- [x] US-001: First\n");
 }
 
@@ -140,7 +144,7 @@ fn commits_branches_and_code_of_a_planning_agent_stay_in_the_copy() {
         let stage = Stage::new("works", TWO);
         let agent = adding(&format!("echo x >x.txt; {act}"));
         let ran = planning(&stage, &agent, &[]);
-        ran.ended(0).says("the attempt is kept").says("3 open stories");
+        ran.ended(0).says("attempt saved").says("3 open stories");
         assert_eq!(stage.subjects(), ["first"]);
         assert_eq!(stage.plan(), format!("{TWO}{ADDED}"));
         stage.run(&["attempts", "planning/1"]).ended(0).says("x.txt");
@@ -155,7 +159,7 @@ fn a_plan_without_stories_is_filled_by_planning_and_refused_by_building() {
         stage.repo.remove(PLAN);
         stage.repo.write(place, blank);
         stage.repo.commit_all("a plan to be written");
-        stage.run(&[]).ended(1).says(place).says("write");
+        stage.run(&[]).ended(1).says(place).says("no stories found");
         let agent = format!("cat >/dev/null; echo '- [ ] US-001: New' >>{place}");
         planning(&stage, &format!("{agent}; exit 1"), &[]).ended(1);
         assert_eq!(stage.read(place), blank);

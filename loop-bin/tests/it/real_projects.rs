@@ -44,7 +44,7 @@ fn an_environment_that_tests_the_project_is_refused() {
 #[test]
 fn an_environment_that_no_check_uses_is_named() {
     let stage = stage("[verify]\ncommands = [\"true\"]\n");
-    with_environment(&stage, &[]).ended(0).says("so not to what is in the copy");
+    with_environment(&stage, &[]).ended(0).says("instead of the copy");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn files_that_name_the_projects_own_path_are_named() {
     stage.repo.write("README.md", format!("cloned to {}-2/src\n", stage.repo.root()));
     stage.repo.commit_all("a path");
     let ran = stage.run(&[]);
-    ran.ended(0).says("warning: a path in go.work leads into the project");
+    ran.ended(0).says("warning: a path in go.work points into the project");
     assert!(!ran.out.contains("README"), "{}", ran.out);
 }
 
@@ -87,7 +87,7 @@ fn what_the_setup_leaves_is_kept_and_in_no_commit() {
 #[test]
 fn a_setup_that_changes_tracked_files_is_named() {
     let stage = stage("[workspace]\nsetup = [\"echo 1 >> src/app.py\"]\n");
-    stage.run(&[]).ended(0).says("the setup changes files that git tracks").says("src/app.py");
+    stage.run(&[]).ended(0).says("the setup changes tracked files").says("src/app.py");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn packages_that_are_links_into_the_project_are_named() {
     stage.repo.commit_all("packages");
     fs_err::create_dir(stage.repo.root().join("node_modules")).unwrap();
     symlink(stage.repo.root().join("src"), stage.repo.root().join("node_modules/app")).unwrap();
-    stage.run(&[]).ended(0).says("node_modules/app in the copy leads into the project");
+    stage.run(&[]).ended(0).says("node_modules/app in the copy points into the project");
 }
 
 #[test]

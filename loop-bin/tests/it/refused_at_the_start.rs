@@ -31,10 +31,10 @@ fn check(stage: &Stage, args: &[&str], vars: &[(&str, &str)], code: i32, words: 
 fn a_cache_folder_that_cannot_be_used() {
     let stage = Stage::new("works", ONE);
     let file = stage.repo.scratch().file("file", "");
-    let words = ["the copy cannot be made in", "--workspace-folder", "--in-place"];
+    let words = ["cannot create the copy in", "--workspace-folder", "--in-place"];
     check(&stage, &[], &[("XDG_CACHE_HOME", file.as_str())], 1, &words);
     let inside = stage.repo.root().join("cache");
-    let words = ["lies inside the project", "--workspace-folder"];
+    let words = ["is inside the project", "--workspace-folder"];
     check(&stage, &[], &[("XDG_CACHE_HOME", inside.as_str())], 1, &words);
     check(&stage, &["--workspace-folder", "copies"], &[], 1, &words);
     let words = ["neither XDG_CACHE_HOME nor HOME is set", "--workspace-folder"];
@@ -62,7 +62,7 @@ fn no_branch_to_land_on() {
     let stage = Stage::new("works", ONE);
     stage.repo.git(["checkout", "-q", "--detach"]);
     check(&stage, &[], &[], 2, &["HEAD is detached", "--branch"]);
-    check(&stage, &["--branch", "a..b"], &[], 2, &["cannot be the name of a branch"]);
+    check(&stage, &["--branch", "a..b"], &[], 2, &["is not a valid branch name"]);
     stage.run(&["--branch", "side"]).ended(0);
     assert_eq!(stage.repo.git(["log", "-1", "--format=%s", "side"]), "feat(US-001): first\n");
     assert!(!stage.exists("US-001.txt"), "what is checked out stays as it is");
@@ -73,7 +73,7 @@ fn a_target_that_another_work_tree_has_checked_out() {
     let stage = Stage::new("works", ONE);
     let other = stage.repo.scratch().path("other");
     stage.repo.git(["worktree", "add", "-q", "-b", "side", other.as_str()]);
-    check(&stage, &["--branch", "side"], &[], 1, &["side is checked out in", other.as_str()]);
+    check(&stage, &["--branch", "side"], &[], 1, &["side is also checked out in", other.as_str()]);
     // From a linked work tree it is another project, with a copy of its own.
     fs_err::create_dir_all(other.join(".ralph/PRD-1")).unwrap();
     fs_err::write(other.join(crate::stage::PLAN), ONE).unwrap();
@@ -86,9 +86,9 @@ fn a_target_that_another_work_tree_has_checked_out() {
 fn a_check_that_needs_an_uncommitted_file() {
     let stage = Stage::new("works", ONE);
     stage.repo.write("test.sh", "exit 0\n");
-    let words = ["needs test.sh, which is not committed", "does not have it; commit it\n"];
+    let words = ["needs test.sh, which is not in the agent's copy", "not committed; commit it\n"];
     check(&stage, &["--verify", "sh test.sh"], &[], 1, &words);
-    check(&stage, &["--verify", "sh ./test.sh"], &[], 1, &["which is not committed"]);
+    check(&stage, &["--verify", "sh ./test.sh"], &[], 1, &["because it is not committed"]);
     stage.repo.git(["add", "test.sh"]);
     stage.repo.git(["commit", "-qm", "the check"]);
     stage.run(&["--verify", "sh test.sh"]).ended(0);
@@ -123,7 +123,7 @@ fn a_git_hook_that_lets_no_branch_move_ends_the_run_and_keeps_the_work() {
                    grep -q ' refs/heads/main$' && { echo 'main is frozen' >&2; exit 1; }; exit 0\n";
     stage.repo.write(hook, refuses);
     stage.repo.chmod(hook, 0o755);
-    let refused = "your git hook reference-transaction refused to move main: main is frozen";
+    let refused = "your git hook reference-transaction did not allow main to move: main is frozen";
     stage.run(&[]).ended(1).says(refused);
     stage.run(&["status"]).ended(0).says(&format!("ended: error ({refused}; fatal: "));
     assert_eq!((stage.subjects().len(), stage.discarded()), (1, 1));
@@ -143,7 +143,7 @@ fn in_place_a_dirty_tree_is_refused_with_advice() {
 #[test]
 fn a_placeholder_that_stands_for_nothing() {
     let stage = Stage::new("works", ONE);
-    let words = ["`ralph/{foo}` has a placeholder that is not known", "`{plan}`"];
+    let words = ["`ralph/{foo}` has an unknown placeholder", "`{plan}`"];
     check(&stage, &["--branch", "ralph/{foo}"], &[], 2, &words);
 }
 
@@ -175,5 +175,5 @@ fn a_path_with_a_line_break() {
 #[test]
 fn the_flag_of_the_first_version_says_what_to_do_instead() {
     let stage = Stage::new("works", ONE);
-    check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "leave the flag out"]);
+    check(&stage, &["--allow-dirty"], &[], 2, &["the agent works in a copy", "no longer needed"]);
 }

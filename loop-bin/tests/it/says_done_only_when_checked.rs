@@ -62,7 +62,7 @@ fn a_result_that_cannot_be_understood_is_no_success() {
         let init = r#"{"type":"system","subtype":"init","session_id":"s-1"}"#;
         let agent = format!("cat >/dev/null; echo half >half.txt; echo '{init}'; echo '{result}'");
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
-        ran.ended(8).says(&format!("the agent reports {told}"));
+        ran.ended(8).says(&format!("the agent reported {told}"));
         assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 1));
     }
 }
@@ -122,7 +122,7 @@ fn an_agent_that_worked_was_started_whatever_its_exit_code_is() {
     let stage = Stage::new("works", ONE);
     let agent = "cat >/dev/null; echo an hour of work >work.txt; exit 127";
     let ran = stage.run(&["--agent", agent, "--attempts", "1"]);
-    ran.ended(8).says("US-001: the agent ended with exit code 127");
+    ran.ended(8).says("US-001: the agent exited with code 127");
     assert!(!ran.out.contains("could not be started") && !ran.err.contains("could not be started"));
     assert_eq!(stage.discarded(), 1);
 }
@@ -184,7 +184,7 @@ fn a_signature_that_cannot_be_made_ends_the_run_and_keeps_the_work() {
     stage.repo.git(["config", "gpg.program", "false"]);
     let ran = stage.run(&[]);
     ran.ended(1)
-        .says("git cannot write the commit")
+        .says("git cannot create the commit")
         .says("user.signingkey")
         .says("ralph-loop attempts US-001/1");
     ran.says("0 stories landed in 1 iteration");
@@ -201,7 +201,7 @@ fn a_git_hook_that_refuses_is_for_the_agent_to_satisfy() {
     let hook = ".git/hooks/commit-msg";
     stage.repo.write(hook, "#!/bin/sh\necho 'no good' >&2; exit 1\n");
     stage.repo.chmod(hook, 0o755);
-    stage.run(&["--attempts", "2"]).ended(8).says("the commit was refused").says("no good");
+    stage.run(&["--attempts", "2"]).ended(8).says("git hooks rejected the commit").says("no good");
     assert_eq!((stage.plan().as_str(), stage.discarded()), ("- [!] US-001: First\n", 2));
 }
 
@@ -254,7 +254,7 @@ fn the_end_of_a_long_check_reaches_the_next_prompt() {
     let agent = "cat >\"$AGENT_NOTES/prompt\"; date +%N >x.txt";
     stage.run(&["--agent", agent, "--verify", check, "--attempts", "2"]).ended(8);
     let prompt = stage.note("prompt");
-    assert!(prompt.contains("left: 3, right: 4") && prompt.contains("lines left out"), "{prompt}");
+    assert!(prompt.contains("left: 3, right: 4") && prompt.contains("lines omitted"), "{prompt}");
 }
 
 /// Reaches the project's own plan past the copy, as an agent without hooks may.
@@ -274,8 +274,7 @@ fn a_tick_of_its_story_in_the_projects_plan_is_only_the_agents_word() {
             }
             let agent = ticking("US-001", then);
             let ran = stage.run(&["--agent", &agent, "--verify", verify, "--branch", branch]);
-            ran.ended(8)
-                .says("ticked US-001 in the project's own plan, and it has not landed; undone");
+            ran.ended(8).says("ticked US-001 in the project's own plan before it landed; undone");
             assert_eq!(stage.plan(), "- [!] US-001: First\n", "{verify} {then}");
             assert!(stage.events().contains(&"plan_repaired".to_owned()));
         }

@@ -63,11 +63,11 @@ fn scripts_are_told_what_is_documented() {
 fn exit_codes_stop_skip_and_warn() {
     let rows = [
         ("started", 2, 3, "finished (hook_abort): 0 stories"),
-        ("started", 1, 0, "started warns"),
+        ("started", 1, 0, "started script reported a warning"),
         ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
-        ("next_iteration", 1, 4, "skips this iteration"),
+        ("next_iteration", 1, 4, "skipped this iteration"),
         ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
-        ("post_iteration", 7, 0, "post_iteration failed (exit code 7)"),
+        ("post_iteration", 7, 0, "post_iteration script failed (exit code 7)"),
     ];
     for (name, code, expected, words) in rows {
         let stage = Stage::new("works", ONE);
@@ -84,7 +84,7 @@ fn slow_broken_and_foreign_scripts() {
     stage.script("started", "sleep 600");
     let mut command = stage.command(&["--max-iterations", "1"]);
     let ran: Ran = command.env("HOOK_TIMEOUT", "1").output().unwrap().into();
-    ran.ended(0).says("started took too long");
+    ran.ended(0).says("started script timed out");
     let mut command = stage.command(&[]);
     let abort = command.env("HOOK_TIMEOUT", "1").env("HOOK_FAIL_BEHAVIOR", "abort");
     Ran::from(abort.output().unwrap()).ended(3);
@@ -175,7 +175,7 @@ fn a_script_that_takes_too_long_is_ended_with_all_that_it_started() {
     let children = "sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; \
                     setsid sleep 600 & echo $! >>\"$AGENT_NOTES/children\"; wait";
     stage.script("next_iteration", children);
-    stage.run(&["--hook-timeout", "1"]).ended(0).says("next_iteration took too long");
+    stage.run(&["--hook-timeout", "1"]).ended(0).says("next_iteration script timed out");
     let children = stage.note("children");
     assert_eq!(children.lines().count(), 2);
     for child in children.lines() {
@@ -201,7 +201,7 @@ fn a_script_that_cannot_be_started_is_named_and_does_as_told() {
             let mut command = stage.command(&[]);
             command.env("HOOK_FAIL_BEHAVIOR", behavior).output().unwrap().into()
         };
-        with("abort").ended(3).says(".ralph/hooks/started cannot be started");
-        with("continue").ended(0).says(".ralph/hooks/started cannot be started");
+        with("abort").ended(3).says("hooks/started (");
+        with("continue").ended(0).says("hooks/started (");
     }
 }

@@ -161,16 +161,21 @@ fn sent_on_and(stage: &Stage, end: &str, args: &[&str]) -> Ran {
 fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() {
     let half = "echo half >half.txt; echo 'it broke' >&2";
     for (end, outcome, code, told) in [
-        (format!("{half}; exit 3"), "failed", "3", "US-002: the agent ended with exit code 3"),
+        (format!("{half}; exit 3"), "failed", "3", "US-002: the agent exited with code 3"),
         (format!("{half}; kill -9 $$"), "failed", "-1", "US-002: the agent was killed by a signal"),
-        (format!("{half}; sleep 600"), "timeout", "-1", "US-002: the agent did not end within 2"),
+        (
+            format!("{half}; sleep 600"),
+            "timeout",
+            "-1",
+            "US-002: the agent did not finish within 2",
+        ),
     ] {
         let stage = Stage::new("works", &plan(2));
         let script =
             "echo $RALPH_STORY $RALPH_OUTCOME $RALPH_EXIT_CODE >>\"$AGENT_NOTES/outcomes\"";
         stage.script("post_iteration", script);
         let ran = sent_on_and(&stage, &end, &["--timeout", "2", "--grace", "1"]);
-        ran.ended(0).says(told).says("US-002: the attempt is kept");
+        ran.ended(0).says(told).says("US-002: attempt saved");
         let outcomes = format!("US-001 success 0\nUS-002 {outcome} {code}\nUS-002 success 0\n");
         assert_eq!(stage.note("outcomes"), outcomes, "{end}");
         let entry = format!("## Iteration 2 - US-002\n- Status: {}", outcome.to_uppercase());
@@ -184,7 +189,7 @@ fn a_session_that_breaks_after_a_landed_story_is_a_failed_attempt_at_the_next() 
 fn a_story_that_the_agent_reports_as_not_done_is_no_more_done_in_a_session() {
     for (status, told) in [
         ("blocked", "US-001 is blocked: the agent says: no key"),
-        ("partial", "a part is missing: no key"),
+        ("partial", "only partly done: no key"),
     ] {
         let stage = Stage::new("works", &plan(1));
         let complete =
@@ -216,7 +221,7 @@ fn a_session_whose_context_is_full_is_followed_by_a_fresh_one() {
         let ran = run(&stage, &[args, &["--attempts", "1"]].concat(), 85_000, half);
         ran.ended(0).says("2 stories landed");
         ran.says("US-001: context full, continuing in a new session");
-        ran.says("US-001: going on with the work of US-001/1");
+        ran.says("US-001: continuing from attempt US-001/1");
         assert!(stage.note("sessions").starts_with("session-0 US-001\nsession-1 US-001\n"));
         assert_eq!(stage.read("US-001.half"), "half\n");
         let first = stage.repo.git(["log", "--format=%s", "--", "US-001.half"]);
@@ -237,7 +242,7 @@ fn a_prompt_that_no_longer_fits_is_a_case_for_a_fresh_session() {
          echo '{input}' | \"$STOP_HOOK\"; echo '{result}'; exit 1"
     );
     let ran = run(&stage, &["--attempts", "1", "--agent", &agent], 0, "");
-    ran.ended(0).says("the agent reports prompt_too_long").says("going on with the work of");
+    ran.ended(0).says("the agent reported prompt_too_long").says("continuing from attempt");
     assert_eq!(stage.read("half.txt"), "half\n");
 }
 

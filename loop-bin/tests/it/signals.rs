@@ -227,7 +227,8 @@ fn a_second_interrupt_kills_at_once_and_the_first_one_is_answered_at_once() {
     assert_eq!(ended.status.code(), Some(130));
     assert!(!is_alive(&stage.note("child")));
     let said = String::from_utf8_lossy(&ended.stdout);
-    let stopping = "stopping: the agent has 600 seconds to end; Ctrl-C again ends it at once";
+    let stopping = "stopping: the agent has 600 seconds to finish; press Ctrl-C again to kill it \
+                    now";
     assert!(said.contains(stopping), "{said}");
 }
 

@@ -47,10 +47,10 @@ fn the_branch_that_a_plan_names_is_the_target() {
 #[test]
 fn branches_that_cannot_be_the_target_are_refused() {
     let stage = committed(TWO);
-    stage.run(&["--branch", "a..b"]).ended(2).says("cannot be the name of a branch");
+    stage.run(&["--branch", "a..b"]).ended(2).says("is not a valid branch name");
     let other = stage.repo.scratch().path("other");
     stage.repo.git(["worktree", "add", "-q", "-b", "side", other.as_str()]);
-    stage.run(&["--branch", "side"]).ended(1).says("is checked out in").says("/other");
+    stage.run(&["--branch", "side"]).ended(1).says("is also checked out in").says("/other");
     stage.repo.git(["checkout", "-q", "--detach"]);
     stage.run(&[]).ended(2).says("HEAD is detached");
     stage.run(&["--branch", "main"]).ended(0).says("2 stories landed");
@@ -64,7 +64,7 @@ fn work_is_checked_again_on_a_target_that_moved() {
     let agent = format!("cat >/dev/null; echo x >x.txt; {commit}");
     let check = "ls >>\"$AGENT_NOTES/checked\"; echo -- >>\"$AGENT_NOTES/checked\"";
     let ran = stage.run(&["--agent", &agent, "--verify", check]);
-    ran.ended(0).says("US-001: the target moved; checking on its new state");
+    ran.ended(0).says("US-001: the target moved; checking the work again");
     assert_eq!(stage.subjects()[1..], ["feat(US-001): first", "theirs", "the plan", "first"]);
     assert!(
         stage.note("checked").ends_with("theirs.txt\nx.txt\n--\n"),
@@ -84,9 +84,12 @@ fn work_that_does_not_fit_on_a_target_that_moved_is_a_failure_that_the_next_atte
     let commit = "mkdir \"$AGENT_NOTES/once\" && cd $RALPH_ROOT && echo theirs >a.txt && \
                   git commit -qam theirs";
     let agent = format!("cat >>\"$AGENT_NOTES/prompts\"; echo mine >>a.txt; ({commit}); true");
-    stage.run(&["--agent", &agent]).ended(0).says("the work does not fit on what landed meanwhile");
+    stage
+        .run(&["--agent", &agent])
+        .ended(0)
+        .says("the work conflicts with what landed in the meantime");
     assert_eq!(stage.read("a.txt"), "theirs\nmine\n");
-    assert!(stage.note("prompts").contains("the work does not fit on what landed meanwhile"));
+    assert!(stage.note("prompts").contains("the work conflicts with what landed in the meantime"));
     assert!(stage.note("prompts").contains("both changed a.txt"));
     assert_eq!(stage.discarded(), 1);
     let kept = stage.repo.git(["show", "refs/ralph/attempts/US-001/1:a.txt"]);
@@ -131,8 +134,8 @@ fn work_that_would_overwrite_a_persons_waits_on_a_branch_and_returns_once_it_can
     let agent = "cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story); echo x >$story.txt; \
                  [ $story != US-001 ] || echo theirs >a.txt";
     let ran = stage.run(&["--agent", agent, "--max-iterations", "2"]);
-    ran.ended(0).says("uncommitted, so not in the copy that the agent works in: a.txt");
-    ran.says("your checkout stays as it is: landing would overwrite your uncommitted a.txt");
+    ran.ended(0).says("uncommitted, so not in the agent's copy: a.txt");
+    ran.says("your checkout is unchanged: landing would overwrite your uncommitted a.txt");
     ran.says("the work waits on ralph/main").says("git merge --ff-only ralph/main");
     assert_eq!(stage.read("a.txt"), "mine, uncommitted\n");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), " M a.txt\n");

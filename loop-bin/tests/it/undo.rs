@@ -6,8 +6,8 @@ use test_support::TestRepo;
 
 use crate::ralph_loop;
 
-const NOTHING: &str = "Nothing was rolled back by a hook. `ralph-loop attempts` lists the loop's own \
-                       attempts.\n";
+const NOTHING: &str =
+    "No hook has rolled anything back. To list the loop's attempts, run `ralph-loop attempts`.\n";
 
 #[test]
 fn what_was_discarded_is_listed_shown_and_brought_back() {
@@ -33,10 +33,10 @@ fn what_was_discarded_is_listed_shown_and_brought_back() {
     assert_eq!(text(), "a\n");
 
     let (code, out, _) = ralph_loop(test.root(), &["undo", &id]);
-    assert!(code == 0 && out.contains("1 file brought back"), "{out}");
+    assert!(code == 0 && out.contains("1 file restored"), "{out}");
     assert_eq!(text(), "an attempt\n");
     let (code, out, _) = ralph_loop(test.root(), &["undo", &id]);
-    assert!(code == 0 && out.contains("in the tree already"), "{out}");
+    assert!(code == 0 && out.contains("already in the tree"), "{out}");
     test.write("a.txt", "later\n");
     let (code, _, err) = ralph_loop(test.root(), &["undo", &id]);
     assert!(code == 1 && err.contains("a.txt") && err.contains("git branch NAME"), "{err}");
@@ -46,7 +46,7 @@ fn what_was_discarded_is_listed_shown_and_brought_back() {
 fn mistakes_are_explained() {
     let test = TestRepo::new();
     let (code, _, err) = ralph_loop(test.root(), &["undo", "nonsense"]);
-    assert!(code == 1 && err.contains("`ralph-loop undo` lists them"), "{err}");
+    assert!(code == 1 && err.contains("list them with `ralph-loop undo`"), "{err}");
     let (code, _, err) = ralph_loop(test.root(), &["undo", "--shw"]);
     assert!(code == 2 && err.contains("--show"), "{err}");
     let plain = test.scratch().dir("plain");

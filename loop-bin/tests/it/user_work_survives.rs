@@ -36,7 +36,7 @@ fn uncommitted_work_is_named_and_is_neither_in_the_copy_nor_in_a_commit() {
     let (before, files) = (stage.repo.git(STATUS), stage.repo.fingerprint().files);
     let agent = "cat >/dev/null; ls >\"$AGENT_NOTES/seen\"; cat a.txt src/lib.rs && echo x >x.txt";
     let ran = stage.run(&["--agent", agent]);
-    ran.ended(0).says("uncommitted, so not in the copy that the agent works in: ").says("a.txt");
+    ran.ended(0).says("uncommitted, so not in the agent's copy: ").says("a.txt");
     assert!(!stage.note("seen").contains("secret.txt"), "{}", stage.note("seen"));
     assert_eq!(
         stage.repo.git(["show", "--format=", "--name-only", "HEAD~1"]),
@@ -101,7 +101,7 @@ fn what_a_person_commits_meanwhile_stays_and_the_work_is_checked_on_top_of_it() 
     let acts = "echo mine >mine.txt; git add mine.txt; git commit -qm mine";
     let check = "ls >>\"$AGENT_NOTES/checked\"";
     let ran = with_person(&stage, acts, &["--verify", check]);
-    ran.ended(0).says("the target moved; checking on its new state");
+    ran.ended(0).says("the target moved; checking the work again");
     assert_eq!(stage.subjects(), ["feat(US-001): first", "mine", "first"]);
     assert!(stage.note("checked").contains("mine.txt"), "{}", stage.note("checked"));
     stage.is_clean();
@@ -112,7 +112,7 @@ fn a_commit_that_does_not_fit_is_the_attempts_failure_and_not_the_persons() {
     let stage = Stage::new("works", ONE);
     let acts = "echo mine >US-001.txt; git add US-001.txt; git commit -qm mine";
     let ran = with_person(&stage, acts, &[]);
-    ran.ended(0).says("the work does not fit on what landed meanwhile").says("US-001 done");
+    ran.ended(0).says("the work conflicts with what landed in the meantime").says("US-001 done");
     assert_eq!(stage.subjects(), ["feat(US-001): first", "mine", "first"]);
     assert_eq!(stage.discarded(), 1);
 }
@@ -122,7 +122,7 @@ fn work_that_would_overwrite_a_persons_file_waits_on_a_branch_of_ours() {
     for acts in ["echo mine >US-001.txt", "mkdir US-001.txt; echo mine >US-001.txt/x"] {
         let stage = Stage::new("works", TWO);
         let ran = with_person(&stage, acts, &[]);
-        ran.ended(0).says("your checkout stays as it is").says("the work waits on ralph/main");
+        ran.ended(0).says("your checkout is unchanged").says("the work waits on ralph/main");
         assert_eq!(stage.subjects(), ["first"], "{acts}");
         let waiting = stage.repo.git(["log", "--format=%s", "ralph/main"]);
         assert_eq!(waiting, "feat(US-002): second\nfeat(US-001): first\nfirst\n", "{acts}");

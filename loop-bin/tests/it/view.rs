@@ -41,7 +41,10 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
     }
     assert!(shown.contains("[started] hello from a script"), "{shown}");
     assert!(shown.contains("[started] red"), "a script's colours are its own: {shown}");
-    assert!(shown.contains("\u{1b}[33mwarning: the script post_iteration warns"), "{shown}");
+    assert!(
+        shown.contains("\u{1b}[33mwarning: the post_iteration script reported a warning"),
+        "{shown}"
+    );
     assert!(colours(&shown).contains(&"32"), "the bar is green: {shown:?}");
     // Nothing moves any more at the end: the last line is text, and the cursor is below it.
     let end = shown.trim_end_matches(|c: char| c.is_whitespace());
@@ -66,7 +69,8 @@ fn no_color_means_no_colour() {
     let (code, shown) = run_on_terminal(command.env("NO_COLOR", "1"));
     assert_eq!(code, Some(0), "{shown}");
     assert!(
-        shown.contains("1/2") && shown.contains("warning: the script post_iteration warns"),
+        shown.contains("1/2")
+            && shown.contains("warning: the post_iteration script reported a warning"),
         "{shown}"
     );
     assert_eq!(colours(&shown), [""; 0], "{shown:?}");
@@ -90,7 +94,7 @@ fn a_wait_for_the_service_is_counted_down() {
     let stage = Stage::new("meets-limit", TWO);
     let (code, shown) = run_on_terminal(&mut stage.command(&[]));
     assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("usage limit; going on in 0:01"), "{shown}");
+    assert!(shown.contains("usage limit; continuing in 0:01"), "{shown}");
 }
 
 #[test]

@@ -24,23 +24,23 @@ fn is_told(stage: &Stage, words: &str) {
 #[test]
 fn what_a_file_of_the_users_keeps_out_is_named_with_its_way_on() {
     for (file, cause) in [
-        ("a.txt", "landing would overwrite your uncommitted a.txt; stash or move that away"),
-        ("new.txt", "landing would overwrite your uncommitted new.txt; stash or move that away"),
+        ("a.txt", "landing would overwrite your uncommitted a.txt; stash or move it"),
+        ("new.txt", "landing would overwrite your uncommitted new.txt; stash or move it"),
     ] {
         let stage = committed(ONE);
         stage.repo.write(file, "mine\n");
         let ran = stage.run(&["--agent", AGENT]);
         ran.ended(0).says(&format!(
-            "US-001: the work waits on ralph/main, your checkout stays as it is: {cause}"
+            "US-001: the work waits on ralph/main and your checkout is unchanged: {cause}"
         ));
-        let waits = format!("2 commits wait on ralph/main: {cause}, then `git merge --ff-only");
+        let waits = format!("2 commits wait on ralph/main: {cause}, then run `git merge --ff-only");
         ran.says(&waits);
         is_told(&stage, &waits);
         stage.repo.remove(file);
         if file == "a.txt" {
             stage.repo.git(["checkout", "-q", "a.txt"]);
         }
-        is_told(&stage, "2 commits wait on ralph/main: nothing is in the way any more");
+        is_told(&stage, "2 commits wait on ralph/main: nothing is in the way now");
         stage.repo.git(["merge", "-q", "--ff-only", "ralph/main"]);
         let told = stage.run(&["status"]).out;
         assert!(!told.contains("ralph/main"), "{told}");
@@ -58,8 +58,8 @@ fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
         stage.repo.write(PLAN, format!("{three}- [ ] US-004: Fourth\n"));
         stage.run(&["status"]).ended(0).says("2 done, 2 open, 0 blocked");
         let told = stage.run(&[branch, &["--dry-run"]].concat());
-        told.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next US-003 Third");
-        told.says(if branch.is_empty() { ", lands on main\n" } else { ", lands on feat\n" });
+        told.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next: US-003 Third");
+        told.says(if branch.is_empty() { "lands on main\n" } else { "lands on feat\n" });
     }
 }
 
@@ -70,7 +70,7 @@ fn an_ignored_file_of_the_users_is_not_overwritten_either() {
     stage.repo.commit_all("ignore");
     stage.repo.write("new.txt", "mine\n");
     let agent = "cat >/dev/null; echo x >new.txt; git add -f new.txt; git commit -qm x";
-    let cause = "landing would overwrite your uncommitted new.txt; stash or move that away";
+    let cause = "landing would overwrite your uncommitted new.txt; stash or move it";
     stage.run(&["--agent", agent]).ended(0).says(cause);
     is_told(&stage, cause);
     assert_eq!(stage.read("new.txt"), "mine\n");
@@ -80,11 +80,11 @@ fn an_ignored_file_of_the_users_is_not_overwritten_either() {
 fn a_lock_on_the_index_is_named() {
     let stage = committed(ONE);
     let agent = format!("{AGENT}; touch $RALPH_ROOT/.git/index.lock");
-    let cause = "index.lock; wait for it, or remove the file if no git is at work here";
-    stage.run(&["--agent", &agent]).ended(0).says("your checkout stays as it is").says(cause);
+    let cause = "index.lock; wait for it, or delete the file if git is not running";
+    stage.run(&["--agent", &agent]).ended(0).says("your checkout is unchanged").says(cause);
     is_told(&stage, cause);
     stage.repo.remove(".git/index.lock");
-    stage.run(&[]).ended(0).says("the work that waited is on main now");
+    stage.run(&[]).ended(0).says("the waiting work is now on main");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
 
@@ -96,7 +96,7 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
             stage.repo.commit_all("the plan");
         }
         stage.repo.write("US-001.txt", "mine\n");
-        stage.run(&["--max-iterations", "1"]).ended(0).says("move that away");
+        stage.run(&["--max-iterations", "1"]).ended(0).says("stash or move it");
         stage.repo.remove("US-001.txt");
         stage.repo.write("mine.txt", "mine\n");
         if is_tracked {
@@ -105,10 +105,10 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
         }
         stage.repo.git(["add", "mine.txt"]);
         stage.repo.git(["commit", "-qm", "mine"]);
-        is_told(&stage, "on ralph/main: main has moved on; `ralph-loop` rebases the work");
+        is_told(&stage, "on ralph/main: main has moved on; run `ralph-loop` to rebase");
         let check = "ls | tr '\\n' ' ' >>\"$AGENT_NOTES/checked\"; echo >>\"$AGENT_NOTES/checked\"";
         let ran = stage.run(&["--verify", check]);
-        ran.ended(0).says("the work that waited is on main now").says("US-002 done");
+        ran.ended(0).says("the waiting work is now on main").says("US-002 done");
         assert!(stage.note("checked").starts_with("US-001.txt a.txt mine.txt src "));
         let mut subjects = stage.subjects();
         subjects.retain(|subject| !subject.starts_with("chore"));
@@ -135,16 +135,16 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
 fn work_that_does_not_fit_on_its_branch_any_more_stays_where_it_is() {
     let stage = committed(ONE);
     stage.repo.write("a.txt", "mine\n");
-    stage.run(&["--agent", AGENT]).ended(0).says("or commit it, then `ralph-loop`");
+    stage.run(&["--agent", AGENT]).ended(0).says("or commit it, then run `ralph-loop`");
     stage.repo.git(["commit", "-qam", "mine"]);
     let before = stage.repo.git(["rev-parse", "ralph/main", "main"]);
     let ran = stage.run(&[]);
     ran.ended(0).says(
-        "cannot be rebased onto main: the work does not fit on what landed meanwhile: both changed",
+        "cannot be rebased onto main: the work conflicts with what landed in the meantime: both \
+         changed",
     );
-    let waits =
-        "2 commits wait on ralph/main: it cannot be rebased onto main (the work does not fit";
-    ran.says(waits).says("a.txt); `git merge ralph/main` takes it by hand");
+    let waits = "2 commits wait on ralph/main: it cannot be rebased onto main (the work conflicts";
+    ran.says(waits).says("a.txt); merge it by hand with `git merge ralph/main`");
     is_told(&stage, waits);
     assert_eq!(stage.repo.git(["rev-parse", "ralph/main", "main"]), before);
     // Work that fails the checks there is not taken either.
@@ -169,9 +169,9 @@ fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
         let agent = format!("{AGENT}; cd $RALPH_ROOT && {acts}");
         let ran = stage.run(&["--agent", &agent]);
         ran.ended(1).says("ralph-loop: main no longer exists (deleted or renamed)\n");
-        let waits = "wait on ralph/main: main no longer exists (deleted or renamed); `git branch \
-                     main ralph/main` brings it back, `git merge ralph/main` takes the work into";
-        ran.says(waits).says("once that is fixed, ");
+        let waits = "wait on ralph/main: main no longer exists (deleted or renamed); run `git \
+                     branch main ralph/main` to create it again, or `git merge ralph/main`";
+        ran.says(waits).says("fix the problem, ");
         assert!(!ran.out.contains("git switch main"), "{}", ran.out);
         let told = stage.run(&["status"]);
         told.ended(0).says("ended: error (main no longer exists").says(waits);
@@ -186,7 +186,7 @@ fn a_target_that_is_deleted_or_renamed_ends_the_run_with_what_to_do() {
 fn work_on_a_branch_that_was_named_is_told_at_the_end_and_later() {
     let stage = committed(ONE);
     let waits =
-        "2 commits are on feature/x; `git merge feature/x` brings the work into your branch";
+        "2 commits are on feature/x; run `git merge feature/x` to bring the work into your branch";
     stage.run(&["--branch", "feature/x"]).ended(0).says(waits);
     stage.run(&["status"]).ended(0).says(waits);
     let told = stage.run(&["--dry-run", "--branch", "feature/x"]);
@@ -236,7 +236,7 @@ fn work_that_waits_is_taken_before_anything_is_done_in_place() {
     stage.run(&["--agent", AGENT, "--max-iterations", "1"]).ended(0);
     stage.repo.git(["stash", "-q"]);
     let ran = stage.run(&["--in-place", "--agent", AGENT]);
-    ran.ended(1).says("`git merge --ff-only ralph/main` takes it").says("start without --in-place");
+    ran.ended(1).says("run `git merge --ff-only ralph/main`").says("start without --in-place");
     assert_eq!(stage.repo.git(["branch", "--show-current"]), "main\n");
     stage.repo.git(["merge", "-q", "--ff-only", "ralph/main"]);
     stage.run(&["--in-place", "--agent", "echo y >more.txt"]).ended(0);

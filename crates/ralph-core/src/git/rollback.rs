@@ -100,7 +100,7 @@ pub(super) fn find(repo: &Repo, id: &str) -> Result<Discarded, SnapshotError> {
             0 => format!("no discarded attempt matches `{id}`"),
             _ => format!("`{id}` matches {count} discarded attempts"),
         };
-        let why = format!("{why}; `ralph-loop undo` lists them");
+        let why = format!("{why}; list them with `ralph-loop undo`");
         SnapshotError::Refused(why)
     })
 }

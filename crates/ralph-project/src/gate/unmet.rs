@@ -28,7 +28,7 @@ pub fn reason(unmet: &[Unmet], advice: &[String]) -> String {
     let mut text = match unmet {
         [one] => one.to_string(),
         many => {
-            let mut text = format!("{} things keep this session from stopping:", many.len());
+            let mut text = format!("{} gates keep this session from stopping:", many.len());
             for (number, one) in many.iter().enumerate() {
                 text.push_str(&format!("\n{}. {one}", number + 1));
             }
@@ -90,7 +90,7 @@ mod tests {
     fn several_gates_come_in_one_text_with_the_advice_last() {
         assert_eq!(
             reason(&[unmet("STORY"), unmet("TESTS")], &["commit a.txt".into()]),
-            "2 things keep this session from stopping:\n\
+            "2 gates keep this session from stopping:\n\
              1. STORY gate failed: it is open. Next: close it.\n\
              2. TESTS gate failed: it is open. Next: close it.\n\
              Also: commit a.txt."

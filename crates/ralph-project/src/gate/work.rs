@@ -75,7 +75,7 @@ pub fn verify(checks: &[Check]) -> Option<Unmet> {
     Some(Unmet {
         gate: "VERIFY",
         what: format!(
-            "`{}` {}; it printed:\n{}\n",
+            "`{}` {}; output:\n{}\n",
             quoted(&failed.name()),
             failed.verdict(),
             last_lines(&failed.output)
@@ -164,7 +164,7 @@ mod tests {
         let failed = Check::new("cargo test", CheckEnd::Exited(Some(101)), output, Duration::ZERO);
         let text = told(verify(&[failed])).unwrap();
         assert!(text.starts_with(
-            "VERIFY gate failed: `cargo test` failed with exit code 101; it printed:\nline 70\n"
+            "VERIFY gate failed: `cargo test` failed with exit code 101; output:\nline 70\n"
         ));
         assert!(text.ends_with("line 99\nNext: fix what it reports and run it again."), "{text}");
     }

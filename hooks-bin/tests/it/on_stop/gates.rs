@@ -58,7 +58,7 @@ const GATES: [Gate; 7] = [
             let config = "[stop]\nverify = true\n[verify]\ncommands = [\"echo broken; exit 3\"]\n";
             s.write(".ralph/config.toml", config);
         },
-        "VERIFY gate failed: `echo broken; exit 3` failed with exit code 3; it printed:\nbroken\n",
+        "VERIFY gate failed: `echo broken; exit 3` failed with exit code 3; output:\nbroken\n",
     ),
 ];
 
@@ -92,7 +92,7 @@ fn all_unmet_gates_come_in_one_reason() {
             let reason = stage.stop("s1", false).unwrap_or_default();
             let names = (pair.0, other.0);
             assert!(
-                reason.starts_with("2 things keep this session from stopping:"),
+                reason.starts_with("2 gates keep this session from stopping:"),
                 "{names:?}: {reason}"
             );
             assert!(reason.contains(pair.2) && reason.contains(other.2), "{names:?}: {reason}");

@@ -51,10 +51,10 @@ impl Ending<'_> {
         let options = if self.has_options { " with the same options" } else { "" };
         let again = format!("`ralph-loop`{options}");
         if let (Some(story), false) = (self.blocked.first(), self.can_go_on()) {
-            let shows = format!("`ralph-loop attempts {story}` shows what was tried, ");
+            let shows = format!("see what was tried with `ralph-loop attempts {story}`; ");
             let shows = if self.has_attempt { shows } else { String::new() };
             return Some(format!(
-                "{shows}`ralph-loop retry {story} --hint \"…\"` reopens it; then run {again}"
+                "{shows}reopen it with `ralph-loop retry {story} --hint \"…\"`, then run {again}"
             ));
         }
         Some(match self.finish {
@@ -62,14 +62,14 @@ impl Ending<'_> {
             Finish::MaxIterations => format!("to continue, run {again}"),
             Finish::Manual(_) => format!("to continue where it was interrupted, run {again}"),
             Finish::NoChanges => {
-                format!("nothing was changed; edit the plan or the prompt, then run {again}")
+                format!("no story made any changes; edit the plan or the prompt, then run {again}")
             }
             Finish::Blocked(_) => format!("once the plan has a story to work on, run {again}"),
             Finish::HookAbort => {
-                format!("a lifecycle script ended the run; to continue, run {again}")
+                format!("a lifecycle script stopped the run; to continue, run {again}")
             }
             Finish::Budget(_) => {
-                format!("to continue with a new budget (--max-cost, --max-duration), run {again}")
+                format!("to continue, run {again}; --max-cost and --max-duration start over")
             }
             Finish::RedBaseline(_) => {
                 format!(
@@ -77,7 +77,7 @@ impl Ending<'_> {
                 )
             }
             Finish::Error(_) => {
-                format!("once that is fixed, run {again}; `ralph-loop doctor` looks for more")
+                format!("fix the problem, then run {again}; `ralph-loop doctor` checks for others")
             }
         })
     }
@@ -139,7 +139,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &["US-002", "US-003"]), @r#"
         finished (no_changes): 1 story landed in 2 iterations
         1 of 4 stories done, 2 blocked (US-002, US-003), 1 left
-        `ralph-loop retry US-002 --hint "…"` reopens it; then run `ralph-loop`
+        reopen it with `ralph-loop retry US-002 --hint "…"`, then run `ralph-loop`
         "#);
     }
 
@@ -148,7 +148,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &[]), @r"
         finished (no_changes): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        nothing was changed; edit the plan or the prompt, then run `ralph-loop`
+        no story made any changes; edit the plan or the prompt, then run `ralph-loop`
         ");
     }
 
@@ -157,7 +157,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Blocked("x".into()), 1, &["US-003"]), @r#"
         finished (blocked): 1 story landed in 2 iterations
         1 of 3 stories done, 1 blocked (US-003), 1 left
-        `ralph-loop attempts US-003` shows what was tried, `ralph-loop retry US-003 --hint "…"` reopens it; then run `ralph-loop`
+        see what was tried with `ralph-loop attempts US-003`; reopen it with `ralph-loop retry US-003 --hint "…"`, then run `ralph-loop`
         "#);
     }
 
@@ -175,7 +175,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::HookAbort, 1, &[]), @r"
         finished (hook_abort): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        a lifecycle script ended the run; to continue, run `ralph-loop`
+        a lifecycle script stopped the run; to continue, run `ralph-loop`
         ");
     }
 
@@ -184,7 +184,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Budget("x".into()), 1, &[]), @r"
         finished (budget): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        to continue with a new budget (--max-cost, --max-duration), run `ralph-loop`
+        to continue, run `ralph-loop`; --max-cost and --max-duration start over
         ");
     }
 
@@ -193,7 +193,7 @@ mod tests {
         insta::assert_snapshot!(told(Finish::Error("x".into()), 1, &[]), @r"
         finished (error): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        once that is fixed, run `ralph-loop`; `ralph-loop doctor` looks for more
+        fix the problem, then run `ralph-loop`; `ralph-loop doctor` checks for others
         ");
     }
 

@@ -81,13 +81,13 @@ impl Recovery {
         Some(match self {
             Self::EndProcesses { count, .. } => {
                 let processes = counted(*count, "process", "processes");
-                format!("{processes} outlived the last run; the next start ends them")
+                format!("{processes} survived the last run; the next start ends them")
             }
             Self::BringFiles => {
-                "your files are behind their branch; the next start brings them along".to_owned()
+                "your files are behind their branch; the next start updates them".to_owned()
             }
             Self::FinishLanding { story, .. } => {
-                format!("{story} was landed when its run ended; the next start ticks it")
+                format!("{story} landed just before its run ended; the next start ticks it")
             }
             Self::LandAgain { story } => format!(
                 "{story} was being checked when its run ended; the next start checks and lands it"
@@ -97,10 +97,9 @@ impl Recovery {
                     "the run ended before a failed attempt at {story} was saved; the next start saves it"
                 )
             }
-            Self::KeepAttempt { story, .. } => format!(
-                "an attempt at {story} was interrupted; the next start keeps its work and goes on \
-                 with it"
-            ),
+            Self::KeepAttempt { story, .. } => {
+                format!("an attempt at {story} was interrupted; the next start continues it")
+            }
             Self::CountOn { .. } => return None,
         })
     }

@@ -37,12 +37,13 @@ impl Counters {
     ) -> Option<Finish> {
         let (spent, most) = (self.spent.cost_usd, limits.max_cost_usd);
         if most > 0.0 && spent >= most {
-            return Some(Finish::Budget(format!("spent ${spent:.2} of ${most:.2}")));
+            let why = format!("budget exceeded: spent ${spent:.2} of ${most:.2}");
+            return Some(Finish::Budget(why));
         }
         if let Some(limit) =
             limits.max_duration.limit().filter(|limit| seconds >= limit.as_secs_f64())
         {
-            return Some(Finish::Budget(format!("its time of {} is used up", seconds_of(limit))));
+            return Some(Finish::Budget(format!("time limit of {} reached", seconds_of(limit))));
         }
         let is_last = max_iterations > 0 && self.iteration >= max_iterations;
         is_last.then_some(Finish::MaxIterations)
@@ -58,11 +59,11 @@ impl Counters {
         let spent = self.story_spent.get(story).copied().unwrap_or_default();
         let cost = limits.story_max_cost_usd;
         if cost > 0.0 && spent.cost_usd >= cost {
-            return Some(format!("its budget of ${cost:.2} is used up"));
+            return Some(format!("budget of ${cost:.2} used up"));
         }
         let limit = limits.story_max_duration.limit();
         let limit = limit.filter(|limit| spent.seconds >= limit.as_secs_f64())?;
-        Some(format!("its time of {} is used up", seconds_of(limit)))
+        Some(format!("time limit of {} reached", seconds_of(limit)))
     }
 
     /// A story is given up; whether anything came of it decides whether the run stalls.
@@ -119,7 +120,7 @@ impl Counters {
             WorkEnd::Quota(reset) => {
                 // It was the service's fault, so neither attempt nor iteration is lost.
                 self.iteration = self.iteration.saturating_sub(1);
-                let why = "the agent's service refused: its usage limit is reached, or it is down";
+                let why = "usage limit reached, or the agent's service is down";
                 let end = Then::End(Finish::Budget(why.to_owned()));
                 kept(
                     Outcome::Quota,

@@ -91,8 +91,8 @@ fn a_story_is_set_aside_when_its_attempts_or_its_budgets_are_used_up() {
     type Row = (fn(&mut Limits), &'static str);
     let rows: [Row; 3] = [
         (|limits| limits.attempts_per_story = 1, "gave up after 1 failed attempt"),
-        (|limits| limits.story_max_cost_usd = 0.5, "its budget of $0.50 is used up"),
-        (|limits| limits.story_max_duration = Seconds(10), "its time of 10 seconds is used up"),
+        (|limits| limits.story_max_cost_usd = 0.5, "budget of $0.50 used up"),
+        (|limits| limits.story_max_duration = Seconds(10), "time limit of 10 seconds reached"),
     ];
     for (change, why) in rows {
         let mut counters = Counters::default();
@@ -136,14 +136,14 @@ fn limits_of_the_run_end_it_before_the_next_story() {
     assert_eq!(limit(0, 0.0, |_| ()), None);
     assert_eq!(limit(50, 0.0, |_| ()), Some(Finish::MaxIterations));
     let spent = limit(50, 0.0, |limits| limits.max_cost_usd = 0.5);
-    assert_eq!(spent, Some(Finish::Budget("spent $0.50 of $0.50".into())));
+    assert_eq!(spent, Some(Finish::Budget("budget exceeded: spent $0.50 of $0.50".into())));
     let late = limit(50, 60.0, |limits| limits.max_duration = Seconds(60));
-    assert_eq!(late, Some(Finish::Budget("its time of 60 seconds is used up".into())));
+    assert_eq!(late, Some(Finish::Budget("time limit of 60 seconds reached".into())));
 }
 
 #[test]
 fn a_usage_limit_costs_neither_attempt_nor_iteration() {
-    let why = "the agent's service refused: its usage limit is reached, or it is down";
+    let why = "usage limit reached, or the agent's service is down";
     let path = |then| vec![(WorkEnd::Quota(Some(99)), kept(Outcome::Quota, why, then))];
     let counters = check(&limits(|_| ()), SessionEnd::Ended, path(Then::Wait(Some(99))));
     assert_eq!((counters.iteration, counters.attempts_at(STORY)), (0, 0));

@@ -24,14 +24,14 @@ use crate::workspace::in_place::ProtectedFiles;
 
 /// What an agent is told that goes on with the work of another one.
 const WORK_IS_THERE: &str =
-    "Work of an earlier attempt is already in your working tree; go on with it.";
+    "Work from an earlier attempt is already in your working tree; continue with it.";
 
 impl Run {
     pub(in crate::run) fn begin(&mut self, story: &str) -> Result<Plan, Failure> {
         let (tip, is_followed) = self.target.look()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         let found = plan.story(story).cloned().ok_or_else(|| {
-            Failure::because(format!("{} lost the story {story} just now", plan.path()))
+            Failure::because(format!("story {story} was just removed from {}", plan.path()))
         })?;
         let iteration = self.record.counters.iteration;
         self.context.view.line(format!("iteration {iteration}: {story} {}", found.title));
@@ -156,7 +156,7 @@ impl Run {
         let SavedAttempt { id, story, why, details, .. } = kept;
         let mut told = match kept.outcome.as_deref() {
             Some(saved::RETRY) if details.trim().is_empty() => String::new(),
-            Some(saved::RETRY) => format!("A person says: {details}"),
+            Some(saved::RETRY) => format!("Hint from the user: {details}"),
             _ => format!("The last attempt, {id}, ended: {why}"),
         };
         let git = self.workspace.source.git();
@@ -167,15 +167,15 @@ impl Run {
         }
         match self.workspace.overlay(&kept.commit, start)? {
             None => {
-                self.context.view.line(format!("{story}: going on with the work of {id}"));
+                self.context.view.line(format!("{story}: continuing from attempt {id}"));
                 told = format!("{WORK_IS_THERE}\n{told}");
             }
             Some(_) => {
                 // The session would take it for there.
                 self.resumed = None;
                 self.context.view.warn(format!(
-                "{story}: the work of {id} does not fit on what landed since, so the attempt begins \
-                 anew; `ralph-loop attempts {id}` shows it"
+                    "{story}: attempt {id} conflicts with work that landed since, so the story \
+                     starts over; view it with `ralph-loop attempts {id}`"
                 ));
             }
         }
@@ -238,5 +238,5 @@ fn lesson(story: &str, why: &str) -> String {
     if said.is_empty() {
         return format!("{story}: {}", short(what));
     }
-    format!("{story}: {}; it said: {}", short(what), short(said))
+    format!("{story}: {}; output: {}", short(what), short(said))
 }

@@ -65,19 +65,19 @@ impl Run {
     /// Why this work can be no commit, whatever the checks say.
     fn refusal(&self, attempt: &Attempt, staged: &Staged) -> Result<Option<String>, Failure> {
         if staged.leaves_nothing {
-            return Ok(Some("the agent removed all files, or the folder it worked in".to_owned()));
+            return Ok(Some("the agent deleted all files, or the folder it worked in".to_owned()));
         }
         if !staged.embedded.is_empty() {
             return Ok(Some(format!(
-                "the agent made a repository of its own inside the project, and a commit would hold \
-                 nothing of it: {}; remove its .git folder, or declare a submodule",
+                "the agent created a git repository inside the project, whose files cannot be \
+                 committed: {}; delete its .git folder, or declare a submodule",
                 named_files(&staged.embedded)
             )));
         }
         if !staged.dirty_submodules.is_empty() {
             return Ok(Some(format!(
-                "there is uncommitted work in submodules, which no commit here can hold: {}; commit \
-                 it there first",
+                "there is uncommitted work in submodules, which a commit here cannot include: {}; \
+                 commit it there first",
                 named_files(&staged.dirty_submodules)
             )));
         }
@@ -106,8 +106,8 @@ impl Run {
             let (story, files) = (&attempt.story, named_files(&changed));
             if round == MOST_ROUNDS {
                 self.context.view.warn(format!(
-                    "{story}: the checks change files each time they run: {files}; the commit holds \
-                     them as they were checked"
+                    "{story}: the checks change files every time they run: {files}; the commit \
+                     contains them as they were checked"
                 ));
                 return Ok((checks, staged));
             }
@@ -121,12 +121,12 @@ impl Run {
             let files = paths(&git.run(&left)?);
             if files.is_empty() && !staged.files.is_empty() {
                 git.run(&["read-tree", "--reset", "-u", &staged.tree])?;
-                let why = "the checks removed all of the work; they have to leave the files alone";
+                let why = "the checks undid all changes; checks must not modify the work";
                 return Err(WorkEnd::failed(why).into());
             }
             staged = Staged { tree: git.line(&["write-tree"])?, files, ..staged };
         }
-        Err(WorkEnd::failed("the checks never came to an end").into())
+        Err(WorkEnd::failed("the checks kept changing files").into())
     }
 
     pub(super) fn run_checks(&self, attempt: &Attempt) -> Result<Vec<Check>, Failure> {
@@ -187,8 +187,8 @@ impl Run {
         let (rule, tool) = (SCOPE.to_owned(), "commit".to_owned());
         self.journal_note(&state::Event::Denied { rule, tool, target: target.clone() });
         Ok(Some(format!(
-            "the story may only touch {}, but the attempt also changed {target}; leave these as \
-             they were, and say in your summary what else is needed",
+            "the story may only touch {}, but the attempt also changed {target}; leave those files \
+             unchanged, and describe what else is needed in your summary",
             scope.join(", ")
         )))
     }
@@ -246,7 +246,7 @@ impl Run {
                 }
             }
         }
-        Err(WorkEnd::failed("git hooks change the files each time they refuse").into())
+        Err(WorkEnd::failed("git hooks change the files every time they reject the commit").into())
     }
 
     /// The user's git hooks changed what is committed, so the checks have not seen it.

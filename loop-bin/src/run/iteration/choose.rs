@@ -45,14 +45,14 @@ impl Run {
         let config = &self.context.config;
         if done >= config.limits.attempts_per_story.max(1) {
             let times = counted(done as usize, "attempt", "attempts");
-            let why = format!("it is open again after {times}; something takes its work out again");
+            let why = format!("it is open again after {times}; something keeps removing its work");
             self.set_aside(&story, self.target.tip()?.as_deref(), &why)?;
             return self.choose();
         }
         // What a session cost is known at its end, and the next story may be one too many.
         let is_full = |live: &LiveAgent| !self.may_take_another(live.stories_given());
         if self.waiting.as_ref().is_some_and(is_full) {
-            self.end_session("this session has had its stories; a new one goes on")?;
+            self.end_session("this session reached its number of stories; a new one continues")?;
         }
         let (config, elapsed) = (&self.context.config, self.context.elapsed().as_secs_f64());
         let counters = &mut self.record.counters;
@@ -91,9 +91,9 @@ fn stuck(waiting: &[&plan::Story], blocked: &[&plan::Story]) -> String {
     let ids = |stories: &[&plan::Story]| {
         stories.iter().map(|story| story.id.clone()).collect::<Vec<_>>().join(", ")
     };
-    let mut why = format!("no story is left to work on; blocked: {}", ids(blocked));
+    let mut why = format!("no story can be worked on; blocked: {}", ids(blocked));
     if !waiting.is_empty() {
-        why.push_str(&format!("; waiting for them: {}", ids(waiting)));
+        why.push_str(&format!("; dependent on them: {}", ids(waiting)));
     }
     why
 }

@@ -44,7 +44,7 @@ impl Run {
             self.workspace.reset(start_of(&attempt))?;
         }
         if self.books.untick(&self.target, story)? {
-            let what = format!("ticked {story} in the project's own plan, and it has not landed");
+            let what = format!("ticked {story} in the project's own plan before it landed");
             self.report_findings(vec![format!("{what}; undone")]);
         }
         let outcome = if set_aside.is_some() { Outcome::Blocked } else { outcome };
@@ -110,8 +110,8 @@ impl Run {
     ) -> Result<(), Failure> {
         let saved_as = self.keep(attempt, staged, outcome, why)?;
         let (Attempt { story, base, .. }, id) = (attempt, saved_as.trim_start_matches(saved::REFS));
-        let shows = format!("`ralph-loop attempts {id}` shows it");
-        self.context.view.line(format!("{story}: the attempt is kept; {shows}"));
+        let shows = format!("view it with `ralph-loop attempts {id}`");
+        self.context.view.line(format!("{story}: attempt saved; {shows}"));
         let to = base.clone().unwrap_or_default();
         let why = why.lines().next().unwrap_or_default().to_owned();
         self.journal_note(&state::Event::RolledBack { to, saved_as, why });

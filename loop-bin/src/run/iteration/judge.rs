@@ -69,10 +69,10 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     match &run.end {
         RunEnd::Signalled(signal) => return Some(WorkEnd::Signalled(*signal)),
         RunEnd::Overdue(limit) => {
-            let why = format!("the agent did not end within {}", seconds(*limit));
+            let why = format!("the agent did not finish within {}", seconds(*limit));
             return Some(match judged.allowance.time {
                 None | Some((_, Owner::Iteration)) => WorkEnd::Failed(Outcome::Timeout, why),
-                Some((_, owner)) => used_up(owner, "time"),
+                Some((_, owner)) => used_up(owner, "time limit"),
             });
         }
         RunEnd::Silent(limit) => {
@@ -87,7 +87,7 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     }
     // Without a limit of ours it is one that the user gave the agent, and a failure like others.
     if let (Some((_, owner)), true) = (judged.allowance.cost_usd, run.is_over_budget()) {
-        return Some(used_up(owner, "money"));
+        return Some(used_up(owner, "cost limit"));
     }
     let reset = run.usage_limit()?;
     let left = reset.map(|reset| reset.saturating_sub(Timestamp::now().as_second()));
@@ -95,12 +95,10 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     let most = judged.time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
     Some(if judged.limits.wait_for_quota && wait > most {
         let wait = seconds(wait);
-        WorkEnd::Spent(format!("the usage limit is reset in {wait}, too late for this run"))
+        WorkEnd::Spent(format!("usage limit reached; it resets in {wait}, too late for this run"))
     } else if judged.quota_streak >= MOST_WAITS {
-        let later = "start again later, which goes on with the work";
-        WorkEnd::Spent(format!(
-            "the agent's service still refuses after {MOST_WAITS} waits; {later}"
-        ))
+        let later = "start again later to continue";
+        WorkEnd::Spent(format!("requests still refused after {MOST_WAITS} waits; {later}"))
     } else {
         WorkEnd::Quota(reset)
     })
@@ -116,7 +114,7 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
             let why = verdict.reason.as_deref().unwrap_or("an error");
             let text = verdict.text.trim();
             let said = if text.is_empty() { String::new() } else { format!(": {text}") };
-            Some(WorkEnd::failed(format!("the agent reports {why}{said}")))
+            Some(WorkEnd::failed(format!("the agent reported {why}{said}")))
         }
         _ if run.exit_code() != Some(0) => Some(WorkEnd::failed(bad_exit(run))),
         _ => None,
@@ -126,9 +124,9 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
 /// What may be spent on a story, or on the whole run, is spent.
 fn used_up(owner: Owner, what: &str) -> WorkEnd {
     match owner {
-        Owner::Story => WorkEnd::Blocked(format!("the {what} for this story is used up")),
+        Owner::Story => WorkEnd::Blocked(format!("the {what} for this story was reached")),
         Owner::Run | Owner::Iteration => {
-            WorkEnd::Spent(format!("the {what} for this run is used up"))
+            WorkEnd::Spent(format!("the {what} for this run was reached"))
         }
     }
 }
@@ -138,7 +136,7 @@ fn unusable(run: &AgentRun) -> Option<String> {
     let said = run.seen.complaints.trim();
     match (&run.seen.verdict, run.exit_code()) {
         (Some(verdict), _) if verdict.is_error && matches!(verdict.api_status, Some(401 | 403)) => {
-            Some(format!("the agent's service refuses us: {}; log in and try again", verdict.text))
+            Some(format!("the agent was denied access: {}; log in and try again", verdict.text))
         }
         // The shell says why it could not start a program.
         (None, Some(126 | 127)) if run.seen.text.is_empty() && !said.is_empty() => {
@@ -150,8 +148,8 @@ fn unusable(run: &AgentRun) -> Option<String> {
 
 fn bad_exit(run: &AgentRun) -> String {
     let how = match run.exit_code() {
-        Some(code) => format!("the agent ended with exit code {code}"),
-        None => "the agent was ended by a signal".to_owned(),
+        Some(code) => format!("the agent exited with code {code}"),
+        None => "the agent was killed by a signal".to_owned(),
     };
     let said =
         [&run.seen.complaints, &run.seen.text].into_iter().find(|text| !text.trim().is_empty());

@@ -75,8 +75,8 @@ impl Run {
     fn left_history(&self, attempt: &Attempt) -> Option<String> {
         if self.imported.is_sparse {
             return Some(
-                "the agent made its checkout sparse, so files are missing that it did not remove; \
-                 leave the checkout whole"
+                "the agent made its checkout sparse, so files are missing that it did not delete; \
+                 keep the full checkout"
                     .to_owned(),
             );
         }
@@ -86,8 +86,8 @@ impl Run {
             return None;
         }
         Some(format!(
-            "the agent went back to {head:.8}, before the commit {base:.8} that it was given; stay \
-             on the branch, and add to it"
+            "the agent moved back to {head:.8}, which does not contain its starting commit \
+             {base:.8}; stay on the branch, and only add commits"
         ))
     }
 
@@ -133,7 +133,7 @@ impl Run {
             self.tell_advance(&attempt.story, &advance);
             return Ok(self.conclude(&attempt, &made, &passed, changes)?);
         }
-        Err(WorkEnd::failed("the target moved each time the work was about to land").into())
+        Err(WorkEnd::failed("the target moved every time the work was about to land").into())
     }
 
     /// The loop's files as a commit has them.
@@ -169,10 +169,10 @@ impl Run {
         branch: String,
     ) -> Result<Staged, NotLanded> {
         let story = &attempt.story;
-        self.context.view.line(format!("{story}: the target moved; checking on its new state"));
+        self.context.view.line(format!("{story}: the target moved; checking the work again"));
         let name = saved::name_of(story, attempt.number);
         let Some(saved) = landing::resolve(&self.workspace.source.git(), &name)? else {
-            let why = format!("{name} is gone, so the work cannot land");
+            let why = format!("{name} no longer exists, so the work cannot land");
             return Err(WorkEnd::failed(why).into());
         };
         let laid = self.lay_over(&saved, Start { tip: tip.as_deref(), branch: &branch });
@@ -181,7 +181,7 @@ impl Run {
             // workspace was at another commit.
             self.workspace.reset(start_of(&attempt))?;
             self.workspace.overlay(&saved, start_of(&attempt))?;
-            self.end_session("the attempt begins anew")?;
+            self.end_session("the attempt starts over")?;
         }
         let staged = laid?;
         let moved = Attempt { base: tip, target: branch, ..attempt };
@@ -198,7 +198,7 @@ impl Run {
     ) -> Result<Staged, NotLanded> {
         self.prepare_workspace(start)?;
         if let Some(said) = self.workspace.overlay(commit, start)? {
-            let why = format!("the work does not fit on what landed meanwhile: {said}");
+            let why = format!("the work conflicts with what landed in the meantime: {said}");
             return Err(WorkEnd::failed(why).into());
         }
         Ok(self.workspace.stage(start, &self.books.ours())?)
@@ -214,7 +214,7 @@ impl Run {
         }
         let way_on = cause.way_on(branch, &waiting);
         self.context.view.warn(format!(
-            "{story}: the work waits on {waiting}, your checkout stays as it is: {why}; {way_on}"
+            "{story}: the work waits on {waiting} and your checkout is unchanged: {why}; {way_on}"
         ));
     }
 
@@ -239,7 +239,7 @@ impl Run {
         }
         self.context.view.line(format!("{story} done: commit {short}{place}, {files}{unchecked}"));
         if let Some(what) = &passed.weakened {
-            self.context.view.line(format!("{story}: look at the tests: {what}"));
+            self.context.view.line(format!("{story}: review the tests: {what}"));
             self.journal_note(&state::Event::TestsWeakened { what: what.clone() });
         }
         if made.is_by_nobody && !std::mem::replace(&mut self.is_author_known, true) {

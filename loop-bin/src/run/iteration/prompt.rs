@@ -28,7 +28,7 @@ pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
     let parsed = match fs_err::read_to_string(&path) {
         Ok(text) if text.trim().is_empty() => {
             return Err(Failure::usage(format!(
-                "{path} is empty, so the agent would be told nothing; write a prompt or remove the file"
+                "{path} is empty, so the agent would get no prompt; write one, or delete the file"
             )));
         }
         Ok(text) => Template::parse(&text),

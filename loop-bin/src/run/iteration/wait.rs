@@ -23,8 +23,8 @@ impl Run {
         let now = || Timestamp::now().as_second();
         let pause = pause(reset, now(), self.quota_streak);
         let why = match reset {
-            Some(_) => "the usage limit is reached",
-            None => "the agent's service refuses for now",
+            Some(_) => "usage limit reached",
+            None => "the agent's service refuses requests",
         };
         let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
@@ -41,7 +41,7 @@ impl Run {
             if reset.is_some_and(|reset| now() >= reset) {
                 break;
             }
-            self.context.view.waiting(&format!("usage limit; going on in {}", clock(left)));
+            self.context.view.waiting(&format!("usage limit; continuing in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
         None

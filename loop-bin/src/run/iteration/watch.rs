@@ -170,10 +170,10 @@ impl Run {
         let context = &self.context;
         let grace = seconds_of(Duration::from_secs(context.config.agent.grace.0));
         if !context.is_interrupted() {
-            return context.view.warn(format!("{story}: time is up; the agent has {grace} to end"));
+            return context.view.warn(format!("{story}: timed out; the agent has {grace} to exit"));
         }
-        let again = "Ctrl-C again ends it at once";
-        context.view.warn(format!("stopping: the agent has {grace} to end; {again}"));
+        let again = "press Ctrl-C again to kill it now";
+        context.view.warn(format!("stopping: the agent has {grace} to finish; {again}"));
         // A kill of ours before it has ended is part of the same interruption.
         let _ = interrupted.save(&context.run_dir);
     }

@@ -69,14 +69,14 @@ impl Run {
     pub(in crate::run) fn send_back(&mut self, why: &str) -> Result<WorkEnd, Failure> {
         let attempt = self.current()?;
         let Some(live) = self.waiting.take() else {
-            return Err(Failure::because("no agent waits for our word"));
+            return Err(Failure::because("no agent is waiting for an answer"));
         };
         self.show_failure(&attempt.story, why);
         ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
         let text = format!(
-            "{} ({}) is not done yet, attempt {} of {most}.\n{why}\n\
-             Next: fix that, run the checks yourself, and stop again.",
+            "{} ({}) is not done yet, attempt {} of {most}.\n{why}\nNext: fix this, run the checks \
+             yourself, then stop again.",
             attempt.story,
             attempt.title.trim(),
             self.record.counters.attempts_at(&attempt.story),
@@ -95,11 +95,11 @@ impl Run {
 
     /// What sends a session on to its next story.
     fn instruction(&self, attempt: &Attempt, plan: &Plan) -> Result<String, Failure> {
-        let gone = || Failure::because(format!("the plan lost {} just now", attempt.story));
+        let gone = || Failure::because(format!("{} was just removed from the plan", attempt.story));
         let story = plan.story(&attempt.story).ok_or_else(gone)?;
         let limit = self.context.config.run.max_iterations;
         let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
-        let before = "The last story is landed and ticked.";
+        let before = "The last story has landed and is ticked.";
         Ok(instruction(Some(before), plan, story, standing, &Ticking::Us))
     }
 
@@ -235,7 +235,7 @@ impl Run {
         let state = self.context.state();
         let window = ContextWindow { model: run.seen.model.clone(), tokens };
         if let Err(error) = window.save(state) {
-            self.context.view.warn(format!("the context window was not written down: {error}"));
+            self.context.view.warn(format!("the context window could not be recorded: {error}"));
         }
     }
 
@@ -263,7 +263,7 @@ impl Run {
         self.is_costless = true;
         self.context.view.warn(
             "--max-cost and --story-max-cost cannot be enforced: the agent does not report its \
-             cost; --max-duration and --max-iterations can",
+             cost; use --max-duration or --max-iterations instead",
         );
     }
 }

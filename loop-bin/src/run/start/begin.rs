@@ -47,8 +47,8 @@ pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Fa
 pub(crate) fn held_by(held: &Held) -> String {
     let who = held.by.as_ref().map(|by| format!(" (process {})", by.pid)).unwrap_or_default();
     format!(
-        "another ralph-loop{who} is working in this project; wait for it, or stop it with Ctrl-C \
-         there"
+        "another ralph-loop{who} is running in this project; wait for it to finish, or stop it \
+         with Ctrl-C"
     )
 }
 

@@ -22,7 +22,7 @@ impl Preflight {
         let good = Finding::Good;
         let mut findings = vec![good(format!("project {}", self.project.root()))];
         if is_planning {
-            findings.push(good("planning: the agent writes the plan, nothing else".to_owned()));
+            findings.push(good("planning: the agent only writes the plan".to_owned()));
         }
         if let Some(plan) = &self.plan {
             findings.push(good(stories(plan)));
@@ -33,19 +33,18 @@ impl Preflight {
         findings.extend(checks.map(|check| good(format!("check `{}`", one_line(check)))));
         if verify.commands.is_empty() && !is_planning {
             findings.push(Finding::Note(
-                "no verify commands are set, so nothing is checked: whatever lands is unchecked"
-                    .to_owned(),
+                "no verify commands are set, so everything lands unchecked".to_owned(),
             ));
         }
         let (top, branch) = (self.workspace.top(), &self.target.branch);
-        findings.push(good(format!("works in {top}, lands on {branch}")));
+        findings.push(good(format!("the agent works in {top}; work lands on {branch}")));
         findings.extend(self.waiting()?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
         if limits.story_max_cost_usd > 0.0 && !is_alone && !is_planning {
             findings.push(Finding::Note(
-                "--story-max-cost cannot be enforced for each story of a session with several: \
-                 what they cost is known at its end; use --stories-per-session 1"
+                "--story-max-cost cannot be enforced per story in a session with several stories, \
+                 because the cost is only known when the session ends; use --stories-per-session 1"
                     .to_owned(),
             ));
         }
@@ -70,9 +69,9 @@ impl Preflight {
 fn stories(plan: &Plan) -> String {
     let counts = plan.counts();
     let next = match plan.next_story(&Default::default()) {
-        Next::Story(story) => format!("next {} {}", story.id, story.title),
-        Next::Complete => "the plan is complete".to_owned(),
-        Next::Stuck { .. } => "what is left is blocked".to_owned(),
+        Next::Story(story) => format!("next: {} {}", story.id, story.title),
+        Next::Complete => "all stories are done".to_owned(),
+        Next::Stuck { .. } => "the rest is blocked".to_owned(),
     };
     format!(
         "plan {}: {} open, {} done, {} blocked, {} optional; {next}",
@@ -87,20 +86,20 @@ fn stories(plan: &Plan) -> String {
 /// Every limit that is set.
 fn limited(max_iterations: u64, timeout_s: u64, limits: &Limits) -> String {
     let mut parts =
-        vec![counted(limits.attempts_per_story as usize, "attempt", "attempts") + " a story"];
+        vec![counted(limits.attempts_per_story as usize, "attempt", "attempts") + " per story"];
     if max_iterations > 0 {
         parts.push(counted(max_iterations as usize, "iteration", "iterations"));
     }
     for (before, limit, unit) in [
-        ("", timeout_s as f64, " s an iteration"),
-        ("$", limits.max_cost_usd, " a run"),
-        ("", limits.max_duration.0 as f64, " s a run"),
-        ("$", limits.story_max_cost_usd, " a story"),
-        ("", limits.story_max_duration.0 as f64, " s a story"),
+        ("", timeout_s as f64, " s per iteration"),
+        ("$", limits.max_cost_usd, " per run"),
+        ("", limits.max_duration.0 as f64, " s per run"),
+        ("$", limits.story_max_cost_usd, " per story"),
+        ("", limits.story_max_duration.0 as f64, " s per story"),
     ] {
         if limit > 0.0 {
             parts.push(format!("{before}{limit}{unit}"));
         }
     }
-    format!("at most {}", parts.join(", "))
+    format!("limits: {}", parts.join(", "))
 }

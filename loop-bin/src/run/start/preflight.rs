@@ -49,8 +49,8 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = agent::flaw_in(&config.agent.command) {
         return Err(Failure::usage(format!(
-            "the agent's command `{}` {flaw}; fix it where it was given: --agent, RALPH_AGENT, or \
-             `command` in the table [agent]",
+            "the agent's command `{}` {flaw}; fix it where it is set: --agent, RALPH_AGENT, or \
+             `command` under [agent]",
             config.agent.command
         )));
     }
@@ -117,7 +117,7 @@ fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Pla
             let progress = progress_path(&config.run, project.root(), plan.path());
             if progress.is_dir() {
                 return Err(Failure::usage(format!(
-                    "{progress} is a folder, and progress is written into a file; name one with \
+                    "{progress} is a folder, but progress is written to a file; specify one with \
                      --progress or PROGRESS_PATH"
                 )));
             }
@@ -172,8 +172,8 @@ fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
     let progress = StateDir::progress_beside(plan);
     match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
         Some(path) => Err(Failure::usage(format!(
-            "{path} is reached through a symlink below .ralph, and those are never written \
-             through; name the file itself with --plan, or put it there"
+            "{path} is behind a symlink inside .ralph, and ralph never writes through those; pass \
+             the real file with --plan, or move it there"
         ))),
         None => Ok(()),
     }
@@ -190,7 +190,7 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
     let name = named.replace(PLAN_NAME, &plan_name(&path));
     if name.contains(['{', '}']) {
         return Err(Failure::usage(format!(
-            "the branch `{named}` has a placeholder that is not known; the only one is `{PLAN_NAME}`"
+            "the branch name `{named}` has an unknown placeholder; the only one is `{PLAN_NAME}`"
         )));
     }
     Ok(name)
@@ -248,9 +248,8 @@ impl Preflight {
             let how =
                 if is_own { "with --in-place" } else { "with its folder, without --in-place" };
             self.problem(format!(
-                "an attempt at {story} was interrupted in {work}: start {how} to go on with it, or \
-                 give its work up with `ralph-loop clean --force`, which leaves your own files as \
-                 they are"
+                "an attempt at {story} was interrupted in {work}; start {how} to continue it, or \
+                 discard it with `ralph-loop clean --force`, which does not touch your own files"
             ));
             return Ok(Vec::new());
         }
@@ -267,15 +266,15 @@ impl Preflight {
         }
         if is_partial_clone(repo) {
             self.problem(
-                "this is a partial clone, so a copy would have to fetch from the network; run `git \
-                 fetch --refetch --no-filter` and `git config --unset remote.origin.promisor`, or \
-                 start with --in-place"
+                "this is a partial clone, so a copy would need the network; run `git fetch \
+                 --refetch --no-filter` and `git config --unset remote.origin.promisor`, or start \
+                 with --in-place"
                     .to_owned(),
             );
         }
         if !changed.is_empty() {
             let files = named_files(&changed);
-            self.note(format!("uncommitted, so not in the copy that the agent works in: {files}"));
+            self.note(format!("uncommitted, so not in the agent's copy: {files}"));
         }
         Ok(changed)
     }
@@ -285,9 +284,9 @@ impl Preflight {
         repo.refuse_if_busy()?;
         if !uncommitted.is_empty() {
             self.problem(format!(
-                "there is uncommitted work: {}; with --in-place the tree must be clean: commit it, \
-                 stash it (`git stash -u`), or start without --in-place to let the agent work in a \
-                 copy",
+                "uncommitted changes: {}; with --in-place the tree must be clean: commit them, \
+                 stash them (`git stash -u`), or start without --in-place to let the agent work in \
+                 a copy",
                 named_files(uncommitted)
             ));
         }
@@ -298,8 +297,8 @@ impl Preflight {
         let overlooked = in_place::overlooked(repo.git())?;
         if !overlooked.is_empty() {
             self.problem(format!(
-                "git is told to overlook changes in {} (skip-worktree or assume-unchanged); with \
-                 --in-place that is refused: run `git update-index --no-skip-worktree \
+                "git is set to ignore changes in {} (skip-worktree or assume-unchanged), which \
+                 --in-place does not support; run `git update-index --no-skip-worktree \
                  --no-assume-unchanged` on them, or start without --in-place",
                 named_files(&overlooked)
             ));

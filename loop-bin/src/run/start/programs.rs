@@ -21,8 +21,8 @@ impl Preflight {
         let skips = self.config.agent.command.contains("--dangerously-skip-permissions");
         if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
             self.problem(
-                "the client refuses --dangerously-skip-permissions as root; run as another user, or \
-                 set IS_SANDBOX=1 if this is a container"
+                "the client does not accept --dangerously-skip-permissions as root; run as another \
+                 user, or set IS_SANDBOX=1 in a container"
                     .to_owned(),
             );
         }
@@ -52,8 +52,7 @@ impl Preflight {
                 && repo.git().run(&["cat-file", "-e", &object]).is_err()
         })?;
         Some(format!(
-            "{file}, which is not committed, so the copy that the agent works in does not have it; \
-             commit it"
+            "{file}, which is not in the agent's copy because it is not committed; commit it"
         ))
     }
 
@@ -69,9 +68,10 @@ impl Preflight {
             ));
         }
         let is_path = missing.contains(['/', '.']);
-        let place = if is_path { root.as_str() } else { "the folders of PATH" };
+        let place = if is_path { root.as_str() } else { "PATH" };
         Some(format!(
-            "the agent `{missing}` was not found in {place}; install it, or name another with --agent"
+            "the agent `{missing}` was not found in {place}; install it, or pass another with \
+             --agent"
         ))
     }
 }

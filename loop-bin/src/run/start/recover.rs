@@ -23,7 +23,7 @@ use crate::terminal::counted;
 use crate::workspace::{Source, Start, in_place};
 
 /// What the progress says of an attempt whose loop was killed.
-const KILLED: &str = "the loop was killed while the agent was at work";
+const KILLED: &str = "the loop was killed while the agent was working";
 
 /// What the next start would do, for those who only look; nothing while a loop runs.
 pub(crate) fn look(project: &Project) -> Result<Vec<String>, Failure> {
@@ -76,11 +76,11 @@ impl Run {
             match step {
                 Recovery::EndProcesses { run, .. } => {
                     let ended = counted(agent::end_left_by(&run), "process", "processes");
-                    self.context.view.line(format!("ended {ended} of the last run"));
+                    self.context.view.line(format!("ended {ended} left over from the last run"));
                 }
                 Recovery::BringFiles => {
                     landing::finish_interrupted(&self.workspace.source)?;
-                    self.context.view.line("brought your files to where their branch is");
+                    self.context.view.line("updated your files to match their branch");
                 }
                 Recovery::FinishLanding { commit, .. } => {
                     self.finish_interrupted_landing(&commit)?;
@@ -124,7 +124,7 @@ impl Run {
         }
         self.finish_landing(&attempt, commit, &entry, &changes)?;
         let story = &attempt.story;
-        self.context.view.line(format!("{story} was landed as {short} before the run ended"));
+        self.context.view.line(format!("{story} had landed as {short} before the run ended"));
         let limits = &self.context.config.limits;
         self.record.counters.after(WorkEnd::Landed, story, SessionEnd::Ended, limits);
         self.end_iteration(Outcome::Success)

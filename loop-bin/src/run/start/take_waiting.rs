@@ -37,8 +37,8 @@ impl Run {
                 let why = why.lines().next().unwrap_or_default();
                 self.record.misfit = Some(why.to_owned());
                 self.context.view.warn(format!(
-                    "the work on {waiting} cannot be rebased onto {branch}: {why}; the run goes on \
-                     from {waiting}, and `git merge {waiting}` takes it by hand"
+                    "the work on {waiting} cannot be rebased onto {branch}: {why}; the run \
+                     continues from {waiting}; merge it by hand with `git merge {waiting}`"
                 ));
                 return Ok(());
             }
@@ -52,7 +52,7 @@ impl Run {
         }
         if !self.target.is_waiting {
             let branch = &self.target.branch;
-            self.context.view.line(format!("the work that waited is on {branch} now"));
+            self.context.view.line(format!("the waiting work is now on {branch}"));
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Run {
         let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
         let listed = git.line(&[&list[..], &[&format!("{tip}...{work}")]].concat())?;
         let (commits, branch) = (listed.lines().count(), self.target.branch.clone());
-        let commits = counted(commits, "commit that waits", "commits that wait");
+        let commits = counted(commits, "waiting commit", "waiting commits");
         self.context.view.line(format!("rebasing {commits} onto {branch}"));
         let mut tip = tip;
         for commit in listed.lines() {
