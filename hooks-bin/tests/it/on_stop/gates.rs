@@ -103,7 +103,7 @@ fn all_unmet_gates_come_in_one_reason() {
         unmeet(&stage);
     }
     let reason = stage.stop("s1", false).unwrap();
-    assert!(reason.starts_with("7 things"), "{reason}");
+    assert!(reason.starts_with("7 gates"), "{reason}");
     let event = stage.last_event();
     assert_eq!(event["reasons"].as_array().unwrap().len(), 7, "{event}");
 }
