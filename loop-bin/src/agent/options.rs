@@ -62,7 +62,7 @@ impl ClientOptions {
     /// Looks for what the agent of this project has and what it lacks.
     pub(crate) fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
         let Some(client) = Client::find(&config.agent.command) else {
-            let why = "the agent is not Claude Code, so no hooks guard it";
+            let why = "the agent is not recognised as Claude Code, so no hooks guard it";
             return (Self::default(), vec![Finding::Note(why.to_owned())]);
         };
         let asked = installer::version_text(client.program(), project.root());

@@ -11,7 +11,7 @@ const COSTLESS: &str = "the agent does not report its cost";
 fn an_agent_that_reports_no_cost_is_told_of_once() {
     for limit in ["--max-cost", "--story-max-cost"] {
         let ran = Stage::new("works", TWO).run(&[limit, "0.01"]);
-        ran.ended(0).says("--max-duration and --max-iterations can");
+        ran.ended(0).says("use --max-duration or --max-iterations");
         assert_eq!(ran.out.matches(COSTLESS).count(), 1, "{}", ran.out);
     }
     for (agent, args) in [("works", &[][..]), ("reports", &["--max-cost", "9"])] {
