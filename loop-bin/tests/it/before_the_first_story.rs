@@ -46,7 +46,7 @@ const CHECK: [&str; 2] = ["--verify", "PATH=$PWD/bin:$PATH pytest"];
 fn red_checks_cost_no_agent() {
     let stage = stage("test_old\n");
     let ran = run(&stage, &CHECK);
-    ran.ended(9).says("failed with exit code 1 on the untouched project");
+    ran.ended(9).says("failed with exit code 1 before any changes");
     ran.says("failing: test_a.py::test_old").says("--baseline=ignore").says("nothing was spent");
     assert_eq!(stage.note("prompt-1"), "", "no agent was started");
     assert_eq!(stage.subjects().first().map(String::as_str), Some("a project with tests"));
@@ -57,7 +57,7 @@ fn red_checks_cost_no_agent() {
 #[test]
 fn green_checks_are_timed_and_the_run_goes_on() {
     let stage = stage("");
-    run(&stage, &CHECK).ended(0).says("pytest` passes on the untouched project (0:0");
+    run(&stage, &CHECK).ended(0).says("pytest` passes before any changes (0:0");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn what_was_fixed_may_not_fail_again() {
 fn a_missing_program_is_no_red_check() {
     let stage = stage("");
     let ran = run(&stage, &["--verify", "sh -c 'python3 -m no_such_module_of_ours'"]);
-    ran.ended(9).says("cannot run, because something is missing").says("[workspace] setup");
+    ran.ended(9).says("cannot run because something is missing").says("[workspace] setup");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_check_that_runs_no_test_is_no_pass() {
     write_runner(&stage, "#!/bin/sh\necho '===== no tests ran in 0.01s ====='\n");
     stage.repo.commit_all("no tests");
     let ran = run(&stage, &[&CHECK[..], &["--attempts", "1"]].concat());
-    ran.ended(8).says("runs no test yet").says("ran no test");
+    ran.ended(8).says("runs no tests yet").says("ran no test");
     let args = ["--allow-no-tests"];
     run(&stage, &["retry", "US-001"]).ended(0);
     run(&stage, &[&CHECK[..], &args].concat()).says("US-001 done");
@@ -117,6 +117,6 @@ fn doctor_runs_the_checks_unless_told_otherwise() {
     doctor(&["--no-checks"]).ended(0);
     stage.repo.write("failing.txt", "");
     stage.repo.commit_all("green");
-    doctor(&[]).ended(0).says("passes on the untouched project");
+    doctor(&[]).ended(0).says("passes before any changes");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }

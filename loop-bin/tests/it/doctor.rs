@@ -30,7 +30,7 @@ fn a_script_that_cannot_be_started() {
 #[test]
 fn a_program_that_is_missing() {
     let verify = [("RALPH_VERIFY", "true\nno-such-runner --all\n"), ("RALPH_BASELINE", "check")];
-    let words = "`no-such-runner --all` cannot run, because something is missing: `no-such-runner`";
+    let words = "`no-such-runner --all` cannot run because something is missing: `no-such-runner`";
     check(|_: &Stage| (), &verify, &["PROBLEM", words, "1 problem found"]);
 }
 

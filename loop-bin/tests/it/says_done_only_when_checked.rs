@@ -91,7 +91,7 @@ fn a_check_of_several_lines_fails_at_the_first_that_fails() {
 fn a_check_without_its_program_is_refused_before_anything_is_spent() {
     let stage = Stage::new("works", ONE);
     let check = ["--baseline", "check", "--verify", "no-such-program --all"];
-    stage.run(&check).ended(9).says("cannot run, because something is missing: `no-such-program`");
+    stage.run(&check).ended(9).says("cannot run because something is missing: `no-such-program`");
     assert_eq!((stage.plan().as_str(), stage.exists(".ralph/PRD-1/progress.md")), (ONE, false));
 
     // Where the checks are not tried, the first attempt tells.

@@ -52,7 +52,7 @@ impl Trial<'_> {
         workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
         if is_new {
             let (top, took) = (workspace.top(), clock(begun.elapsed()));
-            view.line(format!("the agent works in a copy: {top} (made in {took})"));
+            view.line(format!("the agent works in a copy: {top} (created in {took})"));
         }
         let setup = &config.workspace.setup;
         if workspace.needs_setup(setup) {
@@ -67,8 +67,8 @@ impl Trial<'_> {
         let changed = workspace.changed_by_setup()?;
         if !changed.is_empty() {
             view.warn(format!(
-                "the setup changes files that git tracks, so an attempt would commit them: {}; use \
-                 a command that keeps the lock file, or commit its result",
+                "the setup changes tracked files, so every attempt would commit them: {}; use a \
+                 command that leaves lock files unchanged, or commit the changes",
                 named_files(&changed)
             ));
         }
@@ -100,18 +100,18 @@ pub(crate) fn findings(checks: &[Check], config: &Config) -> Vec<Finding> {
 fn finding(check: &Check, config: &Config) -> Finding {
     let (name, took) = (check.name(), clock(check.took));
     if check.passed() {
-        return Finding::Good(format!("`{name}` passes on the untouched project ({took})"));
+        return Finding::Good(format!("`{name}` passes before any changes ({took})"));
     }
     if let Some(what) = missing(check) {
         return Finding::Problem(format!(
-            "`{name}` cannot run, because something is missing: {what}; install it, add the \
-             command that does so to [workspace] setup, or fix [verify] commands"
+            "`{name}` cannot run because something is missing: {what}; install it, add a command \
+             that does to [workspace] setup, or fix [verify] commands"
         ));
     }
     if check.ran_no_test {
         return Finding::Note(format!(
-            "`{name}` runs no test yet, which is no pass: the first story has to add one, unless \
-             [verify] allow_no_tests is set"
+            "`{name}` runs no tests yet, which does not count as passing; the first story has to \
+             add one, or set [verify] allow_no_tests"
         ));
     }
     let verdict = check.verdict_of(config);
@@ -120,7 +120,7 @@ fn finding(check: &Check, config: &Config) -> Finding {
         _ => check.verdict(),
     };
     let failing = verdict.map(|verdict| verdict.failing).unwrap_or_default();
-    let mut text = format!("`{name}` {how} on the untouched project ({took})");
+    let mut text = format!("`{name}` {how} before any changes ({took})");
     if !failing.is_empty() {
         let names = first_few(failing.iter().map(|test| &test.name), TESTS_NAMED);
         text.push_str(&format!("\nfailing: {names}"));
@@ -132,8 +132,8 @@ fn finding(check: &Check, config: &Config) -> Finding {
     match config.verify.baseline {
         Baseline::Ignore => Finding::Note(text + "\n" + &ignored(check, config)),
         _ => Finding::Problem(format!(
-            "{text}\nfix it first, or make it the first story of the plan and start with \
-             --baseline=ignore: what fails now then does not count against a story"
+            "{text}\nfix it first, or make fixing it the first story and start with \
+             --baseline=ignore, which does not count these failures against a story"
         )),
     }
 }
@@ -141,13 +141,13 @@ fn finding(check: &Check, config: &Config) -> Finding {
 fn ignored(check: &Check, config: &Config) -> String {
     match failed_before(check, config) {
         Some(before) if before.tests.is_empty() => {
-            "ignored: it names no tests, so it counts again once it has passed".to_owned()
+            "ignored: it names no failing tests, so it counts again once it has passed".to_owned()
         }
         Some(before) => {
             let count = counted(before.tests.len(), "test fails", "tests fail");
-            format!("ignored: {count} already; any other failure counts")
+            format!("ignored: {count} already; any new failure counts")
         }
-        None => "this cannot be ignored, so a story lands only once it passes".to_owned(),
+        None => "this cannot be ignored; a story lands only once it passes".to_owned(),
     }
 }
 
@@ -201,17 +201,17 @@ mod tests {
     fn a_red_check_names_its_tests_and_the_ways_on() {
         let red = check("pytest", 1, RED);
         insta::assert_snapshot!(told(Baseline::Check, &red).1, @r"
-        `pytest` failed with exit code 1 on the untouched project (0:03)
+        `pytest` failed with exit code 1 before any changes (0:03)
         failing: a.py::test_b
           a.py .F
           === short test summary info ===
           FAILED a.py::test_b - assert 0
           === 1 failed, 1 passed in 0.01s ===
-        fix it first, or make it the first story of the plan and start with --baseline=ignore: what fails now then does not count against a story
+        fix it first, or make fixing it the first story and start with --baseline=ignore, which does not count these failures against a story
         ");
         let ignored = told(Baseline::Ignore, &red).1;
         let last = ignored.lines().last();
-        assert_eq!(last, Some("ignored: 1 test fails already; any other failure counts"));
+        assert_eq!(last, Some("ignored: 1 test fails already; any new failure counts"));
         assert_eq!(told(Baseline::Check, &red).0, "problem");
         assert_eq!(told(Baseline::Ignore, &red).0, "note");
     }
