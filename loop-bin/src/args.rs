@@ -39,7 +39,7 @@ Examples:
 enum Request {
     /// Set up a project with a config, example plan and script templates, without overwriting files
     Init,
-    /// Copy the hooks next to this program into a project and register them with the client
+    /// Copy the hooks next to this program and register them with the client
     Install(installer::Install),
     /// Remove the hooks and their registrations; your own settings are kept
     Uninstall(installer::Uninstall),
