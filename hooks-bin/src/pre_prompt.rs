@@ -39,6 +39,7 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     for (title, part) in [
         ("Lessons from earlier attempts", guardrails(call)),
         ("Last failure", failure(call, &story)),
+        ("From the user, just now", told(call)),
     ] {
         if let Some(part) = part.filter(|part| !prompt.contains(part.as_str())) {
             text.push_str(&format!("\n{title}:\n{part}"));
@@ -69,6 +70,12 @@ fn iteration(call: &Call<'_>) -> Option<u64> {
         Reading::Found(state) => state.iteration,
         _ => None,
     }
+}
+
+/// What the user told the agents of our loop meanwhile.
+fn told(call: &Call<'_>) -> Option<String> {
+    let path = call.run_dir().filter(|_| call.is_of_our_loop())?.told();
+    fs_err::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
 fn guardrails(call: &Call<'_>) -> Option<String> {

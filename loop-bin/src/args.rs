@@ -11,8 +11,10 @@ use ralph_project::config::{Flag, KEYS, Key, Kind};
 use crate::exit::Failure;
 use crate::{
     attempts, clean, complete, demo, doctor, explain, init, install, request_merge, retry, run,
-    status, undo,
+    show_config, status, stop, stories, tell, undo,
 };
+
+const PLAN_FILE: &str = "plan-file";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -48,7 +50,13 @@ enum Request {
         after_help = "Takes the same flags as a run and checks the run that they would start."
     )]
     Doctor,
+    Stories(stories::Stories),
     Status(status::Status),
+    Stop(stop::Stop),
+    Tell(tell::Tell),
+    /// Print every effective setting and where it comes from
+    #[command(after_help = "Takes the same flags as a run and shows what they would set.")]
+    Config,
     Explain(explain::Explain),
     Attempts(attempts::Attempts),
     Retry(retry::Retry),
@@ -63,7 +71,10 @@ enum Request {
 /// Does what was asked for.
 pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let Some((_, given)) = matches.subcommand() else {
-        return run::run(env, &given_flags(matches));
+        let mut flags = given_flags(matches);
+        let plan = matches.get_one::<String>(PLAN_FILE);
+        flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
+        return run::run(env, &flags);
     };
     match Request::from_arg_matches(matches).map_err(Failure::usage)? {
         Request::Init => init::run(env),
@@ -72,7 +83,11 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Doctor => {
             doctor::run(env, &given_flags(given), !given.get_flag(doctor::NO_CHECKS))
         }
+        Request::Stories(stories) => stories.run(env),
         Request::Status(status) => status.run(env),
+        Request::Stop(stop) => stop.run(env),
+        Request::Tell(tell) => tell.run(env),
+        Request::Config => show_config::run(env, &given_flags(given)),
         Request::Explain(explain) => explain.run(env),
         Request::Attempts(attempts) => attempts.run(env),
         Request::Retry(retry) => retry.run(env),
@@ -90,6 +105,7 @@ pub(crate) fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
+        .arg(plan_file())
         .args(flags_of_keys())
         .arg(allow_dirty())
         .arg(
@@ -100,9 +116,23 @@ pub(crate) fn command() -> Command {
                 .global(true)
                 .help("Log decisions and their reasons to stderr; -vv for more [RUST_LOG]"),
         );
-    Request::augment_subcommands(command).mut_subcommand("doctor", |doctor| {
-        doctor.arg(no_checks()).args(flags_of_keys().map(|flag| flag.hide(true)))
-    })
+    let of_a_run = |command: Command| command.args(flags_of_keys().map(|flag| flag.hide(true)));
+    Request::augment_subcommands(command)
+        .mut_subcommand("doctor", |doctor| of_a_run(doctor.arg(no_checks())))
+        .mut_subcommand("config", of_a_run)
+}
+
+/// The plan, named without a flag. A word that could be a subcommand is none.
+fn plan_file() -> Arg {
+    let parse = |text: &str| -> Result<String, String> {
+        if text.contains(['.', '/']) || std::path::Path::new(text).is_file() {
+            return Ok(text.to_owned());
+        }
+        Err("neither a subcommand nor a plan file; `ralph-loop --help` lists the subcommands"
+            .to_owned())
+    };
+    let arg = Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse);
+    arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
 }
 
 /// A flag of the first version, which says what to do instead.

@@ -189,3 +189,11 @@ fn tasks_of_a_person_beside_a_run_are_compared_with_the_last_commit() {
     // With `--in-place` the same lines are the agent's.
     assert!(complete(&[("RALPH_RUN", "run-1")]).contains("src/lib.rs:1: `TODO`"));
 }
+
+#[test]
+fn what_the_user_tells_reaches_a_running_session() {
+    let run = Run::new("");
+    fs_err::write(run.project.root().join(".git/ralph/told.md"), "- use tabs\n").unwrap();
+    let told = prompted(&run.agent()).unwrap();
+    assert!(told.ends_with("From the user, just now:\n- use tabs"), "{told}");
+}

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use camino::Utf8PathBuf;
-use ralph_base::state::{self, RunDir};
+use ralph_base::state::{self, Lock, RunDir};
 use ralph_project::failed_before::FailedBefore;
+use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +77,15 @@ impl RunRecord {
     pub(crate) fn save(&self, run_dir: &RunDir) -> io::Result<()> {
         state::replace_unsynced(&run_dir.record(), &serde_json::to_vec_pretty(self)?)
     }
+}
+
+/// The plan of the run that is under way in a project, if one is.
+pub(crate) fn plan_of_run(project: &Project) -> io::Result<Option<String>> {
+    let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(None) };
+    if Lock::holder(&run_dir.lock()).is_none() {
+        return Ok(None);
+    }
+    Ok(RunRecord::load(&run_dir)?.map(|record| record.plan.into_string()))
 }
 
 /// The attempt that a run left under way; none if that run was another project's.

@@ -45,6 +45,7 @@ mod scripts;
 mod sessions;
 mod signals;
 mod stage;
+mod talk_to_a_run;
 mod target;
 mod undo;
 mod unusual_projects;

@@ -56,6 +56,16 @@ impl RunDir {
         self.root.join("lessons-pending")
     }
 
+    /// What the user told the agent and no story that landed has answered yet.
+    pub fn told(&self) -> Utf8PathBuf {
+        self.root.join("told.md")
+    }
+
+    /// The name of the run that is to end after its story.
+    pub fn stop_request(&self) -> Utf8PathBuf {
+        self.root.join("stop")
+    }
+
     /// Held by the loop for as long as it lives.
     pub fn lock(&self) -> Utf8PathBuf {
         self.root.join("lock")

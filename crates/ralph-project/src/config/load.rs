@@ -47,16 +47,24 @@ impl Config {
         }
     }
 
-    /// Whether a flag, a variable or the file gives a key a value of its own.
-    pub fn is_given(path: &Utf8Path, env: &Env, flags: &[Flag], key: &str) -> bool {
+    /// What gives a key a value of its own: a flag, a variable or the file.
+    pub fn origin(path: &Utf8Path, env: &Env, flags: &[Flag], key: &Key) -> Option<String> {
         let in_file = || {
             let table: Table = state::read_text(path).ok()?.parse().ok()?;
-            let (outer, inner) = key.split_once('.')?;
-            table.get(outer)?.get(inner).map(drop)
+            let (outer, inner) = key.name.split_once('.')?;
+            table.get(outer)?.get(inner).map(|_| path.to_string())
         };
-        flags.iter().any(|flag| flag.key == key)
-            || Key::find(key).and_then(|key| env.get(key.env?)).is_some()
-            || in_file().is_some()
+        let flag = key.flag.filter(|_| flags.iter().any(|flag| flag.key == key.name));
+        let variable = || key.env.filter(|name| env.get(name).is_some());
+        flag.map(|flag| format!("--{flag}"))
+            .or_else(|| variable().map(str::to_owned))
+            .or_else(in_file)
+    }
+
+    /// A value as the file would have it.
+    pub fn value(&self, key: &Key) -> Option<Value> {
+        let (outer, inner) = key.name.split_once('.')?;
+        Table::try_from(self).ok()?.get(outer)?.get(inner).cloned()
     }
 
     /// The same from a text that was read already; `path` is for messages.

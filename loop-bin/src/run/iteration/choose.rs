@@ -8,6 +8,7 @@ use super::LiveAgent;
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::Finish;
+use crate::signals::Signal;
 use crate::terminal::counted;
 
 /// What is next.
@@ -29,6 +30,11 @@ impl Run {
             // Right before it lands: whatever was done since the start may have reset the copy.
             self.bring_back_work()?;
             return Ok(Choice::Unlanded);
+        }
+        let request = self.context.run_dir.stop_request();
+        if fs_err::read_to_string(&request).is_ok_and(|run| run == self.context.run) {
+            state::remove_if_there(request)?;
+            return Ok(Choice::Finish(Finish::Manual(Signal::Interrupt)));
         }
         self.target.look_again()?;
         let plan = self.books.load(&self.target)?;

@@ -230,6 +230,7 @@ impl Run {
         let short: String = made.commit.chars().take(8).collect();
         let files = counted(passed.staged.files.len(), "file", "files");
         let unchecked = if passed.checks.is_empty() { ", unchecked" } else { "" };
+        self.forget_told()?;
         // What has been fixed by now may not fail again.
         let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
         self.record.failed_before = passed.checks.iter().filter_map(failing).collect();

@@ -40,6 +40,7 @@ pub(in crate::run) struct Report {
 impl Run {
     pub(in crate::run) fn run_agent(&mut self, plan: &Plan) -> Result<WorkEnd, Failure> {
         let (attempt, allowance) = (self.current()?, self.allowance());
+        self.listen_to_user();
         let watched = match self.waiting.take() {
             Some(live) => self.go_on(live, self.instruction(&attempt, plan)?, allowance)?,
             None => self.start_or_resume(&attempt, plan, allowance)?,
@@ -74,6 +75,7 @@ impl Run {
         self.show_failure(&attempt.story, why);
         ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
+        self.listen_to_user();
         let text = format!(
             "{} ({}) is not done yet, attempt {} of {most}.\n{why}\nNext: fix this, run the checks \
              yourself, then stop again.",
@@ -82,7 +84,7 @@ impl Run {
             self.record.counters.attempts_at(&attempt.story),
         );
         let allowance = self.allowance();
-        let watched = self.go_on(live, text, allowance)?;
+        let watched = self.go_on(live, text + &self.from_user(), allowance)?;
         self.worked(&attempt, watched, allowance)
     }
 
@@ -100,7 +102,7 @@ impl Run {
         let limit = self.context.config.run.max_iterations;
         let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
         let before = "The last story has landed and is ticked.";
-        Ok(instruction(Some(before), plan, story, standing, &Ticking::Us))
+        Ok(instruction(Some(before), plan, story, standing, &Ticking::Us) + &self.from_user())
     }
 
     fn worked(
@@ -156,6 +158,21 @@ impl Run {
         self.record.counters.last_exit_code = ended.as_ref().map_or(Some(0), AgentRun::exit_code);
         self.save();
         Ok(end)
+    }
+
+    fn listen_to_user(&mut self) {
+        self.told = fs_err::read_to_string(self.context.run_dir.told()).unwrap_or_default();
+    }
+
+    /// A story that was told what the user said has landed, so nobody else needs it.
+    pub(super) fn forget_told(&mut self) -> Result<(), Failure> {
+        let (path, told) = (self.context.run_dir.told(), std::mem::take(&mut self.told));
+        let all = fs_err::read_to_string(&path).unwrap_or_default();
+        match all.strip_prefix(&told) {
+            _ if told.is_empty() => Ok(()),
+            None | Some("") => Ok(state::remove_if_there(path)?),
+            Some(rest) => Ok(state::replace(&path, rest.as_bytes())?),
+        }
     }
 
     /// How the session of the attempt under way stands.

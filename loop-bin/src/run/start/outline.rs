@@ -12,6 +12,7 @@ use crate::finding::Finding;
 use crate::here;
 use crate::landing::Waiting;
 use crate::run::RunRecord;
+use crate::stories::lines as story_lines;
 use crate::terminal::counted;
 
 impl Preflight {
@@ -26,6 +27,7 @@ impl Preflight {
         }
         if let Some(plan) = &self.plan {
             findings.push(good(stories(plan)));
+            findings.extend(story_lines(plan).into_iter().map(good));
             findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
         }
         findings.push(good(format!("agent `{}`", agent.command)));

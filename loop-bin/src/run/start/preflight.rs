@@ -8,7 +8,7 @@ use ralph_base::listing::named_files;
 use ralph_base::state::{self, Lock, RunDir, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{FindError, Format, Plan};
-use ralph_project::config::{Config, Flag, LoopSettings, Mode};
+use ralph_project::config::{Config, Flag, Key, LoopSettings, Mode};
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
@@ -156,11 +156,12 @@ fn iterations_of(
     flags: &[Flag],
 ) -> Result<Option<Flag>, Failure> {
     const KEY: &str = "loop.max_iterations";
+    let Some(key) = Key::find(KEY) else { return Ok(None) };
     let path = StateDir::loop_progress_beside(plan.path());
     if plan.format() != Format::FeatureList || !path.is_file() {
         return Ok(None);
     }
-    if Config::is_given(&project.own_state().config(), env, flags, KEY) {
+    if Config::origin(&project.own_state().config(), env, flags, key).is_some() {
         return Ok(None);
     }
     let limit = LoopProgress::parse(&fs_err::read(&path)?).max_iterations;

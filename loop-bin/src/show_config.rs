@@ -1,0 +1,31 @@
+//! `ralph-loop config`: every effective value, and where it comes from.
+
+use std::process::ExitCode;
+
+use ralph_base::env::Env;
+use ralph_project::config::{Config, Flag, KEYS};
+
+use crate::exit::Failure;
+use crate::here;
+use crate::terminal::say;
+
+/// Prints them as the file would have them.
+pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
+    let project = here::project(env)?;
+    let config = here::config(&project, env, flags)?;
+    let path = project.own_state().config();
+    let mut shown = "";
+    for key in KEYS {
+        let Some((table, name)) = key.name.split_once('.') else { continue };
+        if table != shown {
+            say(format!("{}[{table}]", if shown.is_empty() { "" } else { "\n" }));
+            shown = table;
+        }
+        let origin = Config::origin(&path, env, flags, key);
+        let origin =
+            origin.map_or("default".to_owned(), |from| here::shown(from.as_str().into()).into());
+        let value = config.value(key).map_or("{}".to_owned(), |value| value.to_string());
+        say(format!("{name} = {value}  # {origin}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

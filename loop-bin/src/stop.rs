@@ -1,0 +1,47 @@
+//! `ralph-loop stop`: ends the run that is under way.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ralph_base::env::Env;
+use ralph_base::state::{self, Lock, RunDir};
+
+use crate::exit::Failure;
+use crate::here;
+use crate::run::RunRecord;
+use crate::terminal::say;
+
+/// End the current run after the story it is working on
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// End it now, as Ctrl-C does; the next run continues the attempt
+    #[arg(long)]
+    now: bool,
+}
+
+impl Stop {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let none = || Failure::because("no run is under way in this project");
+        let run_dir = RunDir::of_project(project.root()).ok_or_else(none)?;
+        let by = Lock::holder(&run_dir.lock()).and_then(|held| held.by).ok_or_else(none)?;
+        let record = RunRecord::load(&run_dir)?.filter(|record| record.pid == by.pid);
+        let record = record.ok_or_else(none)?;
+        if self.now {
+            let pid = i32::try_from(by.pid).map_err(Failure::usage)?;
+            kill(Pid::from_raw(pid), Signal::SIGINT)?;
+            say(format!("process {pid} was asked to stop now"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        state::replace(&run_dir.stop_request(), record.run.as_bytes())?;
+        say(match record.story {
+            Some(story) => {
+                format!("the run stops after {story}; `ralph-loop stop --now` does not wait")
+            }
+            None => "the run stops before its next story".to_owned(),
+        });
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,84 @@
+//! `ralph-loop stories`: the plan as it was read.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use ralph_base::env::Env;
+use ralph_core::plan::{Plan, State, Story};
+use ralph_project::config::Flag;
+use serde_json::{Value, json};
+
+use crate::exit::Failure;
+use crate::here;
+use crate::run::record::plan_of_run;
+use crate::terminal::say;
+
+/// List the stories of the plan as they were read
+#[derive(Debug, Args)]
+pub(crate) struct Stories {
+    /// The plan to read; defaults to that of the current run, or the first one found
+    #[arg(long, value_name = "PATH")]
+    plan: Option<String>,
+    /// Number of the PRD-N folder to use
+    #[arg(long, value_name = "N")]
+    prd: Option<u32>,
+    /// Print the stories as one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stories {
+    pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
+        let project = here::project(env)?;
+        let mut flags = Vec::new();
+        flags.extend(self.plan.clone().map(|plan| Flag::new("loop.plan", plan)));
+        flags.extend(self.prd.map(|prd| Flag::new("loop.prd", prd.to_string())));
+        if flags.is_empty() {
+            flags.extend(plan_of_run(&project)?.map(|plan| Flag::new("loop.plan", plan)));
+        }
+        let config = here::config(&project, env, &flags)?;
+        let plan = here::plan(&project, env, &config)?;
+        if self.json {
+            let row = |story: &Story| {
+                json!({"id": story.id, "title": story.title, "state": word(story.state),
+                    "depends": story.depends, "optional": story.optional, "line": story.line})
+            };
+            let rows: Vec<Value> = plan.stories().iter().map(row).collect();
+            say(serde_json::to_string_pretty(&rows)?);
+            return Ok(ExitCode::SUCCESS);
+        }
+        say(format!("{}", here::shown(plan.path())));
+        lines(&plan).iter().for_each(say);
+        here::warnings(&plan).iter().for_each(|warning| say(format!("note: {warning}")));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Open => "open",
+        State::Done => "done",
+        State::Blocked => "blocked",
+    }
+}
+
+/// One line for each story, for people.
+pub(crate) fn lines(plan: &Plan) -> Vec<String> {
+    let width = plan.stories().iter().map(|story| story.id.chars().count()).max().unwrap_or(0);
+    let line = |story: &Story| {
+        let mark = match story.state {
+            State::Open => ' ',
+            State::Done => 'x',
+            State::Blocked => '!',
+        };
+        let mut text = format!("[{mark}] {:width$}  {}", story.id, story.title.trim());
+        if !story.depends.is_empty() {
+            text.push_str(&format!("  (after {})", story.depends.join(", ")));
+        }
+        if story.optional {
+            text.push_str("  (optional)");
+        }
+        format!("{text}  (line {})", story.line)
+    };
+    plan.stories().iter().map(line).collect()
+}

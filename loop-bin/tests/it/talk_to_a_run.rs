@@ -1,0 +1,89 @@
+//! The plan as it was read, the settings as they are, and a word to a run that is under way.
+
+use crate::stage::{Ran, Stage, until};
+
+const TWO: &str = "# Plan\n\n- [x] US-001: First\n- [ ] US-002: Second (depends: US-001)\n\n\
+                   ## Optional\n\n- [ ] US-003: Third\n";
+
+#[test]
+fn stories_are_shown_as_they_were_read() {
+    let stage = Stage::new("works", TWO);
+    let ran = stage.run(&["stories"]);
+    ran.ended(0);
+    insta::assert_snapshot!(ran.out, @r"
+    .ralph/PRD-1/plan.md
+    [x] US-001  First  (line 3)
+    [ ] US-002  Second  (after US-001)  (line 4)
+    [ ] US-003  Third  (optional)  (line 8)
+    ");
+    let json: serde_json::Value =
+        serde_json::from_str(&stage.run(&["stories", "--json"]).out).unwrap();
+    assert_eq!((&json[1]["id"], &json[1]["state"]), (&"US-002".into(), &"open".into()));
+    assert_eq!((&json[1]["depends"][0], &json[2]["optional"]), (&"US-001".into(), &true.into()));
+    stage.repo.write("OTHER.md", "- [ ] A-1: Other\n");
+    stage.run(&["stories", "--plan", "OTHER.md"]).ended(0).says("[ ] A-1  Other");
+}
+
+#[test]
+fn a_plan_may_be_named_without_a_flag() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write("OTHER.md", "- [ ] A-1: Other\n");
+    stage.repo.commit_all("another plan");
+    stage.run(&["OTHER.md", "--dry-run"]).ended(0).says("plan OTHER.md: 1 open");
+    stage.run(&["OTHER.md"]).ended(0).says("A-1 done");
+    stage.run(&["statsu"]).ended(2).says("neither a subcommand nor a plan file");
+}
+
+#[test]
+fn settings_say_where_they_come_from() {
+    let stage = Stage::new("works", TWO);
+    stage.repo.write(".ralph/config.toml", "[limits]\nmax_cost_usd = 2.5\n");
+    let ran = stage.run(&["config", "--attempts", "7"]);
+    ran.ended(0).says("max_cost_usd = 2.5  # .ralph/config.toml");
+    ran.says("attempts_per_story = 7  # --attempts").says("baseline = \"skip\"  # RALPH_BASELINE");
+    ran.says("[workspace]\nin_place = false  # default");
+}
+
+/// An agent that works on a story until `go` is there, and keeps its prompts.
+const SLOW: &str = "cat >\"$AGENT_NOTES/prompt-$(cat \"$RALPH_ROOT/.ralph/current-story\")\"; \
+                    until [ -e \"$AGENT_NOTES/go\" ]; do sleep 0.05; done; date +%N >work.txt";
+
+#[test]
+fn stop_ends_the_run_after_its_story() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.run(&["stop"]).ended(1).says("no run is under way");
+    let child = stage.start(&["--agent", SLOW]);
+    until("the agent works", || !stage.note("prompt-US-001").is_empty());
+    stage.run(&["stop"]).ended(0).says("the run stops after US-001");
+    fs_err::write(stage.note_path("go"), "").unwrap();
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    ran.ended(130).says("US-001 done").says("finished (manual)");
+    assert_eq!(stage.note("prompt-US-002"), "");
+    stage.run(&["--agent", SLOW]).ended(0).says("US-002 done");
+}
+
+#[test]
+fn stop_now_is_an_interrupt() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let child = stage.start(&["--agent", SLOW, "--grace", "1"]);
+    until("the agent works", || !stage.note("prompt-US-001").is_empty());
+    stage.run(&["stop", "--now"]).ended(0);
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    ran.ended(130).says("stopping: the agent has 1 second");
+}
+
+#[test]
+fn what_the_user_tells_reaches_the_next_prompt_until_a_story_landed() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.run(&["tell", "use", "tabs"]).ended(0).says("in its next prompt");
+    stage.run(&["tell", ""]).ended(2);
+    let child = stage.start(&["--agent", SLOW]);
+    until("the agent works", || !stage.note("prompt-US-001").is_empty());
+    stage.run(&["tell", "and be quick"]).ended(0);
+    fs_err::write(stage.note_path("go"), "").unwrap();
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    ran.ended(0);
+    let (first, second) = (stage.note("prompt-US-001"), stage.note("prompt-US-002"));
+    assert!(first.ends_with("## From the user, just now\n\n- use tabs\n"), "{first}");
+    assert!(second.ends_with("## From the user, just now\n\n- and be quick\n"), "{second}");
+}
