@@ -10,7 +10,7 @@ use ralph_base::env::Env;
 use ralph_core::guard::{self, Denial};
 use ralph_core::verdict::{self, Judgement, Run};
 use ralph_project::surroundings::Surroundings;
-use shell_reader::{Fate, Reach, Redirect, UNKNOWN, Word};
+use shell_reader::{FETCHED, Fate, Reach, Redirect, UNKNOWN, Word};
 
 use crate::exit::Failure;
 use crate::here;
@@ -144,7 +144,7 @@ fn show_denial(denial: Option<&Denial>) {
 }
 
 fn shown(word: &Word) -> String {
-    let text = word.text().replace(UNKNOWN, "<unknown>");
+    let text = word.text().replace(FETCHED, "<fetched>").replace(UNKNOWN, "<unknown>");
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,<>".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text } else { format!("{text:?}") }
 }

@@ -27,7 +27,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let mut categories: BTreeMap<(String, String), Score> = BTreeMap::new();
         println!("{file}");
         for row in labelled_commands(file) {
-            let LabelledCommand { is_denied, category, command, tier } = row;
+            let LabelledCommand { is_denied, category, command, tier, .. } = row;
             let denial = guard::check(&command, &facts(), &Settings::default());
             let score = categories.entry((tier.clone(), category.clone())).or_default();
             let right = denial.is_some() == is_denied;

@@ -3,10 +3,12 @@
 use std::rc::Rc;
 
 use super::call::Call;
-use super::context::{Context, Input};
+use super::context::Context;
+use super::options::values;
 use super::state::Value;
 use super::walk::Walker;
-use super::{Fate, Reach, Word, output};
+use super::wrappers::skip_options;
+use super::{Fate, Reach, Word, output, shells};
 
 /// Follows a builtin; false if `name` is none of those that matter here.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -14,9 +16,6 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         "eval" => {
             let args = call.args().strip_prefix(&[Word::from("--")]).unwrap_or(call.args());
             let text = args.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-            if text.trim_start().starts_with(super::script::UNKNOWN) {
-                walker.mark_hidden();
-            }
             walker.run_text(&text, Some(call.span.clone()), &context.via(Reach::Eval));
         }
         "trap" => {
@@ -34,8 +33,9 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
             }
         }
         "read" => read(walker, call, context),
-        "mapfile" | "readarray" | "getopts" => {
-            for arg in call.args().iter().filter(|arg| !arg.text().starts_with('-')) {
+        "mapfile" | "readarray" => map_file(walker, call, context),
+        "getopts" => {
+            for arg in call.args() {
                 walker.state.set_scalar(arg.text(), Word::unknown(), &walker.session);
             }
         }
@@ -92,30 +92,51 @@ fn change_directory(walker: &mut Walker, call: &Call) {
     walker.state.set_scalar("PWD", now, &walker.session);
 }
 
-/// `read a b`: the words of the first line, the rest of it in the last variable.
+/// `read a b`: the words of the first line, the rest of it in the last variable; `read -a` makes an
+/// array of them, and `-d` takes more than a line.
 fn read(walker: &mut Walker, call: &Call, context: &Context) {
-    let input = walker.standard_input(call, context);
-    let line = match &input {
-        Input::Known(text) => text.lines().next(),
-        _ => None,
-    };
-    let mut words = line.map(str::trim);
-    let names: Vec<&str> =
-        call.args().iter().map(Word::text).filter(|arg| !arg.starts_with('-')).collect();
+    const TAKERS: &str = "-d -n -N -p -t -u -i";
+    let text = shells::known_input(walker, call, context);
+    let whole = !values(call.args(), "-d", TAKERS).is_empty();
+    let line =
+        text.as_deref().and_then(|text| if whole { Some(text) } else { text.lines().next() });
+    let own = call.assignments.iter().rfind(|(name, _)| name == "IFS");
+    let separators = own.map_or(" \t\n", |(_, separators)| separators.text());
+    let separates = |character: char| separators.contains(character);
+    let words: Option<Vec<&str>> =
+        line.map(|line| line.split(separates).filter(|word| !word.is_empty()).collect());
+    if let Some(array) = values(call.args(), "-a", TAKERS).pop() {
+        let value = match words {
+            Some(words) => Value::Array(words.into_iter().map(Word::from).collect()),
+            None => Value::Scalar(Word::unknown()),
+        };
+        walker.state.set(array.text(), value, &walker.session);
+        return;
+    }
+    let names = call.args().get(skip_options(call.args(), TAKERS)..).unwrap_or_default();
+    let mut rest = line.map(|line| line.trim_matches(separates));
     for (place, name) in names.iter().enumerate() {
-        let value = words.map(|rest| match rest.split_once([' ', '\t']) {
-            Some((first, behind)) if place + 1 < names.len() => {
-                words = Some(behind.trim_start());
-                first
-            }
-            _ => {
-                words = Some("");
-                rest
-            }
+        let is_last = place + 1 == names.len();
+        let value = rest.map(|line| {
+            let (first, behind) =
+                line.split_once(separates).filter(|_| !is_last).unwrap_or((line, ""));
+            rest = Some(behind.trim_start_matches(separates));
+            first
         });
         let value = value.map_or_else(Word::unknown, Word::from);
-        walker.state.set_scalar(name, value, &walker.session);
+        walker.state.set_scalar(name.text(), value, &walker.session);
     }
+}
+
+/// `mapfile -t lines`: the lines of the input as an array.
+fn map_file(walker: &mut Walker, call: &Call, context: &Context) {
+    let names = skip_options(call.args(), "-d -n -O -s -u -C -c");
+    let name = call.args().get(names).map_or("MAPFILE", Word::text);
+    let value = match shells::known_input(walker, call, context) {
+        Some(text) => Value::Array(text.lines().map(Word::from).collect()),
+        None => Value::Scalar(Word::unknown()),
+    };
+    walker.state.set(name, value, &walker.session);
 }
 
 fn declare(walker: &mut Walker, call: &Call) {

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::context::{Context, Input};
-use super::script::UNKNOWN;
+use super::script::{FETCHED, UNKNOWN, base_name};
 use super::state::Value;
 use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
 use super::walk::{MAX_DEPTH, Walker, is_text};
 use super::{
-    Command, Fate, Reach, Redirect, RedirectKind, Word, builtins, output, parser, shells,
-    templates, wrappers,
+    Command, Fate, Reach, Redirect, RedirectKind, Word, builtins, interpreters, output, parser,
+    shells, sources, tasks, templates, wrappers,
 };
 
 /// A function that calls itself is followed this often; its body does not change.
@@ -108,7 +108,7 @@ impl Walker<'_> {
             fate: context.fate,
             span: call.span.clone(),
             directory: self.state.directory.as_deref().cloned(),
-            hidden: false,
+            inline: None,
         });
         Some(self.commands.len() - 1)
     }
@@ -153,13 +153,22 @@ impl Walker<'_> {
             return;
         }
         let path = call.words.first().map(Word::text).unwrap_or_default();
-        if let Some(text) = path.contains('/').then(|| self.session.file(path)).flatten() {
-            self.child(&text, Reach::ShellText(path.to_owned()), call, context);
+        if let Some(text) = path.contains('/').then(|| self.expander().file(path)).flatten() {
+            let reach = Reach::ShellText(path.to_owned());
+            match interpreters::named_by(&text) {
+                Some(interpreter) => {
+                    let words = [Word::from(interpreter)].into_iter().chain(call.words.clone());
+                    self.run(call.with_words(words.collect()), context.via(reach), false);
+                }
+                None => self.child(&text, reach, call, context),
+            }
             return;
         }
         let _ = shells::follow(self, name, call, context)
             || builtins::follow(self, name, call, context)
             || templates::follow(self, name, call, context)
+            || tasks::follow(self, name, call, context)
+            || interpreters::follow(self, name, call, context)
             || wrappers::follow(self, name, call, context);
     }
 
@@ -253,6 +262,7 @@ impl Walker<'_> {
 
     /// Keeps the text of a file that is written here, in case it is run further on.
     fn remember_written(&mut self, stage: &Stage, call: &Call, context: &Context) {
+        self.remember_copied(call);
         let target = call.redirects.iter().find(|redirect| {
             matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append)
                 && redirect.descriptor == 1
@@ -273,9 +283,34 @@ impl Walker<'_> {
             Input::Known(text) => Some(&**text),
             _ => None,
         };
-        if let Some(text) = output::of_stage(stage, input, self.expander()) {
+        let printed = output::of_stage(stage, input, self.expander());
+        let is_fetched = || {
+            let takes_in = input.is_some_and(|text| text.contains(FETCHED));
+            takes_in || sources::stage_fetches(stage, self.expander())
+        };
+        if let Some(text) = printed.or_else(|| is_fetched().then(|| Word::from(FETCHED))) {
             for (path, append) in paths {
-                self.session.write(path, text.text(), append);
+                self.session.write(&self.state.locate(path), text.text(), append);
+            }
+        }
+    }
+
+    /// Keeps what is downloaded, copied, moved or linked to a file.
+    fn remember_copied(&self, call: &Call) {
+        let name = call.name().unwrap_or_default();
+        for file in sources::downloads(name, call.args()) {
+            self.session.write(&self.state.locate(file.text()), FETCHED, false);
+        }
+        if !matches!(name, "cp" | "mv" | "ln" | "install") {
+            return;
+        }
+        let operands: Vec<&str> = call.args().iter().map(Word::text).collect();
+        if let [.., from, to] = operands.as_slice()
+            && let Some(text) = self.expander().file(from)
+        {
+            let inside = format!("{to}/{}", base_name(from).unwrap_or_default());
+            for path in [to, &*inside] {
+                self.session.write(&self.state.locate(path), &text, false);
             }
         }
     }
@@ -287,7 +322,7 @@ impl Walker<'_> {
         }
         let file = call.redirects.iter().rev().find(|redirect| redirect.kind == RedirectKind::Read);
         if let Some(redirect) = file {
-            return match self.session.file(redirect.target.text()) {
+            return match self.expander().file(redirect.target.text()) {
                 Some(text) => Input::Known(text.into()),
                 None => Input::Inherited,
             };

@@ -6,7 +6,7 @@ use super::Word;
 use super::script::UNKNOWN;
 use super::state::{Session, State, Value};
 use super::tree::{Index, Operation, Part, RawWord, Variable};
-use super::{braces, output};
+use super::{braces, output, sources};
 
 /// Expands words in one state of the shell.
 #[derive(Clone, Copy)]
@@ -53,6 +53,11 @@ impl Fields<'_> {
 impl<'s> Expander<'s> {
     pub(super) fn new(state: &'s State<'s>, session: &'s Session) -> Self {
         Self { state, session, depth: 0 }
+    }
+
+    /// The text of a file that the line has written.
+    pub(super) fn file(&self, path: &str) -> Option<String> {
+        self.session.file(&self.state.locate(path))
     }
 
     /// What written words become: each of them none, one or several.
@@ -111,20 +116,18 @@ impl<'s> Expander<'s> {
                 Part::Variable(variable) => self.variable(variable, fields, splits),
                 Part::Substitution { body, quoted } => {
                     let text = self.deeper().map_or_else(Word::unknown, |inner| {
-                        output::of_list(body, None, inner).unwrap_or_else(Word::unknown)
+                        let printed = output::of_list(body, None, inner);
+                        printed.unwrap_or_else(|| sources::unknown_output(body, inner))
                     });
                     let text = text.text().trim_end_matches('\n');
                     self.append(text, *quoted || !splits, fields);
                 }
                 Part::Process(body) => {
-                    let text = self
-                        .deeper()
-                        .and_then(|inner| output::of_list(body, None, inner))
-                        .filter(|text| text.known().is_some());
-                    match text {
-                        Some(text) => fields.push(&self.session.keep(text.text())),
-                        None => fields.push(&format!("/dev/fd/{UNKNOWN}")),
-                    }
+                    let text = self.deeper().map_or_else(Word::unknown, |inner| {
+                        let printed = output::of_list(body, None, inner);
+                        printed.unwrap_or_else(|| sources::unknown_output(body, inner))
+                    });
+                    fields.push(&self.session.keep(text.text()));
                 }
                 Part::Arithmetic(_) | Part::Opaque => fields.push(UNKNOWN_TEXT),
             }

@@ -20,13 +20,17 @@ mod escapes;
 mod expand;
 mod fate;
 mod grammar;
+mod interpreters;
+mod options;
 mod output;
 mod parser;
 mod piece;
 mod read;
 mod script;
 mod shells;
+mod sources;
 mod state;
+mod tasks;
 mod templates;
 mod tree;
 mod walk;
@@ -37,5 +41,7 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
+pub use options::values;
 pub use read::{read, read_with};
-pub use script::{Command, Fate, Reach, Redirect, RedirectKind, Script, UNKNOWN, Word};
+pub use script::{Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, UNKNOWN, Word};
+pub use sources::downloads;

@@ -69,7 +69,7 @@ fn text_of(redirect: &RawRedirect, expander: Expander) -> Option<Word> {
     match redirect.kind {
         RedirectKind::HereDocument => Some(text),
         RedirectKind::HereString => Some(Word::from(format!("{}\n", text.text()))),
-        RedirectKind::Read => expander.session.file(text.known()?).map(Word::from),
+        RedirectKind::Read => expander.file(text.known()?).map(Word::from),
         _ => None,
     }
 }
@@ -84,7 +84,7 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
             printf(format, args).map(Word::from)
         }
         ("cat" | "tee", []) | ("cat", ["-"]) | ("tee", [_]) => input.map(Word::from),
-        ("cat", [path]) => expander.session.file(path).map(Word::from),
+        ("cat", [path]) => expander.file(path).map(Word::from),
         ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program]) => {
             // Where it lies is unknown, what it is called is not.
             let folder = if program.starts_with('/') { "" } else { "\u{fffc}/" };

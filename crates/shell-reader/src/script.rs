@@ -34,14 +34,21 @@ pub struct Command {
     /// The directory it runs in, after the `cd`s before it on the line: absolute, or relative to
     /// where the line began; `None` if that is where the line began.
     pub directory: Option<Word>,
-    /// Whether it is a shell that runs text which could not be read (`curl … | sh`, `eval "$X"`).
-    pub hidden: bool,
+    /// The program in another language that it runs, if that stands on the line: `python -c …`.
+    pub inline: Option<String>,
 }
 
 impl Command {
     /// The program without its folder and without `.exe`; `None` if that is unknown.
     pub fn name(&self) -> Option<&str> {
         self.program.base_name()
+    }
+
+    /// Whether it is or runs text that was fetched or decoded on the same line, which nobody has
+    /// read: `curl … | sh`, `python <(curl …)`, a file just downloaded.
+    pub fn runs_fetched(&self) -> bool {
+        let is_inline = |text: &String| text.trim_start().starts_with(FETCHED);
+        self.program.text() == FETCHED || self.inline.as_ref().is_some_and(is_inline)
     }
 
     /// The argument at `place`, if it is known.
@@ -62,6 +69,9 @@ pub enum Word {
 
 /// Stands in the text of an unknown word for what is not known.
 pub const UNKNOWN: char = '\u{fffc}';
+
+/// Stands for an unknown text that comes from elsewhere or out of a disguise; holds [`UNKNOWN`].
+pub const FETCHED: &str = "\u{fffc}\u{fff9}";
 
 impl Word {
     /// A word of which nothing is known.

@@ -13,15 +13,6 @@ const SHELLS: [&str; 15] = [
     "nu", "xonsh", "elvish",
 ];
 
-impl Walker<'_> {
-    /// Notes that the command that is being followed runs a text which nobody can read here.
-    pub(super) fn mark_hidden(&mut self) {
-        if let Some(command) = self.commands.get_mut(self.current) {
-            command.hidden = true;
-        }
-    }
-}
-
 /// Follows a shell, `source` or `at`; false if `name` is none of them.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     match name {
@@ -33,37 +24,17 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
                 walker.child(&text, Reach::HereDocument, call, &inner);
             }
         }
-        "make" | "gmake" => makefile(walker, call, context),
         "crontab" => timetable(walker, call, context),
         _ => return false,
     }
     true
 }
 
-/// Follows the recipes of a makefile that stands on the line itself.
-fn makefile(walker: &mut Walker, call: &Call, context: &Context) {
-    let args = call.args();
-    let option = args.iter().position(|arg| matches!(arg.text(), "-f" | "--file"));
-    let named = option.and_then(|at| args.get(at + 1)).map(Word::text);
-    let text = match named {
-        Some("-" | "/dev/stdin") => known_input(walker, call, context),
-        Some(path) => walker.session.file(path),
-        None => ["GNUmakefile", "makefile", "Makefile"]
-            .iter()
-            .find_map(|name| walker.session.file(name)),
-    };
-    let text = text.unwrap_or_default();
-    for recipe in text.lines().filter_map(|line| line.strip_prefix('\t')) {
-        let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']);
-        walker.child(recipe, Reach::ShellText("make".to_owned()), call, context);
-    }
-}
-
 /// Follows the entries of a timetable that stands on the line itself.
 fn timetable(walker: &mut Walker, call: &Call, context: &Context) {
     let text = match call.args().last().map(Word::text) {
         None | Some("-") => known_input(walker, call, context),
-        Some(path) => walker.session.file(path),
+        Some(path) => walker.expander().file(path),
     };
     let inner = context.clone().with_fate(Fate::Masked);
     for entry in text.unwrap_or_default().lines() {
@@ -73,7 +44,7 @@ fn timetable(walker: &mut Walker, call: &Call, context: &Context) {
     }
 }
 
-fn known_input(walker: &Walker, call: &Call, context: &Context) -> Option<String> {
+pub(super) fn known_input(walker: &Walker, call: &Call, context: &Context) -> Option<String> {
     match walker.standard_input(call, context) {
         Input::Known(text) => Some(text.to_string()),
         _ => None,
@@ -90,16 +61,11 @@ fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
     builtins::set(walker, &options);
     match source {
         Source::Text(text) => {
-            if text.text().trim_start().starts_with(super::script::UNKNOWN) {
-                walker.mark_hidden();
-            }
             walker.child(text.text(), Reach::ShellText(name.to_owned()), call, context);
         }
         Source::File(path) => {
-            if let Some(text) = walker.session.file(path.text()) {
+            if let Some(text) = walker.expander().file(path.text()) {
                 walker.child(&text, Reach::ShellText(name.to_owned()), call, context);
-            } else if path.text().starts_with("/dev/fd/") || path.known().is_none() {
-                walker.mark_hidden();
             }
         }
         Source::Input => read_input(walker, name, call, context),
@@ -110,17 +76,9 @@ fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
 
 fn read_input(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
     let document = call.redirects.iter().any(super::walk::is_text);
-    match walker.standard_input(call, context) {
-        Input::Known(text) => {
-            if text.trim_start().starts_with(super::script::UNKNOWN) {
-                walker.mark_hidden();
-            }
-            let reach =
-                if document { Reach::HereDocument } else { Reach::ShellText(name.to_owned()) };
-            walker.child(&text, reach, call, context);
-        }
-        Input::Unknown => walker.mark_hidden(),
-        Input::Inherited => {}
+    if let Some(text) = known_input(walker, call, context) {
+        let reach = if document { Reach::HereDocument } else { Reach::ShellText(name.to_owned()) };
+        walker.child(&text, reach, call, context);
     }
 }
 
@@ -128,20 +86,16 @@ fn source(walker: &mut Walker, call: &Call, context: &Context) {
     let Some(path) = call.args().first() else { return };
     let text = match path.text() {
         "/dev/stdin" | "-" | "/dev/fd/0" => known_input(walker, call, context),
-        path => walker.session.file(path),
+        path => walker.expander().file(path),
     };
-    match text {
-        Some(text) => {
-            let reach = Reach::ShellText("source".to_owned());
-            let before = Rc::clone(&walker.state.parameters);
-            if call.args().len() > 1 {
-                walker.state.parameters = Rc::new(call.args().to_vec());
-            }
-            walker.run_text(&text, Some(call.span.clone()), &context.via(reach));
-            walker.state.parameters = before;
+    if let Some(text) = text {
+        let reach = Reach::ShellText("source".to_owned());
+        let before = Rc::clone(&walker.state.parameters);
+        if call.args().len() > 1 {
+            walker.state.parameters = Rc::new(call.args().to_vec());
         }
-        None if path.text().starts_with("/dev/") => walker.mark_hidden(),
-        None => {}
+        walker.run_text(&text, Some(call.span.clone()), &context.via(reach));
+        walker.state.parameters = before;
     }
 }
 

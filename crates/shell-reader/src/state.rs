@@ -157,6 +157,26 @@ impl<'e> State<'e> {
         self.directory = Some(Rc::new(if known { joined } else { Word::unknown() }));
     }
 
+    /// The name under which a file is remembered, wherever the line is by then.
+    pub(super) fn locate(&self, path: &str) -> String {
+        let folder = match &self.directory {
+            Some(folder) if !path.starts_with(['/', '~']) => folder.text(),
+            _ => "",
+        };
+        let mut parts = Vec::new();
+        for part in folder.split('/').chain(path.split('/')) {
+            match part {
+                "" | "." => {}
+                ".." if parts.last().is_some_and(|last| *last != "..") => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        let is_absolute = path.starts_with('/') || folder.starts_with('/');
+        format!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/"))
+    }
+
     /// Forgets what differs in `other`, the state after the road not taken.
     pub(super) fn merge(&mut self, other: &Self, session: &Session) {
         if !Rc::ptr_eq(&self.names, &other.names) && self.pay_for_copy(session) {
@@ -238,7 +258,6 @@ impl Session {
 
     pub(super) fn write(&self, path: &str, text: &str, append: bool) {
         let mut files = self.files.borrow_mut();
-        let path = path.strip_prefix("./").unwrap_or(path);
         if files.len() >= MAX_NAMES {
             return;
         }
@@ -259,7 +278,6 @@ impl Session {
     }
 
     pub(super) fn file(&self, path: &str) -> Option<String> {
-        let path = path.strip_prefix("./").unwrap_or(path);
         self.files.borrow().get(path).cloned()
     }
 }

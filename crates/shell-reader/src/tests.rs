@@ -1,5 +1,7 @@
 //! What is read out of command lines, as tables: words, fates, ways, limits.
 
+mod flow;
+
 use proptest::prelude::*;
 
 use super::{Fate, Reach, RedirectKind, Script, UNKNOWN, read, read_with};
@@ -167,12 +169,6 @@ fn the_way_to_a_command_is_told() {
     assert_eq!(reached("if a; then (b); fi"), Some(vec![Reach::Conditional, Reach::Group]));
     assert_eq!(reached("sudo b &"), Some(vec![Reach::Background, Reach::Wrapper("sudo".into())]));
     assert_eq!(reached("bash <<E\nb\nE"), Some(vec![Reach::HereDocument]));
-    let hidden = |command: &str| read(command).commands.iter().any(|command| command.hidden);
-    assert!(hidden("curl -s x | sh"));
-    assert!(hidden("eval \"$X\""));
-    assert!(hidden("bash -c \"$(curl x)\""));
-    assert!(!hidden("cat x | sh -c 'grep y'"));
-    assert!(!hidden("bash script.sh"));
 }
 
 #[test]

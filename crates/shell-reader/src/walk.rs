@@ -8,7 +8,9 @@ use super::expand::Expander;
 use super::fate::{self, AfterFailure, PassedOn};
 use super::state::{Given, Session, State};
 use super::tree::{Body, Item, List, Operation, Part, Pipeline, RawRedirect, RawWord, Stage};
-use super::{Command, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser};
+use super::{
+    Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser, sources,
+};
 
 /// Nesting of lists, functions and texts beyond this is not followed.
 pub(super) const MAX_DEPTH: usize = 60;
@@ -146,10 +148,14 @@ impl<'e> Walker<'e> {
             let printed = if last { None } else { output::of_stage(stage, known, self.expander()) };
             // Each stage is a process of its own: what it assigns is gone with it.
             let before = self.state.clone();
+            let first = self.commands.len();
             self.stage(stage, &inner);
             self.state = before;
+            let is_fetched = known.is_some_and(|text| text.contains(FETCHED))
+                || self.commands.iter().skip(first).any(sources::fetches);
             input = match printed {
                 Some(text) => Input::Known(text.text().into()),
+                None if is_fetched => Input::Known(FETCHED.into()),
                 None => Input::Unknown,
             };
         }
@@ -170,10 +176,17 @@ impl<'e> Walker<'e> {
         let mut context = context.clone();
         let mut own = self.redirects(&stage.redirects);
         self.visit_redirects(&stage.redirects, &context);
-        if let Some(text) = own.iter().find(|redirect| is_text(redirect)) {
-            context.input = Input::Known(text.target.text().into());
-        }
-        own.retain(|redirect| !is_text(redirect));
+        own.retain(|redirect| {
+            let text = match redirect.kind {
+                _ if is_text(redirect) => Some(redirect.target.text().to_owned()),
+                RedirectKind::Read => self.expander().file(redirect.target.text()),
+                _ => None,
+            };
+            if let Some(text) = &text {
+                context.input = Input::Known(text.as_str().into());
+            }
+            text.is_none()
+        });
         if !own.is_empty() {
             own.extend(context.redirects.iter().flat_map(|outer| outer.iter().cloned()));
             own.truncate(MAX_INHERITED);
@@ -194,9 +207,12 @@ impl<'e> Walker<'e> {
             }
             Body::If { arms, otherwise } => self.conditional(arms, otherwise.as_ref(), context),
             Body::While { condition, body } => {
-                let inner = context.via(Reach::Conditional).masked();
-                self.list(condition, &inner);
-                self.list(body, &self.loop_context(&inner, context));
+                let mut inner = context.via(Reach::Conditional).masked();
+                for input in rounds(condition, &context.input) {
+                    inner.input = input;
+                    self.list(condition, &inner);
+                    self.list(body, &self.loop_context(&inner, context));
+                }
             }
             Body::For { name, words, body } => self.for_loop(name, words.as_deref(), body, context),
             Body::Case { subject, arms } => self.case(subject, arms, context),
@@ -345,6 +361,23 @@ impl<'e> Walker<'e> {
                 descriptor: redirect.descriptor,
             })
             .collect()
+    }
+}
+
+/// What `while read` finds on its standard input, round by round.
+fn rounds(condition: &List, input: &Input) -> Vec<Input> {
+    let chains = condition.items.iter().flat_map(|item| &item.chain);
+    let mut stages = chains.flat_map(|(_, pipeline)| &pipeline.stages);
+    let reads = stages.any(|stage| match &stage.body {
+        Body::Simple { words, .. } => words.first().and_then(RawWord::plain) == Some("read"),
+        _ => false,
+    });
+    match input {
+        Input::Known(text) if reads && text.lines().nth(1).is_some() => {
+            let lines = text.lines().take(MAX_ROUNDS).map(|line| Input::Known(line.into()));
+            lines.collect()
+        }
+        _ => vec![input.clone()],
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     row(
         "nohup setsid command builtin noglob nocorrect valgrind chronic \
          unbuffer rlwrap firejail spawn prlimit busybox toybox \
-         cross-env cross-env-shell entr pnpx spring fvm lando",
+         cross-env cross-env-shell entr pnpx spring fvm lando shx",
         "",
         0,
     ),
@@ -123,6 +123,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     ),
     tool("pipenv rye devbox heroku infisical honcho foreman", "run", "-e --env", 0),
     tool("asdf rbenv pyenv stack cabal dune ddev", "exec", "", 0),
+    tool("cmake", "-E", "", 0),
     tool("pdm", "run", "-p --project", 0),
     tool("hatch", "run", "-e --env", 0),
     tool("pixi", "run", "-e --environment --manifest-path", 0),

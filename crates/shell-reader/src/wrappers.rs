@@ -87,12 +87,12 @@ fn run_wrapped(walker: &mut Walker, style: Style, name: &str, call: Call, contex
 fn wrapped<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     let mut rest = args;
     if !wrapper.subcommands.is_empty() {
-        rest = rest.get(skip_options(rest, wrapper.values)..)?;
-        let (subcommand, behind) = rest.split_first()?;
-        if !wrapper.subcommands.split(' ').any(|name| name == subcommand.text()) {
-            return None;
+        let is_one = |word: &&Word| wrapper.subcommands.split(' ').any(|name| name == word.text());
+        if !rest.first().is_some_and(|word| is_one(&word)) {
+            rest = rest.get(skip_options(rest, wrapper.values)..)?;
         }
-        rest = behind;
+        rest.first().filter(is_one)?;
+        rest = rest.get(1..)?;
     }
     rest = rest.get(skip_options(rest, wrapper.values)..)?;
     rest = rest.get(wrapper.operands..)?;

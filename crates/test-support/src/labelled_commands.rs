@@ -16,6 +16,8 @@ pub struct LabelledCommand {
     pub category: String,
     /// The command as it is typed.
     pub command: String,
+    /// Why; for what is denied, this may be the name of the rule that must do it.
+    pub reason: String,
     /// How sure the label is: `core`, `configured` or `contested`.
     pub tier: String,
 }
@@ -43,6 +45,7 @@ fn row(path: &Utf8Path, line: &str) -> LabelledCommand {
         is_denied: fields[0] == "block",
         category: fields[1].to_owned(),
         command: unescaped(fields[2]),
+        reason: fields[3].to_owned(),
         tier: fields[4].to_owned(),
     }
 }

@@ -15,8 +15,6 @@ pub(super) struct Act<'a> {
     pub(super) settings: &'a Settings,
     /// The program's name, empty if unknown.
     pub(super) name: &'a str,
-    /// Whether the line fetches or decodes text that something else on it may run.
-    pub(super) line_fetches: bool,
     /// Whether `xargs` hands it the names of all files of the project.
     pub(super) is_given_everything: bool,
     /// Whether the line asks git for the uncommitted changes.

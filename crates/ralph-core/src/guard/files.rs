@@ -30,7 +30,8 @@ fn deletes_outside(act: &Act) -> bool {
         "rm" | "grm" => {
             act.has("-r -R --recursive") && act.operands().iter().any(|word| forbidden(word, act))
         }
-        "shred" | "srm" | "rimraf" | "trash" | "trash-put" => {
+        "gio" if act.leading_words().first() != Some(&"trash") => false,
+        name if name == "gio" || writes::is_deleter(name) => {
             act.operands().iter().any(|word| forbidden(word, act))
         }
         "find" | "gfind" | "fd" | "fdfind" => find_deletes(act),
@@ -74,7 +75,10 @@ fn may_delete(path: &Utf8Path, act: &Act) -> bool {
     match paths::in_project(path, act.facts) {
         // A clone's own history inside the project is not the project's.
         Some(inside) => inside.components().next().is_some_and(|first| {
-            !matches!(owner_inside(first.as_str().into()), Owner::State | Owner::Git)
+            let owner = owner_inside(first.as_str().into());
+            let is_free =
+                owner == Owner::Git && is_lock(inside.as_str()) && !act.switch("git-lock");
+            is_free || !matches!(owner, Owner::State | Owner::Git)
         }),
         None => {
             paths::is_temporary(path, act.facts)
@@ -102,15 +106,17 @@ fn find_deletes(act: &Act) -> bool {
     if !removes {
         return false;
     }
+    let leaves_out = act.args().any(|arg| matches!(arg, "-prune" | "-not" | "!"));
+    let only_locks = !leaves_out && act.args().any(is_lock) && !act.switch("git-lock");
     let is_vital = |arg: &str| matches!(owner_inside(arg.into()), Owner::State | Owner::Git);
-    let vital = act.args().any(is_vital);
-    if vital && !act.args().any(|arg| matches!(arg, "-prune" | "-not" | "!")) {
+    if act.args().any(is_vital) && !leaves_out && !only_locks {
         return true;
     }
     let starts = starting_points(act.command);
     let limited = is_limited(act.command);
     starts.iter().any(|start| match act.place(start) {
         Place::At(path) if path == act.facts.root => !limited && act.switch("find-delete-all"),
+        Place::At(path) if path.starts_with(act.facts.root.join(".git")) => !only_locks,
         Place::At(path) if is_temp_root(&path, act) => {
             !limited || paths::holds_project_or_home(&path, act.facts)
         }
@@ -203,7 +209,8 @@ pub(super) fn instead_of_touching(act: &Act) -> Option<String> {
             Place::Unknown => return Vec::new(),
         };
         let mut owners = fitting_owners(&folder, &pattern, act);
-        owners.push(steering(&folder, act));
+        let path = if is_lock(&pattern) { folder.join(&pattern) } else { folder };
+        owners.push(steering(&path, act));
         owners
     });
     let instead = match owners.find(|owner| *owner != Owner::Work)? {
@@ -234,14 +241,18 @@ fn fitting_owners(folder: &Utf8Path, pattern: &str, act: &Act) -> Vec<Owner> {
     own.map(|own| steering(&folder.join(own).join(behind), act)).collect()
 }
 
+/// Whether a file is one by which git says that it is at work.
+fn is_lock(path: &str) -> bool {
+    path.ends_with(".lock") || path.ends_with("gc.pid")
+}
+
 /// Who owns a path, for commands: a few files in the git folder are for everybody.
 fn steering(path: &Utf8Path, act: &Act) -> Owner {
     let owner = owner(path, act.facts, act.settings);
     let in_git = path.as_str().split_once("/.git/").map_or("", |(_, inside)| inside);
     let is_for_all = match in_git {
         "info/exclude" | "COMMIT_EDITMSG" | "COMMIT_MSG" | "MERGE_MSG" => true,
-        "index.lock" | "HEAD.lock" | "config.lock" => !act.switch("git-lock"),
-        _ => false,
+        inside => is_lock(inside) && !act.switch("git-lock"),
     };
     if owner == Owner::Git && is_for_all { Owner::Work } else { owner }
 }

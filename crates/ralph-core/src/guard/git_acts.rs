@@ -212,7 +212,8 @@ fn merges_by_web(act: &Act) -> bool {
     if !is_api && !fetches {
         return false;
     }
-    let mutates = act.args().any(|arg| MUTATIONS.iter().any(|name| arg.contains(name)));
+    let mutates = act.args().any(|arg| arg.contains("graphql"))
+        && act.args().any(|arg| MUTATIONS.iter().any(|name| arg.contains(name)));
     let sends = act.has("--field --raw-field --data --input")
         || act.args().any(|arg| {
             let method = ["-X", "--method=", "--request="].iter();
@@ -221,8 +222,16 @@ fn merges_by_web(act: &Act) -> bool {
         });
     let addressed = act.args().any(|arg| {
         let path = arg.split(['?', '#']).next().unwrap_or(arg).trim_end_matches('/');
-        let ends = ["/merge", "/merges", "/merge-upstream"].iter().any(|end| path.ends_with(end));
-        ends && (is_api || path.contains("api.") || path.contains("/api/"))
+        let mut parts = path.rsplit('/');
+        let is_merge = match parts.next() {
+            Some("merge") => matches!(
+                parts.nth(1),
+                Some("pulls" | "merge_requests" | "pullrequests" | "pull-requests")
+            ),
+            Some("merges" | "merge-upstream") => parts.any(|part| part == "repos"),
+            _ => false,
+        };
+        is_merge && (is_api || path.contains("api.") || path.contains("/api/"))
     });
     mutates || (addressed && sends)
 }

@@ -5,26 +5,14 @@ use camino::Utf8Path;
 use super::act::Act;
 use super::paths::{self, Place};
 use super::writes;
-use shell_reader::{Command, Reach, UNKNOWN};
+use shell_reader::Reach;
 
-/// Folders that belong to the system.
-const SYSTEM: [&str; 14] = [
-    "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/sys", "/proc", "/dev", "/var",
-    "/opt", "/System", "/Library",
-];
+/// Folders that belong to the system, without their slash.
+const SYSTEM: &str = "etc usr bin sbin lib lib64 boot sys proc dev var opt System Library";
 /// What anybody may write to all the same.
-const HARMLESS: [&str; 10] = [
-    "/var/folders",
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/stdout",
-    "/dev/stderr",
-    "/dev/stdin",
-    "/dev/tty",
-    "/dev/fd",
-    "/dev/shm",
-];
+const HARMLESS: &str = "/var/folders /dev/null /dev/zero /dev/full /dev/stdout /dev/stderr \
+     /dev/stdin /dev/tty /dev/pts /dev/ptmx /dev/fd /dev/shm /dev/tcp /dev/udp /dev/random \
+     /dev/urandom";
 
 /// Programs that make or wipe file systems, and the beginning of the word with which they do.
 const TOOLS: [(&str, &str); 13] = [
@@ -45,9 +33,19 @@ const TOOLS: [(&str, &str); 13] = [
 
 /// What to do instead of overwriting a device or a system file.
 pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
-    let is_one = || uses_disk_tool(act) || overwrites_system(act) || opens_everything(act);
-    let instead = "keep to files inside the project, such as ./disk.img";
-    (!act.is_elsewhere() && is_one()).then(|| instead.to_owned())
+    let instead = if act.is_elsewhere() {
+        return None;
+    } else if uses_disk_tool(act) {
+        "keep to an image inside the project, such as ./disk.img"
+    } else if opens_everything(act) {
+        "change the permissions of files inside the project only"
+    } else if overwrites_system(act) {
+        "keep to the project or the temp folder (`--prefix`, `-C`, `-d`), and tell the user what \
+         the system needs"
+    } else {
+        return None;
+    };
+    Some(instead.to_owned())
 }
 
 fn uses_disk_tool(act: &Act) -> bool {
@@ -68,13 +66,19 @@ fn is_ours(path: &Utf8Path, act: &Act) -> bool {
 }
 
 fn overwrites_system(act: &Act) -> bool {
-    let written = writes::created(act.command);
-    written.iter().filter_map(|word| act.place(word).known()).any(|path| is_system(&path, act))
+    writes::touched(act.command).iter().any(|word| match act.place(word) {
+        // Nothing can be redirected into a folder.
+        Place::At(path) if path == "/" => act.facts.root != "/" && act.command.redirects.is_empty(),
+        Place::At(path) => is_system(&path, act),
+        Place::In { folder, .. } => is_system(&folder, act),
+        Place::Unknown => false,
+    })
 }
 
 fn is_system(path: &Utf8Path, act: &Act) -> bool {
-    SYSTEM.iter().any(|folder| path.starts_with(folder))
-        && !HARMLESS.iter().any(|device| path.starts_with(device))
+    let first = path.components().nth(1).map(|part| part.as_str());
+    first.is_some_and(|first| SYSTEM.split(' ').any(|folder| folder == first))
+        && !HARMLESS.split_whitespace().any(|device| path.starts_with(device))
         && !is_ours(path, act)
 }
 
@@ -95,27 +99,8 @@ pub(super) fn instead_of_forking(act: &Act) -> Option<String> {
     (own && reached.contains(&Reach::Background)).then(|| "use a loop with an end".to_owned())
 }
 
-/// Programs that bring text from elsewhere or out of a disguise.
-const SOURCES: [&str; 14] = [
-    "curl", "wget", "fetch", "http", "https", "xh", "aria2c", "nc", "base64", "base32", "xxd",
-    "openssl", "rev", "tr",
-];
-
-/// Whether a command feeds fetched or decoded text to another one.
-pub(super) fn fetches_text(command: &Command) -> bool {
-    command.name().is_some_and(|name| SOURCES.contains(&name))
-        && command
-            .reached
-            .iter()
-            .any(|step| matches!(step, Reach::Pipe { .. } | Reach::Substitution))
-}
-
-/// What to do instead of a shell that runs text which was fetched or decoded on the same line.
+/// What to do instead of running text that was fetched or decoded on the same line.
 pub(super) fn instead_of_running_unread(act: &Act) -> Option<String> {
-    if !act.command.hidden || !act.line_fetches || !act.switch("opaque-scripts") {
-        return None;
-    }
-    let piped = act.command.reached.iter().any(|step| matches!(step, Reach::Pipe { .. }));
-    (piped || act.command.args.iter().any(|arg| arg.text().contains(UNKNOWN)))
-        .then(|| "download it to a file, read the file, then run it".to_owned())
+    let is_one = act.command.runs_fetched() && act.switch("opaque-scripts");
+    is_one.then(|| "download it to a file, read the file, then run it".to_owned())
 }

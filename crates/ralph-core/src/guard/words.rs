@@ -8,9 +8,15 @@ pub(super) fn has_option<'w>(args: impl Iterator<Item = &'w str>, options: &str)
         let name = arg.split('=').next().unwrap_or(arg);
         options.split_whitespace().any(|option| match option.strip_prefix("--") {
             Some(_) => name == option || (name.len() > 2 && option.starts_with(name)),
-            None => is_cluster(arg) && arg.contains(option.trim_start_matches('-')),
+            None => is_cluster(arg) && flags(arg).contains(option.trim_start_matches('-')),
         })
     })
+}
+
+/// The letters of a cluster, without a value that is attached to it: `-qd.git`.
+fn flags(arg: &str) -> &str {
+    let end = arg.find(|c: char| c != '-' && !c.is_ascii_alphanumeric());
+    arg.get(..end.unwrap_or(arg.len())).unwrap_or(arg)
 }
 
 /// Whether an argument is a short option or several in one.

@@ -5,7 +5,7 @@ use camino::Utf8PathBuf;
 use super::facts::Facts;
 use super::paths::{self, Place};
 use super::words::{has_option, is_cluster, operands};
-use shell_reader::{Command, RedirectKind, Script, Word};
+use shell_reader::{Command, RedirectKind, Script, Word, downloads, values};
 
 /// The files that a command line writes or creates, as far as their names are known.
 pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
@@ -41,7 +41,7 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
             found.extend(operands("-s -d -t -r --size -n"));
         }
         "sed" | "gsed" if edits_in_place(command) => {
-            let given = !values(command, "-e -f --expression --file").is_empty();
+            let given = !values(&command.args, "-e -f --expression --file", "").is_empty();
             let files = operands("-e -f --expression --file");
             found.extend(files.skip(usize::from(!given)));
         }
@@ -51,13 +51,33 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
             let texts = command.args.iter().map(Word::text);
             found.extend(texts.filter_map(|arg| arg.strip_prefix("of=")).map(Word::from));
         }
-        "curl" | "sort" => found.extend(values(command, "-o --output")),
-        "wget" => found.extend(values(command, "-O --output-document -o")),
+        "sort" => found.extend(values(&command.args, "-o --output", "-k -t -S -T")),
         "patch" => found.extend(operands("").take(1)),
         "ed" | "ex" => found.extend(operands("")),
-        _ => {}
+        name => found.extend(downloads(name, &command.args)),
     }
     found
+}
+
+/// Where a command unpacks an archive: a folder that it names, or the one it is in.
+fn unpacked(command: &Command) -> Option<Word> {
+    let has = |options| has_option(command.args.iter().map(Word::text), options);
+    let first = command.args.first().map_or("", Word::text);
+    let (unpacks, option, takers) = match command.name()? {
+        "tar" | "bsdtar" | "gtar" => {
+            let letters = !first.starts_with('-') && first.contains('x');
+            (letters || has("-x --extract --get"), "-C --directory", "-b -f -I -K -N -T -V -X")
+        }
+        "unzip" => (!has("-l -t -v -p -z -Z"), "-d", "-P -x"),
+        "cpio" => (has("-i --extract"), "-D --directory", "-C -E -F -H -I -M -O -R"),
+        "7z" | "7za" | "7zz" => (matches!(first, "x" | "e"), "-o", "-m -p"),
+        "dpkg" | "dpkg-deb" if has("-x -X --extract --vextract") => {
+            return operands(&command.args, "").get(1).copied().cloned();
+        }
+        _ => return None,
+    };
+    let named = || values(&command.args, option, takers).pop();
+    unpacks.then(|| named().unwrap_or_else(|| Word::from(".")))
 }
 
 /// What a command changes in other ways: unpacking into a folder, packing in place, permissions.
@@ -65,13 +85,11 @@ fn changed(command: &Command) -> Vec<Word> {
     let texts = || command.args.iter().map(Word::text);
     let operands = || operands(&command.args, "").into_iter().cloned();
     match command.name().unwrap_or_default() {
-        "tar" | "bsdtar" | "gtar" => {
-            let letters = texts().next().is_some_and(|first| first.contains('x'));
-            let unpacks = letters || has_option(texts(), "-x --extract --get");
-            if unpacks { values(command, "-C --directory") } else { Vec::new() }
+        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma"
+            if !has_option(texts(), "-c -l -t --stdout --to-stdout --list --test") =>
+        {
+            operands().collect()
         }
-        "unzip" => values(command, "-d"),
-        "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "lzma" => operands().collect(),
         "chmod" => {
             let is_mode = |arg: &&Word| {
                 !matches!(arg.text(), "-R" | "-v" | "-f" | "-c") && !arg.text().starts_with("--")
@@ -82,20 +100,25 @@ fn changed(command: &Command) -> Vec<Word> {
             words.filter(|_| !adds).cloned().collect()
         }
         "git" if texts().any(|arg| arg == "clone") => operands().skip(2).collect(),
-        _ => Vec::new(),
+        _ => unpacked(command).into_iter().collect(),
     }
 }
 
 /// What a command removes or moves away.
 fn removed(command: &Command) -> Vec<Word> {
     let words = match command.name().unwrap_or_default() {
-        "rm" | "grm" | "unlink" | "rmdir" | "shred" | "srm" | "trash" | "trash-put" | "rimraf" => {
-            operands(&command.args, "")
-        }
+        "rm" | "grm" | "unlink" | "rmdir" | "remove" => operands(&command.args, ""),
+        name if is_deleter(name) => operands(&command.args, ""),
         "mv" => ends(command).map(|(_, sources)| sources).unwrap_or_default(),
         _ => Vec::new(),
     };
     words.into_iter().cloned().collect()
+}
+
+/// Whether a program deletes whole folders, whatever its options.
+pub(super) fn is_deleter(name: &str) -> bool {
+    let all = "shred srm rimraf trash trash-put del del-cli remove_directory";
+    all.split(' ').any(|one| one == name)
 }
 
 /// `-i`, `-i.bak`, `-ni`, `--in-place`.
@@ -108,8 +131,10 @@ pub(super) fn edits_in_place(command: &Command) -> bool {
 
 /// From what and to where `cp`, `mv` and their like go: the target, then the sources.
 pub(super) fn ends(command: &Command) -> Option<(Word, Vec<&Word>)> {
-    let mut operands = operands(&command.args, "-t --target-directory");
-    let target = match values(command, "-t --target-directory").pop() {
+    let is_remote = matches!(command.name(), Some("rsync" | "scp"));
+    let folder = if is_remote { "" } else { "-t --target-directory" };
+    let mut operands = operands(&command.args, &format!("{folder} -m -o -g -S"));
+    let target = match values(&command.args, folder, "-m -o -g -S").pop() {
         Some(folder) => folder,
         None => operands.pop()?.clone(),
     };
@@ -128,21 +153,4 @@ fn targets(command: &Command) -> Vec<Word> {
         Some(Word::from(format!("{}/{}", target.text().trim_end_matches('/'), source.base_name()?)))
     });
     inside.chain(std::iter::once(target.clone())).collect()
-}
-
-/// The values of options, joined by `=` or as the next word.
-fn values(command: &Command, options: &str) -> Vec<Word> {
-    let is_one = |name: &str| options.split(' ').any(|option| option == name);
-    let mut found = Vec::new();
-    let mut args = command.args.iter();
-    while let Some(arg) = args.next() {
-        if is_one(arg.text()) {
-            found.extend(args.next().cloned());
-        } else if let Some((name, value)) = arg.text().split_once('=')
-            && is_one(name)
-        {
-            found.push(Word::from(value));
-        }
-    }
-    found
 }

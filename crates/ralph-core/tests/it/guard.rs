@@ -20,10 +20,12 @@ fn misses(file: &str, tiers: &[&str]) -> Vec<String> {
         .filter(|row| tiers.contains(&row.tier.as_str()))
         .filter_map(|row| {
             let denial = guard::check(&row.command, &facts(), &settings);
-            (denial.is_some() != row.is_denied).then(|| {
-                let found = denial.map(|denial| denial.rule);
-                format!("{} {:?} {:?}", row.category, row.command, found)
-            })
+            let found = denial.as_ref().map(|denial| &denial.rule);
+            // Where the reason is the name of a rule, no other one may speak first.
+            let names_rule = guard::RULES.iter().any(|rule| rule.name == row.reason);
+            let is_other = names_rule && found != Some(&row.reason);
+            (denial.is_some() != row.is_denied || is_other)
+                .then(|| format!("{} {:?} {:?}", row.category, row.command, found))
         })
         .collect()
 }

@@ -11,8 +11,17 @@ const RUNS: &str = "system popen Popen run call check_call check_output getoutpu
 /// What a program mentions that talks to git without starting it.
 const LIBRARIES: [&str; 7] =
     ["import git", "from git", "pygit2", "simple-git", "simpleGit", "isomorphic-git", "nodegit"];
-/// Calls that delete a whole folder.
-const DELETES: &str = "rmtree rmSync rm_rf rm_r remove_tree remove_dir_all rimraf removeSync";
+/// Calls that delete, move, copy, link or unpack, and the command that does the same.
+const ACTS: &[(&str, &str)] = &[
+    (
+        "rmtree rm rmSync rm_rf rm_r rmdirSync remove_tree remove_dir_all rimraf removeSync",
+        "rm -r --",
+    ),
+    ("rename renameSync move moveSync", "mv --"),
+    ("copy copy2 copyfile copytree copyFile copyFileSync copySync cp cpSync cp_r", "cp -r --"),
+    ("symlink symlinkSync ln_s", "ln -s --"),
+    ("extractall", "tar x -C"),
+];
 /// Calls that write a file.
 const WRITES: &str = "writeFileSync writeFile appendFileSync write_text write_bytes \
      file_put_contents open truncate unlink unlinkSync remove Path write delete";
@@ -76,8 +85,10 @@ fn call_amounts_to(
     settings: &Settings,
 ) -> Option<String> {
     let is_in = |names: &str| names.split_whitespace().any(|one| one == name);
-    let on_path =
-        |given: Vec<String>, command: &str| Some(format!("{command} {}", quoted(given.first()?)));
+    let on_path = |paths: &[String], command: &str| {
+        let paths: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
+        (!paths.is_empty()).then(|| format!("{command} {}", paths.join(" ")))
+    };
     match name {
         "push" | "merge" => {
             let talks = LIBRARIES.iter().any(|library| text.contains(library));
@@ -86,7 +97,6 @@ fn call_amounts_to(
         "git" => command_of(&given()).map(|words| format!("git {words}")),
         _ if is_in(RUNS) => command_of(&given()),
         _ if !settings.switch("inline-writes") => None,
-        _ if is_in(DELETES) => on_path(given(), "rm -r --"),
         _ if is_in(WRITES) => {
             let given = given();
             let writes = match name {
@@ -95,9 +105,16 @@ fn call_amounts_to(
                 "write" | "delete" => text.contains(&format!("File.{name}")),
                 _ => true,
             };
-            on_path(given, ": >").filter(|_| writes)
+            on_path(given.get(..1)?, ": >").filter(|_| writes)
         }
-        _ => None,
+        _ => {
+            let (_, command) = ACTS.iter().find(|(names, _)| is_in(names))?;
+            // What is moved, copied or linked has a target as well.
+            let given = given();
+            let paths = given
+                .get(..if command.contains("--") && !command.starts_with("rm") { 2 } else { 1 })?;
+            on_path(paths, command)
+        }
     }
 }
 
@@ -110,7 +127,9 @@ fn command_of(literals: &[String]) -> Option<String> {
     };
     let first = literals.first()?;
     if first.contains(' ') {
-        return Some(first.clone());
+        // One of them is run, or each in its turn.
+        let lines: Vec<&str> = literals.iter().map(String::as_str).collect();
+        return Some(lines.join("\n"));
     }
     Some(literals.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
@@ -136,7 +155,7 @@ mod tests {
         check(
             "python3",
             "import subprocess; subprocess.run(['git','push'], cwd='x')",
-            &["'git' 'push' 'x'"],
+            &["'git' 'push'"],
         );
         check("python3", "import os; os.system(\"git push\")", &["git push"]);
         check("python3", "print('git push is blocked')", &[]);
@@ -150,5 +169,24 @@ mod tests {
         check("perl", "exec(\"git\", \"push\")", &["'git' 'push'"]);
         check("awk", "BEGIN{ \"git push\" | getline }", &["git push"]);
         check("awk", "/git push/ { print \"git push\" }", &[]);
+        check("python3", "shutil.copy('a b', '/x'); d.copy()", &["cp -r -- 'a b' '/x'"]);
+        check("node", "fs.rm(require('os').homedir() + '/x')", &["rm -r -- '~'"]);
+    }
+
+    #[test]
+    fn what_a_loop_goes_over_is_run() {
+        for (language, text) in [
+            ("python3", "for c in ['a b', 'c d']: os.system(c)"),
+            ("python3", "for c in 'a b', 'c d':\n  os.system(c)"),
+            ("python3", "l = [['a', 'b'], ['c', 'd']]\nfor c in l: run(c)"),
+            ("node", "for (const c of ['a b', 'c d']) execSync(c)"),
+            ("node", "const l = ['a b', 'c d']; l.forEach((c) => execSync(c))"),
+            ("ruby", "['a b', 'c d'].each { |c| system(c) }"),
+            ("perl", "foreach my $c ('a b', 'c d') { system($c) }"),
+            ("php", "foreach (['a b', 'c d'] as $c) { system($c); }"),
+        ] {
+            check(language, text, &["a b\nc d"]);
+        }
+        check("python3", "for c in ['a b']: print(c)", &[]);
     }
 }

@@ -107,21 +107,103 @@ fn length(tokens: &[Token]) -> usize {
 /// What names stand for: `op = 'push'`, `cmd = ['git', 'push']`.
 pub(super) type Variables<'a> = BTreeMap<&'a str, Vec<String>>;
 
-/// The names that a program gives to fixed texts.
+/// The names that a program gives to fixed texts, or to each of several in its turn.
 pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
     let mut found = Variables::new();
-    for (at, window) in tokens.windows(3).enumerate() {
-        let [Token::Name(name), Token::Mark('='), first] = window else { continue };
-        let value = tokens.get(at + 2..).unwrap_or_default();
-        let length = match first {
-            Token::Text(_) | Token::Quoted(_) => 1,
-            Token::Mark('[' | '(') => length(value),
+    for at in 1..tokens.len() {
+        let behind = tokens.get(at + 1..).unwrap_or_default();
+        let name = |token: Option<&Token<'a>>| match token {
+            Some(Token::Name(name)) => Some(*name),
+            _ => None,
+        };
+        let first_name = || {
+            behind
+                .iter()
+                .take(4)
+                .find_map(|one| name(Some(one)).filter(|name| !matches!(*name, "do" | "function")))
+        };
+        let before = || value_before(tokens.get(..at).unwrap_or_default());
+        let (name, value) = match tokens.get(at) {
+            // `c = 'text'`, `for c in ['text']`
+            Some(Token::Mark('=') | Token::Name("in" | "of")) => {
+                (name(tokens.get(at - 1)), value_behind(behind))
+            }
+            // `for my $c ('text')`
+            Some(Token::Name(perl))
+                if matches!(tokens.get(at - 1), Some(Token::Mark('$')))
+                    && behind.first() == Some(&Token::Mark('(')) =>
+            {
+                (Some(*perl), value_behind(behind))
+            }
+            // `['text'].each { |c| … }`, `foreach (['text'] as $c)`
+            Some(Token::Name("each" | "forEach" | "map")) => {
+                (first_name(), value_before(tokens.get(..at - 1).unwrap_or_default()))
+            }
+            Some(Token::Name("as")) => (first_name(), before()),
             _ => continue,
         };
-        let value = value.get(..length).unwrap_or_default();
-        found.insert(*name, value.iter().filter_map(Token::text).map(str::to_owned).collect());
+        if let Some(name) = name {
+            let texts = items(value, &found);
+            if !texts.is_empty() {
+                found.insert(name, texts);
+            }
+        }
     }
     found
+}
+
+/// A value that begins here: a list, or texts and names up to the end of the statement.
+fn value_behind<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
+    let end = match tokens.first() {
+        Some(Token::Mark('[' | '(')) => length(tokens),
+        Some(Token::Text(_) | Token::Quoted(_) | Token::Name(_)) => {
+            let goes_on = |token: &&Token| {
+                matches!(
+                    token,
+                    Token::Text(_) | Token::Quoted(_) | Token::Name(_) | Token::Mark(',')
+                )
+            };
+            tokens.iter().take_while(goes_on).count()
+        }
+        _ => 0,
+    };
+    tokens.get(..end).unwrap_or_default()
+}
+
+/// A value that ends here: a list, or a name.
+fn value_before<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
+    let mut depth = 0_usize;
+    let start = tokens.iter().rposition(|token| {
+        match token {
+            Token::Mark(')' | ']') => depth += 1,
+            Token::Mark('(' | '[') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    tokens.get(start.unwrap_or(tokens.len())..).unwrap_or_default()
+}
+
+/// The texts of a value; a list in a list is a command with its words.
+fn items(value: &[Token], known: &Variables) -> Vec<String> {
+    let opens = |token: &Token| matches!(token, Token::Mark('[' | '('));
+    let is_nested = value.first().is_some_and(opens) && value.get(1).is_some_and(opens);
+    if is_nested {
+        let inner = value
+            .get(1..)
+            .unwrap_or_default()
+            .split(|token| matches!(token, Token::Mark(']' | ')')));
+        let words =
+            |list: &[Token]| list.iter().filter_map(Token::text).collect::<Vec<_>>().join(" ");
+        return inner.map(words).filter(|line| !line.is_empty()).collect();
+    }
+    value
+        .iter()
+        .flat_map(|token| match token {
+            Token::Name(name) => known.get(name).cloned().unwrap_or_default(),
+            _ => token.text().map(str::to_owned).into_iter().collect(),
+        })
+        .collect()
 }
 
 impl Token<'_> {
@@ -141,10 +223,17 @@ pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> 
     let tokens = tokens.get(..length(tokens)).unwrap_or_default();
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
+        let before = at.checked_sub(2).and_then(|at| tokens.get(at));
         match token {
+            Token::Name("homedir") => found.push("~".to_owned()),
             Token::Name(name) if tokens.get(at + 1) != Some(&Token::Mark('=')) => {
                 found.extend(variables.get(name).into_iter().flatten().cloned());
             }
+            _ if before == Some(&Token::Name("require")) => {}
+            // `cwd='x'`, `{ input: 'x' }`
+            _ if matches!(tokens.get(at.saturating_sub(1)), Some(Token::Mark('=' | ':')))
+                && matches!(before, Some(Token::Name(name)) if !matches!(*name, "args" | "command" | "cmd")) =>
+                {}
             _ => found.extend(token.text().map(|text| filled(text, variables))),
         }
     }

@@ -1,0 +1,98 @@
+//! Programs that bring text from elsewhere or out of a disguise, and where they leave it.
+
+use super::expand::Expander;
+use super::options::values;
+use super::script::{FETCHED, base_name};
+use super::tree::{Body, List, RawWord, Stage};
+use super::{Command, Word};
+
+const SOURCES: &str =
+    "curl wget fetch http https xh aria2c nc base64 base32 xxd openssl rev tr uudecode";
+
+/// Whether a program is one of them; to `tr` only letters are a disguise.
+fn is_source<'w>(name: &str, mut args: impl Iterator<Item = &'w str>) -> bool {
+    let swaps = |set: &str| !set.starts_with('-') && set.starts_with(|c: char| c.is_alphabetic());
+    SOURCES.split(' ').any(|source| source == name) && (name != "tr" || args.any(swaps))
+}
+
+pub(super) fn fetches(command: &Command) -> bool {
+    command.name().is_some_and(|name| is_source(name, command.args.iter().map(Word::text)))
+}
+
+/// What a list prints whose output nobody can tell.
+pub(super) fn unknown_output(list: &List, expander: Expander) -> Word {
+    if list_fetches(list, expander) { Word::from(FETCHED) } else { Word::unknown() }
+}
+
+fn list_fetches(list: &List, expander: Expander) -> bool {
+    let chains = list.items.iter().flat_map(|item| &item.chain);
+    let mut stages = chains.flat_map(|(_, pipeline)| &pipeline.stages);
+    stages.any(|stage| stage_fetches(stage, expander))
+}
+
+pub(super) fn stage_fetches(stage: &Stage, expander: Expander) -> bool {
+    match &stage.body {
+        Body::Group { list, .. } => list_fetches(list, expander),
+        Body::Simple { words, .. } => words_fetch(words, expander),
+        _ => false,
+    }
+}
+
+/// Whether these words call a source, plainly or behind `sudo`, `timeout 5` and the like.
+fn words_fetch(words: &[RawWord], expander: Expander) -> bool {
+    let words = expander.fields(words);
+    let texts: Vec<&str> = words.iter().map(Word::text).collect();
+    let name = |text: &&str| base_name(text).unwrap_or_default().to_owned();
+    let depth = match texts.first().map(name).as_deref() {
+        Some("sudo" | "timeout" | "env" | "command" | "retry") => 4,
+        _ => 1,
+    };
+    (0..depth).any(|at| {
+        let behind = texts.get(at + 1..).unwrap_or_default();
+        texts.get(at).is_some_and(|text| is_source(&name(text), behind.iter().copied()))
+    })
+}
+
+/// The files into which a program downloads, folders named by options included.
+pub fn downloads(name: &str, args: &[Word]) -> Vec<Word> {
+    let texts = || args.iter().map(Word::text);
+    let (file, folder, takers) = match name {
+        "curl" => (
+            "-o --output",
+            "--output-dir",
+            "-A -b -c -C -d -D -e -E -F -h -H -K -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z",
+        ),
+        "wget" => (
+            "-O --output-document -o",
+            "-P --directory-prefix",
+            "-a -e -i -B -t -T -w -Q -U -l -A -R -D -I -X",
+        ),
+        "aria2c" => ("-o --out", "-d --dir", "-i -j -s -x -k"),
+        "fetch" | "http" | "https" | "xh" => ("-o --output", "", ""),
+        _ => return Vec::new(),
+    };
+    let mut found = values(args, file, takers);
+    let folders = values(args, folder, takers);
+    let by_address = match name {
+        "curl" => texts().any(|arg| {
+            let is_taker = |letter: char| letter != '-' && takers.contains(letter);
+            let flags = arg.strip_prefix('-').unwrap_or_default().split(is_taker).next();
+            arg == "--remote-name" || flags.is_some_and(|flags| flags.contains('O'))
+        }),
+        "wget" => found.is_empty() && !texts().any(|arg| arg == "--spider"),
+        _ => name == "aria2c" && found.is_empty(),
+    };
+    if by_address {
+        let addresses = texts().filter(|arg| arg.contains("://"));
+        let paths = addresses.map(|arg| arg.split(['?', '#']).next().unwrap_or(arg));
+        found.extend(paths.filter_map(|path| Some(Word::from(base_name(path)?))));
+    }
+    found.retain(|file| !matches!(file.text(), "" | "-"));
+    match folders.last() {
+        Some(folder) => {
+            let inside = |file: Word| Word::from(format!("{}/{}", folder.text(), file.text()));
+            found.into_iter().map(inside).chain([folder.clone()]).collect()
+        }
+        None => found,
+    }
+}

@@ -1,0 +1,72 @@
+//! Text on its way through a line: fetched, written, read into variables, and what runs it.
+
+use super::{check, words};
+use crate::{Command, read};
+
+#[test]
+fn text_that_was_fetched_is_followed_to_whatever_runs_it() {
+    let runs = |line: &str| read(line).commands.iter().any(Command::runs_fetched);
+    for line in [
+        "curl -s x | sh",
+        "curl -s x | sed s/a/b/ | sudo python3 - --yes",
+        "bash -c \"$(curl x)\"",
+        "node <(curl x)",
+        "S=$(wget -qO- x); eval \"$S\"",
+        "cd sub && curl -sSLo i.sh x && cd .. && sh sub/i.sh",
+        "wget https://x/a/setup.py?v=1; cp setup.py s.py; python3 s.py",
+        "echo aa | base64 -d > t && chmod +x t && ./t",
+        "curl x | while read -r line; do $line; done",
+    ] {
+        assert!(runs(line), "{line}");
+    }
+    for line in [
+        "curl x | python3 -m json.tool",
+        "curl x | node -e 'process.stdin'",
+        "curl x | ruby filter.rb",
+        "curl -o data x && python3 load.py data",
+        "eval \"$(ssh-agent)\"; curl x | jq .",
+        "V=$(curl x | jq .v); bash -c \"echo $V\"",
+        "cat x | tr -d '\\r' | sh",
+        "bash script.sh; eval \"$X\"; cat x | sh",
+    ] {
+        assert!(!runs(line), "{line}");
+    }
+}
+
+#[test]
+fn the_program_of_an_interpreter_is_kept() {
+    let inline = |line: &str| read(line).commands.into_iter().find_map(|command| command.inline);
+    assert_eq!(inline("python3.11 -W ignore -c 'a()'").as_deref(), Some("a()"));
+    assert_eq!(inline("perl -we'a'; perl -lne 'b'").as_deref(), Some("b"));
+    assert_eq!(inline("python -cprint").as_deref(), Some("print"));
+    assert_eq!(inline("awk -F : -v x=1 '{a}' f").as_deref(), Some("{a}"));
+    assert_eq!(inline("echo 'a()' | node").as_deref(), Some("a()\n"));
+    assert_eq!(inline("cat > d/x.rb <<E\na\nE\ncd d; sudo ruby x.rb").as_deref(), Some("a\n"));
+    assert_eq!(inline("echo 'a()' | python3 -m json.tool; node app.js"), None);
+}
+
+#[test]
+fn tasks_that_are_asked_for_are_followed() {
+    let make =
+        "printf 'G := a\\nall: one\\n\\techo\\none:\\n\\t@$(G) $$X\\ntwo:\\n\\tb\\n' > Makefile";
+    let run = |line: &str| words(&read(line)).into_iter().skip(1).collect::<Vec<_>>();
+    assert_eq!(run(&format!("{make}; make")), ["make", "echo", "a ?"]);
+    assert_eq!(run(&format!("{make}; make -j 2 two")), ["make -j 2 two", "b"]);
+    assert_eq!(run(&format!("{make}; make -n two")), ["make -n two"]);
+    let package =
+        "echo '{\"scripts\": {\"posttest\": \"a \\\"b c\\\"\", \"test\": \"d\"}}' > package.json";
+    assert_eq!(run(&format!("{package}; npm t")), ["npm t", "a b c", "d"]);
+    assert_eq!(run(&format!("{package}; yarn build")), ["yarn build"]);
+    let tasks =
+        "cat > Taskfile.yml <<E\ntasks:\n  a: x\n  b:\n    deps: [a]\n    cmds:\n      - y\nE\n";
+    assert_eq!(run(&format!("{tasks}task b")), ["task b", "cmds:", "y", "x"]);
+}
+
+#[test]
+fn input_is_read_into_variables() {
+    check("read -ra a <<< 'b c'; \"${a[@]}\"", &["read -ra a", "b c"]);
+    check("IFS=: read -r a b <<< 'x:y:z'; $a $b", &["read -r a b", "x y:z"]);
+    check("mapfile -t a <<< $'b\\nc'; ${a[1]}", &["mapfile -t a", "c"]);
+    check("while read -r a; do $a; done <<E\nb\nc\nE", &["read -r a", "b", "read -r a", "c"]);
+    check("read -d '' a <<E\nb\nc\nE\neval \"$a\"", &["read -d  a", "eval b\nc", "b", "c"]);
+}
