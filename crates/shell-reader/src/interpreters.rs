@@ -11,7 +11,7 @@ use super::walk::Walker;
 
 /// Names without versions, the options behind which the program stands, other options with a value.
 const INTERPRETERS: [(&str, &str, &str); 7] = [
-    ("python pypy", "-c", "-W -X"),
+    ("python pypy uv", "-c", "-W -X"),
     (
         "node bun tsx ts-node",
         "-e -p --eval --print",

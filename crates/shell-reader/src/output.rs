@@ -13,9 +13,9 @@ use super::{RedirectKind, Word};
 const MAX_OUTPUT: usize = 64 * 1024;
 
 /// Programs whose output stands on the line, at least now and then.
-const PRINTERS: [&str; 13] = [
+const PRINTERS: [&str; 14] = [
     "echo", "printf", "cat", "tee", "which", "command", "type", "pwd", ":", "true", "mktemp",
-    "find", "git",
+    "find", "git", "tr",
 ];
 
 /// The output of a list, if all of it is known; trailing line ends included.
@@ -84,6 +84,13 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
             printf(format, args).map(Word::from)
         }
         ("cat" | "tee", []) | ("cat", ["-"]) | ("tee", [_]) => input.map(Word::from),
+        ("tr", [from, to]) => {
+            let (from, to) = (escapes::decode(from), escapes::decode(to));
+            let is_plain = from.chars().count() == to.chars().count() && !from.contains(['-', '[']);
+            let swapped = |letter| from.chars().zip(to.chars()).find(|(old, _)| *old == letter);
+            let swap = |letter| swapped(letter).map_or(letter, |(_, new)| new);
+            input.filter(|_| is_plain).map(|text| text.chars().map(swap).collect::<String>().into())
+        }
         ("cat", [path]) => expander.file(path).map(Word::from),
         ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program]) => {
             // Where it lies is unknown, what it is called is not.

@@ -6,17 +6,22 @@ use super::call::Call;
 use super::context::Context;
 use super::shells::known_input;
 use super::walk::Walker;
-use super::wrappers::skip_options;
 use super::{Reach, Word, options};
 
 /// Tasks that are followed for one call.
 const MAX_TASKS: usize = 64;
 
-/// A task: its name, what runs before it, and its lines.
+/// A task: its names, what runs before it, and its lines.
 struct Task {
-    name: String,
+    names: Vec<String>,
     needs: Vec<String>,
     lines: Vec<String>,
+}
+
+impl Task {
+    fn is_named(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
 }
 
 /// Follows a runner of tasks; false if it runs none that the line has written.
@@ -26,6 +31,8 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         "just" => "justfile Justfile .justfile",
         "task" | "go-task" => "Taskfile.yml Taskfile.yaml taskfile.yml",
         "npm" | "pnpm" | "yarn" | "bun" => "package.json",
+        "deno" => "deno.json deno.jsonc",
+        "composer" => "composer.json",
         _ => return false,
     };
     let args = call.args();
@@ -43,48 +50,45 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     if texts.any(|arg| looks.split(' ').any(|option| option == arg)) {
         return true;
     }
-    let tasks = if files == "package.json" { scripts(&text) } else { sections(&text) };
-    for line in chosen(&tasks, args, files == "package.json") {
+    let are_scripts = files.contains(".json");
+    let tasks = if are_scripts { scripts(&text) } else { sections(&text) };
+    for line in chosen(&tasks, args, are_scripts) {
         walker.child(line, Reach::ShellText(name.to_owned()), call, context);
     }
     true
 }
 
-/// The lines of the tasks that are asked for, those that they need first.
+/// The lines of the tasks that are asked for, and of those that they need.
 fn chosen<'t>(tasks: &'t [Task], args: &[Word], are_scripts: bool) -> Vec<&'t str> {
-    let operands = args.get(skip_options(args, "-C -f -j")..).unwrap_or_default();
-    let mut wanted: Vec<String> = Vec::new();
-    for word in operands.iter().map(Word::text) {
+    let mut wanted: Vec<&str> = Vec::new();
+    for word in args.iter().map(Word::text) {
         match word {
-            "t" => wanted.push("test".to_owned()),
-            "i" | "ci" | "install" if are_scripts => {
-                wanted.extend(["install", "prepare"].map(str::to_owned));
-            }
-            word => wanted.push(word.to_owned()),
+            "t" if are_scripts => wanted.push("test"),
+            "i" | "ci" | "install" if are_scripts => wanted.extend(["install", "prepare"]),
+            word => wanted.push(word),
         }
     }
-    wanted.retain(|name| are_scripts || tasks.iter().any(|task| task.name == *name));
-    if wanted.is_empty() && !are_scripts {
-        let is_default = |task: &&Task| task.name == "default";
-        let first = tasks.iter().find(|task| !task.name.starts_with('.'));
-        let first = tasks.iter().find(is_default).or(first);
-        wanted.extend(first.map(|task| task.name.clone()));
+    if !are_scripts && !wanted.iter().any(|name| tasks.iter().any(|task| task.is_named(name))) {
+        let default = tasks.iter().find(|task| task.is_named("default"));
+        let first =
+            || tasks.iter().find(|task| !task.names.iter().any(|name| name.starts_with('.')));
+        let names = default.or_else(first).and_then(|task| task.names.first());
+        wanted.extend(names.map(String::as_str));
     }
     let mut lines = Vec::new();
     let mut at = 0;
-    while let Some(name) = wanted.get(at).cloned() {
-        let is_one = |task: &&Task| {
-            let plain = task.name.strip_prefix("pre").or(task.name.strip_prefix("post"));
-            task.name == name || are_scripts && plain == Some(&*name)
-        };
-        for task in tasks.iter().filter(is_one) {
-            lines.extend(task.lines.iter().map(String::as_str));
-            let new = task.needs.iter().filter(|need| !wanted.contains(need));
-            let new: Vec<String> = new.cloned().collect();
-            wanted.extend(new);
-        }
+    while let Some(name) = wanted.get(at).copied().filter(|_| at < MAX_TASKS) {
         at += 1;
-        wanted.truncate(MAX_TASKS);
+        let around = ["pre", "post"].map(|when| format!("{when}{name}"));
+        let is_around = |task: &Task| are_scripts && around.iter().any(|name| task.is_named(name));
+        for task in tasks.iter().filter(|task| task.is_named(name) || is_around(task)) {
+            lines.extend(task.lines.iter().map(String::as_str));
+            for need in &task.needs {
+                if !wanted.contains(&need.as_str()) {
+                    wanted.push(need);
+                }
+            }
+        }
     }
     lines
 }
@@ -101,8 +105,8 @@ fn scripts(text: &str) -> Vec<Task> {
             && between.trim() == ":"
         {
             let line = value.replace('\u{2}', "\"").replace('\u{1}', "\\");
-            let name = (*name).to_owned();
-            tasks.push(Task { name, needs: Vec::new(), lines: vec![line] });
+            let names = vec![(*name).to_owned()];
+            tasks.push(Task { names, needs: Vec::new(), lines: vec![line] });
         }
     }
     tasks
@@ -114,7 +118,7 @@ fn sections(text: &str) -> Vec<Task> {
     let inner = text.split_once("\ntasks:").map(|(_, inner)| inner);
     let inner = inner.or_else(|| text.strip_prefix("tasks:"));
     let mut tasks: Vec<Task> = Vec::new();
-    let mut values: Vec<(String, String)> = Vec::new();
+    let mut values = vec![("MAKE".to_owned(), "make".to_owned())];
     let mut base = inner.map(|_| None).unwrap_or(Some(0));
     for line in inner.unwrap_or(&text).lines().filter(|line| !line.trim().is_empty()) {
         let depth = line.len() - line.trim_start().len();
@@ -130,11 +134,13 @@ fn sections(text: &str) -> Vec<Task> {
             let needs: Vec<String> = needs.split_whitespace().map(str::to_owned).collect();
             // `ship: git push` is a short form where tasks stand below a heading.
             let command = if inner.is_some() { behind } else { command };
-            for name in heads.trim().split_whitespace() {
-                let lines = vec![filled(command, &values)];
-                let name = name.trim_start_matches('@').to_owned();
-                tasks.push(Task { name, needs: needs.clone(), lines });
-            }
+            let names =
+                heads.split_whitespace().map(|name| name.trim_matches(['@', '"', '\'']).to_owned());
+            tasks.push(Task {
+                names: names.collect(),
+                needs,
+                lines: vec![filled(command, &values)],
+            });
         }
     }
     tasks

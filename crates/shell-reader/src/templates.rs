@@ -28,6 +28,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
 fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
     let mut args = call.args();
     let mut placeholder = None;
+    let (mut separated, mut one_by_one) = (false, false);
     while let [first, rest @ ..] = args {
         let text = first.text();
         if !text.starts_with('-') || text.len() < 2 {
@@ -37,6 +38,11 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
         if text == "--" {
             break;
         }
+        let takes = |letter| !text.starts_with("--") && text.contains(letter);
+        separated |= takes('0') || takes('d') || text.starts_with("--null");
+        one_by_one |= text == "-n1"
+            || text == "-L1"
+            || matches!((text, rest), ("-n" | "-L", [one, ..]) if one.text() == "1");
         if text == "-i" || text.starts_with("--replace") {
             placeholder = Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned());
         } else if let Some(mark) = text.strip_prefix("-I").filter(|mark| !mark.is_empty()) {
@@ -60,20 +66,29 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
             walker.run(call.with_words(filled(args, &mark, &UNKNOWN.to_string())), context, false)
         }
         (None, input) => {
-            let mut words = args.to_vec();
-            match input {
-                Input::Known(text) => words.extend(items(&text).map(Word::from)),
-                _ => words.push(Word::unknown()),
+            let items: Vec<Word> = match input {
+                Input::Known(text) => items(&text, separated).map(Word::from).collect(),
+                _ => vec![Word::unknown()],
+            };
+            let size = if one_by_one && items.len() <= MAX_FILLED { 1 } else { items.len().max(1) };
+            let mut rounds: Vec<&[Word]> = items.chunks(size).collect();
+            if rounds.is_empty() {
+                rounds.push(&[]);
             }
-            walker.run(call.with_words(words), context, false);
+            for items in rounds {
+                walker.run(call.with_words([args, items].concat()), context.clone(), false);
+            }
         }
     }
 }
 
-/// What `xargs` takes from its input, whether blanks or NULs separate it.
-fn items(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|character: char| character.is_whitespace() || character == '\0')
-        .filter(|item| !item.is_empty())
+/// What `xargs` takes from its input; only NULs and line ends separate it if an option says so.
+fn items(text: &str, separated: bool) -> impl Iterator<Item = &str> {
+    let separates = move |character: char| match character {
+        '\0' | '\n' => true,
+        _ => !separated && character.is_whitespace(),
+    };
+    text.split(separates).filter(|item| !item.is_empty())
 }
 
 /// The words of a template with each `mark` replaced.

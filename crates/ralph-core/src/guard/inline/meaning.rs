@@ -37,14 +37,19 @@ pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec
     for (at, token) in tokens.iter().enumerate() {
         let behind = tokens.get(at + 1..).unwrap_or_default();
         if let Token::Name(name) = token
-            && is_call(behind.first())
             && looked_at < MAX_CALLS
+            && (is_call(behind.first())
+                || behind.first() == Some(&Token::Mark(',')) && is_run(name))
         {
+            let name = &aliases(&tokens, name);
             let before = lines.len();
             let given = || arguments(behind, &variables);
             lines.extend(call_amounts_to(name, given, text, settings));
             looked_at += lines.len() - before;
         }
+    }
+    if runs_what_it_fetches(&tokens) {
+        lines.push("curl | sh".to_owned());
     }
     let texts = tokens.iter().filter_map(Token::text).map(str::to_owned);
     let runs_all = match language {
@@ -70,6 +75,41 @@ pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec
         lines.extend(pairs);
     }
     lines
+}
+
+fn is_run(name: &str) -> bool {
+    RUNS.split_whitespace().any(|one| one == name)
+}
+
+/// What a name stands for: `import rmtree as r`, `{ execSync: x }`.
+fn aliases<'a>(tokens: &[Token<'a>], name: &'a str) -> &'a str {
+    let known = |original: &str| {
+        is_run(original)
+            || ACTS.iter().any(|(names, _)| names.split(' ').any(|one| one == original))
+    };
+    let mut windows = tokens.windows(3).filter_map(|window| match window {
+        [Token::Name(original), Token::Name("as") | Token::Mark(':'), Token::Name(alias)] => {
+            Some((*original, *alias))
+        }
+        _ => None,
+    });
+    windows
+        .find(|(original, alias)| *alias == name && known(original))
+        .map_or(name, |(original, _)| original)
+}
+
+/// `exec(urlopen(…).read())`, `fetch(…).then(eval)`: not `pattern.exec(…)`.
+fn runs_what_it_fetches(tokens: &[Token]) -> bool {
+    let fetches = "urlopen urlretrieve fetch requests httpx URI";
+    let is_fetch = |token: &Token| matches!(token, Token::Name(name) if fetches.split(' ').any(|one| one == *name));
+    let runs = |window: &[Token]| match window {
+        [Token::Mark('.'), ..] => false,
+        [_, Token::Name("exec" | "eval"), Token::Mark(')'), ..] => true,
+        [_, Token::Name("exec" | "eval"), Token::Mark('('), Token::Name(_)] => true,
+        _ => false,
+    };
+    tokens.iter().any(is_fetch)
+        && (tokens.windows(4).any(runs) || tokens.windows(3).next_back().is_some_and(runs))
 }
 
 /// Whether a name is called: an opening parenthesis follows or, as in Ruby and Perl, a quote.

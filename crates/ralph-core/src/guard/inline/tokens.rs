@@ -221,8 +221,9 @@ impl Token<'_> {
 /// The fixed texts of a call whose arguments begin here, names replaced by what they stand for.
 pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> {
     let tokens = tokens.get(..length(tokens)).unwrap_or_default();
-    let mut found = Vec::new();
+    let mut found: Vec<String> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
+        let length = found.len();
         let before = at.checked_sub(2).and_then(|at| tokens.get(at));
         match token {
             Token::Name("homedir") => found.push("~".to_owned()),
@@ -236,6 +237,13 @@ pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> 
                 {}
             _ => found.extend(token.text().map(|text| filled(text, variables))),
         }
+        // `'git ' + op`, also with each of several values.
+        let is_joined = at.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&Token::Mark('+'));
+        if is_joined && length > 0 && found.len() > length {
+            let behind = found.split_off(length);
+            let start = found.pop().unwrap_or_default();
+            found.extend(behind.iter().map(|value| format!("{start}{value}")));
+        }
     }
     found
 }
@@ -244,9 +252,14 @@ pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> 
 fn filled(text: &str, variables: &Variables) -> String {
     let single = variables.iter().filter(|_| text.contains('{'));
     single.fold(text.to_owned(), |text, (name, values)| match values.as_slice() {
-        [value] => {
-            text.replace(&format!("${{{name}}}"), value).replace(&format!("{{{name}}}"), value)
+        [] => text,
+        values => {
+            let marks = [format!("${{{name}}}"), format!("#{{{name}}}"), format!("{{{name}}}")];
+            let with = |value: &String| {
+                marks.iter().fold(text.clone(), |text, mark| text.replace(mark, value))
+            };
+            let is_marked = marks.iter().any(|mark| text.contains(mark.as_str()));
+            if is_marked { values.iter().map(with).collect::<Vec<_>>().join("\n") } else { text }
         }
-        _ => text,
     })
 }
