@@ -324,24 +324,16 @@ impl Parser<'_> {
 
 /// Whether a byte ends a run of plain letters in a word.
 fn is_special(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\t'
-            | b'\r'
-            | b'\n'
-            | b';'
-            | b'&'
-            | b'|'
-            | b'('
-            | b')'
-            | b'<'
-            | b'>'
-            | b'\''
-            | b'"'
-            | b'\\'
-            | b'$'
-            | b'`'
-    )
+    // A table, because every letter is asked about.
+    const SPECIAL: [bool; 256] = {
+        let (mut table, all, mut at) = ([false; 256], b" \t\r\n;&|()<>'\"\\$`", 0);
+        while at < all.len() {
+            table[all[at] as usize] = true;
+            at += 1;
+        }
+        table
+    };
+    SPECIAL[usize::from(byte)]
 }
 
 fn literal(word: &mut RawWord, text: Piece, quoted: bool) {

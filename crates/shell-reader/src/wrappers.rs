@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::context::{Context, Input};
 use super::walk::Walker;
-use super::wrapper_table::{Style, TEXT_OPTIONS, WRAPPERS, Wrapper};
+use super::wrapper_table::{TEXT_OPTIONS, Wrapper, wrapper};
 use super::{Fate, Reach, Word};
 
 /// Follows a wrapper; false if `name` is none.
@@ -15,32 +15,20 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
         return true;
     }
+    let first = call.args().first().map_or("", Word::text);
     match name {
         "tmux" | "screen" => return terminal(walker, call, context),
         "vim" | "vi" | "nvim" | "ex" => return editor(walker, call, context),
-        "command"
-            if call
-                .args()
-                .first()
-                .is_some_and(|arg| arg.text().starts_with("-v") || arg.text() == "-V") =>
-        {
-            return true;
-        }
-        "docker"
-            if call
-                .args()
-                .first()
-                .is_some_and(|arg| matches!(arg.text(), "compose" | "container")) =>
-        {
-            let words = std::iter::once(Word::from("docker-compose"))
-                .chain(call.args().iter().skip(1).cloned());
-            return follow(walker, "docker-compose", &call.with_words(words.collect()), context);
+        "command" if first.starts_with("-v") || first == "-V" => return true,
+        "docker" if matches!(first, "compose" | "container") => {
+            let words = [Word::from("docker-compose")].into_iter();
+            let words = words.chain(call.args().iter().skip(1).cloned()).collect();
+            return follow(walker, "docker-compose", &call.with_words(words), context);
         }
         _ => {}
     }
-    let is_named = |wrapper: &&Wrapper| wrapper.names.split(' ').any(|other| other == name);
-    let Some(wrapper) = WRAPPERS.iter().find(is_named) else { return false };
-    let Some(words) = wrapped(wrapper, call.args()) else {
+    let Some(wrapper) = wrapper(name) else { return false };
+    let Some(words) = wrapped(&wrapper, call.args()) else {
         // Without a command, the shell at the other end reads what it is sent.
         if let ("ssh", Input::Known(text)) = (name, walker.standard_input(call, context)) {
             walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
@@ -52,7 +40,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
 }
 
 /// Runs what a wrapper was given, in the way in which it reads that.
-fn run_wrapped(walker: &mut Walker, style: Style, name: &str, call: Call, context: &Context) {
+fn run_wrapped(walker: &mut Walker, style: &str, name: &str, call: Call, context: &Context) {
     let mut inner = call;
     while let Some((variable, value)) = leading_assignment(&inner.words) {
         inner.assignments.push((variable, value));
@@ -60,26 +48,27 @@ fn run_wrapped(walker: &mut Walker, style: Style, name: &str, call: Call, contex
     }
     let reach = Reach::Wrapper(name.to_owned());
     match style {
-        // `yarn exec 'a b'`: no program has blanks in its name, so that is a command line.
-        Style::Words if matches!(&*inner.words, [only] if only.text().contains(' ')) => {
-            let text = inner.words.first().map(Word::text).unwrap_or_default();
-            walker.child(text, reach, &inner, context);
-        }
-        Style::Words => {
-            let functions = matches!(name, "time" | "noglob" | "nocorrect");
-            walker.run(inner, context.via(reach), functions);
-        }
-        Style::Text => {
+        // What is sent to `ssh host bash -s` is read by the shell over there.
+        "text" => {
             let text = inner.words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-            // What is sent to `ssh host bash -s` is read by the shell over there.
             let input = walker.standard_input(&inner, context);
             walker.child(&text, reach, &inner, &Context { input, ..context.clone() });
         }
-        Style::Texts => {
+        "texts" => {
             for word in &inner.words {
                 walker.child(word.text(), reach.clone(), &inner, context);
             }
         }
+        _ => match &*inner.words {
+            // `yarn exec 'a b'`: no program has blanks in its name, so that is a command line.
+            [only] if only.text().contains(' ') => {
+                walker.child(only.text(), reach, &inner, context);
+            }
+            _ => {
+                let functions = matches!(name, "time" | "noglob" | "nocorrect");
+                walker.run(inner, context.via(reach), functions);
+            }
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use super::act::Act;
 use super::git::GitCall;
 use shell_reader::UNKNOWN;
 
-/// A forbidden call: the program (`git` stands for all ways to call it); the words that come first,
+/// A forbidden call: the programs (`git` stands for all ways to call it); the words that come first,
 /// options left out, such as `stash drop|clear`; options of which one must be given, if any are
 /// named; options with which it is harmless; the switch that must be on, if any; what to do instead.
 type Row = [&'static str; 6];
@@ -32,50 +32,33 @@ const PUSHES: &[Row] = &[
     ["git", "push", "", "", "push-dry-run", PUBLISH],
     ["git", "send-pack|http-push|review|cvsexportcommit|mr-push", "", "", "", PUBLISH],
     ["git", "subtree|lfs push", "", "", "", PUBLISH],
-    ["git", "svn dcommit|commit-diff|set-tree", "", "", "", PUBLISH],
-    ["git", "p4 submit", "", "", "", PUBLISH],
+    ["git", "svn|p4 dcommit|commit-diff|set-tree|submit", "", "", "", PUBLISH],
     ["git", "town ship|sync|propose", "", "", "", PUBLISH],
     ["git", "annex sync|push|assist", "", "", "", PUBLISH],
     ["hub", "sync", "", "", "", PUBLISH],
     ["gh", "repo sync", "", "", "repo-sync", PUBLISH],
     ["gh", "repo create", "--push", "", "", PUBLISH],
     ["jj", "git push", "", "", "", PUBLISH],
-    ["sl", "push", "", "", "", PUBLISH],
-    ["hg", "push", "", "", "", PUBLISH],
+    ["sl|hg|dulwich|lab", "push", "", "", "", PUBLISH],
     ["gt", "submit|ss", "", "", "", PUBLISH],
     ["gt", "stack submit", "", "", "", PUBLISH],
-    ["repo", "upload", "", "", "", PUBLISH],
-    ["arc", "land", "", "", "", PUBLISH],
-    ["dulwich", "push", "", "", "", PUBLISH],
-    ["lab", "push", "", "", "", PUBLISH],
+    ["repo|arc", "upload|land", "", "", "", PUBLISH],
     ["svn", "commit|ci", "", "", "", "leave the change uncommitted, and report it when you finish"],
 ];
 
+const BACKENDS: &str = "merge-recursive|merge-octopus|merge-resolve|merge-ours|merge-subtree";
 const MERGES: &[Row] = &[
     ["git", "merge", "", "--abort --quit", "", MERGE],
-    [
-        "git",
-        "merge-recursive|merge-octopus|merge-resolve|merge-ours|merge-subtree",
-        "",
-        "",
-        "",
-        MERGE,
-    ],
+    ["git", BACKENDS, "", "", "", MERGE],
     ["git", "pull", "", "", "pull", PULL],
     ["git", "subtree merge|pull", "", "", "", MERGE],
     ["git", "cherry-pick", "", "--abort --quit", "cherry-pick", MERGE],
-    ["git", "pr merge", "", "", "", REQUEST],
-    ["gh", "pr merge", "", "", "", REQUEST],
-    ["glab", "mr merge|accept", "", "", "", REQUEST],
+    ["git|gh|bb", "pr merge", "", "", "", REQUEST],
+    ["glab|lab", "mr merge|accept", "", "", "", REQUEST],
     ["tea", "pr|pulls merge|m", "", "", "", REQUEST],
-    ["lab", "mr merge", "", "", "", REQUEST],
-    ["bb", "pr merge", "", "", "", REQUEST],
     ["az", "repos pr update", "--auto-complete", "", "", REQUEST],
-    ["ralph", "stream merge", "", "", "", MERGE],
-    ["ralph-loop", "stream merge", "", "", "", MERGE],
-    ["sl", "merge", "", "", "", MERGE],
-    ["hg", "merge", "", "", "", MERGE],
-    ["gt", "merge", "", "", "", MERGE],
+    ["ralph|ralph-loop", "stream merge", "", "", "", MERGE],
+    ["sl|hg|gt", "merge", "", "", "", MERGE],
     ["svn", "merge", "", "", "", "make the change by hand, and leave the merge to the user"],
 ];
 
@@ -179,8 +162,8 @@ pub(super) fn instead_of_rewrite(act: &Act) -> Option<String> {
 /// What the first row that fits says.
 fn listed(rows: &[Row], act: &Act) -> Option<String> {
     let program = if act.git.is_some() { "git" } else { act.name };
-    let of_program = |row: &&Row| row.first() == Some(&program) || row.first() == Some(&act.name);
-    let mut rows = rows.iter().filter(of_program).peekable();
+    let is_one = |own: &str| own == program || own == act.name;
+    let mut rows = rows.iter().filter(|[own, ..]| own.split('|').any(is_one)).peekable();
     rows.peek()?;
     let words = act.leading_words();
     let has = |options: &str| match &act.git {

@@ -15,21 +15,9 @@ const HARMLESS: &str = "/var/folders /dev/null /dev/zero /dev/full /dev/stdout /
      /dev/urandom";
 
 /// Programs that make or wipe file systems, and the beginning of the word with which they do.
-const TOOLS: [(&str, &str); 13] = [
-    ("wipefs", ""),
-    ("blkdiscard", ""),
-    ("mkswap", ""),
-    ("mke2fs", ""),
-    ("sgdisk", ""),
-    ("fdisk", ""),
-    ("sfdisk", ""),
-    ("parted", ""),
-    ("cryptsetup", "luksFormat"),
-    ("cryptsetup", "erase"),
-    ("diskutil", "erase"),
-    ("diskutil", "partition"),
-    ("hdparm", "--security-erase"),
-];
+const TOOLS: &str = "wipefs: blkdiscard: mkswap: mke2fs: sgdisk: fdisk: sfdisk: parted: \
+     cryptsetup:luksFormat cryptsetup:erase diskutil:erase diskutil:partition \
+     hdparm:--security-erase";
 
 /// What to do instead of overwriting a device or a system file.
 pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
@@ -49,15 +37,16 @@ pub(super) fn instead_of_wrecking(act: &Act) -> Option<String> {
 }
 
 fn uses_disk_tool(act: &Act) -> bool {
-    let wipes = |(tool, word): &(&str, &str)| {
-        *tool == act.name && (word.is_empty() || act.args().any(|arg| arg.starts_with(word)))
+    let wipes = |row: &str| {
+        let word = row.strip_prefix(act.name).and_then(|row| row.strip_prefix(':'));
+        word.is_some_and(|word| word.is_empty() || act.args().any(|arg| arg.starts_with(word)))
     };
     let lists = || act.has("-l --list --help --version") || act.args().next() == Some("list");
     let on_file = || {
         let last = act.operands().last().map(|word| act.place(word));
         matches!(last, Some(Place::At(path)) if is_ours(&path, act))
     };
-    (act.name.starts_with("mkfs") || TOOLS.iter().any(wipes)) && !lists() && !on_file()
+    (act.name.starts_with("mkfs") || TOOLS.split_whitespace().any(wipes)) && !lists() && !on_file()
 }
 
 /// Whether a path is in the project or in a folder for temporary files.
