@@ -1,22 +1,19 @@
 //! Programs that bring text from elsewhere or out of a disguise, and where they leave it.
 
+use super::Word;
 use super::expand::Expander;
 use super::options::values;
 use super::script::{FETCHED, base_name};
-use super::tree::{Body, List, RawWord, Stage};
-use super::{Command, Word};
+use super::tree::{Body, List, Stage};
 
 const SOURCES: &str =
     "curl wget fetch http https xh aria2c nc base64 base32 xxd openssl rev tr uudecode";
 
 /// Whether a program is one of them; to `tr` only letters are a disguise.
-fn is_source<'w>(name: &str, mut args: impl Iterator<Item = &'w str>) -> bool {
-    let swaps = |set: &str| !set.starts_with('-') && set.starts_with(|c: char| c.is_alphabetic());
-    SOURCES.split(' ').any(|source| source == name) && (name != "tr" || args.any(swaps))
-}
-
-pub(super) fn fetches(command: &Command) -> bool {
-    command.name().is_some_and(|name| is_source(name, command.args.iter().map(Word::text)))
+pub(super) fn is_source(program: &Word, args: &[Word]) -> bool {
+    let Some(name) = program.base_name() else { return false };
+    let swaps = |set: &Word| set.text().starts_with(|first: char| first.is_alphabetic());
+    SOURCES.split(' ').any(|source| source == name) && (name != "tr" || args.iter().any(swaps))
 }
 
 /// What a list prints whose output nobody can tell.
@@ -30,27 +27,20 @@ fn list_fetches(list: &List, expander: Expander) -> bool {
     stages.any(|stage| stage_fetches(stage, expander))
 }
 
+/// Whether a command calls a source, plainly or behind `sudo`, `timeout 5` and the like.
 pub(super) fn stage_fetches(stage: &Stage, expander: Expander) -> bool {
     match &stage.body {
         Body::Group { list, .. } => list_fetches(list, expander),
-        Body::Simple { words, .. } => words_fetch(words, expander),
+        Body::Simple { words, .. } => {
+            let words = expander.fields(words);
+            let mut places = (0..words.len()).take(4);
+            places.any(|at| match words.get(at..) {
+                Some([name, args @ ..]) => is_source(name, args),
+                _ => false,
+            })
+        }
         _ => false,
     }
-}
-
-/// Whether these words call a source, plainly or behind `sudo`, `timeout 5` and the like.
-fn words_fetch(words: &[RawWord], expander: Expander) -> bool {
-    let words = expander.fields(words);
-    let texts: Vec<&str> = words.iter().map(Word::text).collect();
-    let name = |text: &&str| base_name(text).unwrap_or_default().to_owned();
-    let depth = match texts.first().map(name).as_deref() {
-        Some("sudo" | "timeout" | "env" | "command" | "retry") => 4,
-        _ => 1,
-    };
-    (0..depth).any(|at| {
-        let behind = texts.get(at + 1..).unwrap_or_default();
-        texts.get(at).is_some_and(|text| is_source(&name(text), behind.iter().copied()))
-    })
 }
 
 /// The files into which a program downloads, folders named by options included.

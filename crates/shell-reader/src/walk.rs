@@ -6,11 +6,10 @@ use std::rc::Rc;
 use super::context::{Context, Input};
 use super::expand::Expander;
 use super::fate::{self, AfterFailure, PassedOn};
+use super::sources::is_source;
 use super::state::{Given, Session, State};
 use super::tree::{Body, Item, List, Operation, Part, Pipeline, RawRedirect, RawWord, Stage};
-use super::{
-    Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser, sources,
-};
+use super::{Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, Word, output, parser};
 
 /// Nesting of lists, functions and texts beyond this is not followed.
 pub(super) const MAX_DEPTH: usize = 60;
@@ -152,7 +151,7 @@ impl<'e> Walker<'e> {
             self.stage(stage, &inner);
             self.state = before;
             let is_fetched = known.is_some_and(|text| text.contains(FETCHED))
-                || self.commands.iter().skip(first).any(sources::fetches);
+                || self.commands.iter().skip(first).any(|one| is_source(&one.program, &one.args));
             input = match printed {
                 Some(text) => Input::Known(text.text().into()),
                 None if is_fetched => Input::Known(FETCHED.into()),

@@ -1,5 +1,7 @@
 //! Which shell commands the calls in a program amount to.
 
+use std::collections::BTreeMap;
+
 use super::tokens::{Token, arguments, tokens, variables};
 use crate::guard::settings::Settings;
 
@@ -31,7 +33,7 @@ const MAX_CALLS: usize = 64;
 /// The shell commands that an inline program amounts to.
 pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec<String> {
     let tokens = tokens(language, text);
-    let variables = variables(&tokens);
+    let (variables, aliases) = (variables(&tokens), aliases(&tokens));
     let mut lines = Vec::new();
     let mut looked_at = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -41,7 +43,7 @@ pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec
             && (is_call(behind.first())
                 || behind.first() == Some(&Token::Mark(',')) && is_run(name))
         {
-            let name = &aliases(&tokens, name);
+            let name = aliases.get(name).unwrap_or(name);
             let before = lines.len();
             let given = || arguments(behind, &variables);
             lines.extend(call_amounts_to(name, given, text, settings));
@@ -81,21 +83,16 @@ fn is_run(name: &str) -> bool {
     RUNS.split_whitespace().any(|one| one == name)
 }
 
-/// What a name stands for: `import rmtree as r`, `{ execSync: x }`.
-fn aliases<'a>(tokens: &[Token<'a>], name: &'a str) -> &'a str {
-    let known = |original: &str| {
-        is_run(original)
-            || ACTS.iter().any(|(names, _)| names.split(' ').any(|one| one == original))
-    };
-    let mut windows = tokens.windows(3).filter_map(|window| match window {
-        [Token::Name(original), Token::Name("as") | Token::Mark(':'), Token::Name(alias)] => {
-            Some((*original, *alias))
+/// Other names of calls: `import rmtree as r`, `{ execSync: x }`.
+fn aliases<'a>(tokens: &[Token<'a>]) -> BTreeMap<&'a str, &'a str> {
+    let acts = |name: &str| ACTS.iter().any(|(names, _)| names.split(' ').any(|one| one == name));
+    let pairs = tokens.windows(3).filter_map(|window| match window {
+        [Token::Name(name), Token::Name("as") | Token::Mark(':'), Token::Name(alias)] => {
+            (is_run(name) || acts(name)).then_some((*alias, *name))
         }
         _ => None,
     });
-    windows
-        .find(|(original, alias)| *alias == name && known(original))
-        .map_or(name, |(original, _)| original)
+    pairs.collect()
 }
 
 /// `exec(urlopen(…).read())`, `fetch(…).then(eval)`: not `pattern.exec(…)`.
@@ -210,7 +207,7 @@ mod tests {
         check("awk", "BEGIN{ \"git push\" | getline }", &["git push"]);
         check("awk", "/git push/ { print \"git push\" }", &[]);
         check("python3", "shutil.copy('a b', '/x'); d.copy()", &["cp -r -- 'a b' '/x'"]);
-        check("node", "fs.rm(require('os').homedir() + '/x')", &["rm -r -- '~'"]);
+        check("node", "fs.rm(require('os').homedir() + '/x')", &["rm -r -- '~/x'"]);
     }
 
     #[test]

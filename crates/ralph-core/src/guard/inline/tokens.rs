@@ -110,103 +110,64 @@ pub(super) type Variables<'a> = BTreeMap<&'a str, Vec<String>>;
 /// The names that a program gives to fixed texts, or to each of several in its turn.
 pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
     let mut found = Variables::new();
-    for at in 1..tokens.len() {
+    let mut last = Vec::new();
+    let at_place = |place: Option<usize>| place.and_then(|place| tokens.get(place));
+    for (at, token) in tokens.iter().enumerate() {
         let behind = tokens.get(at + 1..).unwrap_or_default();
-        let name = |token: Option<&Token<'a>>| match token {
-            Some(Token::Name(name)) => Some(*name),
-            _ => None,
-        };
-        let first_name = || {
-            behind
-                .iter()
-                .take(4)
-                .find_map(|one| name(Some(one)).filter(|name| !matches!(*name, "do" | "function")))
-        };
-        let before = || value_before(tokens.get(..at).unwrap_or_default());
-        let (name, value) = match tokens.get(at) {
+        let (name, value) = match (at_place(at.checked_sub(1)), token) {
             // `c = 'text'`, `for c in ['text']`
-            Some(Token::Mark('=') | Token::Name("in" | "of")) => {
-                (name(tokens.get(at - 1)), value_behind(behind))
+            (Some(Token::Name(name)), Token::Mark('=') | Token::Name("in" | "of")) => {
+                (Some(*name), items(behind, &found))
             }
             // `for my $c ('text')`
-            Some(Token::Name(perl))
-                if matches!(tokens.get(at - 1), Some(Token::Mark('$')))
-                    && behind.first() == Some(&Token::Mark('(')) =>
-            {
-                (Some(*perl), value_behind(behind))
+            (Some(Token::Mark('$')), Token::Name(name)) if behind.first() == Some(&LIST) => {
+                (Some(*name), items(behind, &found))
             }
             // `['text'].each { |c| … }`, `foreach (['text'] as $c)`
-            Some(Token::Name("each" | "forEach" | "map")) => {
-                (first_name(), value_before(tokens.get(..at - 1).unwrap_or_default()))
+            (_, Token::Name("each" | "forEach" | "map" | "as")) => {
+                let mut names = behind.iter().take(4).filter_map(Token::name);
+                (names.find(|name| *name != "do"), std::mem::take(&mut last))
             }
-            Some(Token::Name("as")) => (first_name(), before()),
+            (_, Token::Mark('[') | Token::Name(_)) => {
+                let value = items(tokens.get(at..).unwrap_or_default(), &found);
+                last = if value.is_empty() { last } else { value };
+                continue;
+            }
             _ => continue,
         };
-        if let Some(name) = name {
-            let texts = items(value, &found);
-            if !texts.is_empty() {
-                found.insert(name, texts);
-            }
-        }
+        found.extend(name.map(|name| (name, value)).filter(|(_, value)| !value.is_empty()));
     }
     found
 }
 
-/// A value that begins here: a list, or texts and names up to the end of the statement.
-fn value_behind<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
+const LIST: Token = Token::Mark('(');
+
+/// The texts of a value that begins here; a list in a list is a command with its words.
+fn items(tokens: &[Token], known: &Variables) -> Vec<String> {
+    let is_text =
+        |token: &&Token| matches!(token, Token::Text(_) | Token::Quoted(_) | Token::Mark(','));
     let end = match tokens.first() {
         Some(Token::Mark('[' | '(')) => length(tokens),
-        Some(Token::Text(_) | Token::Quoted(_) | Token::Name(_)) => {
-            let goes_on = |token: &&Token| {
-                matches!(
-                    token,
-                    Token::Text(_) | Token::Quoted(_) | Token::Name(_) | Token::Mark(',')
-                )
-            };
-            tokens.iter().take_while(goes_on).count()
-        }
-        _ => 0,
+        Some(Token::Name(name)) => return known.get(name).cloned().unwrap_or_default(),
+        _ => tokens.iter().take_while(is_text).count(),
     };
-    tokens.get(..end).unwrap_or_default()
-}
-
-/// A value that ends here: a list, or a name.
-fn value_before<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
-    let mut depth = 0_usize;
-    let start = tokens.iter().rposition(|token| {
-        match token {
-            Token::Mark(')' | ']') => depth += 1,
-            Token::Mark('(' | '[') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    });
-    tokens.get(start.unwrap_or(tokens.len())..).unwrap_or_default()
-}
-
-/// The texts of a value; a list in a list is a command with its words.
-fn items(value: &[Token], known: &Variables) -> Vec<String> {
-    let opens = |token: &Token| matches!(token, Token::Mark('[' | '('));
-    let is_nested = value.first().is_some_and(opens) && value.get(1).is_some_and(opens);
-    if is_nested {
-        let inner = value
-            .get(1..)
-            .unwrap_or_default()
-            .split(|token| matches!(token, Token::Mark(']' | ')')));
-        let words =
-            |list: &[Token]| list.iter().filter_map(Token::text).collect::<Vec<_>>().join(" ");
-        return inner.map(words).filter(|line| !line.is_empty()).collect();
+    let value = tokens.get(..end).unwrap_or_default();
+    let texts = |part: &[Token]| part.iter().filter_map(Token::text).map(str::to_owned).collect();
+    if !matches!(value, [Token::Mark(_), Token::Mark('[' | '('), ..]) {
+        return texts(value);
     }
-    value
-        .iter()
-        .flat_map(|token| match token {
-            Token::Name(name) => known.get(name).cloned().unwrap_or_default(),
-            _ => token.text().map(str::to_owned).into_iter().collect(),
-        })
-        .collect()
+    let lists = value.split(|token| matches!(token, Token::Mark(']' | ')')));
+    lists.map(|list| texts(list).join(" ")).filter(|line| !line.is_empty()).collect()
 }
 
-impl Token<'_> {
+impl<'a> Token<'a> {
+    fn name(&self) -> Option<&'a str> {
+        match self {
+            Token::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// The fixed text that it is.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
@@ -221,26 +182,24 @@ impl Token<'_> {
 /// The fixed texts of a call whose arguments begin here, names replaced by what they stand for.
 pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> {
     let tokens = tokens.get(..length(tokens)).unwrap_or_default();
+    let before = |at: usize, steps| at.checked_sub(steps).and_then(|at| tokens.get(at));
     let mut found: Vec<String> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
-        let length = found.len();
-        let before = at.checked_sub(2).and_then(|at| tokens.get(at));
-        match token {
-            Token::Name("homedir") => found.push("~".to_owned()),
-            Token::Name(name) if tokens.get(at + 1) != Some(&Token::Mark('=')) => {
+        let count = found.len();
+        match (before(at, 2), before(at, 1), token) {
+            (_, _, Token::Name("homedir")) => found.push("~".to_owned()),
+            (_, _, Token::Name(name)) if tokens.get(at + 1) != Some(&Token::Mark('=')) => {
                 found.extend(variables.get(name).into_iter().flatten().cloned());
             }
-            _ if before == Some(&Token::Name("require")) => {}
+            (Some(Token::Name("require")), _, _) => {}
             // `cwd='x'`, `{ input: 'x' }`
-            _ if matches!(tokens.get(at.saturating_sub(1)), Some(Token::Mark('=' | ':')))
-                && matches!(before, Some(Token::Name(name)) if !matches!(*name, "args" | "command" | "cmd")) =>
-                {}
+            (Some(Token::Name(key)), Some(Token::Mark('=' | ':')), _)
+                if !matches!(*key, "args" | "command" | "cmd") => {}
             _ => found.extend(token.text().map(|text| filled(text, variables))),
         }
         // `'git ' + op`, also with each of several values.
-        let is_joined = at.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&Token::Mark('+'));
-        if is_joined && length > 0 && found.len() > length {
-            let behind = found.split_off(length);
+        if before(at, 1) == Some(&Token::Mark('+')) && count > 0 && found.len() > count {
+            let behind = found.split_off(count);
             let start = found.pop().unwrap_or_default();
             found.extend(behind.iter().map(|value| format!("{start}{value}")));
         }
@@ -248,18 +207,16 @@ pub(super) fn arguments(tokens: &[Token], variables: &Variables) -> Vec<String> 
     found
 }
 
-/// A text with `{op}` and `${op}` in it replaced by what `op` stands for.
+/// A text with `{op}`, `${op}` and `#{op}` in it replaced by what `op` stands for, a line each.
 fn filled(text: &str, variables: &Variables) -> String {
-    let single = variables.iter().filter(|_| text.contains('{'));
-    single.fold(text.to_owned(), |text, (name, values)| match values.as_slice() {
-        [] => text,
-        values => {
-            let marks = [format!("${{{name}}}"), format!("#{{{name}}}"), format!("{{{name}}}")];
-            let with = |value: &String| {
-                marks.iter().fold(text.clone(), |text, mark| text.replace(mark, value))
-            };
-            let is_marked = marks.iter().any(|mark| text.contains(mark.as_str()));
-            if is_marked { values.iter().map(with).collect::<Vec<_>>().join("\n") } else { text }
+    let named = variables.iter().filter(|_| text.contains('{'));
+    named.fold(text.to_owned(), |text, (name, values)| {
+        let mark = format!("{{{name}}}");
+        if !text.contains(&mark) || text.len() > MAX_TEXT {
+            return text;
         }
+        let marks = [format!("${mark}"), format!("#{mark}"), mark];
+        let with = |value| marks.iter().fold(text.clone(), |text, mark| text.replace(mark, value));
+        values.iter().map(|value| with(value)).collect::<Vec<_>>().join("\n")
     })
 }
