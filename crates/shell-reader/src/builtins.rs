@@ -8,7 +8,7 @@ use super::options::values;
 use super::state::Value;
 use super::walk::Walker;
 use super::wrappers::skip_options;
-use super::{Fate, Reach, Word, output, shells};
+use super::{Fate, Reach, Word, output};
 
 /// Follows a builtin; false if `name` is none of those that matter here.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
@@ -96,7 +96,7 @@ fn change_directory(walker: &mut Walker, call: &Call) {
 /// array of them, and `-d` takes more than a line.
 fn read(walker: &mut Walker, call: &Call, context: &Context) {
     const TAKERS: &str = "-d -n -N -p -t -u -i";
-    let text = shells::known_input(walker, call, context);
+    let text = walker.standard_input(call, context);
     let whole = !values(call.args(), "-d", TAKERS).is_empty();
     let line =
         text.as_deref().and_then(|text| if whole { Some(text) } else { text.lines().next() });
@@ -132,7 +132,7 @@ fn read(walker: &mut Walker, call: &Call, context: &Context) {
 fn map_file(walker: &mut Walker, call: &Call, context: &Context) {
     let names = skip_options(call.args(), "-d -n -O -s -u -C -c");
     let name = call.args().get(names).map_or("MAPFILE", Word::text);
-    let value = match shells::known_input(walker, call, context) {
+    let value = match walker.standard_input(call, context) {
         Some(text) => Value::Array(text.lines().map(Word::from).collect()),
         None => Value::Scalar(Word::unknown()),
     };

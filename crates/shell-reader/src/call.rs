@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::context::{Context, Input};
+use super::context::Context;
 use super::script::{FETCHED, UNKNOWN, base_name};
 use super::state::Value;
 use super::tree::{AssignedValue, Assignment, Body, List, Pipeline, RawWord, Stage};
@@ -279,10 +279,7 @@ impl Walker<'_> {
         if paths.is_empty() {
             return;
         }
-        let input = match &context.input {
-            Input::Known(text) => Some(&**text),
-            _ => None,
-        };
+        let input = context.input.as_deref();
         let printed = output::of_stage(stage, input, self.expander());
         let is_fetched = || {
             let takes_in = input.is_some_and(|text| text.contains(FETCHED));
@@ -315,19 +312,24 @@ impl Walker<'_> {
         }
     }
 
+    /// The text of a script: a file that the line has written, or the standard input.
+    pub(super) fn script(&self, path: &str, call: &Call, context: &Context) -> Option<Rc<str>> {
+        match path {
+            "-" | "/dev/stdin" | "/dev/fd/0" => self.standard_input(call, context),
+            path => self.expander().file(path),
+        }
+    }
+
     /// The text on a call's standard input: a here-document, a file written before, or a pipe.
-    pub(super) fn standard_input(&self, call: &Call, context: &Context) -> Input {
-        if let Some(redirect) = call.redirects.iter().rev().find(|redirect| is_text(redirect)) {
-            return Input::Known(redirect.target.text().into());
+    pub(super) fn standard_input(&self, call: &Call, context: &Context) -> Option<Rc<str>> {
+        let mut redirects = call.redirects.iter().rev();
+        if let Some(redirect) = redirects.clone().find(|redirect| is_text(redirect)) {
+            return Some(redirect.target.text().into());
         }
-        let file = call.redirects.iter().rev().find(|redirect| redirect.kind == RedirectKind::Read);
-        if let Some(redirect) = file {
-            return match self.expander().file(redirect.target.text()) {
-                Some(text) => Input::Known(text.into()),
-                None => Input::Inherited,
-            };
+        match redirects.find(|redirect| redirect.kind == RedirectKind::Read) {
+            Some(redirect) => self.expander().file(redirect.target.text()),
+            None => context.input.clone(),
         }
-        context.input.clone()
     }
 }
 

@@ -17,19 +17,9 @@ pub(super) struct Context {
     pub(super) way: Way,
     /// Redirections of the groups around this; shared, because they are handed on unchanged.
     pub(super) redirects: Option<Rc<Vec<Redirect>>>,
-    pub(super) input: Input,
+    /// The text on the standard input, if another command of the line prints it.
+    pub(super) input: Option<Rc<str>>,
     pub(super) depth: usize,
-}
-
-/// What a command finds on its standard input.
-#[derive(Debug, Clone)]
-pub(super) enum Input {
-    /// Nothing of the line's own.
-    Inherited,
-    /// The output of another command that prints this.
-    Known(Rc<str>),
-    /// The output of another command.
-    Unknown,
 }
 
 impl Context {
@@ -41,7 +31,7 @@ impl Context {
             return_fate: Fate::Decides,
             way: Way::default(),
             redirects: None,
-            input: Input::Inherited,
+            input: None,
             depth: 0,
         }
     }

@@ -1,6 +1,7 @@
 //! Words after expansion: variables filled in, quotes gone, split where bash splits.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use super::Word;
 use super::script::UNKNOWN;
@@ -56,7 +57,7 @@ impl<'s> Expander<'s> {
     }
 
     /// The text of a file that the line has written.
-    pub(super) fn file(&self, path: &str) -> Option<String> {
+    pub(super) fn file(&self, path: &str) -> Option<Rc<str>> {
         self.session.file(&self.state.locate(path))
     }
 

@@ -169,7 +169,7 @@ fn only_stage(item: &Item) -> Option<&Stage> {
     }
 }
 
-fn program(stage: &Stage) -> Option<&str> {
+pub(super) fn program(stage: &Stage) -> Option<&str> {
     match &stage.body {
         Body::Simple { words, .. } => words.first()?.plain(),
         _ => None,

@@ -6,7 +6,6 @@ use super::Word;
 use super::call::Call;
 use super::context::Context;
 use super::script::{FETCHED, base_name};
-use super::shells::known_input;
 use super::walk::Walker;
 
 /// Names without versions, the options behind which the program stands, other options with a value.
@@ -41,17 +40,16 @@ pub(super) fn named_by(text: &str) -> Option<&str> {
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
     let Some((texts, values)) = options(name) else { return false };
     let text = match given(call.args(), texts, values) {
-        Given::Texts(texts) => Some(texts.join("\n")),
-        Given::File(text) if name.ends_with("awk") => Some(text.to_owned()),
-        Given::File(path) if path.contains("://") => Some(FETCHED.to_owned()),
-        Given::File("-" | "/dev/stdin") | Given::Nothing => known_input(walker, call, context),
-        Given::File(path) => walker.expander().file(path),
+        Given::Texts(texts) => Some(texts.join("\n").into()),
+        Given::File(text) if name.ends_with("awk") => Some(text.into()),
+        Given::File(path) if path.contains("://") => Some(FETCHED.into()),
+        Given::File(path) => walker.script(path, call, context),
         Given::Module => None,
     };
     let text = text.filter(|text| walker.session.spend(1 + text.len() / 16));
     let is_found = text.is_some();
     if let Some(command) = walker.commands.get_mut(walker.current) {
-        command.inline = text;
+        command.inline = text.as_deref().map(str::to_owned);
     }
     is_found
 }
@@ -60,7 +58,6 @@ enum Given<'w> {
     Texts(Vec<&'w str>),
     File(&'w str),
     Module,
-    Nothing,
 }
 
 fn given<'w>(args: &'w [Word], texts: &str, values: &str) -> Given<'w> {
@@ -78,7 +75,7 @@ fn given<'w>(args: &'w [Word], texts: &str, values: &str) -> Given<'w> {
             return Given::File(arg);
         }
     }
-    if found.is_empty() { Given::Nothing } else { Given::Texts(found) }
+    if found.is_empty() { Given::File("-") } else { Given::Texts(found) }
 }
 
 /// Whether an option is followed by a text, and the text if it is attached: `-e`, `-we`, `-cprint()`.

@@ -69,7 +69,7 @@ fn text_of(redirect: &RawRedirect, expander: Expander) -> Option<Word> {
     match redirect.kind {
         RedirectKind::HereDocument => Some(text),
         RedirectKind::HereString => Some(Word::from(format!("{}\n", text.text()))),
-        RedirectKind::Read => expander.file(text.known()?).map(Word::from),
+        RedirectKind::Read => expander.file(text.known()?).map(|text| Word::from(&*text)),
         _ => None,
     }
 }
@@ -91,7 +91,7 @@ fn of_words(name: &str, args: &[Word], input: Option<&str>, expander: Expander) 
             let swap = |letter| swapped(letter).map_or(letter, |(_, new)| new);
             input.filter(|_| is_plain).map(|text| text.chars().map(swap).collect::<String>().into())
         }
-        ("cat", [path]) => expander.file(path).map(Word::from),
+        ("cat", [path]) => expander.file(path).map(|text| Word::from(&*text)),
         ("which", [program]) | ("command", ["-v", program]) | ("type", ["-p" | "-P", program]) => {
             // Where it lies is unknown, what it is called is not.
             let folder = if program.starts_with('/') { "" } else { "\u{fffc}/" };

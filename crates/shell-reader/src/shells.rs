@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::call::Call;
-use super::context::{Context, Input};
+use super::context::Context;
 use super::walk::Walker;
 use super::{Fate, Reach, Word, builtins};
 
@@ -19,7 +19,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         _ if SHELLS.contains(&name) => shell(walker, name, call, context),
         "source" | "." => source(walker, call, context),
         "at" | "batch" => {
-            if let Input::Known(text) = walker.standard_input(call, context) {
+            if let Some(text) = walker.standard_input(call, context) {
                 let inner = context.clone().with_fate(Fate::Masked);
                 walker.child(&text, Reach::HereDocument, call, &inner);
             }
@@ -32,22 +32,13 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
 
 /// Follows the entries of a timetable that stands on the line itself.
 fn timetable(walker: &mut Walker, call: &Call, context: &Context) {
-    let text = match call.args().last().map(Word::text) {
-        None | Some("-") => known_input(walker, call, context),
-        Some(path) => walker.expander().file(path),
-    };
+    let path = call.args().last().map_or("-", Word::text);
+    let text = walker.script(path, call, context);
     let inner = context.clone().with_fate(Fate::Masked);
-    for entry in text.unwrap_or_default().lines() {
+    for entry in text.as_deref().unwrap_or_default().lines() {
         let times = if entry.starts_with('@') { 1 } else { 5 };
         let command = entry.split_whitespace().skip(times).collect::<Vec<_>>().join(" ");
         walker.child(&command, Reach::ShellText("crontab".to_owned()), call, &inner);
-    }
-}
-
-pub(super) fn known_input(walker: &Walker, call: &Call, context: &Context) -> Option<String> {
-    match walker.standard_input(call, context) {
-        Input::Known(text) => Some(text.to_string()),
-        _ => None,
     }
 }
 
@@ -64,31 +55,21 @@ fn shell(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
             walker.child(text.text(), Reach::ShellText(name.to_owned()), call, context);
         }
         Source::File(path) => {
-            if let Some(text) = walker.expander().file(path.text()) {
-                walker.child(&text, Reach::ShellText(name.to_owned()), call, context);
+            let is_document = path == "-" && call.redirects.iter().any(super::walk::is_text);
+            let reach =
+                if is_document { Reach::HereDocument } else { Reach::ShellText(name.to_owned()) };
+            if let Some(text) = walker.script(&path, call, context) {
+                walker.child(&text, reach, call, context);
             }
         }
-        Source::Input => read_input(walker, name, call, context),
         Source::Nothing => {}
     }
     walker.state = before;
 }
 
-fn read_input(walker: &mut Walker, name: &str, call: &Call, context: &Context) {
-    let document = call.redirects.iter().any(super::walk::is_text);
-    if let Some(text) = known_input(walker, call, context) {
-        let reach = if document { Reach::HereDocument } else { Reach::ShellText(name.to_owned()) };
-        walker.child(&text, reach, call, context);
-    }
-}
-
 fn source(walker: &mut Walker, call: &Call, context: &Context) {
     let Some(path) = call.args().first() else { return };
-    let text = match path.text() {
-        "/dev/stdin" | "-" | "/dev/fd/0" => known_input(walker, call, context),
-        path => walker.expander().file(path),
-    };
-    if let Some(text) = text {
+    if let Some(text) = walker.script(path.text(), call, context) {
         let reach = Reach::ShellText("source".to_owned());
         let before = Rc::clone(&walker.state.parameters);
         if call.args().len() > 1 {
@@ -108,8 +89,8 @@ struct Invocation {
 
 enum Source {
     Text(Word),
-    File(Word),
-    Input,
+    /// `-` for the standard input.
+    File(String),
     Nothing,
 }
 
@@ -158,10 +139,8 @@ fn invocation(call: &Call) -> Invocation {
     }
     let file = if from_input { None } else { args.next() };
     let parameters = std::iter::once(zero).chain(args).collect();
-    let source = match file {
-        Some(path) if path.text() == "-" || path.text() == "/dev/stdin" => Source::Input,
-        Some(path) => Source::File(path),
-        None => Source::Input,
-    };
+    let path = file.map_or_else(|| "-".to_owned(), |path| path.text().to_owned());
+    let path = if path == "/dev/stdin" { "-".to_owned() } else { path };
+    let source = Source::File(path);
     Invocation { source, options, parameters }
 }

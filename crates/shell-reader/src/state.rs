@@ -277,7 +277,7 @@ impl Session {
         path
     }
 
-    pub(super) fn file(&self, path: &str) -> Option<String> {
-        self.files.borrow().get(path).cloned()
+    pub(super) fn file(&self, path: &str) -> Option<Rc<str>> {
+        self.files.borrow().get(path).map(|text| text.as_str().into())
     }
 }

@@ -4,7 +4,6 @@
 
 use super::call::Call;
 use super::context::Context;
-use super::shells::known_input;
 use super::walk::Walker;
 use super::{Reach, Word, options};
 
@@ -38,8 +37,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     let args = call.args();
     let named = options::values(args, "-f --file --makefile --justfile -t --taskfile", "-C -j");
     let text = match named.first().map(Word::text) {
-        Some("-" | "/dev/stdin") => known_input(walker, call, context),
-        Some(path) => walker.expander().file(path),
+        Some(path) => walker.script(path, call, context),
         None => files.split(' ').find_map(|name| walker.expander().file(name)),
     };
     let Some(text) = text.filter(|text| walker.session.spend(1 + text.len() / 16)) else {
@@ -61,7 +59,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
 /// The lines of the tasks that are asked for, and of those that they need.
 fn chosen<'t>(tasks: &'t [Task], args: &[Word], are_scripts: bool) -> Vec<&'t str> {
     let mut wanted: Vec<&str> = Vec::new();
-    for word in args.iter().map(Word::text) {
+    for word in args.iter().map(Word::text).take(MAX_TASKS) {
         match word {
             "t" if are_scripts => wanted.push("test"),
             "i" | "ci" | "install" if are_scripts => wanted.extend(["install", "prepare"]),
@@ -127,7 +125,7 @@ fn sections(text: &str) -> Vec<Task> {
             if let Some(task) = tasks.last_mut() {
                 body_line(task, line.trim(), &values);
             }
-        } else if let Some(pair) = definition(line) {
+        } else if let Some(pair) = definition(line).filter(|_| values.len() < MAX_TASKS) {
             values.push(pair);
         } else if let Some((heads, behind)) = line.split_once(':') {
             let (needs, command) = behind.split_once(';').unwrap_or((behind, ""));

@@ -1,7 +1,7 @@
 //! Programs that fill in a command and run it: `xargs`, `find -exec`, `parallel`.
 
 use super::call::Call;
-use super::context::{Context, Input};
+use super::context::Context;
 use super::script::UNKNOWN;
 use super::walk::Walker;
 use super::{Fate, Reach, Word};
@@ -57,7 +57,7 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
     let input = walker.standard_input(call, context);
     let context = context.via(Reach::Template("xargs".to_owned()));
     match (placeholder, input) {
-        (Some(mark), Input::Known(text)) if text.lines().count() <= MAX_FILLED => {
+        (Some(mark), Some(text)) if text.lines().count() <= MAX_FILLED => {
             for line in text.lines() {
                 walker.run(call.with_words(filled(args, &mark, line)), context.clone(), false);
             }
@@ -67,8 +67,8 @@ fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
         }
         (None, input) => {
             let items: Vec<Word> = match input {
-                Input::Known(text) => items(&text, separated).map(Word::from).collect(),
-                _ => vec![Word::unknown()],
+                Some(text) => items(&text, separated).map(Word::from).collect(),
+                None => vec![Word::unknown()],
             };
             let size = if one_by_one && items.len() <= MAX_FILLED { 1 } else { items.len().max(1) };
             let mut rounds: Vec<&[Word]> = items.chunks(size).collect();
@@ -146,7 +146,7 @@ fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
     let (template, values) = args.split_at(end);
     if args.is_empty() {
         // Without a template, each line of the input is a command.
-        if let Input::Known(text) = walker.standard_input(call, context) {
+        if let Some(text) = walker.standard_input(call, context) {
             walker.child(&text, Reach::Template("parallel".to_owned()), call, context);
         }
         return;

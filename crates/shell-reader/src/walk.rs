@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::context::{Context, Input};
+use super::context::Context;
 use super::expand::Expander;
 use super::fate::{self, AfterFailure, PassedOn};
 use super::sources::is_source;
@@ -140,10 +140,7 @@ impl<'e> Walker<'e> {
             };
             let mut inner = context.via(Reach::Pipe { last }).with_fate(fate).in_child();
             inner.input = input.clone();
-            let known = match &input {
-                Input::Known(text) => Some(&**text),
-                _ => None,
-            };
+            let known = input.as_deref();
             let printed = if last { None } else { output::of_stage(stage, known, self.expander()) };
             // Each stage is a process of its own: what it assigns is gone with it.
             let before = self.state.clone();
@@ -152,11 +149,8 @@ impl<'e> Walker<'e> {
             self.state = before;
             let is_fetched = known.is_some_and(|text| text.contains(FETCHED))
                 || self.commands.iter().skip(first).any(|one| is_source(&one.program, &one.args));
-            input = match printed {
-                Some(text) => Input::Known(text.text().into()),
-                None if is_fetched => Input::Known(FETCHED.into()),
-                None => Input::Unknown,
-            };
+            let printed = printed.or_else(|| is_fetched.then(|| Word::from(FETCHED)));
+            input = printed.map(|text| text.text().into());
         }
     }
 
@@ -177,14 +171,13 @@ impl<'e> Walker<'e> {
         self.visit_redirects(&stage.redirects, &context);
         own.retain(|redirect| {
             let text = match redirect.kind {
-                _ if is_text(redirect) => Some(redirect.target.text().to_owned()),
+                _ if is_text(redirect) => Some(redirect.target.text().into()),
                 RedirectKind::Read => self.expander().file(redirect.target.text()),
                 _ => None,
             };
-            if let Some(text) = &text {
-                context.input = Input::Known(text.as_str().into());
-            }
-            text.is_none()
+            let is_other = text.is_none();
+            context.input = text.or_else(|| context.input.take());
+            is_other
         });
         if !own.is_empty() {
             own.extend(context.redirects.iter().flat_map(|outer| outer.iter().cloned()));
@@ -207,7 +200,7 @@ impl<'e> Walker<'e> {
             Body::If { arms, otherwise } => self.conditional(arms, otherwise.as_ref(), context),
             Body::While { condition, body } => {
                 let mut inner = context.via(Reach::Conditional).masked();
-                for input in rounds(condition, &context.input) {
+                for input in rounds(condition, context.input.as_ref()) {
                     inner.input = input;
                     self.list(condition, &inner);
                     self.list(body, &self.loop_context(&inner, context));
@@ -325,7 +318,7 @@ impl<'e> Walker<'e> {
                     let process = matches!(part, Part::Process(_));
                     let fate = if process { Fate::Masked } else { fate };
                     let mut inner = context.via(Reach::Substitution).with_fate(fate).in_child();
-                    inner.input = Input::Inherited;
+                    inner.input = None;
                     inner.redirects = None;
                     let before = self.state.clone();
                     self.list(body, &inner);
@@ -364,19 +357,15 @@ impl<'e> Walker<'e> {
 }
 
 /// What `while read` finds on its standard input, round by round.
-fn rounds(condition: &List, input: &Input) -> Vec<Input> {
+fn rounds(condition: &List, input: Option<&Rc<str>>) -> Vec<Option<Rc<str>>> {
     let chains = condition.items.iter().flat_map(|item| &item.chain);
     let mut stages = chains.flat_map(|(_, pipeline)| &pipeline.stages);
-    let reads = stages.any(|stage| match &stage.body {
-        Body::Simple { words, .. } => words.first().and_then(RawWord::plain) == Some("read"),
-        _ => false,
-    });
+    let reads = stages.any(|stage| fate::program(stage) == Some("read"));
     match input {
-        Input::Known(text) if reads && text.lines().nth(1).is_some() => {
-            let lines = text.lines().take(MAX_ROUNDS).map(|line| Input::Known(line.into()));
-            lines.collect()
+        Some(text) if reads && text.lines().nth(1).is_some() => {
+            text.lines().take(MAX_ROUNDS).map(|line| Some(line.into())).collect()
         }
-        _ => vec![input.clone()],
+        _ => vec![input.cloned()],
     }
 }
 

@@ -1,7 +1,7 @@
 //! Programs that run the command written behind them; which ones is in `wrapper_table.rs`.
 
 use super::call::Call;
-use super::context::{Context, Input};
+use super::context::Context;
 use super::walk::Walker;
 use super::wrapper_table::{TEXT_OPTIONS, Wrapper, wrapper};
 use super::{Fate, Reach, Word};
@@ -30,7 +30,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
     let Some(wrapper) = wrapper(name) else { return false };
     let Some(words) = wrapped(&wrapper, call.args()) else {
         // Without a command, the shell at the other end reads what it is sent.
-        if let ("ssh", Input::Known(text)) = (name, walker.standard_input(call, context)) {
+        if let ("ssh", Some(text)) = (name, walker.standard_input(call, context)) {
             walker.child(&text, Reach::Wrapper(name.to_owned()), call, context);
         }
         return true;
