@@ -17,6 +17,8 @@ pub(super) struct Act<'a> {
     pub(super) name: &'a str,
     /// Whether `xargs` hands it the names of all files of the project.
     pub(super) is_given_everything: bool,
+    /// Whether the line compares a checksum or a signature.
+    pub(super) line_verifies: bool,
     /// Whether the line asks git for the uncommitted changes.
     pub(super) line_diffs: bool,
 }

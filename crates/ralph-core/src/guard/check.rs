@@ -6,7 +6,7 @@ use super::git::{self, GitCall};
 use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
-use super::{files, inline, plain, user};
+use super::{files, inline, plain, system, user};
 use shell_reader::{Command, Script};
 
 /// The longest piece of a command that an answer repeats.
@@ -36,6 +36,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
     let written: Vec<&Command> = script.commands.iter().chain(&inner).collect();
     let aliased = git::aliased(&written, facts);
     let commands: Vec<&Command> = written.into_iter().chain(&aliased).collect();
+    let line_verifies = commands.iter().any(|one| system::verifies(one));
     let mut calls = commands.iter().filter_map(|one| GitCall::of(one));
     let line_diffs = calls.any(|call| call.name().starts_with("diff"));
     commands.iter().enumerate().find_map(|(at, one)| {
@@ -46,6 +47,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
             settings,
             name: one.name().unwrap_or_default(),
             line_diffs,
+            line_verifies,
             is_given_everything: is_given_everything(&commands, at, facts),
         };
         denial(&act, command).filter(|_| !user::is_allowed(&act))

@@ -4,8 +4,9 @@ use camino::Utf8Path;
 
 use super::act::Act;
 use super::paths::{self, Place};
+use super::words::has_option;
 use super::writes;
-use shell_reader::Reach;
+use shell_reader::{Command, Reach, Word};
 
 /// Folders that belong to the system, without their slash.
 const SYSTEM: &str = "etc usr bin sbin lib lib64 boot sys proc dev var opt System Library";
@@ -88,8 +89,14 @@ pub(super) fn instead_of_forking(act: &Act) -> Option<String> {
     (own && reached.contains(&Reach::Background)).then(|| "use a loop with an end".to_owned())
 }
 
+/// `sha256sum -c`, `gpg --verify`: what was fetched is what somebody has looked at before.
+pub(super) fn verifies(command: &Command) -> bool {
+    let is_sum = command.name().is_some_and(|name| name.ends_with("sum") || name == "gpg");
+    is_sum && has_option(command.args.iter().map(Word::text), "-c --check --verify")
+}
+
 /// What to do instead of running text that was fetched or decoded on the same line.
 pub(super) fn instead_of_running_unread(act: &Act) -> Option<String> {
-    let is_one = act.command.runs_fetched() && act.switch("opaque-scripts");
+    let is_one = act.command.runs_fetched() && !act.line_verifies && act.switch("opaque-scripts");
     is_one.then(|| "download it to a file, read the file, then run it".to_owned())
 }
