@@ -334,7 +334,8 @@ impl Parser<'_> {
     }
 }
 
-fn ends_reserved(byte: u8) -> bool {
+/// Whether a byte ends a reserved word.
+pub(super) fn ends_reserved(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
 

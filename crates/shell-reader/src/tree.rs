@@ -48,35 +48,21 @@ pub(super) struct Stage {
 /// What a stage consists of.
 #[derive(Debug, Clone)]
 pub(super) enum Body {
-    Simple {
-        assignments: Vec<Assignment>,
-        words: Vec<RawWord>,
-    },
-    Group {
-        list: List,
-        subshell: bool,
-    },
-    If {
-        arms: Vec<(List, List)>,
-        otherwise: Option<List>,
-    },
-    While {
-        condition: List,
-        body: List,
-    },
-    For {
-        name: String,
-        words: Option<Vec<RawWord>>,
-        body: List,
-    },
-    Case {
-        subject: RawWord,
-        arms: Vec<(Vec<RawWord>, List)>,
-    },
-    Function {
-        name: String,
-        body: Rc<Stage>,
-    },
+    /// A program with its arguments.
+    Simple { assignments: Vec<Assignment>, words: Vec<RawWord> },
+    /// `{ … }` and `( … )`.
+    Group { list: List, subshell: bool },
+    /// `if`, each `elif` an arm of its own.
+    If { arms: Vec<(List, List)>, otherwise: Option<List> },
+    /// `while`, `until` and `for (( … ))`.
+    While { condition: List, body: List },
+    /// `for name in words`; without words, over the parameters.
+    For { name: String, words: Option<Vec<RawWord>>, body: List },
+    /// `case`, each arm with its patterns.
+    Case { subject: RawWord, arms: Vec<(Vec<RawWord>, List)> },
+    /// A definition.
+    Function { name: String, body: Rc<Stage> },
+    /// `coproc`.
     Coproc(Box<Stage>),
     /// `[[ … ]]`, `(( … ))` and the head of `for (( … ))`: nothing but substitutions can run.
     Test(Vec<RawWord>),
@@ -93,14 +79,13 @@ pub(super) struct Assignment {
 /// The right side of an assignment.
 #[derive(Debug, Clone)]
 pub(super) enum AssignedValue {
+    /// One value.
     Scalar(RawWord),
+    /// A list.
     Array(Vec<RawWord>),
     /// `NAME[key]=value`: the key is known if it is a number; the substitutions in another one are
     /// put before the value.
-    Element {
-        key: Option<usize>,
-        word: RawWord,
-    },
+    Element { key: Option<usize>, word: RawWord },
 }
 
 /// A redirection whose target is not expanded yet.
@@ -141,12 +126,10 @@ pub(super) enum Part {
     Plain(Piece),
     /// Inside quotes or behind a backslash.
     Quoted(Piece),
+    /// `$name` and its like.
     Variable(Box<Variable>),
     /// `$( … )` and backticks.
-    Substitution {
-        body: Rc<List>,
-        quoted: bool,
-    },
+    Substitution { body: Rc<List>, quoted: bool },
     /// `<( … )` and `>( … )`.
     Process(Rc<List>),
     /// `$(( … ))`: a number that nobody computes here; the parts may hold substitutions.
@@ -175,12 +158,10 @@ pub(super) enum Index {
 /// What `${…}` does with the value.
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
+    /// Nothing.
     Value,
     /// `:-`, `-`, `:=`, `=`
-    Default {
-        word: RawWord,
-        assigns: bool,
-    },
+    Default { word: RawWord, assigns: bool },
     /// `:+`, `+`
     Alternative(RawWord),
     /// Anything else: the result is not computed, the operand may hold substitutions.

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::grammar::ends_reserved;
 use super::parser::Parser;
 use super::piece::Piece;
 use super::tree::{Index, Operation, Part, RawWord, Variable};
@@ -324,16 +325,7 @@ impl Parser<'_> {
 
 /// Whether a byte ends a run of plain letters in a word.
 fn is_special(byte: u8) -> bool {
-    // A table, because every letter is asked about.
-    const SPECIAL: [bool; 256] = {
-        let (mut table, all, mut at) = ([false; 256], b" \t\r\n;&|()<>'\"\\$`", 0);
-        while at < all.len() {
-            table[all[at] as usize] = true;
-            at += 1;
-        }
-        table
-    };
-    SPECIAL[usize::from(byte)]
+    ends_reserved(byte) || matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`')
 }
 
 fn literal(word: &mut RawWord, text: Piece, quoted: bool) {
