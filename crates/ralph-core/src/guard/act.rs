@@ -15,6 +15,8 @@ pub(super) struct Act<'a> {
     pub(super) settings: &'a Settings,
     /// The program's name, empty if unknown.
     pub(super) name: &'a str,
+    /// Everything that it writes, changes or removes.
+    pub(super) touched: Vec<Word>,
     /// Whether `xargs` hands it the names of all files of the project.
     pub(super) is_given_everything: bool,
     /// Whether the line compares a checksum or a signature.

@@ -6,7 +6,7 @@ use super::git::{self, GitCall};
 use super::paths::{self, Place};
 use super::rules::RULES;
 use super::settings::Settings;
-use super::{files, inline, plain, system, user};
+use super::{files, inline, plain, system, user, writes};
 use shell_reader::{Command, Script};
 
 /// The longest piece of a command that an answer repeats.
@@ -45,6 +45,7 @@ fn judged(command: &str, script: &Script, facts: &Facts, settings: &Settings) ->
             git: GitCall::of(one),
             facts,
             settings,
+            touched: writes::touched(one),
             name: one.name().unwrap_or_default(),
             line_diffs,
             line_verifies,

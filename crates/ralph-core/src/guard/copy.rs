@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::act::Act;
 use super::facts::Facts;
 use super::paths::{self, Place};
-use super::{protected, writes};
+use super::protected;
 use shell_reader::Word;
 
 /// The name of the rule, which edits share with commands.
@@ -32,8 +32,7 @@ pub(super) fn instead_of_edit(path: &Utf8Path, facts: &Facts) -> Option<String> 
 /// at the place that stands in the copy for the first one in the project.
 pub(super) fn instead_of_command(act: &Act) -> Option<String> {
     let copy = act.facts.copy.as_ref().filter(|_| !act.is_elsewhere())?;
-    let written = writes::touched(act.command);
-    let written = written.iter().filter_map(|word| act.place(word).known());
+    let written = act.touched.iter().filter_map(|word| act.place(word).known());
     let written = written.filter(|path| !protected::is_own(path, act.facts));
     let right = written.chain(git_places(act)).find_map(|path| copy.counterpart(&path))?;
     Some(format!("do it in the copy, at {right}"))

@@ -202,8 +202,8 @@ pub(super) fn instead_of_touching(act: &Act) -> Option<String> {
     if act.git.as_ref().is_some_and(moves_hooks) {
         return Some("leave git's hooks in force, and fix what they complain about".to_owned());
     }
-    let mut owners = writes::touched(act.command).into_iter().flat_map(|word| {
-        let (folder, pattern) = match act.place(&word) {
+    let mut owners = act.touched.iter().flat_map(|word| {
+        let (folder, pattern) = match act.place(word) {
             Place::At(path) => (path, String::new()),
             Place::In { folder, pattern } => (folder, pattern),
             Place::Unknown => return Vec::new(),

@@ -5,7 +5,6 @@ use camino::Utf8Path;
 use super::act::Act;
 use super::paths::{self, Place};
 use super::words::has_option;
-use super::writes;
 use shell_reader::{Command, Reach, Word};
 
 /// Folders that belong to the system, without their slash.
@@ -56,7 +55,7 @@ fn is_ours(path: &Utf8Path, act: &Act) -> bool {
 }
 
 fn overwrites_system(act: &Act) -> bool {
-    writes::touched(act.command).iter().any(|word| match act.place(word) {
+    act.touched.iter().any(|word| match act.place(word) {
         // Nothing can be redirected into a folder.
         Place::At(path) if path == "/" => act.facts.root != "/" && act.command.redirects.is_empty(),
         Place::At(path) => is_system(&path, act),

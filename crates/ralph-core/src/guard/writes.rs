@@ -25,7 +25,10 @@ pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
 
 /// Everything that a command writes, changes or removes.
 pub(super) fn touched(command: &Command) -> Vec<Word> {
-    [created, removed, changed].iter().flat_map(|kind| kind(command)).collect()
+    let mut found = created(command);
+    found.extend(removed(command));
+    found.extend(changed(command));
+    found
 }
 
 /// What a command writes: by redirection or by itself.
