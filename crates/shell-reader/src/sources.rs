@@ -12,7 +12,7 @@ const SOURCES: &str =
 /// Whether a program is one of them; to `tr` only letters are a disguise.
 pub(super) fn is_source(program: &Word, args: &[Word]) -> bool {
     let Some(name) = program.base_name() else { return false };
-    let swaps = |set: &Word| set.text().starts_with(|first: char| first.is_alphabetic());
+    let swaps = |set: &Word| set.text() != name && set.text().starts_with(char::is_alphabetic);
     SOURCES.split(' ').any(|source| source == name) && (name != "tr" || args.iter().any(swaps))
 }
 
@@ -32,31 +32,23 @@ pub(super) fn stage_fetches(stage: &Stage, expander: Expander) -> bool {
     match &stage.body {
         Body::Group { list, .. } => list_fetches(list, expander),
         Body::Simple { words, .. } => {
-            let words = expander.fields(words);
-            let mut places = (0..words.len()).take(4);
-            places.any(|at| match words.get(at..) {
-                Some([name, args @ ..]) => is_source(name, args),
-                _ => false,
-            })
+            let words = expander.fields(words.get(..words.len().min(4)).unwrap_or_default());
+            words.iter().any(|name| is_source(name, &words))
         }
         _ => false,
     }
 }
 
+const CURL_TAKERS: &str =
+    "-A -b -c -C -d -D -e -E -F -h -H -K -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z";
+const WGET_TAKERS: &str = "-a -e -i -B -t -T -w -Q -U -l -A -R -D -I -X";
+
 /// The files into which a program downloads, folders named by options included.
 pub fn downloads(name: &str, args: &[Word]) -> Vec<Word> {
     let texts = || args.iter().map(Word::text);
     let (file, folder, takers) = match name {
-        "curl" => (
-            "-o --output",
-            "--output-dir",
-            "-A -b -c -C -d -D -e -E -F -h -H -K -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z",
-        ),
-        "wget" => (
-            "-O --output-document -o",
-            "-P --directory-prefix",
-            "-a -e -i -B -t -T -w -Q -U -l -A -R -D -I -X",
-        ),
+        "curl" => ("-o --output", "--output-dir", CURL_TAKERS),
+        "wget" => ("-O --output-document -o", "-P --directory-prefix", WGET_TAKERS),
         "aria2c" => ("-o --out", "-d --dir", "-i -j -s -x -k"),
         "fetch" | "http" | "https" | "xh" => ("-o --output", "", ""),
         _ => return Vec::new(),

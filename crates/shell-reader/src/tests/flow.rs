@@ -26,7 +26,7 @@ fn text_that_was_fetched_is_followed_to_whatever_runs_it() {
         "curl -o data x && python3 load.py data",
         "eval \"$(ssh-agent)\"; curl x | jq .",
         "V=$(curl x | jq .v); bash -c \"echo $V\"",
-        "cat x | tr -d '\\r' | sh",
+        "cat x | tr -d '\\r' | sh; eval \"$(cat x | tr -d '\\r')\"",
         "bash script.sh; eval \"$X\"; cat x | sh",
     ] {
         assert!(!runs(line), "{line}");
