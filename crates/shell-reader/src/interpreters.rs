@@ -2,11 +2,15 @@
 //!
 //! The text is kept at the command; what it would do is for others to judge.
 
+use std::rc::Rc;
+
 use super::Word;
 use super::call::Call;
 use super::context::Context;
+use super::options::values;
 use super::script::{FETCHED, base_name};
 use super::walk::Walker;
+use super::wrappers::skip_options;
 
 /// Names without versions, the options behind which the program stands, other options with a value.
 const INTERPRETERS: [(&str, &str, &str); 7] = [
@@ -16,7 +20,7 @@ const INTERPRETERS: [(&str, &str, &str); 7] = [
         "-e -p --eval --print",
         "-r --require --import --loader -C --env-file",
     ),
-    ("deno", "eval", "-c --config --import-map"),
+    ("deno", "", "-c --config --import-map"),
     ("perl", "-e -E", "-I -M"),
     ("ruby lua luajit osascript Rscript julia elixir", "-e", "-r -I"),
     ("php", "-r", "-d -c"),
@@ -38,13 +42,22 @@ pub(super) fn named_by(text: &str) -> Option<&str> {
 
 /// Notes which program an interpreter is given; false if that is none of the line's.
 pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Context) -> bool {
-    let Some((texts, values)) = options(name) else { return false };
-    let text = match given(call.args(), texts, values) {
-        Given::Texts(texts) => Some(texts.join("\n").into()),
-        Given::File(text) if name.ends_with("awk") => Some(text.into()),
-        Given::File(path) if path.contains("://") => Some(FETCHED.into()),
-        Given::File(path) => walker.script(path, call, context),
-        Given::Module => None,
+    let Some((texts, takers)) = options(name) else { return false };
+    let end = skip_options(call.args(), &format!("{texts} {takers}"));
+    let (before, behind) = call.args().split_at(end);
+    let given: Vec<Word> = values(before, texts, takers);
+    let is_input = behind.is_empty() || before.iter().any(|arg| arg.text() == "-");
+    let is_operand = |arg: &&str| *arg != "run" && (*arg == "-" || !arg.starts_with('-'));
+    let mut operands = behind.iter().map(Word::text).filter(is_operand);
+    let text: Option<Rc<str>> = match operands.next() {
+        _ if !given.is_empty() => {
+            Some(given.iter().map(Word::text).collect::<Vec<_>>().join("\n").into())
+        }
+        _ if is_input => walker.standard_input(call, context),
+        Some("eval") => operands.next().map(Rc::from),
+        Some(text) if name.ends_with("awk") => Some(text.into()),
+        Some(path) if path.contains("://") => Some(FETCHED.into()),
+        path => walker.script(path.unwrap_or("-"), call, context),
     };
     let text = text.filter(|text| walker.session.spend(1 + text.len() / 16));
     let is_found = text.is_some();
@@ -52,41 +65,4 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         command.inline = text.as_deref().map(str::to_owned);
     }
     is_found
-}
-
-enum Given<'w> {
-    Texts(Vec<&'w str>),
-    File(&'w str),
-    Module,
-}
-
-fn given<'w>(args: &'w [Word], texts: &str, values: &str) -> Given<'w> {
-    let mut found = Vec::new();
-    let mut rest = args.iter().map(Word::text);
-    while let Some(arg) = rest.next() {
-        let mut options = texts.split(' ').filter(|option| !option.is_empty());
-        if let Some(value) = options.find_map(|option| text_behind(arg, option)) {
-            found.extend(value.or_else(|| rest.next()));
-        } else if !found.is_empty() || values.split(' ').any(|option| option == arg) {
-            rest.next();
-        } else if arg == "-m" {
-            return Given::Module;
-        } else if arg == "-" || !arg.starts_with('-') && arg != "run" {
-            return Given::File(arg);
-        }
-    }
-    if found.is_empty() { Given::File("-") } else { Given::Texts(found) }
-}
-
-/// Whether an option is followed by a text, and the text if it is attached: `-e`, `-we`, `-cprint()`.
-fn text_behind<'w>(arg: &'w str, option: &str) -> Option<Option<&'w str>> {
-    let is_short = option.len() == 2;
-    let attached = arg.strip_prefix(option).filter(|behind| !behind.is_empty());
-    let attached = attached.filter(|behind| is_short || behind.starts_with('='));
-    if let Some(text) = attached {
-        return Some(Some(text.strip_prefix('=').unwrap_or(text)));
-    }
-    let is_cluster = is_short && arg.starts_with('-') && !arg.starts_with("--");
-    let ends = is_cluster && arg.ends_with(option.trim_start_matches('-'));
-    (arg == option || ends).then_some(None)
 }

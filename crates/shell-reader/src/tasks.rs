@@ -58,14 +58,7 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
 
 /// The lines of the tasks that are asked for, and of those that they need.
 fn chosen<'t>(tasks: &'t [Task], args: &[Word], are_scripts: bool) -> Vec<&'t str> {
-    let mut wanted: Vec<&str> = Vec::new();
-    for word in args.iter().map(Word::text).take(MAX_TASKS) {
-        match word {
-            "t" if are_scripts => wanted.push("test"),
-            "i" | "ci" | "install" if are_scripts => wanted.extend(["install", "prepare"]),
-            word => wanted.push(word),
-        }
-    }
+    let mut wanted: Vec<&str> = args.iter().map(Word::text).take(MAX_TASKS).collect();
     if !are_scripts && !wanted.iter().any(|name| tasks.iter().any(|task| task.is_named(name))) {
         let default = tasks.iter().find(|task| task.is_named("default"));
         let first =

@@ -37,7 +37,8 @@ fn text_that_was_fetched_is_followed_to_whatever_runs_it() {
 fn the_program_of_an_interpreter_is_kept() {
     let inline = |line: &str| read(line).commands.into_iter().find_map(|command| command.inline);
     assert_eq!(inline("python3.11 -W ignore -c 'a()'").as_deref(), Some("a()"));
-    assert_eq!(inline("perl -we'a'; perl -lne 'b'").as_deref(), Some("b"));
+    assert_eq!(inline("perl -we'a'").as_deref(), Some("a"));
+    assert_eq!(inline("perl -lne 'b'").as_deref(), Some("b"));
     assert_eq!(inline("python -cprint").as_deref(), Some("print"));
     assert_eq!(inline("awk -F : -v x=1 '{a}' f").as_deref(), Some("{a}"));
     assert_eq!(inline("echo 'a()' | node").as_deref(), Some("a()\n"));
@@ -55,7 +56,7 @@ fn tasks_that_are_asked_for_are_followed() {
     assert_eq!(run(&format!("{make}; make -n two")), ["make -n two"]);
     let package =
         "echo '{\"scripts\": {\"posttest\": \"a \\\"b c\\\"\", \"test\": \"d\"}}' > package.json";
-    assert_eq!(run(&format!("{package}; npm t")), ["npm t", "a b c", "d"]);
+    assert_eq!(run(&format!("{package}; npm test")), ["npm test", "a b c", "d"]);
     assert_eq!(run(&format!("{package}; yarn build")), ["yarn build"]);
     let tasks =
         "cat > Taskfile.yml <<E\ntasks:\n  a: x\n  b:\n    deps: [a]\n    cmds:\n      - y\nE\n";
