@@ -283,7 +283,7 @@ impl Walker<'_> {
         let printed = output::of_stage(stage, input, self.expander());
         let is_fetched = || {
             let takes_in = input.is_some_and(|text| text.contains(FETCHED));
-            takes_in || sources::stage_fetches(stage, self.expander())
+            takes_in || call.words.iter().take(4).any(|name| sources::is_source(name, &call.words))
         };
         if let Some(text) = printed.or_else(|| is_fetched().then(|| Word::from(FETCHED))) {
             for (path, append) in paths {

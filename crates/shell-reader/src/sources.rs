@@ -28,7 +28,7 @@ fn list_fetches(list: &List, expander: Expander) -> bool {
 }
 
 /// Whether a command calls a source, plainly or behind `sudo`, `timeout 5` and the like.
-pub(super) fn stage_fetches(stage: &Stage, expander: Expander) -> bool {
+fn stage_fetches(stage: &Stage, expander: Expander) -> bool {
     match &stage.body {
         Body::Group { list, .. } => list_fetches(list, expander),
         Body::Simple { words, .. } => {

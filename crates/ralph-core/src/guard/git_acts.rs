@@ -163,7 +163,9 @@ pub(super) fn instead_of_rewrite(act: &Act) -> Option<String> {
 fn listed(rows: &[Row], act: &Act) -> Option<String> {
     let program = if act.git.is_some() { "git" } else { act.name };
     let is_one = |own: &str| own == program || own == act.name;
-    let mut rows = rows.iter().filter(|[own, ..]| own.split('|').any(is_one)).peekable();
+    // Every command comes by here, and few rows have several programs.
+    let fits = |[own, ..]: &&Row| is_one(own) || own.contains('|') && own.split('|').any(is_one);
+    let mut rows = rows.iter().filter(fits).peekable();
     rows.peek()?;
     let words = act.leading_words();
     let has = |options: &str| match &act.git {

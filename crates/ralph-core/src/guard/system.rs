@@ -46,7 +46,8 @@ fn uses_disk_tool(act: &Act) -> bool {
         let last = act.operands().last().map(|word| act.place(word));
         matches!(last, Some(Place::At(path)) if is_ours(&path, act))
     };
-    (act.name.starts_with("mkfs") || TOOLS.split_whitespace().any(wipes)) && !lists() && !on_file()
+    let is_tool = || TOOLS.contains(act.name) && TOOLS.split_whitespace().any(wipes);
+    (act.name.starts_with("mkfs") || is_tool()) && !lists() && !on_file()
 }
 
 /// Whether a path is in the project or in a folder for temporary files.

@@ -120,8 +120,8 @@ fn removed(command: &Command) -> Vec<Word> {
 
 /// Whether a program deletes whole folders, whatever its options.
 pub(super) fn is_deleter(name: &str) -> bool {
-    let all = "shred srm rimraf trash trash-put del del-cli remove_directory";
-    all.split(' ').any(|one| one == name)
+    matches!(name, "shred" | "srm" | "rimraf" | "trash" | "trash-put")
+        || matches!(name, "del" | "del-cli" | "remove_directory")
 }
 
 /// `-i`, `-i.bak`, `-ni`, `--in-place`.
