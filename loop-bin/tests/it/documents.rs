@@ -6,12 +6,16 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 17] = [
     "init",
     "install",
     "uninstall",
     "doctor",
+    "stories",
     "status",
+    "stop",
+    "tell",
+    "config",
     "explain",
     "attempts",
     "retry",
