@@ -1,7 +1,12 @@
 //! `ralph-loop init`: a config with the right checks, an example plan and lifecycle templates.
-//! Nothing that exists is overwritten.
+//! Nothing that exists is overwritten. What is right for a project is found out in `init/detect.rs`,
+//! by the table in `init/kinds.toml`; a run without checks asks there too.
 
-mod kinds;
+mod ci;
+mod config_text;
+mod detect;
+mod files;
+mod table;
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
@@ -9,67 +14,41 @@ use std::process::ExitCode;
 use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
+use ralph_core::git::Repo;
+use ralph_core::plan::{self, Plan, State};
+use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::project::Project;
 
+use self::detect::{Detected, FoundCommand};
+use self::files::{Files, paths_below};
+use self::table::KindTable;
 use crate::exit::Failure;
 use crate::terminal::say;
 use crate::{here, lifecycle};
 
-const PLAN: &str = "\
-# Plan
+const PLAN: &str = include_str!("init/templates/plan.md");
 
-### US-001: Say what is to be done in one line
-
-- [ ] What a person would see when it is done
-  - Where: the files concerned
-  - Acceptance: how one can tell
-
-### US-002: The next story (depends: US-001)
-
-- [ ] …
-";
-
-/// The lifecycle scripts and what they are told.
+/// The lifecycle scripts.
 const SCRIPTS: [(&str, &str); 4] = [
-    ("started", "Runs once, before the first iteration: RALPH_PLAN_FILE, RALPH_SPEC_DIR."),
-    (
-        "next_iteration",
-        "Runs before each iteration: RALPH_ITERATION, RALPH_LAST_EXIT_CODE, RALPH_LAST_DURATION, \
-         RALPH_COMMITS_MADE. Exit 1 skips the iteration.",
-    ),
-    (
-        "post_iteration",
-        "Runs after each iteration: RALPH_STORY, RALPH_EXIT_CODE, RALPH_DURATION, RALPH_OUTCOME.",
-    ),
-    (
-        "finished",
-        "Runs once, at the end: RALPH_FINISH_TYPE, RALPH_TOTAL_ITERATIONS, RALPH_TOTAL_COMMITS, \
-         RALPH_DURATION.",
-    ),
+    ("started", include_str!("init/templates/started.sh")),
+    ("next_iteration", include_str!("init/templates/next_iteration.sh")),
+    ("post_iteration", include_str!("init/templates/post_iteration.sh")),
+    ("finished", include_str!("init/templates/finished.sh")),
 ];
 
 /// A program of the user's own that scripts may call.
-const NOTIFY: &str = "\
-#!/bin/sh
-# A program of your own: every lifecycle script can call it by its name, `notify \"some text\"`.
-# Put more of them beside it; the loop itself never runs them.
-echo \"$*\"
-";
+const NOTIFY: &str = include_str!("init/templates/notify.sh");
 
 /// Does it.
 pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
-    let root = project.root();
-    let state = project.own_state();
+    let (root, state) = (project.root(), project.own_state());
     state.prepare()?;
-    let (kind, checks) = kinds::checks(root);
-    let setup = kinds::setup(root);
-    say(match kind {
-        Some(kind) => format!("The kind of project is {kind}."),
-        None => {
-            "The kind of project was not recognised; set [verify] commands yourself.".to_owned()
-        }
-    });
-    write_new(&state.config(), &config(&checks, &setup), false)?;
+    let table = KindTable::load()?;
+    let found = detect_in(&table, root);
+    tell(&found);
+    let trunk = default_branch(root);
+    write_new(&state.config(), &config_text::config_text(&found, trunk.as_deref())?, false)?;
     let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;
@@ -83,6 +62,13 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     if scripts == state.lifecycle() {
         write_scripts(&scripts)?;
     }
+    for neighbour in table.neighbour.iter().filter(|found| root.join(&found.path).exists()) {
+        say(format!("found    {}: {}", neighbour.path, neighbour.says));
+    }
+    if let Some(trunk) = trunk {
+        let branch = config_text::BRANCH;
+        say(format!("\nWork will land on {trunk}; `branch = \"{branch}\"` keeps it apart."));
+    }
     say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
     say("  ralph-loop doctor            # is everything in place?");
     say("  ralph-loop --dry-run         # what would be done?");
@@ -90,26 +76,81 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write_scripts(folder: &Utf8Path) -> Result<(), Failure> {
-    for (name, about) in SCRIPTS {
-        let text = format!(
-            "#!/bin/sh\n# {about}\n# Also: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, \
-             RALPH_LOG_DIR, RALPH_STARTED_AT.\n# Exit 0: go on; 2: stop the loop; anything else: \
-             a warning.\n# Programs in custom/ are called by their names: notify \"hello from \
-             {name}\"\nexit 0\n"
-        );
-        write_new(&folder.join(name), &text, true)?;
-    }
-    write_new(&StateDir::custom_programs(folder).join("notify"), NOTIFY, true)
+fn detect_in(table: &KindTable, root: &Utf8Path) -> Detected {
+    let read = |path: &str| fs_err::read_to_string(root.join(path)).ok();
+    detect::detect(table, &Files { paths: paths_below(root), read: &read })
 }
 
-fn config(checks: &[String], setup: &[String]) -> String {
-    format!(
-        "# All settings are optional; docs/configuration.md lists them.\n\n[verify]\n\
-         # A story is done only when all of these succeed.\ncommands = {checks:?}\n\n[workspace]\n\
-         # What makes a new copy of the project ready; run again when a lock file changed.\n\
-         setup = {setup:?}\n"
-    )
+/// What was found, and why.
+fn tell(found: &Detected) {
+    if found.checks.is_empty() {
+        say("No tests were found, so no checks are set: what lands would be unchecked.");
+        say("Set `commands` in the table [verify] to what tests this project.");
+    }
+    let Detected { checks, setup, proposed } = found;
+    for (what, list) in [("check   ", checks), ("setup   ", setup), ("proposed", proposed)] {
+        for FoundCommand { command, why } in list {
+            say(format!("{what} {command}   ({why})"));
+        }
+    }
+}
+
+/// The checks, and what they need, for a run that was given none: they are added to its flags, and
+/// returned for a message. An empty list in the file is the user's own word.
+pub(crate) fn checks_for(
+    project: &Project,
+    env: &Env,
+    config: &Config,
+    flags: &mut Vec<Flag>,
+) -> Result<Vec<String>, Failure> {
+    let is_given = |key: &str| Config::is_given(&project.own_state().config(), env, flags, key);
+    if config.run.mode == Mode::Planning || is_given("verify.commands") {
+        return Ok(Vec::new());
+    }
+    let Detected { checks, mut setup, .. } = detect_in(&KindTable::load()?, project.root());
+    if checks.is_empty() || is_given("workspace.setup") {
+        setup.clear();
+    }
+    for (key, list) in [("verify.commands", &checks), ("workspace.setup", &setup)] {
+        flags.extend(list.iter().map(|found| Flag::new(key, found.command.clone())));
+    }
+    Ok(checks.into_iter().map(|found| format!("`{}` ({})", found.command, found.why)).collect())
+}
+
+/// The example that `init` writes is no work: every story of it must be replaced.
+pub(crate) fn refuse_example(plan: &Plan) -> Result<(), Failure> {
+    let example = Plan::parse(plan.path(), PLAN.into(), &plan::Options::default())?;
+    let is_example = |title: &str| example.stories().iter().any(|story| story.title == title);
+    let open = |story: &&plan::Story| story.state == State::Open && is_example(&story.title);
+    match plan.stories().iter().find(open) {
+        Some(story) => Err(Failure::usage(format!(
+            "{} of {} is still the example that `ralph-loop init` wrote; replace it with your own \
+             stories, or take it out",
+            story.id,
+            here::shown(plan.path())
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The branch that is checked out, if it is the one that everybody works from.
+fn default_branch(root: &Utf8Path) -> Option<String> {
+    let repo = Repo::open(root).ok()?;
+    let name = |args: &[&str]| repo.git().line(args).ok();
+    let current = name(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let remote = name(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
+    let is_default = match &remote {
+        Some(remote) => remote.strip_prefix("origin/") == Some(&current),
+        None => matches!(&*current, "main" | "master" | "trunk" | "develop"),
+    };
+    is_default.then_some(current)
+}
+
+fn write_scripts(folder: &Utf8Path) -> Result<(), Failure> {
+    for (name, text) in SCRIPTS {
+        write_new(&folder.join(name), text, true)?;
+    }
+    write_new(&StateDir::custom_programs(folder).join("notify"), NOTIFY, true)
 }
 
 fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {
@@ -126,16 +167,5 @@ fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failur
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_config_that_is_written_can_be_read() {
-        let text =
-            config(&["cargo test", "echo \"hi\" \\ x"].map(str::to_owned), &["npm ci".to_owned()]);
-        let env = Env::of([("", "")]);
-        let read = ralph_project::config::Config::from_parts("c", &text, &env, &[]).unwrap();
-        assert_eq!(read.verify.commands, ["cargo test", "echo \"hi\" \\ x"]);
-        assert_eq!(read.workspace.setup, ["npm ci"]);
-    }
-}
+#[path = "init/tests.rs"]
+mod tests;
