@@ -92,7 +92,8 @@ pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
 fn unknown_tests(table: &KindTable, steps: &[Step]) -> Vec<FoundCommand> {
     let is_known = |step: &Step| table.kind.iter().any(|kind| starts(kind, &step.command));
     let is_build = |step: &Step| step.command.split(' ').next() == Some("make");
-    let is_usable = |step: &&Step| step.is_plain() && !table.asks_for_more(&step.command);
+    let asks = |step: &Step| table.asks_for_more(&step.command) || table.asks_for_more(&step.file);
+    let is_usable = |step: &&Step| step.is_plain() && !asks(step);
     let usable: Vec<&Step> = steps.iter().filter(is_usable).collect();
     let tests = |step: &Step| is_test(&step.command) && !is_known(step);
     let Some(last) = usable.iter().rposition(|step| tests(step)) else { return Vec::new() };
@@ -121,7 +122,12 @@ fn folders<'a>(
     files: &'a Files<'a>,
 ) -> BTreeMap<(usize, &'a str), Vec<&'a str>> {
     let mut found: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
-    let is_skipped = |part: &str| part.starts_with('.') || listed(&table.skip, part);
+    let is_skipped = |part: &str| {
+        let mut words = part.split(['_', '-']).map(|word| word.trim_end_matches('s'));
+        part.starts_with(['.', '_'])
+            || listed(&table.skip, part)
+            || words.any(|word| listed(&table.skip, word))
+    };
     for path in &files.paths {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let depth = folder.split('/').filter(|part| !part.is_empty()).count();
@@ -176,9 +182,12 @@ impl Place<'_> {
 
     /// Its tests: the candidate that CI runs, else what CI runs, else the first candidate.
     fn choose(&self) -> Choice {
-        let tests = |step: &&Step| is_test(&step.command) && self.is_worth_running(&step.command);
+        let tests = |step: &&Step| is_test(&step.command) && self.is_worth_running(step);
         let steps: Vec<&Step> = self.steps.iter().copied().filter(tests).collect();
-        let plain: Vec<&Step> = steps.iter().copied().filter(|step| step.is_plain()).collect();
+        let mut plain: Vec<&Step> = steps.iter().copied().filter(|step| step.is_plain()).collect();
+        // `x --settings=y` is only a case of `x`.
+        let all = plain.clone();
+        plain.retain(|step| !all.iter().any(|other| is_case_of(&step.command, &other.command)));
         let rows: Vec<&Row> =
             self.kind.test.iter().filter(|row| self.holds(&row.when, true)).collect();
         let same = |row: &Row| -> Vec<&Step> {
@@ -267,12 +276,12 @@ impl Place<'_> {
             let packages = self.folder.packages();
             return packages.iter().any(|path| {
                 let folder = Folder { files: self.folder.files, path };
-                self.is_real(folder, tool, name, 0)
+                self.is_real(folder, tool, name, 0) && self.unwatched(folder, name).is_none()
             });
         }
         match tool {
-            "watch" => self.unwatched(name).is_some_and(|instead| !instead.is_empty()),
-            "npm" if as_test && self.unwatched(name).is_some() => false,
+            "watch" => self.unwatched(self.folder, name).is_some_and(|text| !text.is_empty()),
+            "npm" if as_test && self.unwatched(self.folder, name).is_some() => false,
             _ if as_test => self.is_real(self.folder, tool, name, 0),
             _ => self.folder.task(tool, name).is_some(),
         }
@@ -300,8 +309,8 @@ impl Place<'_> {
     }
 
     /// What ends, in the place of a script that waits for changes; empty if that is not known.
-    fn unwatched(&self, name: &str) -> Option<String> {
-        let task = self.folder.task("npm", name)?;
+    fn unwatched(&self, folder: Folder<'_>, name: &str) -> Option<String> {
+        let task = folder.task("npm", name)?;
         if task.text.contains("--watch=false") || task.text.contains("--watchAll=false") {
             return None;
         }
@@ -313,8 +322,9 @@ impl Place<'_> {
     }
 
     /// Whether CI's command can be run here: no empty task, and nothing that asks for more.
-    fn is_worth_running(&self, command: &str) -> bool {
-        if self.table.asks_for_more(command) {
+    fn is_worth_running(&self, step: &Step) -> bool {
+        let command = &step.command;
+        if self.table.asks_for_more(command) || self.table.asks_for_more(&step.file) {
             return false;
         }
         let tools = ["npm", "make", "just", "task", "composer", "deno"];
@@ -322,7 +332,7 @@ impl Place<'_> {
             tools.iter().all(|tool| match self.folder.task(tool, word) {
                 Some(task) if starts_tool(command, tool) => {
                     self.is_real(self.folder, tool, word, 0)
-                        && (*tool != "npm" || self.unwatched(word).is_none())
+                        && (*tool != "npm" || self.unwatched(self.folder, word).is_none())
                         && (word == "test" || !self.table.asks_for_more(&task.text))
                 }
                 _ => true,
@@ -332,10 +342,16 @@ impl Place<'_> {
 
     /// Whether CI's command is the same one with options that do not make it test less.
     fn adds_only_options(&self, step: &Step, own: &str) -> bool {
-        let own: Vec<&str> = own.split(' ').collect();
-        let more = step.command.split(' ').filter(|word| !own.contains(word) && *word != "run");
-        holds_words(&step.command, &own)
-            && more.into_iter().all(|word| listed(&self.table.harmless, word))
+        let words = |text: &'_ str| text.split(' ').filter(|word| *word != "run").count();
+        let (mut there, mut more) = (step.command.split(' '), 0);
+        let is_there = own.split(' ').filter(|word| *word != "run").all(|word| {
+            there.any(|one| {
+                more += usize::from(listed(&self.table.harmless, one));
+                one == word
+            })
+        });
+        more += there.filter(|one| listed(&self.table.harmless, one)).count();
+        is_there && words(&step.command) == words(own) + more
     }
 
     /// A command with the texts for its placeholders.
@@ -349,7 +365,7 @@ impl Place<'_> {
         let packages = self.kind.packages.iter().filter(|row| self.holds(&row.when, false));
         let packages: String = packages.map(|row| &*row.run).collect();
         text.replace("{packages}", &packages)
-            .replace("{unwatched}", &self.unwatched("test").unwrap_or_default())
+            .replace("{unwatched}", &self.unwatched(self.folder, "test").unwrap_or_default())
     }
 }
 
@@ -367,9 +383,16 @@ fn needle(run: &str) -> Vec<&str> {
     words.filter(|word| *word != "run").collect()
 }
 
-/// Whether these words stand in a command, in their order; `bin/rubocop` is `rubocop`.
+/// Whether a command is another one with more words.
+fn is_case_of(command: &str, other: &str) -> bool {
+    let words: Vec<&str> = command.split(' ').collect();
+    other.split(' ').count() < words.len() && other.split(' ').all(|word| words.contains(&word))
+}
+
+/// Whether these words stand side by side in a command; `bin/rubocop` is `rubocop`.
 fn holds_words(command: &str, words: &[&str]) -> bool {
-    let mut there = command.split(' ');
+    let there: Vec<&str> = command.split(' ').filter(|word| *word != "run").collect();
     let same = |one: &str, word: &str| one == word || one.ends_with(&format!("/{word}"));
-    !words.is_empty() && words.iter().all(|word| there.any(|one| same(one, word)))
+    let begins = |part: &[&str]| part.iter().zip(words).all(|(one, word)| same(one, word));
+    !words.is_empty() && there.windows(words.len()).any(begins)
 }
