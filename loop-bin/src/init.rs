@@ -23,6 +23,7 @@ use self::detect::{Detected, FoundCommand};
 use self::files::{Files, paths_below};
 use self::table::KindTable;
 use crate::exit::Failure;
+use crate::finding::Finding;
 use crate::terminal::say;
 use crate::{here, lifecycle};
 
@@ -95,26 +96,40 @@ fn tell(found: &Detected) {
     }
 }
 
-/// The checks, and what they need, for a run that was given none: they are added to its flags, and
-/// returned for a message. An empty list in the file is the user's own word.
-pub(crate) fn checks_for(
+/// Gives a run without checks those that would be written, with what they need, and says so. An empty
+/// list in the file is the user's own word.
+pub(crate) fn add_checks(
     project: &Project,
     env: &Env,
-    config: &Config,
+    config: &mut Config,
     flags: &mut Vec<Flag>,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<Finding>, Failure> {
     let is_given = |key: &str| Config::is_given(&project.own_state().config(), env, flags, key);
-    if config.run.mode == Mode::Planning || is_given("verify.commands") {
-        return Ok(Vec::new());
+    let is_planning = config.run.mode == Mode::Planning;
+    let mut found = Detected::default();
+    if !is_planning && !is_given("verify.commands") {
+        found = detect_in(&KindTable::load()?, project.root());
+        if found.checks.is_empty() || is_given("workspace.setup") {
+            found.setup.clear();
+        }
     }
-    let Detected { checks, mut setup, .. } = detect_in(&KindTable::load()?, project.root());
-    if checks.is_empty() || is_given("workspace.setup") {
-        setup.clear();
-    }
-    for (key, list) in [("verify.commands", &checks), ("workspace.setup", &setup)] {
+    for (key, list) in [("verify.commands", &found.checks), ("workspace.setup", &found.setup)] {
         flags.extend(list.iter().map(|found| Flag::new(key, found.command.clone())));
     }
-    Ok(checks.into_iter().map(|found| format!("`{}` ({})", found.command, found.why)).collect())
+    *config = here::config(project, env, flags)?;
+    if config.verify.require_checks && config.verify.commands.is_empty() && !is_planning {
+        return Err(Failure::usage(
+            "no checks are set, none were found, and --require-checks was given; set `commands` in \
+             the table [verify], or give --verify",
+        ));
+    }
+    let told = found.checks.iter().map(|found| {
+        let FoundCommand { command, why } = found;
+        Finding::Note(format!(
+            "no checks are set, so `{command}` is used ({why}); `ralph-loop init` writes it down"
+        ))
+    });
+    Ok(told.collect())
 }
 
 /// The example that `init` writes is no work: every story of it must be replaced.

@@ -10,6 +10,7 @@
 mod access;
 mod agents;
 mod checks_do_more;
+mod checks_without_settings;
 mod client_files;
 mod commands;
 mod copy_has_what_it_needs;

@@ -109,11 +109,12 @@ impl Default for Agent {
 pub struct Verify {
     pub commands: Vec<String>,
     pub timeout: Seconds,
+    pub require_checks: bool,
 }
 
 impl Default for Verify {
     fn default() -> Self {
-        Self { commands: Vec::new(), timeout: Seconds(1800) }
+        Self { commands: Vec::new(), timeout: Seconds(1800), require_checks: false }
     }
 }
 
