@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
-use ralph_core::git::Repo;
-use ralph_core::plan::{self, Plan, State};
+use ralph_core::git::Git;
+use ralph_core::plan::{Plan, State, Story};
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 
@@ -63,8 +63,8 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     if scripts == state.lifecycle() {
         write_scripts(&scripts)?;
     }
-    for neighbour in table.neighbour.iter().filter(|found| root.join(&found.path).exists()) {
-        say(format!("found    {}: {}", neighbour.path, neighbour.says));
+    for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
+        say(format!("found    {path}: {what}"));
     }
     if let Some(trunk) = trunk {
         let branch = config_text::BRANCH;
@@ -85,8 +85,7 @@ fn detect_in(table: &KindTable, root: &Utf8Path) -> Detected {
 /// What was found, and why.
 fn tell(found: &Detected) {
     if found.checks.is_empty() {
-        say("No tests were found, so no checks are set: what lands would be unchecked.");
-        say("Set `commands` in the table [verify] to what tests this project.");
+        say("No tests were found: set `commands` in [verify], or what lands will be unchecked.");
     }
     let Detected { checks, setup, proposed } = found;
     for (what, list) in [("check   ", checks), ("setup   ", setup), ("proposed", proposed)] {
@@ -123,42 +122,31 @@ pub(crate) fn add_checks(
              the table [verify], or give --verify",
         ));
     }
-    let told = found.checks.iter().map(|found| {
-        let FoundCommand { command, why } = found;
-        Finding::Note(format!(
-            "no checks are set, so `{command}` is used ({why}); `ralph-loop init` writes it down"
-        ))
+    let told = found.checks.iter().map(|FoundCommand { command, why }| {
+        let why = format!("({why}); `ralph-loop init` writes it down");
+        Finding::Note(format!("no checks are set, so `{command}` is used {why}"))
     });
     Ok(told.collect())
 }
 
 /// The example that `init` writes is no work: every story of it must be replaced.
 pub(crate) fn refuse_example(plan: &Plan) -> Result<(), Failure> {
-    let example = Plan::parse(plan.path(), PLAN.into(), &plan::Options::default())?;
-    let is_example = |title: &str| example.stories().iter().any(|story| story.title == title);
-    let open = |story: &&plan::Story| story.state == State::Open && is_example(&story.title);
-    match plan.stories().iter().find(open) {
-        Some(story) => Err(Failure::usage(format!(
-            "{} of {} is still the example that `ralph-loop init` wrote; replace it with your own \
-             stories, or take it out",
-            story.id,
-            here::shown(plan.path())
-        ))),
-        None => Ok(()),
-    }
+    let is_example = |story: &Story| PLAN.contains(&format!(": {}\n", story.title));
+    let mut open = plan.stories().iter().filter(|story| story.state == State::Open);
+    let Some(story) = open.find(|story| is_example(story)) else { return Ok(()) };
+    let place = format!("{} of {}", story.id, here::shown(plan.path()));
+    Err(Failure::usage(format!(
+        "{place} is still the example that `ralph-loop init` wrote; replace it with a story of your \
+         own, or take it out"
+    )))
 }
 
 /// The branch that is checked out, if it is the one that everybody works from.
 fn default_branch(root: &Utf8Path) -> Option<String> {
-    let repo = Repo::open(root).ok()?;
-    let name = |args: &[&str]| repo.git().line(args).ok();
-    let current = name(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-    let remote = name(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
-    let is_default = match &remote {
-        Some(remote) => remote.strip_prefix("origin/") == Some(&current),
-        None => matches!(&*current, "main" | "master" | "trunk" | "develop"),
-    };
-    is_default.then_some(current)
+    let name = |of: &str| Git::at(root).line(&["symbolic-ref", "--quiet", "--short", of]).ok();
+    let remote = name("refs/remotes/origin/HEAD").unwrap_or_default();
+    let trunks = [remote.trim_start_matches("origin/"), "main", "master"];
+    name("HEAD").filter(|current| trunks.contains(&current.as_str()))
 }
 
 fn write_scripts(folder: &Utf8Path) -> Result<(), Failure> {

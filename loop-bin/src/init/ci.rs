@@ -1,9 +1,10 @@
 //! What the project's own CI runs: the commands of its workflows, read line by line. Nothing else of
-//! them is understood, and a command that holds an expression is only a hint.
+//! them is understood, and a command that is not plain is left out.
 
 use camino::Utf8Path;
 
 use super::files::Files;
+use super::table::{is_plain_path, listed};
 
 /// A command of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,99 +17,96 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Whether it can be run as it stands: one plain command.
-    pub(super) fn is_plain(&self) -> bool {
-        !self.command.contains(['$', '|', '>', '<', '`', ';', '&', '(', '{'])
+    pub(super) fn why(&self) -> String {
+        format!("{} runs it", self.file)
+    }
+
+    /// Whether it starts one of these programs.
+    pub(super) fn starts(&self, programs: &str) -> bool {
+        let mut words = self.command.split(' ').skip_while(|word| word.contains('='));
+        let program = words.next().and_then(|word| word.rsplit('/').next());
+        program.is_some_and(|program| listed(programs, program))
+    }
+
+    /// Whether these words stand side by side in it; `bin/rubocop` is `rubocop`.
+    pub(super) fn has(&self, words: &[&str]) -> bool {
+        let same = |one: &str, word: &str| one == word || one.ends_with(&format!("/{word}"));
+        let begins = |part: &[&str]| part.iter().zip(words).all(|(one, word)| same(one, word));
+        !words.is_empty() && words_of(&self.command).windows(words.len()).any(begins)
+    }
+
+    /// What it has more than another command; none if it is not that one with more words.
+    pub(super) fn beyond(&self, command: &str) -> Option<Vec<&str>> {
+        let (mut words, own) = (words_of(&self.command), words_of(command));
+        let has_all = own.iter().all(|word| words.contains(word));
+        words.retain(|word| !own.contains(word));
+        has_all.then_some(words)
     }
 }
 
-/// All commands, in the order of the files.
+/// The words of a command, without the one that only says that a script is run.
+fn words_of(command: &str) -> Vec<&str> {
+    command.split(' ').filter(|word| *word != "run").collect()
+}
+
+/// All commands that could be run as they stand, in the order of the files.
 pub(super) fn steps(files: &Files<'_>) -> Vec<Step> {
     let mut found = Vec::new();
     for file in &files.paths {
-        let is_yaml = file.ends_with(".yml") || file.ends_with(".yaml");
-        let is_workflow = file.starts_with(".github/workflows/") && is_yaml;
-        if !is_workflow && file != ".gitlab-ci.yml" {
-            continue;
-        }
-        let text = (files.read)(file).unwrap_or_default();
-        let starts = ["pull_request", "push", "workflow_call"];
-        if is_workflow && !starts.iter().any(|event| text.contains(event)) {
-            continue;
-        }
-        for block in blocks(&text) {
-            let commands = commands(&block);
-            found.extend(commands.into_iter().map(|(folder, command)| Step {
-                folder,
-                command,
-                file: file.clone(),
-            }));
+        if file.starts_with(".github/workflows/") || file == ".gitlab-ci.yml" {
+            let text = (files.read)(file).unwrap_or_default();
+            for (folder, command) in scripts(&text).iter().flat_map(Script::commands) {
+                found.push(Step { folder, command, file: file.clone() });
+            }
         }
     }
     found
 }
 
-/// The script of one step.
+/// What one step runs.
 #[derive(Debug, Default)]
-struct Block {
+struct Script {
     lines: Vec<String>,
-    folder: Option<String>,
+    folder: String,
     condition: String,
-    /// How far in its keys stand.
-    indent: usize,
 }
 
-/// The scripts of a workflow. A step is a list item; its keys are those with the same indentation.
-fn blocks(text: &str) -> Vec<Block> {
-    let (mut blocks, mut step) = (Vec::new(), Block::default());
-    // Folders that are said for all steps of the workflow, or of one job.
-    let (mut of_all, mut of_job, mut in_defaults) = (None, None, false);
+/// The scripts of a workflow. A step is a list item, and its keys are lines of their own.
+fn scripts(text: &str) -> Vec<Script> {
+    let (mut found, mut step) = (Vec::new(), Script::default());
+    // The folder that is said for all steps of the workflow, or of one job, and how far in.
+    let (mut folder, mut in_defaults) = ((String::new(), 0), false);
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#')).peekable();
     while let Some(line) = lines.next() {
         let key = line.trim_start().trim_start_matches("- ").trim_start();
         let indent = line.len() - key.len();
-        if line.trim_start().starts_with("- ") {
-            blocks.push(std::mem::take(&mut step));
-            step.indent = indent;
-        }
         let (name, value) = key.split_once(':').unwrap_or((key, ""));
-        let value = value.trim();
-        in_defaults = name == "defaults"
-            || in_defaults && matches!(name, "run" | "shell" | "working-directory");
-        if indent == 2 && value.is_empty() {
-            of_job = None;
+        let value = unquoted(value);
+        if indent == 2 && folder.1 > 4 {
+            folder = (String::new(), 0);
         }
+        if line.trim_start().starts_with("- ") || name == "script" {
+            let next = Script { folder: folder.0.clone(), ..Script::default() };
+            found.push(std::mem::replace(&mut step, next));
+        }
+        let was_in_defaults = in_defaults;
+        in_defaults = name == "run" && value.is_empty() || in_defaults && name == "shell";
         let mut inside = || {
-            let mut block = Vec::new();
-            while let Some(next) = lines.next_if(|next| is_inside(next, indent)) {
-                block.push(next.trim().to_owned());
-            }
-            block
+            let next = std::iter::from_fn(|| lines.next_if(|next| is_inside(next, indent)));
+            next.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
         };
-        match (name, value) {
-            ("run", "|" | "|-" | "|+") => step.lines = inside(),
+        match (name, &*value) {
+            ("run", "|" | "|-" | "|+") | ("script", "") => step.lines = inside(),
             ("run", ">" | ">-" | ">+") => step.lines = vec![inside().join(" ")],
-            ("run", "") => in_defaults = true,
-            ("run", command) => step.lines = vec![unquoted(command)],
-            ("script", "") => {
-                blocks.push(std::mem::take(&mut step));
-                let item = |line: String| line.trim_start_matches("- ").to_owned();
-                step.lines = inside().into_iter().map(item).collect();
-            }
-            ("working-directory", folder) if in_defaults && indent > 4 => {
-                of_job = Some(unquoted(folder));
-            }
-            ("working-directory", folder) if in_defaults => of_all = Some(unquoted(folder)),
-            ("working-directory", folder) => step.folder = Some(unquoted(folder)),
-            ("if", condition) => condition.clone_into(&mut step.condition),
+            ("run", _) => step.lines = vec![value],
+            ("working-directory", _) if was_in_defaults => folder = (value, indent),
+            ("working-directory", _) => step.folder = value,
+            ("if", _) => step.condition = value.to_ascii_lowercase(),
             _ => {}
         }
-        if step.folder.is_none() && !step.lines.is_empty() {
-            step.folder = of_job.clone().or_else(|| of_all.clone());
-        }
     }
-    blocks.push(step);
-    blocks
+    found.push(step);
+    found
 }
 
 fn is_inside(line: &str, indent: usize) -> bool {
@@ -122,34 +120,32 @@ fn unquoted(text: &str) -> String {
     inner.unwrap_or(text).to_owned()
 }
 
-/// The single commands of a script, each with the folder that it runs in.
-fn commands(block: &Block) -> Vec<(String, String)> {
-    // A step for another system than this one's.
-    let condition = block.condition.to_ascii_lowercase();
-    let is_elsewhere = ["windows", "macos"].iter().any(|system| condition.contains(system));
-    if is_elsewhere && !condition.contains("!=") {
-        return Vec::new();
-    }
-    let mut folder = normal(block.folder.as_deref().unwrap_or_default());
-    let text = block.lines.join("\n").replace("\\\n", " ");
-    let mut found = Vec::new();
-    for command in text.lines().flat_map(|line| line.split("&&")) {
-        let command = command.trim().trim_end_matches(';').trim_end();
-        match command.strip_prefix("cd ") {
-            Some(path) => folder = normal(&Utf8Path::new(&folder).join(path.trim()).into_string()),
-            None if command.is_empty() || command.starts_with('#') => {}
-            None => {
-                let words: Vec<&str> = command.split_whitespace().collect();
-                // `pip install flake8` runs nothing of it.
-                if !words.contains(&"install") {
-                    found.push((folder.clone(), words.join(" ")));
-                }
+impl Script {
+    /// The single commands, each with the folder that it runs in.
+    fn commands(&self) -> Vec<(String, String)> {
+        // A step for another system than this one's.
+        let is_elsewhere = ["windows", "macos"].iter().any(|name| self.condition.contains(name));
+        if is_elsewhere && !self.condition.contains("!=") {
+            return Vec::new();
+        }
+        let (mut folder, mut found) = (normal(&self.folder), Vec::new());
+        let text = self.lines.join("\n").replace("\\\n", " ");
+        for command in text.lines().flat_map(|line| line.split("&&")) {
+            let command = command.trim_start().trim_start_matches("- ");
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let command = words.join(" ").trim_end_matches(';').to_owned();
+            let is_plain = !command.contains(['$', '|', '>', '<', '`', ';', '&', '(', '{', '#']);
+            if let ["cd", path] = words[..] {
+                folder = normal(Utf8Path::new(&folder).join(path).as_str());
+            // `pip install flake8` runs nothing of it.
+            } else if is_plain && !command.is_empty() && !words.contains(&"install") {
+                found.push((folder.clone(), command));
             }
         }
+        // A folder that only a run could tell, or that is left again, is none that we know.
+        found.retain(|(folder, _)| is_plain_path(folder));
+        found
     }
-    // A folder that only a run could tell, or that is left again, is none that we know.
-    found.retain(|(folder, _)| !folder.contains(['$', '{']) && !folder.contains(".."));
-    found
 }
 
 fn normal(folder: &str) -> String {
@@ -232,11 +228,6 @@ jobs:
       - run: pytest
 ";
         check(WORKFLOW, text, &[("web", "npm test"), ("", "pytest")]);
-    }
-
-    #[test]
-    fn a_workflow_that_no_change_starts_is_left_out() {
-        check(WORKFLOW, "on:\n  schedule:\njobs:\n  a:\n    steps:\n      - run: make test\n", &[]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The files of a project that detection may look at, and the tasks that they define.
 
 use camino::Utf8Path;
-use globset::{GlobBuilder, GlobMatcher};
-use ralph_core::git::Repo;
+use globset::GlobBuilder;
+use ralph_core::git::Git;
 use serde_json::Value;
 
 /// A list of paths, and a way to read them.
@@ -13,20 +13,26 @@ pub(crate) struct Files<'a> {
 
 /// The files that git knows or would take; in a folder without git, those at its top.
 pub(super) fn paths_below(root: &Utf8Path) -> Vec<String> {
-    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."];
-    let below = |top: &Utf8Path| Some(root.strip_prefix(top).ok()?.to_string());
-    let listed = Repo::open(root).ok().and_then(|repo| {
-        let prefix = below(Utf8Path::from_path(repo.top())?)?;
-        let text = String::from_utf8_lossy(&repo.git().run(&args).ok()?).into_owned();
-        let own =
-            text.split('\0').filter_map(|path| Utf8Path::new(path).strip_prefix(&prefix).ok());
-        Some(own.map(ToString::to_string).filter(|path| !path.is_empty()).collect())
-    });
-    listed.unwrap_or_else(|| {
+    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let names = Git::at(root).run(&args).unwrap_or_else(|_| {
         let entries = root.read_dir_utf8().into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().to_owned()).collect()
-    })
+        entries.map(|entry| entry.file_name().to_owned() + "\0").collect::<String>().into_bytes()
+    });
+    String::from_utf8_lossy(&names).split_terminator('\0').map(str::to_owned).collect()
 }
+
+/// The tools that have tasks: in which table of a JSON file, or how far in as recipes, and the files.
+const TOOLS: [(&str, &str, &[&str]); 6] = [
+    ("npm", "scripts", &["package.json"]),
+    ("composer", "scripts", &["composer.json"]),
+    ("deno", "tasks", &["deno.json", "deno.jsonc"]),
+    ("make", "", &["GNUmakefile", "makefile", "Makefile"]),
+    ("just", "", &["justfile", "Justfile", ".justfile"]),
+    ("task", "  ", &["Taskfile.yml", "Taskfile.yaml"]),
+];
+
+/// Tasks that call each other are followed this far.
+const DEPTH: usize = 4;
 
 /// One folder of a project; the top has an empty path.
 #[derive(Clone, Copy)]
@@ -35,28 +41,18 @@ pub(super) struct Folder<'a> {
     pub(super) path: &'a str,
 }
 
-/// What a task runs: other tasks, and a text of commands.
-pub(super) struct Task {
-    pub(super) needs: Vec<String>,
-    pub(super) text: String,
-}
-
-impl Folder<'_> {
-    /// The paths below it, from it.
-    fn below(&self) -> impl Iterator<Item = &str> {
-        let from_here = |path: &'_ str| match self.path {
-            "" => Some(0),
-            own => path.strip_prefix(own)?.starts_with('/').then_some(own.len() + 1),
-        };
-        self.files.paths.iter().filter_map(move |path| path.get(from_here(path)?..))
-    }
-
-    /// Whether a file is there, by its name or a pattern.
-    pub(super) fn has(&self, pattern: &str) -> bool {
-        match matcher(pattern) {
-            Some(glob) => self.below().any(|path| glob.is_match(path)),
-            None => self.below().any(|path| path == pattern),
-        }
+impl<'a> Folder<'a> {
+    /// The paths below it that have this name, or are matched by this pattern.
+    pub(super) fn matching(&self, pattern: &str) -> impl Iterator<Item = &'a str> {
+        let (folder, pattern) = (self.path, pattern.to_owned());
+        let glob = GlobBuilder::new(&pattern).literal_separator(true).build().ok();
+        let glob = glob.filter(|_| pattern.contains('*')).map(|glob| glob.compile_matcher());
+        let paths = self.files.paths.iter().map(Utf8Path::new);
+        let below = paths.filter_map(move |path| Some(path.strip_prefix(folder).ok()?.as_str()));
+        below.filter(move |path| match &glob {
+            Some(glob) => glob.is_match(path),
+            None => *path == pattern,
+        })
     }
 
     /// The text of a file, or nothing; a line break before it makes the beginning of a line findable.
@@ -65,84 +61,76 @@ impl Folder<'_> {
         (self.files.read)(path.as_str()).map(|text| format!("\n{text}")).unwrap_or_default()
     }
 
-    /// A task of one of the tools that have some.
-    pub(super) fn task(&self, tool: &str, name: &str) -> Option<Task> {
-        match tool {
-            "npm" => self.script("package.json", "scripts", name),
-            "composer" => self.script("composer.json", "scripts", name),
-            "deno" => {
-                let find = |file| self.script(file, "tasks", name);
-                find("deno.json").or_else(|| find("deno.jsonc"))
-            }
-            "make" => self.recipe(&["GNUmakefile", "makefile", "Makefile"], name),
-            "just" => self.recipe(&["justfile", "Justfile", ".justfile"], name),
-            "task" => self.recipe(&["Taskfile.yml", "Taskfile.yaml"], &format!("  {name}")),
-            _ => None,
-        }
-    }
-
-    /// The folders of packages below this one.
-    pub(super) fn packages(&self) -> Vec<String> {
-        let own = self.below().filter_map(|path| path.strip_suffix("/package.json"));
-        own.filter(|path| !path.contains("node_modules")).map(|path| self.sub(path)).collect()
-    }
-
-    fn sub(&self, path: &str) -> String {
-        Utf8Path::new(self.path).join(path).into_string()
-    }
-
-    fn script(&self, file: &str, table: &str, name: &str) -> Option<Task> {
-        let text = self.text(file);
-        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let json: Value = serde_json::from_str(&lines.collect::<String>()).ok()?;
-        let text = match json.get(table)?.get(name)? {
-            Value::String(text) => text.clone(),
-            Value::Array(lines) => {
-                lines.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
-            }
-            task => task.get("command")?.as_str()?.to_owned(),
-        };
-        // `@php` is the program, `@test` another script.
-        let text = text.replace("@php ", "php ").replace("@composer ", "composer ");
-        let runs = |line: &str| Some(line.rsplit_once(" run ")?.1.trim().to_owned());
-        let needs = text.split("&&").filter_map(runs);
-        let own = text.lines().filter_map(|line| Some(line.strip_prefix('@')?.to_owned()));
-        Some(Task { needs: needs.chain(own).collect(), text })
-    }
-
-    /// A target of a Makefile, or of something that looks like one.
-    fn recipe(&self, files: &[&str], name: &str) -> Option<Task> {
+    /// The commands of a task of one of the tools that have some, with those of the tasks it calls.
+    pub(super) fn task(&self, tool: &str, name: &str, depth: usize) -> Option<String> {
+        let (_, table, files) = TOOLS.iter().find(|(name, ..)| *name == tool)?;
         let text = files.iter().map(|file| self.text(file)).find(|text| !text.is_empty())?;
-        let indent = name.len() - name.trim_start().len();
-        let (mut task, mut is_inside) = (None, false);
-        for line in text.lines() {
-            let own = line.len() - line.trim_start().len();
-            is_inside &= own > indent || line.trim().is_empty();
-            // A Makefile may have one for each case.
-            if defines(line, name) {
-                let task = task.get_or_insert(Task { needs: Vec::new(), text: String::new() });
-                let needs = line.split_once(':').map(|(_, needs)| needs.split_whitespace());
-                task.needs.extend(needs.into_iter().flatten().map(str::to_owned));
-                is_inside = true;
-            } else if let (true, Some(task)) = (is_inside, &mut task) {
-                task.text.push_str(line.trim().trim_start_matches(['@', '-']));
-                task.text.push('\n');
-            }
-        }
-        task
+        let lines = match table.trim() {
+            "" => recipe(tool, &text, &format!("{table}{name}")),
+            table => script(&text, table, name),
+        }?;
+        let lines = lines.lines().flat_map(|line| line.split("&&"));
+        let lines = lines.map(|line| self.inlined(line.trim(), depth + 1));
+        Some(lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"))
     }
+
+    /// A command, or those of the tasks that it calls.
+    pub(super) fn inlined(&self, line: &str, depth: usize) -> String {
+        let mut words = line.split_whitespace();
+        let tool = match words.next().unwrap_or_default() {
+            "npm" | "pnpm" | "yarn" | "bun" => "npm",
+            "$(MAKE)" => "make",
+            other => other,
+        };
+        let called = words.filter_map(|word| self.task(tool, word, depth));
+        let called: Vec<String> = if depth < DEPTH { called.collect() } else { Vec::new() };
+        if called.is_empty() { line.to_owned() } else { called.join("\n") }
+    }
+}
+
+/// A script of a JSON file.
+fn script(text: &str, table: &str, name: &str) -> Option<String> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let json: Value = serde_json::from_str(&lines.collect::<String>()).ok()?;
+    let task = json.get(table)?.get(name)?;
+    let one = || Some(vec![task.get("command").unwrap_or(task).as_str()?]);
+    let several = task.as_array().map(|lines| lines.iter().filter_map(Value::as_str).collect());
+    // Composer has `@php` for the program, and `@test` for another script.
+    let line = |line: &str| match line.strip_prefix('@') {
+        Some(own) if !own.starts_with("php ") => format!("composer {own}\n"),
+        own => own.unwrap_or(line).to_owned() + "\n",
+    };
+    Some(several.or_else(one)?.into_iter().map(line).collect())
+}
+
+/// A target of a Makefile, or of something that looks like one, with those that it needs.
+fn recipe(tool: &str, text: &str, name: &str) -> Option<String> {
+    let (mut body, mut is_inside) = (None, false);
+    for line in text.lines() {
+        is_inside &= indent(line) > indent(name) || line.trim().is_empty();
+        // A Makefile may have one for each case.
+        if defines(line, name) {
+            let needs = line.split_once(':').map_or("", |(_, needs)| needs).split_whitespace();
+            let needs = needs.filter(|need| text.lines().any(|line| defines(line, need)));
+            let needs = needs.map(|need| format!("{tool} {need}\n"));
+            body.get_or_insert_with(String::new).extend(needs);
+            is_inside = true;
+        } else if let (true, Some(body)) = (is_inside, &mut body) {
+            body.push_str(line.trim().trim_start_matches(['@', '-']));
+            body.push('\n');
+        }
+    }
+    body
 }
 
 /// Whether a line is where the recipe begins: `test: all`, `check test:`, `test *args:`, not `test := x`.
 fn defines(line: &str, name: &str) -> bool {
     let Some((targets, rest)) = line.split_once(':') else { return false };
-    let indent = name.len() - name.trim_start().len();
-    let is_here = line.len() - line.trim_start().len() == indent;
     let mut words = targets.split_whitespace().map(|word| word.trim_start_matches('@'));
-    is_here && !rest.starts_with('=') && words.any(|word| word == name.trim())
+    let is_here = indent(line) == indent(name) && words.any(|word| word == name.trim());
+    is_here && !rest.starts_with('=')
 }
 
-fn matcher(pattern: &str) -> Option<GlobMatcher> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    glob.ok().filter(|_| pattern.contains('*')).map(|glob| glob.compile_matcher())
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }

@@ -11,8 +11,10 @@ use crate::exit::Failure;
 #[serde(deny_unknown_fields)]
 pub(super) struct KindTable {
     pub(super) kind: Vec<ProjectKind>,
-    pub(super) watcher: Vec<Watcher>,
-    pub(super) neighbour: Vec<Neighbour>,
+    /// What gives away a test that waits for changes, and what ends instead, if that is known.
+    pub(super) watchers: Vec<(String, String)>,
+    /// What other loops leave, and what becomes of it.
+    pub(super) neighbours: Vec<(String, String)>,
     pub(super) skip: String,
     pub(super) needs_more: String,
     pub(super) harmless: String,
@@ -20,63 +22,33 @@ pub(super) struct KindTable {
 }
 
 /// One kind of project.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct ProjectKind {
     pub(super) name: String,
     pub(super) marks: Vec<String>,
     pub(super) programs: String,
-    #[serde(default)]
-    pub(super) words: Vec<Words>,
-    #[serde(default)]
+    pub(super) words: Vec<Row>,
     pub(super) packages: Vec<Row>,
-    #[serde(default)]
     pub(super) setup: Vec<Row>,
     pub(super) test: Vec<Row>,
-    #[serde(default)]
     pub(super) lint: Vec<Row>,
-    #[serde(default)]
     pub(super) own: BTreeMap<String, String>,
-    #[serde(default)]
     pub(super) apart: bool,
-    #[serde(default)]
     pub(super) whole: bool,
-    #[serde(default)]
     pub(super) fallback: bool,
 }
 
 /// A command and when it is right.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Row {
-    #[serde(default)]
     pub(super) when: Vec<String>,
     pub(super) run: String,
-    #[serde(default)]
     pub(super) alone: bool,
-}
-
-/// Texts for placeholders.
-#[derive(Debug, Deserialize)]
-pub(super) struct Words {
-    #[serde(default)]
-    pub(super) when: Vec<String>,
+    /// Texts for placeholders.
     #[serde(flatten)]
     pub(super) texts: BTreeMap<String, String>,
-}
-
-/// A test that waits for changes, and what ends instead; nothing if that is not known.
-#[derive(Debug, Deserialize)]
-pub(super) struct Watcher {
-    pub(super) has: String,
-    pub(super) instead: String,
-}
-
-/// What another loop left.
-#[derive(Debug, Deserialize)]
-pub(super) struct Neighbour {
-    pub(super) path: String,
-    pub(super) says: String,
 }
 
 impl KindTable {
@@ -84,11 +56,24 @@ impl KindTable {
         Ok(toml::from_str(include_str!("kinds.toml"))?)
     }
 
+    /// Whether a folder of this name is none of the project's own.
+    pub(super) fn skips(&self, name: &str) -> bool {
+        let mut words = name.split(['_', '-']).map(|word| word.trim_end_matches('s')).chain([name]);
+        let is_odd = name.starts_with(['.', '_']) || !is_plain_path(name);
+        is_odd || words.any(|word| listed(&self.skip, word))
+    }
+
     /// Whether a word of the text asks for more than the project.
     pub(super) fn asks_for_more(&self, text: &str) -> bool {
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
         words.any(|word| listed(&self.needs_more, word))
     }
+}
+
+/// Whether a path means to a shell what it says, and leads down.
+pub(super) fn is_plain_path(path: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+    path.chars().all(is_plain) && !path.contains("..") && !path.starts_with('/')
 }
 
 /// Whether a word is in a list of words.
