@@ -27,6 +27,7 @@ use crate::finding::Finding;
 use crate::terminal::say;
 use crate::{here, lifecycle};
 
+const TABLE: &str = include_str!("init/kinds.toml");
 const PLAN: &str = include_str!("init/templates/plan.md");
 
 /// The lifecycle scripts.
@@ -45,8 +46,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
     let (root, state) = (project.root(), project.own_state());
     state.prepare()?;
-    let table = KindTable::load()?;
-    let found = detect_in(&table, root);
+    let (table, found) = detect_in(root)?;
     tell(&found);
     let trunk = default_branch(root);
     write_new(&state.config(), &config_text::config_text(&found, trunk.as_deref())?, false)?;
@@ -61,7 +61,10 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     // Scripts in the folder of another tool would be hidden by those in ours.
     let scripts = lifecycle::folder(state, root);
     if scripts == state.lifecycle() {
-        write_scripts(&scripts)?;
+        for (name, text) in SCRIPTS {
+            write_new(&scripts.join(name), text, true)?;
+        }
+        write_new(&StateDir::custom_programs(&scripts).join("notify"), NOTIFY, true)?;
     }
     for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
         say(format!("found    {path}: {what}"));
@@ -77,9 +80,11 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn detect_in(table: &KindTable, root: &Utf8Path) -> Detected {
+fn detect_in(root: &Utf8Path) -> Result<(KindTable, Detected), Failure> {
     let read = |path: &str| fs_err::read_to_string(root.join(path)).ok();
-    detect::detect(table, &Files { paths: paths_below(root), read: &read })
+    let table = toml::from_str(TABLE)?;
+    let found = detect::detect(&table, &Files { paths: paths_below(root), read: &read });
+    Ok((table, found))
 }
 
 /// What was found, and why.
@@ -107,7 +112,7 @@ pub(crate) fn add_checks(
     let is_planning = config.run.mode == Mode::Planning;
     let mut found = Detected::default();
     if !is_planning && !is_given("verify.commands") {
-        found = detect_in(&KindTable::load()?, project.root());
+        (_, found) = detect_in(project.root())?;
         if found.checks.is_empty() || is_given("workspace.setup") {
             found.setup.clear();
         }
@@ -118,8 +123,7 @@ pub(crate) fn add_checks(
     *config = here::config(project, env, flags)?;
     if config.verify.require_checks && config.verify.commands.is_empty() && !is_planning {
         return Err(Failure::usage(
-            "no checks are set, none were found, and --require-checks was given; set `commands` in \
-             the table [verify], or give --verify",
+            "no checks are set, and none were found; set `commands` in the table [verify]",
         ));
     }
     let told = found.checks.iter().map(|FoundCommand { command, why }| {
@@ -136,8 +140,7 @@ pub(crate) fn refuse_example(plan: &Plan) -> Result<(), Failure> {
     let Some(story) = open.find(|story| is_example(story)) else { return Ok(()) };
     let place = format!("{} of {}", story.id, here::shown(plan.path()));
     Err(Failure::usage(format!(
-        "{place} is still the example that `ralph-loop init` wrote; replace it with a story of your \
-         own, or take it out"
+        "{place} is still the example that `ralph-loop init` wrote; replace it, or take it out"
     )))
 }
 
@@ -147,13 +150,6 @@ fn default_branch(root: &Utf8Path) -> Option<String> {
     let remote = name("refs/remotes/origin/HEAD").unwrap_or_default();
     let trunks = [remote.trim_start_matches("origin/"), "main", "master"];
     name("HEAD").filter(|current| trunks.contains(&current.as_str()))
-}
-
-fn write_scripts(folder: &Utf8Path) -> Result<(), Failure> {
-    for (name, text) in SCRIPTS {
-        write_new(&folder.join(name), text, true)?;
-    }
-    write_new(&StateDir::custom_programs(folder).join("notify"), NOTIFY, true)
 }
 
 fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {

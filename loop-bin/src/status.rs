@@ -109,10 +109,9 @@ impl Report {
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
-            let branch = waiting.as_ref().map_or(&record.target, |waiting| &waiting.branch);
             let since = format!("--since={}", record.started_at);
             let grep = format!("--grep=^Ralph-Checks: {UNCHECKED}$");
-            let commits = repo.git().line(&["log", "--format=%h", &since, &grep, branch, "--"]);
+            let commits = repo.git().line(&["log", "--format=%h", &since, &grep, "--branches"]);
             self.unchecked = commits.map_or(0, |commits| commits.lines().count());
             self.waiting.extend(waiting.map(|waiting| waiting.told(record.misfit.as_deref())));
             if record.finish.is_none() && holder.is_none() {

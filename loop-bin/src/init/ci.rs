@@ -98,7 +98,7 @@ fn scripts(text: &str) -> Vec<Script> {
         match (name, &*value) {
             ("run", "|" | "|-" | "|+") | ("script", "") => step.lines = inside(),
             ("run", ">" | ">-" | ">+") => step.lines = vec![inside().join(" ")],
-            ("run", _) => step.lines = vec![value],
+            ("run", _) if !value.is_empty() => step.lines = vec![value],
             ("working-directory", _) if was_in_defaults => folder = (value, indent),
             ("working-directory", _) => step.folder = value,
             ("if", _) => step.condition = value.to_ascii_lowercase(),
@@ -226,6 +226,10 @@ jobs:
   api:
     steps:
       - run: pytest
+  matrix:
+    strategy:
+      run:
+        - os: ubuntu
 ";
         check(WORKFLOW, text, &[("web", "npm test"), ("", "pytest")]);
     }

@@ -5,10 +5,7 @@ use ralph_project::config::{Config, KEYS};
 use super::detect::{Detected, FoundCommand};
 use crate::exit::Failure;
 
-const HEAD: &str = "\
-# All settings are optional. A line that begins with `#` and a key is a default; take the `#` away to
-# change it. Variables and flags of the same settings: docs/configuration.md.
-";
+const HEAD: &str = "# All settings are optional; a key behind a `#` is shown with its default.\n";
 
 /// A branch of its own for each plan.
 pub(super) const BRANCH: &str = "ralph/{plan}";
@@ -24,17 +21,14 @@ pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> Result<Strin
             last = table;
         }
         text.push_str(&format!("# {}\n", key.help));
-        let value = defaults.get(table).and_then(|table| table.get(name));
-        let value = value.map(ToString::to_string).unwrap_or_default();
+        let default = defaults.get(table).and_then(|table| table.get(name));
         text.push_str(&match (key.name, trunk) {
             ("verify.commands", _) if !found.checks.is_empty() => {
                 list(name, &found.checks, &found.proposed)
             }
             ("workspace.setup", _) if !found.setup.is_empty() => list(name, &found.setup, &[]),
-            ("loop.branch", Some(trunk)) => {
-                format!("# You are on {trunk}; this keeps the work apart from it:\n#{name} = {BRANCH:?}\n")
-            }
-            _ => format!("#{name} = {value}\n"),
+            ("loop.branch", Some(on)) => format!("#{name} = {BRANCH:?} # you are on {on}\n"),
+            _ => default.map(|value| format!("#{name} = {value}\n")).unwrap_or_default(),
         });
     }
     Ok(text)

@@ -110,22 +110,22 @@ fn found(folder: &str, command: &str, why: String) -> FoundCommand {
 
 /// The folders of each kind, the outer ones first.
 fn places<'a>(table: &'a KindTable, files: &'a Files<'a>, steps: &'a [Step]) -> Vec<Place<'a>> {
-    let mut folders: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
+    let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for path in &files.paths {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let depth = folder.split('/').filter(|part| !part.is_empty()).count();
-        if depth <= DEPTH && !folder.split('/').any(|part| table.skips(part)) {
-            folders.entry((depth, folder)).or_default().push(name);
+        let mut parts = folder.split('/');
+        if parts.clone().count() <= DEPTH && !parts.any(|part| table.skips(part)) {
+            folders.entry(folder).or_default().push(name);
         }
     }
     let mut found = Vec::new();
     for kind in &table.kind {
-        for ((_, path), names) in &folders {
-            let ends = |name: &str, mark: &str| {
-                mark.strip_prefix('*').is_some_and(|end| name.ends_with(end))
+        for (path, names) in &folders {
+            let is_named = |name: &str, mark: &str| match mark.strip_prefix('*') {
+                Some(end) => name.ends_with(end),
+                None => name == mark,
             };
-            let is_there =
-                |mark: &&String| names.iter().any(|name| name == *mark || ends(name, mark));
+            let is_there = |mark: &&String| names.iter().any(|name| is_named(name, mark));
             let Some(mark) = kind.marks.iter().find(is_there) else { continue };
             let mark = format!("{}: {}", kind.name, Utf8Path::new(path).join(mark));
             let own = |step: &&Step| step.folder == *path && step.starts(&kind.programs);

@@ -1,7 +1,7 @@
 //! The files of a project that detection may look at, and the tasks that they define.
 
 use camino::Utf8Path;
-use globset::GlobBuilder;
+use globset::Glob;
 use ralph_core::git::Git;
 use serde_json::Value;
 
@@ -45,8 +45,8 @@ impl<'a> Folder<'a> {
     /// The paths below it that have this name, or are matched by this pattern.
     pub(super) fn matching(&self, pattern: &str) -> impl Iterator<Item = &'a str> {
         let (folder, pattern) = (self.path, pattern.to_owned());
-        let glob = GlobBuilder::new(&pattern).literal_separator(true).build().ok();
-        let glob = glob.filter(|_| pattern.contains('*')).map(|glob| glob.compile_matcher());
+        let glob = Glob::new(&pattern).ok().filter(|_| pattern.contains('*'));
+        let glob = glob.map(|glob| glob.compile_matcher());
         let paths = self.files.paths.iter().map(Utf8Path::new);
         let below = paths.filter_map(move |path| Some(path.strip_prefix(folder).ok()?.as_str()));
         below.filter(move |path| match &glob {

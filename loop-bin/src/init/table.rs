@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::exit::Failure;
-
 /// Everything that is known about kinds of projects.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,10 +50,6 @@ pub(super) struct Row {
 }
 
 impl KindTable {
-    pub(super) fn load() -> Result<Self, Failure> {
-        Ok(toml::from_str(include_str!("kinds.toml"))?)
-    }
-
     /// Whether a folder of this name is none of the project's own.
     pub(super) fn skips(&self, name: &str) -> bool {
         let mut words = name.split(['_', '-']).map(|word| word.trim_end_matches('s')).chain([name]);

@@ -38,7 +38,7 @@ impl Layout {
     fn detect(&self) -> Detected {
         let read = |path: &str| self.files.get(path).cloned();
         let files = Files { paths: self.files.keys().cloned().collect(), read: &read };
-        detect::detect(&KindTable::load().unwrap(), &files)
+        detect::detect(&toml::from_str(TABLE).unwrap(), &files)
     }
 }
 

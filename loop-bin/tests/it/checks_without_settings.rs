@@ -80,7 +80,7 @@ fn what_no_check_has_seen_is_called_unchecked_everywhere() {
 fn a_run_can_require_checks() {
     let stage = Stage::new("works", ONE);
     let refused = |ran: Ran| {
-        ran.ended(2).says("no checks are set, none were found");
+        ran.ended(2).says("no checks are set, and none were found");
         assert_eq!(stage.subjects(), ["first"]);
     };
     refused(stage.run(&["--require-checks"]));
@@ -166,7 +166,7 @@ fn a_branch_is_proposed_where_everybody_works() {
     let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
     assert!(out.contains("Work will land on main; `branch = \"ralph/{plan}\"`"), "{out}");
     let config = fs_err::read_to_string(repo.root().join(".ralph/config.toml")).unwrap();
-    assert!(config.contains("# You are on main"), "{config}");
+    assert!(config.contains("\n#branch = \"ralph/{plan}\" # you are on main\n"), "{config}");
     repo.remove(".ralph");
     repo.git(["switch", "-q", "-c", "feature"]);
     let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
