@@ -88,11 +88,10 @@ fn detect_in(root: &Utf8Path) -> Result<(KindTable, Detected), Failure> {
 }
 
 /// What was found, and why.
-fn tell(found: &Detected) {
-    if found.checks.is_empty() {
+fn tell(Detected { checks, setup, proposed }: &Detected) {
+    if checks.is_empty() {
         say("No tests were found: set `commands` in [verify], or what lands will be unchecked.");
     }
-    let Detected { checks, setup, proposed } = found;
     for (what, list) in [("check   ", checks), ("setup   ", setup), ("proposed", proposed)] {
         for FoundCommand { command, why } in list {
             say(format!("{what} {command}   ({why})"));

@@ -134,7 +134,8 @@ impl Script {
             let command = command.trim_start().trim_start_matches("- ");
             let words: Vec<&str> = command.split_whitespace().collect();
             let command = words.join(" ").trim_end_matches(';').to_owned();
-            let is_plain = !command.contains(['$', '|', '>', '<', '`', ';', '&', '(', '{', '#']);
+            let is_special = |c: char| c.is_control() || "$|><`;&({#".contains(c);
+            let is_plain = !command.contains(is_special);
             if let ["cd", path] = words[..] {
                 folder = normal(Utf8Path::new(&folder).join(path).as_str());
             // `pip install flake8` runs nothing of it.

@@ -18,7 +18,10 @@ pub(super) fn paths_below(root: &Utf8Path) -> Vec<String> {
         let entries = root.read_dir_utf8().into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_owned() + "\0").collect::<String>().into_bytes()
     });
-    String::from_utf8_lossy(&names).split_terminator('\0').map(str::to_owned).collect()
+    let names = String::from_utf8_lossy(&names);
+    // What was found is told, and written into a file of lines.
+    let names = names.split_terminator('\0').filter(|name| !name.contains(char::is_control));
+    names.map(str::to_owned).collect()
 }
 
 /// The tools that have tasks: in which table of a JSON file, or how far in as recipes, and the files.
