@@ -25,6 +25,7 @@ Exit codes:
   6    the budget is used up
   7    stories remain, and --fail-if-incomplete was given
   8    what remains is blocked and needs a person
+  9    the checks failed before the first story
   130  interrupted (Ctrl-C)
   143  terminated
 
@@ -68,7 +69,9 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Init => init::run(env),
         Request::Install(install) => install::install(env, &install),
         Request::Uninstall(uninstall) => install::uninstall(env, &uninstall),
-        Request::Doctor => doctor::run(env, &given_flags(given)),
+        Request::Doctor => {
+            doctor::run(env, &given_flags(given), !given.get_flag(doctor::NO_CHECKS))
+        }
         Request::Status(status) => status.run(env),
         Request::Explain(explain) => explain.run(env),
         Request::Attempts(attempts) => attempts.run(env),
@@ -99,8 +102,9 @@ pub(crate) fn command() -> Command {
                     "Log decisions and their reasons to standard error; twice for more [RUST_LOG]",
                 ),
         );
-    Request::augment_subcommands(command)
-        .mut_subcommand("doctor", |doctor| doctor.args(flags_of_keys().map(|flag| flag.hide(true))))
+    Request::augment_subcommands(command).mut_subcommand("doctor", |doctor| {
+        doctor.arg(no_checks()).args(flags_of_keys().map(|flag| flag.hide(true)))
+    })
 }
 
 /// A flag of the first version, which says what to do instead.
@@ -113,6 +117,11 @@ fn allow_dirty() -> Arg {
     };
     let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
     flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)
+}
+
+fn no_checks() -> Arg {
+    let help = "Do not make a copy to run the setup and the checks in";
+    Arg::new(doctor::NO_CHECKS).long(doctor::NO_CHECKS).action(ArgAction::SetTrue).help(help)
 }
 
 /// The flags that stand for configuration keys.

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{Lock, RunDir, StateDir};
-use ralph_project::checks::{CheckContext, run_checks};
+use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::here;
+use crate::run::RunRecord;
 use crate::terminal::say;
 
 /// Say that a story is done, partly done or blocked; for the agent
@@ -54,7 +55,10 @@ impl Complete {
             // The agent works in its copy, and that is what is checked.
             let work = env.workspace().filter(|_| env.run().is_some());
             let dir = work.unwrap_or_else(|| project.root().to_owned());
-            let context = CheckContext { dir: &dir, run: "" };
+            let record = RunDir::of_project(project.root()).map(|dir| RunRecord::load(&dir));
+            let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
+            let rules = Some(CheckRules { config: &config, failed_before: &failed_before });
+            let context = CheckContext { dir: &dir, run: "", rules };
             let checks = run_checks(context, &verify.commands, limit, &|| false)?;
             if let Some(failed) = checks.last().filter(|check| !check.passed()) {
                 return Err(Failure::because(format!(

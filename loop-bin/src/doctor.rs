@@ -1,5 +1,5 @@
-//! `ralph-loop doctor` and `--dry-run`: everything that a start would find out, with nothing written
-//! and no agent run.
+//! `ralph-loop doctor` and `--dry-run`: everything that a start would find out, with no agent run.
+//! `doctor` also makes the copy and runs the checks in it; a dry run writes nothing.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -8,29 +8,76 @@ use camino::Utf8Path;
 use nix::sys::statvfs::statvfs;
 use ralph_base::env::Env;
 use ralph_base::state::Lock;
-use ralph_project::config::Flag;
+use ralph_project::config::{Baseline, Flag, Mode};
 
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::run::start::{Preflight, held_by, look_for_recovery, preflight};
-use crate::terminal::{counted, say};
-use crate::workspace::cache;
+use crate::run::record::attempt_left;
+use crate::run::start::{
+    Preflight, Trial, findings, held_by, look_for_recovery, preflight, take_lock,
+};
+use crate::signals::Interrupts;
+use crate::terminal::{View, counted, say};
+use crate::workspace::{Start, cache};
 
 /// Less than this leaves no room for a build.
 const LEAST_FREE_MIB: u64 = 1024;
 
+/// The flag that keeps it from running the checks.
+pub(crate) const NO_CHECKS: &str = "no-checks";
+
 /// Examines.
-pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
-    let mut findings = match preflight(env, flags) {
-        Ok(preflight) => [all(&preflight)?, disks(&preflight)?].concat(),
-        Err(failure) => vec![Finding::Problem(failure.to_string())],
-    };
-    findings.iter().for_each(show);
-    findings.retain(|finding| matches!(finding, Finding::Problem(_)));
+pub(crate) fn run(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCode, Failure> {
+    let mut findings = Vec::new();
+    match preflight(env, flags) {
+        Ok(mut preflight) => {
+            findings.extend([all(&preflight)?, disks(&preflight)?].concat());
+            findings.iter().for_each(show);
+            if with_checks && !findings.iter().any(is_problem) {
+                let tried = try_checks(env, &mut preflight)
+                    .unwrap_or_else(|failure| vec![Finding::Problem(failure.to_string())]);
+                tried.iter().for_each(show);
+                findings.extend(tried);
+            }
+        }
+        Err(failure) => {
+            findings.push(Finding::Problem(failure.to_string()));
+            findings.iter().for_each(show);
+        }
+    }
+    findings.retain(is_problem);
     match findings.len() {
         0 => Ok(ExitCode::SUCCESS),
         count => Err(Failure::because(counted(count, "problem found", "problems found"))),
     }
+}
+
+fn is_problem(finding: &Finding) -> bool {
+    matches!(finding, Finding::Problem(_))
+}
+
+/// Makes the copy and runs the checks in it, as a start does, unless somebody's work is there.
+fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Failure> {
+    let Preflight { config, run_dir, workspace, target, .. } = preflight;
+    let is_planning = config.run.mode == Mode::Planning;
+    if is_planning || config.verify.commands.is_empty() || config.verify.baseline == Baseline::Skip
+    {
+        return Ok(Vec::new());
+    }
+    let busy = "the checks were not run, because the copy holds work: a run is under way, or the \
+                next start goes on with an attempt";
+    let lock = take_lock(run_dir, "examining");
+    if lock.is_err() || attempt_left(run_dir)?.is_some() {
+        return Ok(vec![Finding::Note(busy.to_owned())]);
+    }
+    let (interrupts, view) = (Interrupts::listen()?, View::new(env, false));
+    let stop = || interrupts.signal().is_some();
+    let (tip, branch) = (target.tip()?, target.current_branch());
+    let mut trial = Trial { workspace, config, view: &view, run: "", stop: &stop };
+    trial.prepare(Start { tip: tip.as_deref(), branch: &branch })?;
+    let checks = trial.run_checks()?;
+    view.close();
+    Ok(findings(&checks, config))
 }
 
 /// Shows what a run would do.

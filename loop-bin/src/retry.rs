@@ -89,7 +89,9 @@ fn begin_with(
     };
     let number = saved::number_after(&saved::all(git, Some(story))?);
     let why = format!("asked for by a person\n{hint}");
-    let account = Account { story, number, outcome: saved::RETRY, why: &why, ..Account::default() };
+    let session = from.and_then(|from| from.session.as_deref());
+    let account =
+        Account { story, number, outcome: saved::RETRY, why: &why, session, ..Account::default() };
     let parents: Vec<&str> = base.as_deref().into_iter().collect();
     saved::keep(git, root, &tree, &parents, &account)?;
     Ok(())

@@ -49,6 +49,8 @@ pub(crate) struct SavedAttempt {
     /// The failing lines.
     pub(crate) details: String,
     pub(crate) cost_usd: Option<f64>,
+    /// The client's session that worked on it.
+    pub(crate) session: Option<String>,
 }
 
 /// What is written down of an attempt.
@@ -183,6 +185,7 @@ fn parse(fields: &[&str]) -> Option<SavedAttempt> {
         why: subject.to_owned(),
         details: details.collect::<Vec<_>>().join("\n"),
         cost_usd: trailer("Ralph-Cost").and_then(|cost| cost.trim_start_matches('$').parse().ok()),
+        session: trailer("Ralph-Session"),
     })
 }
 
@@ -225,7 +228,7 @@ mod tests {
         assert_eq!(found.outcome.as_deref(), Some("failed"));
         assert_eq!((found.why.as_str(), found.base.as_deref()), ("`sh t.sh` failed", Some("bb")));
         assert_eq!(found.details, "Ralph-Outcome: landed\nnot ok");
-        assert_eq!(found.cost_usd, Some(0.5));
+        assert_eq!((found.cost_usd, found.session.as_deref()), (Some(0.5), Some("s1")));
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! The user's own checks: each command under `sh -c`, until a deadline; how they are watched is
 //! `supervised.rs`.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 
 use ralph_base::supervised;
 pub use ralph_base::supervised::CheckEnd;
+use ralph_core::verdict::{self, Kind, Verdict};
+
+use crate::config::Config;
+use crate::failed_before::FailedBefore;
 
 /// What of a long output is told: a little of the beginning, and the end, where runners say what
 /// failed. Together they are less than a failure's record holds.
@@ -24,12 +29,34 @@ pub struct Check {
     pub end: CheckEnd,
     /// What it printed, cut in the middle.
     pub output: String,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether it is a test run that ran no test, which is no pass.
+    pub ran_no_test: bool,
+    /// What fails in it as it did before the first story, if nothing else does.
+    pub excused: Option<FailedBefore>,
 }
 
 impl Check {
+    /// One that ended so, before it is judged by more than that.
+    pub fn new(command: &str, end: CheckEnd, output: String, took: Duration) -> Self {
+        let command = command.to_owned();
+        Self { command, end, output, took, ran_no_test: false, excused: None }
+    }
+
+    /// What its output says about tests; none if it did not come to its own end.
+    pub fn verdict_of(&self, config: &Config) -> Option<Verdict> {
+        let CheckEnd::Exited(exit_code @ Some(_)) = self.end else { return None };
+        let (command, output, test_commands) =
+            (&*self.command, &*self.output, &*config.tests.commands);
+        let run = verdict::Run { command, exit_code, output, test_commands, ..Default::default() };
+        Some(verdict::judge(&run))
+    }
+
     /// Whether it passed.
     pub fn passed(&self) -> bool {
-        self.end == CheckEnd::Exited(Some(0))
+        let ended_well = self.end == CheckEnd::Exited(Some(0)) && !self.ran_no_test;
+        ended_well || self.excused.is_some()
     }
 
     /// The command on one line, for messages.
@@ -53,6 +80,8 @@ impl Check {
     /// What became of it, in a few words.
     pub fn verdict(&self) -> String {
         match self.end {
+            _ if self.ran_no_test => "ran no test".to_owned(),
+            _ if self.excused.is_some() => "failed as before".to_owned(),
             CheckEnd::Exited(Some(0)) => "passed".to_owned(),
             CheckEnd::Exited(Some(code)) => format!("failed with exit code {code}"),
             CheckEnd::Exited(None) => "was ended by a signal".to_owned(),
@@ -60,9 +89,7 @@ impl Check {
             CheckEnd::Stopped => "was stopped".to_owned(),
         }
     }
-}
 
-impl Check {
     /// Why no attempt at any story can make it pass: the shell knows no such program. A path is
     /// another matter, because a story may be there to make what it leads to.
     pub fn needs(&self) -> Option<&str> {
@@ -72,12 +99,6 @@ impl Check {
         let name = name?.rsplit(": ").next()?;
         (self.end == CheckEnd::Exited(Some(127)) && !name.contains('/')).then_some(name)
     }
-}
-
-/// Whether programs are looked for in the project as well, so that a story may make one.
-pub fn finds_in_project(path: &str, root: &Utf8Path) -> bool {
-    path.split(':')
-        .any(|folder| !folder.starts_with('/') || Utf8Path::new(folder).starts_with(root))
 }
 
 /// A check of several lines by its first one: messages and the progress have a line for each check.
@@ -101,6 +122,33 @@ pub struct CheckContext<'a> {
     pub dir: &'a Utf8Path,
     /// The loop's run that they serve; empty outside of one.
     pub run: &'a str,
+    /// What counts besides the exit code; none if nothing does.
+    pub rules: Option<CheckRules<'a>>,
+}
+
+/// What counts besides the exit code.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckRules<'a> {
+    /// The user's settings.
+    pub config: &'a Config,
+    /// What failed in each check before the first story, where that is ignored.
+    pub failed_before: &'a BTreeMap<String, FailedBefore>,
+}
+
+impl CheckRules<'_> {
+    fn judge(&self, check: &mut Check) {
+        let Some(verdict) = check.verdict_of(self.config) else { return };
+        let said_nothing = verdict.kind == Kind::NoTests;
+        check.ran_no_test = said_nothing && !self.config.verify.allow_no_tests;
+        let before = self.failed_before.get(&check.command);
+        if check.end != CheckEnd::Exited(Some(0))
+            && before.is_some_and(|before| before.covers(&verdict))
+        {
+            let mut now = FailedBefore::default();
+            now.note(&verdict);
+            check.excused = Some(now);
+        }
+    }
 }
 
 /// Runs the checks in order, up to the first that does not pass. `stop` is asked before each of
@@ -113,11 +161,7 @@ pub fn run_checks(
 ) -> io::Result<Vec<Check>> {
     let mut checks: Vec<Check> = Vec::new();
     for command in commands {
-        let check = if stop() {
-            Check { command: command.clone(), end: CheckEnd::Stopped, output: String::new() }
-        } else {
-            run(context, command, limit, stop)?
-        };
+        let check = run(context, command, limit, stop)?;
         let passed = check.passed();
         checks.push(check);
         if !passed {
@@ -133,10 +177,19 @@ fn run(
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Check> {
-    let mut shell = shell(context.dir, command);
-    shell.env(RUN_MARK, context.run);
-    let (end, output) = supervised::run(shell, &[], limit, stop, false)?;
-    Ok(Check { command: command.to_owned(), end, output })
+    let begun = Instant::now();
+    let (end, output) = if stop() {
+        (CheckEnd::Stopped, String::new())
+    } else {
+        let mut shell = shell(context.dir, command);
+        shell.env(RUN_MARK, context.run);
+        supervised::run(shell, &[], limit, stop, false)?
+    };
+    let mut check = Check::new(command, end, output, begun.elapsed());
+    if let Some(rules) = context.rules {
+        rules.judge(&mut check);
+    }
+    Ok(check)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door for the user's checks")]
@@ -161,7 +214,8 @@ mod tests {
 
     fn check(command: &str, limit: Option<Duration>, stop: bool) -> Check {
         let scratch = Scratch::new();
-        run(CheckContext { dir: scratch.root(), run: "" }, command, limit, &|| stop).unwrap()
+        run(CheckContext { dir: scratch.root(), run: "", rules: None }, command, limit, &|| stop)
+            .unwrap()
     }
 
     #[test]
@@ -196,16 +250,6 @@ mod tests {
         {
             assert_eq!(needs(ordinary), None, "{ordinary}");
         }
-        let root = Utf8Path::new("/home/dev/app");
-        for (path, expected) in [
-            ("/usr/bin:/bin", false),
-            ("/usr/bin:/home/dev/application", false),
-            ("/home/dev/app/bin:/bin", true),
-            ("node_modules/.bin:/bin", true),
-            ("/bin:", true),
-        ] {
-            assert_eq!(finds_in_project(path, root), expected, "{path}");
-        }
     }
 
     #[test]
@@ -229,10 +273,8 @@ mod tests {
     #[test]
     fn of_many_lines_the_first_and_the_last_are_told() {
         let output = |lines: usize| (1..=lines).map(|n| format!("{n}\n")).collect::<String>();
-        let told = |lines: usize| {
-            let end = CheckEnd::Exited(Some(1));
-            Check { command: "x".into(), end, output: output(lines) }.excerpt()
-        };
+        let told =
+            |lines: usize| Check { output: output(lines), ..check("true", None, false) }.excerpt();
         assert_eq!(told(90), output(90));
         let long = told(300);
         assert!(long.starts_with("1\n2\n") && long.ends_with("\n299\n300\n"), "{long}");
@@ -251,7 +293,7 @@ mod tests {
     fn checks_end_at_the_first_failure() {
         let scratch = Scratch::new();
         let commands = ["true", "false", "touch ran"].map(str::to_owned);
-        let bench = CheckContext { dir: scratch.root(), run: "" };
+        let bench = CheckContext { dir: scratch.root(), run: "", rules: None };
         let checks = run_checks(bench, &commands, None, &|| false).unwrap();
         assert_eq!(checks.iter().map(Check::passed).collect::<Vec<_>>(), [true, false]);
         assert!(!scratch.path("ran").exists());

@@ -7,6 +7,7 @@
 //! | [`checks`] | do the user's own checks pass? |
 //! | [`claim`] | what does the agent itself say about its story? |
 //! | [`config`] | what did the user set, in the file, by variables and by flags? |
+//! | [`failed_before`] | did this fail before the work began? |
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`install`] | which hooks does this client need registered, and how does that leave the rest alone? |
 //! | [`known_files`] | has the agent seen this file in its session? |
@@ -28,6 +29,7 @@ pub mod attempt;
 pub mod checks;
 pub mod claim;
 pub mod config;
+pub mod failed_before;
 pub mod gate;
 pub mod install;
 pub mod known_files;

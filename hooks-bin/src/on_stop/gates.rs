@@ -1,10 +1,11 @@
 //! Reads what the gates judge, and nothing that they do not need.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ralph_base::state::{LastVerdict, SessionDir};
 use ralph_core::git::Status;
-use ralph_project::checks::{CheckContext, run_checks};
+use ralph_project::checks::{CheckContext, CheckRules, run_checks};
 use ralph_project::gate::{self, LoopState, Orchestrator, QualityGate, Tasks, Unmet};
 
 use super::session::Session;
@@ -59,8 +60,10 @@ fn current_story(session: &Session<'_>) -> Option<Unmet> {
 }
 
 fn verify(session: &Session<'_>) -> Option<Unmet> {
-    let verify = &session.call.config().verify;
-    let context = CheckContext { dir: session.call.work_root(), run: "" };
+    let config = session.call.config();
+    let verify = &config.verify;
+    let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
+    let context = CheckContext { dir: session.call.work_root(), run: "", rules };
     let checks = run_checks(context, &verify.commands, verify.timeout.limit(), &|| false);
     let checks = checks.unwrap_or_else(|error| {
         session.call.record("gate", &format!("the verify commands could not be run: {error}"));

@@ -24,7 +24,7 @@ pub(super) fn allow(session: &Session<'_>, status: StopStatus, note: Option<Stri
     }
     if let Some(dir) = call.session().filter(|_| session.is_bound() || session.has_files()) {
         note_on_disk(&dir, |blocks| match status {
-            StopStatus::Waiting => blocks.waits(&session.who),
+            StopStatus::Waiting | StopStatus::Working => blocks.waits(&session.who),
             _ => blocks.allowed(&session.who),
         });
     }

@@ -26,8 +26,8 @@ pub(super) fn decide(call: &Call<'_>) -> Decision {
         leaving::hand_over(&session, &fill);
         return Decision::NoOpinion;
     }
-    if let Some(note) = awaited(call.input) {
-        return leaving::allow(&session, StopStatus::Waiting, Some(note));
+    if let Some((status, note)) = awaited(call.input) {
+        return leaving::allow(&session, status, Some(note));
     }
     match continuation::decide(&session, &ending) {
         continuation::Answer::Decided(decision) => decision,
@@ -104,17 +104,22 @@ fn fill(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
     Fill::new(ending.context?, &session.call.config().session, reported)
 }
 
-/// What still runs in the background, for the journal.
-fn awaited(input: &Input) -> Option<String> {
+/// What still runs in the background, and whether an agent is among it.
+fn awaited(input: &Input) -> Option<(StopStatus, String)> {
     // A subagent that stops is still listed as running itself.
-    let itself = |task: &&BackgroundTask| input.agent_id.as_ref() != Some(&task.id);
-    let running =
-        input.background_tasks.iter().filter(|task| task.status == "running").filter(itself);
+    let is_awaited = |task: &&BackgroundTask| {
+        task.status == "running" && input.agent_id.as_ref() != Some(&task.id)
+    };
+    let running: Vec<&BackgroundTask> = input.background_tasks.iter().filter(is_awaited).collect();
+    let is_agent = |task: &&BackgroundTask| task.kind.as_deref() == Some("subagent");
+    let has_agent = running.iter().any(is_agent);
+    let status = if has_agent { StopStatus::Working } else { StopStatus::Waiting };
     let names: Vec<String> = running
+        .iter()
         .map(|task| {
             let name = task.description.as_ref().or(task.command.as_ref()).unwrap_or(&task.id);
             name.chars().take(200).collect()
         })
         .collect();
-    (!names.is_empty()).then(|| format!("waiting for {}", names.join(", ")))
+    (!names.is_empty()).then(|| (status, format!("waiting for {}", names.join(", "))))
 }

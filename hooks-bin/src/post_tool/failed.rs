@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ralph_base::state::{Event, Id, Lock};
+use ralph_base::state::{Event, Id, LastVerdict, Lock};
 use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, rollback_changes};
 use ralph_core::hook::Decision;
 use ralph_core::verdict::Verdict;
@@ -38,6 +38,9 @@ pub(super) fn settle(
         .and_then(|()| settle_attempt(call, verdict, begun_at));
     let decision = match settled {
         Ok(Some(done)) => {
+            if matches!(done, Done::Weighed(Outcome::FailedBefore)) {
+                note_failed_before(call);
+            }
             let text = attempt::answer(verdict, &done, log.as_str());
             if done.is_information() { Decision::Context(text) } else { Decision::Block(text) }
         }
@@ -49,6 +52,15 @@ pub(super) fn settle(
         }
     };
     Ok(decision)
+}
+
+/// For the gates and the loop: nothing is wrong with the work itself.
+fn note_failed_before(call: &Call<'_>) {
+    let Some(session) = call.session() else { return };
+    if let Some(last) = LastVerdict::load(&session) {
+        // Best effort, as when it was written first.
+        let _ = LastVerdict { failed_before: true, ..last }.save(&session);
+    }
 }
 
 /// What the next attempt is told. Only the beginning of it is kept, and runners name what failed at
@@ -106,7 +118,7 @@ fn settle_attempt(
         other => Done::Weighed(other),
     };
     match outcome {
-        Outcome::Baseline => memory.note_start(verdict),
+        Outcome::Baseline => memory.failed_before.note(verdict),
         Outcome::Strike { .. } | Outcome::Recorded => memory.failures += 1,
         Outcome::RollBack => {
             memory.failures = 0;
@@ -158,7 +170,7 @@ fn weigh(
         failures_so_far: memory.failures,
         nothing_changed: changed.is_empty(),
         only_tests_changed: changed.iter().all(|path| test_files.contains(path)),
-        failed_before: memory.failed_at_start(seen.verdict),
+        failed_before: memory.failed_before.covers(seen.verdict),
         rolled_back_meanwhile: is_between(seen.begun_at, memory.rolled_back_at, now_ms()),
     }))
 }

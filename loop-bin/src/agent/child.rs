@@ -29,7 +29,7 @@ const CLOCK: Duration = Duration::from_millis(500);
 /// How long the pipes are read after everything that could write to them was ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How long a background process of an agent that ended well may take to end.
+/// How long an agent that ended well, or a background process of one, may take to end at least.
 const TIDY_GRACE: Duration = Duration::from_secs(2);
 
 /// What is watched.
@@ -43,6 +43,9 @@ pub(crate) struct Supervision<'a> {
     pub(crate) interrupts: &'a Interrupts,
     /// Called all the time while it works.
     pub(crate) beat: &'a dyn Fn(),
+    /// Whether an agent that has given its result and is silent since still waits for work of its
+    /// own, and not only for a command that it forgot.
+    pub(crate) awaits_work: &'a dyn Fn(&Seen) -> bool,
 }
 
 /// How the agent's process ended.
@@ -50,6 +53,8 @@ pub(crate) struct Supervision<'a> {
 pub(crate) enum RunEnd {
     /// By itself.
     Exited(ExitStatus),
+    /// Its turn was over, and only commands in the background were left.
+    Finished,
     /// It ran too long.
     Overdue(Duration),
     /// It printed nothing for too long.
@@ -70,6 +75,7 @@ impl AgentRun {
     pub(crate) fn exit_code(&self) -> Option<i32> {
         match self.end {
             RunEnd::Exited(status) => status.code(),
+            RunEnd::Finished => Some(0),
             _ => None,
         }
     }
@@ -78,6 +84,24 @@ impl AgentRun {
     pub(crate) fn is_over_budget(&self) -> bool {
         let reason = self.seen.verdict.as_ref().and_then(|verdict| verdict.reason.as_deref());
         matches!(reason, Some("budget_exhausted" | "error_max_budget_usd"))
+    }
+
+    /// Whether the client does not know the session any more that was to go on.
+    pub(crate) fn has_lost_session(&self) -> bool {
+        let Seen { verdict, text, complaints, .. } = &self.seen;
+        let said = verdict.as_ref().map_or("", |verdict| &verdict.text);
+        let mut texts = [said, text, complaints].into_iter();
+        self.exit_code() != Some(0) && texts.any(|text| text.contains("No conversation found"))
+    }
+
+    /// Whether its context was too full to go on. Older clients say so in words alone.
+    pub(crate) fn is_context_full(&self) -> bool {
+        self.seen.verdict.as_ref().is_some_and(|verdict| {
+            let said = verdict.text.trim_start().to_ascii_lowercase();
+            verdict.is_error
+                && (verdict.reason.as_deref() == Some("prompt_too_long")
+                    || said.starts_with("prompt is too long"))
+        })
     }
 
     /// The usage limit or the outage of the service that ended it, if one did; with the reset in Unix
@@ -177,10 +201,11 @@ impl Session {
             if let Some(question) = mailbox.and_then(Mailbox::waiting) {
                 return Ok(Turn::Asks(question));
             }
-            let heard = self.seen.lock().unwrap_or_else(PoisonError::into_inner).heard;
-            match watch.reason_to_end(begun, heard.unwrap_or(begun).max(hook_seen)) {
+            let seen = self.seen();
+            let heard = seen.heard.unwrap_or(begun).max(hook_seen);
+            match watch.reason_to_end(begun, heard, &seen) {
                 // The client prints nothing while a hook is at work, for as long as that takes.
-                Some(RunEnd::Silent(_)) if self.descendants.include_ours() => {
+                Some(RunEnd::Silent(_) | RunEnd::Finished) if self.descendants.include_ours() => {
                     hook_seen = Instant::now();
                 }
                 Some(end) => break end,
@@ -197,15 +222,21 @@ impl Session {
 }
 
 impl Supervision<'_> {
-    fn reason_to_end(&self, begun: Instant, heard: Instant) -> Option<RunEnd> {
+    fn reason_to_end(&self, begun: Instant, heard: Instant, seen: &Seen) -> Option<RunEnd> {
         if let Some(signal) = self.interrupts.signal() {
             return Some(RunEnd::Signalled(signal));
         }
+        // Work that is finished is not lost to what follows it.
+        let has_result = seen.verdict.is_some();
         if let Some(limit) = self.deadline.filter(|limit| begun.elapsed() >= *limit) {
-            return Some(RunEnd::Overdue(limit));
+            return Some(if has_result { RunEnd::Finished } else { RunEnd::Overdue(limit) });
         }
-        let silent = self.silence.filter(|limit| heard.elapsed() >= *limit);
-        silent.map(RunEnd::Silent)
+        let patience = self.grace.max(TIDY_GRACE);
+        if has_result && heard.elapsed() >= patience && !(self.awaits_work)(seen) {
+            return Some(RunEnd::Finished);
+        }
+        let silent = self.silence.filter(|limit| heard.elapsed() >= *limit)?;
+        Some(if has_result { RunEnd::Finished } else { RunEnd::Silent(silent) })
     }
 }
 

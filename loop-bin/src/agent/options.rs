@@ -30,6 +30,9 @@ const BUDGET: &str = "--max-budget-usd";
 /// The file in which the client keeps what it knows of each folder.
 const FILE: &str = ".claude.json";
 
+/// The settings of the machine's administrator.
+const MANAGED: &str = "/etc/claude-code/managed-settings.json";
+
 /// A setting for where the memory is.
 const MEMORY: &str = "autoMemoryDirectory";
 
@@ -46,6 +49,13 @@ pub(crate) struct ClientOptions {
     passed: Vec<String>,
     /// Whether it can be told what it may spend.
     takes_budget: bool,
+}
+
+/// A session of the client that goes on, or a copy of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ResumedSession {
+    pub(crate) id: String,
+    pub(crate) is_fork: bool,
 }
 
 impl ClientOptions {
@@ -156,10 +166,16 @@ impl ClientOptions {
         &self,
         line: &str,
         budget_usd: Option<f64>,
+        resumed: Option<&ResumedSession>,
         run_dir: &RunDir,
     ) -> io::Result<String> {
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let mut options = Vec::new();
+        let is_chosen = ["--resume", "-r", "--continue", "-c"].iter().any(|flag| client.has(flag));
+        if let Some(ResumedSession { id, is_fork }) = resumed.filter(|_| !is_chosen) {
+            let fork = if *is_fork { " --fork-session" } else { "" };
+            options.push(format!("--resume {}{fork}", quoted(Utf8Path::new(id))));
+        }
         if !self.settings.is_empty() {
             let path = run_dir.passed_settings();
             state::replace(&path, json!(self.settings).to_string().as_bytes())?;
@@ -235,7 +251,13 @@ fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool)
         Ok(below) if in_copy => text_in_copy(root, below),
         _ => fs_err::read_to_string(path).ok(),
     };
-    files.filter_map(text).collect()
+    // Those of the machine and of the command line count whatever else is chosen.
+    let own = client.value_of("--settings").map(|given| {
+        let path = root.join(given.trim_matches(['\'', '"']));
+        fs_err::read_to_string(path).unwrap_or_else(|_| given.to_owned())
+    });
+    let managed = fs_err::read_to_string(MANAGED).ok();
+    files.filter_map(text).chain(own).chain(managed).collect()
 }
 
 /// Servers are often given keys, so nobody else may read the file.

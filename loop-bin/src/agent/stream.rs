@@ -65,6 +65,15 @@ fn tokens_of(value: &Value) -> u64 {
     kinds.iter().filter_map(|kind| value.get("usage")?.get(kind)?.as_u64()).sum()
 }
 
+/// All tokens of a session, by model: with those of subagents and of turns that background tasks
+/// brought about, which `usage` leaves out.
+fn tokens_of_session(result: &Value) -> u64 {
+    let kinds = ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"];
+    let models = result.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
+    let counts = models.flat_map(|(_, usage)| kinds.map(|kind| usage.get(kind)?.as_u64()));
+    counts.flatten().sum()
+}
+
 impl Seen {
     /// A line of standard error.
     pub(super) fn complaint(&mut self, line: &[u8]) {
@@ -134,13 +143,11 @@ impl Seen {
         }
     }
 
-    /// The sum in the result is the service's own and wins over what was added up.
+    /// The sum in the result is the client's own and wins over what was added up.
     fn result(&mut self, event: &Value) {
         self.cost_usd = event.get("total_cost_usd").and_then(sum).or(self.cost_usd);
-        let total = tokens_of(event);
-        if total > 0 {
-            self.tokens = total;
-        }
+        let total = [tokens_of_session(event), tokens_of(event)].into_iter().find(|sum| *sum > 0);
+        self.tokens = total.unwrap_or(self.tokens);
         // Small models do side work; the conversation has the largest window.
         let models = event.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
         let windows =
@@ -240,6 +247,25 @@ mod tests {
             seen.line(format!("{{\"type\":\"result\",\"total_cost_usd\":{cost}}}").as_bytes());
             assert_eq!((seen.cost_usd, seen.verdict.is_some()), (expected, true), "{cost}");
         }
+    }
+
+    #[test]
+    fn the_total_of_a_session_counts_all_of_its_turns_and_subagents() {
+        let result = |own: u64, all: u64| {
+            format!(
+                r#"{{"type":"result","usage":{{"input_tokens":{own}}},"modelUsage":{{
+                "large":{{"inputTokens":{all},"outputTokens":20}},
+                "small":{{"cacheReadInputTokens":3,"contextWindow":200000}}}}}}"#
+            )
+            .replace('\n', " ")
+        };
+        let mut seen = Seen::default();
+        seen.line(result(1000, 1000).as_bytes());
+        assert_eq!(seen.tokens, 1023);
+        seen.line(result(1000, 4000).as_bytes());
+        assert_eq!(seen.tokens, 4023);
+        seen.line(br#"{"type":"result","usage":{"input_tokens":7}}"#);
+        assert_eq!(seen.tokens, 7);
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Run {
         let most = context.config.limits.max_cost_usd;
         match &finish {
             Finish::Budget(why) => context.view.line(format!("budget exceeded: {why}")),
-            Finish::Blocked(why) | Finish::Error(why) => {
+            Finish::Blocked(why) | Finish::Error(why) | Finish::RedBaseline(why) => {
                 terminal::complain(&std::io::Error::other(why.clone()));
             }
             _ if most > 0.0 && counters.spent.cost_usd > most => context.view.warn(format!(

@@ -29,6 +29,7 @@ use ralph_core::plan::AgentsPlan;
 use ralph_project::config::{Flag, Mode};
 use ralph_project::under_way::Attempt;
 
+use crate::agent::ResumedSession;
 use crate::doctor;
 use crate::exit::Failure;
 use crate::landing::Target;
@@ -79,6 +80,8 @@ pub(crate) struct Run {
     protected: ProtectedFiles,
     /// What the agent is told of the attempt that this one goes on with.
     before: String,
+    /// The client's session that goes on with the attempt.
+    resumed: Option<ResumedSession>,
     /// Why the run cannot go on with its target.
     target_trouble: Option<String>,
     /// Whether the work of the attempt is to be landed before anything else: a crash came before.
@@ -93,8 +96,8 @@ pub(crate) struct Run {
 
 impl Run {
     fn work_through_plan(&mut self) -> Result<Finish, Failure> {
-        if self.run_started()? == Wish::Stop {
-            return Ok(Finish::HookAbort);
+        if let Some(finish) = self.run_started()? {
+            return Ok(finish);
         }
         loop {
             let interrupts = self.context.interrupts.clone();

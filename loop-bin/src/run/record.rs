@@ -1,9 +1,11 @@
 //! Where the run stands, on disk: for the next start after a crash, and for `status`.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use camino::Utf8PathBuf;
 use ralph_base::state::{self, RunDir};
+use ralph_project::failed_before::FailedBefore;
 use ralph_project::under_way::Attempt;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,8 @@ pub(crate) struct RunRecord {
     pub(crate) misfit: Option<String>,
     /// The attempt under way, while it is being kept: it is counted already.
     pub(crate) discarding: Option<Discarding>,
+    /// What failed in each check before the first story, where that is ignored.
+    pub(crate) failed_before: BTreeMap<String, FailedBefore>,
     /// Whether it was asked to end.
     pub(crate) interrupted: bool,
     /// Whether it writes the plan instead of working through it.

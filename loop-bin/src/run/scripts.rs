@@ -5,12 +5,13 @@ use std::process::Command;
 use camino::Utf8Path;
 use ralph_base::state::{self, StateDir};
 use ralph_base::supervised;
-use ralph_project::checks::{CheckEnd, RUN_MARK};
-use ralph_project::config::{FailBehavior, Hooks, Mode};
+use ralph_project::checks::{Check, CheckEnd, RUN_MARK};
+use ralph_project::config::{Baseline, FailBehavior, Hooks, Mode};
 
 use super::Run;
 use super::context::Context;
 use super::decide::{Finish, Outcome, Then, Wish};
+use super::start::{Trial, failed_before, findings};
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
@@ -93,7 +94,8 @@ impl Context {
 }
 
 impl Run {
-    pub(super) fn run_started(&mut self) -> Result<Wish, Failure> {
+    /// What is said and done before the first story; and why there is none, if so.
+    pub(super) fn run_started(&mut self) -> Result<Option<Finish>, Failure> {
         let context = &self.context;
         let (mode, plan) = ("building".to_owned(), context.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
@@ -103,19 +105,20 @@ impl Run {
         let open = counted(plan.counts().open, "open story", "open stories");
         let branch = &self.target.branch;
         context.view.line(format!("working on {shown}, landing on {branch}: {open}"));
-        let wish = context.run_started_script();
-        if wish == Wish::GoOn {
-            self.take_waiting()?;
+        if context.run_started_script() == Wish::Stop {
+            return Ok(Some(Finish::HookAbort));
         }
+        self.take_waiting()?;
         // Work of an earlier run that waits to be landed is in the copy already.
-        if wish == Wish::GoOn && plan.counts().open > 0 && self.attempt.is_none() {
-            self.prepare_first()?;
+        if plan.counts().open > 0 && self.attempt.is_none() {
+            return self.prepare_first();
         }
-        Ok(wish)
+        Ok(None)
     }
 
-    /// The copy before the first story, and what in it leads elsewhere.
-    fn prepare_first(&mut self) -> Result<(), Failure> {
+    /// The copy before the first story, and what in it leads elsewhere; then the checks in it, and
+    /// why no story can begin.
+    fn prepare_first(&mut self) -> Result<Option<Finish>, Failure> {
         let (tip, branch) = (self.target.tip()?, self.target.current_branch());
         self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
@@ -124,7 +127,35 @@ impl Run {
                 Finding::Note(text) | Finding::Good(text) => self.context.view.warn(text),
             }
         }
-        Ok(())
+        self.try_checks()
+    }
+
+    /// The checks before the first story.
+    fn try_checks(&mut self) -> Result<Option<Finish>, Failure> {
+        let Context { config, view, run, interrupts, .. } = &self.context;
+        if config.verify.baseline == Baseline::Skip {
+            return Ok(None);
+        }
+        let (workspace, stop) = (&mut self.workspace, || self.context.is_interrupted());
+        let checks = Trial { workspace, config, view, run, stop: &stop }.run_checks()?;
+        if let Some(signal) = interrupts.signal() {
+            return Ok(Some(Finish::Manual(signal)));
+        }
+        let mut problems = Vec::new();
+        for found in findings(&checks, config) {
+            match found {
+                Finding::Good(text) => view.line(text),
+                Finding::Note(text) => view.warn(text),
+                Finding::Problem(text) => problems.push(text),
+            }
+        }
+        if !problems.is_empty() {
+            return Ok(Some(Finish::RedBaseline(problems.join("\n"))));
+        }
+        let known = |check: &Check| Some((check.command.clone(), failed_before(check, config)?));
+        self.record.failed_before = checks.iter().filter_map(known).collect();
+        self.save();
+        Ok(None)
     }
 
     pub(super) fn run_next_iteration(&self) -> Wish {

@@ -328,3 +328,38 @@ fn an_agent_that_is_typed_in_a_subfolder_is_meant_from_there() {
         ran.ended(0).says("US-001 done");
     }
 }
+
+/// An agent that has given its result, while a server that it started and forgot keeps it alive.
+fn forgetful(end: &str) -> String {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s-1"}"#;
+    format!("cat >/dev/null; echo work >work.txt; echo '{result}'; {end}")
+}
+
+#[test]
+fn a_forgotten_server_costs_the_grace_and_not_the_work() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let begun = std::time::Instant::now();
+    let agent = forgetful("sleep 300");
+    stage.run(&["--agent", &agent, "--grace", "1"]).ended(0).says("US-001 done");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_timeout_after_the_result_does_not_discard_the_work() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let agent = forgetful("sleep 300");
+    let ran = stage.run(&["--agent", &agent, "--grace", "60", "--timeout", "3"]);
+    ran.ended(0).says("US-001 done");
+}
+
+#[test]
+fn subagents_at_work_are_waited_for() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let stop = r#"{"status":"working"}"#;
+    let folder = "\"$RALPH_ROOT/.ralph/state/s-1\"";
+    let agent = forgetful(&format!(
+        "mkdir -p {folder}; echo '{stop}' >{folder}/stop.json; sleep 5; echo more >>work.txt"
+    ));
+    stage.run(&["--agent", &agent, "--grace", "1"]).ended(0).says("US-001 done");
+    assert_eq!(stage.read("work.txt"), "work\nmore\n");
+}

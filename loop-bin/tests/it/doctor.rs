@@ -29,8 +29,8 @@ fn a_script_that_cannot_be_started() {
 
 #[test]
 fn a_program_that_is_missing() {
-    let verify = [("RALPH_VERIFY", "true\nno-such-runner --all\n")];
-    let words = "the check `no-such-runner --all` needs `no-such-runner`";
+    let verify = [("RALPH_VERIFY", "true\nno-such-runner --all\n"), ("RALPH_BASELINE", "check")];
+    let words = "`no-such-runner --all` cannot run, because something is missing: `no-such-runner`";
     check(|_: &Stage| (), &verify, &["PROBLEM", words, "1 problem found"]);
 }
 
@@ -60,7 +60,8 @@ fn what_the_flags_of_a_run_would_start() {
     let stage = Stage::new("works", ONE);
     let ran = stage.run(&["doctor", "--agent", "no-such-agent -p"]);
     ran.ended(1).says("the agent `no-such-agent` was not found in the folders of PATH");
-    stage.run(&["doctor", "--verify", "no-such-check"]).ended(1).says("needs `no-such-check`");
+    let check = ["doctor", "--baseline", "check", "--verify", "no-such-check"];
+    stage.run(&check).ended(1).says("missing: `no-such-check`");
     stage.run(&["doctor", "--no-such-flag"]).ended(2);
 }
 

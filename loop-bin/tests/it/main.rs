@@ -9,6 +9,7 @@
 
 mod access;
 mod agents;
+mod before_the_first_story;
 mod checks_do_more;
 mod checks_without_settings;
 mod client_files;
@@ -29,6 +30,7 @@ mod limits;
 mod locks;
 mod neighbours;
 mod nested;
+mod nothing_is_paid_twice;
 mod odd_starts;
 mod one_bad_act_costs_one_attempt;
 mod other_plans;

@@ -139,9 +139,27 @@ fn command_lines_that_say_otherwise_are_left_as_they_are() {
         run(&stage, agent, &[], "2.1.325").ended(0).says(words);
         assert!(!stage.note("arguments").contains("passed-settings"), "{agent}");
     }
-    let off = stage_with(&HOOKS);
-    off.repo.write(".claude/settings.json", r#"{"disableAllHooks":true}"#);
-    run(&off, DEFAULT, &[], "2.1.325").ended(0).says("disableAllHooks");
+}
+
+#[test]
+fn hooks_that_are_switched_off_anywhere_are_named_before_the_run() {
+    let all_off = r#"{"disableAllHooks":true}"#;
+    for file in [".claude/settings.json", ".claude/settings.local.json", "~", "--settings"] {
+        let stage = stage_with(&["ralph-pre-tool"]);
+        let mut agent = DEFAULT.to_owned();
+        match file {
+            "~" => drop(stage.repo.scratch().file("home/.claude/settings.json", all_off)),
+            "--settings" => {
+                stage.repo.write("mine.json", all_off);
+                agent = format!("{DEFAULT} --settings mine.json");
+            }
+            file => stage.repo.write(file, all_off),
+        }
+        for args in [&["doctor"][..], &[]] {
+            let ran = run(&stage, &agent, args, "2.1.325");
+            ran.ended(0).says("have `disableAllHooks`, so no hook guards the agent");
+        }
+    }
 }
 
 #[test]

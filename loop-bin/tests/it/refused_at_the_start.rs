@@ -100,8 +100,8 @@ fn an_agent_or_a_check_that_is_not_executable() {
     stage.repo.write("run.sh", "#!/bin/sh\n");
     stage.repo.git(["add", "run.sh"]);
     stage.repo.git(["commit", "-qm", "a script"]);
-    let words = ["needs `./run.sh` to be executable; run `chmod +x ./run.sh`"];
-    check(&stage, &["--verify", "./run.sh --all"], &[], 1, &words);
+    let ran = stage.run(&["--baseline", "check", "--verify", "./run.sh --all"]);
+    ran.ended(9).says("cannot run").says("./run.sh: Permission denied");
     let ran = stage.run(&["--agent", "./run.sh"]);
     ran.ended(1).says("the agent `./run.sh` is not executable; run `chmod +x ./run.sh`");
 }

@@ -90,13 +90,11 @@ fn a_check_of_several_lines_fails_at_the_first_that_fails() {
 #[test]
 fn a_check_without_its_program_is_refused_before_anything_is_spent() {
     let stage = Stage::new("works", ONE);
-    let check = ["--verify", "no-such-program --all"];
-    let told = "the check `no-such-program --all` needs `no-such-program`, which was not found";
-    stage.run(&check).ended(1).says(told);
-    stage.run(&[&check[..], &["--dry-run"]].concat()).ended(0).says("PROBLEM");
+    let check = ["--baseline", "check", "--verify", "no-such-program --all"];
+    stage.run(&check).ended(9).says("cannot run, because something is missing: `no-such-program`");
     assert_eq!((stage.plan().as_str(), stage.exists(".ralph/PRD-1/progress.md")), (ONE, false));
 
-    // Where the shell alone can tell, the first attempt does.
+    // Where the checks are not tried, the first attempt tells.
     let late = ["--verify", "cd . && no-such-program"];
     for session in [&[][..], &["--stories-per-session", "2"]] {
         let agent = format!("cat >/dev/null; echo x >x.txt; {STOP}");

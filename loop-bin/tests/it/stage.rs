@@ -78,6 +78,8 @@ impl Stage {
             .current_dir(self.repo.root())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("RALPH_AGENT", &self.agent)
+            // Most of these checks ask for what a story is yet to make.
+            .env("RALPH_BASELINE", "skip")
             .env("AGENT_NOTES", self.notes.root())
             .env("RALPH_LOOP", LOOP)
             .env("CLAUDECODE", "1");

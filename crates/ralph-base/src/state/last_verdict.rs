@@ -24,6 +24,8 @@ pub struct LastVerdict {
     pub tests: Vec<String>,
     /// The loop's run that the session works for; empty if it works for none.
     pub run: String,
+    /// Whether all that failed had failed before the work began.
+    pub failed_before: bool,
     /// Failing runs in a row, without a passing one between.
     pub failures_in_a_row: u64,
 }

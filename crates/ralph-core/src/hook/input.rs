@@ -81,6 +81,8 @@ pub struct Input {
 #[expect(missing_docs, reason = "named as the client names them")]
 pub struct BackgroundTask {
     pub id: String,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
     pub status: String,
     pub command: Option<String>,
     pub description: Option<String>,

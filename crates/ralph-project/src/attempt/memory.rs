@@ -2,14 +2,14 @@
 //!
 //! Bound to the checkpoint: a new checkpoint begins with an empty memory.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
 use ralph_base::state::{self, StateDir};
 use ralph_core::git::Checkpoint;
-use ralph_core::verdict::Verdict;
+
+use crate::failed_before::FailedBefore;
 
 /// What is remembered of the attempt under way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,13 +20,21 @@ pub struct Memory {
     pub failures: u64,
     /// When the attempt was last rolled back, in milliseconds since 1970.
     pub rolled_back_at: u64,
-    /// Tests that failed while the tree still equalled the checkpoint.
-    failed_at_start: BTreeSet<String>,
-    /// Runners that failed then without naming their tests, and how many they said had failed.
-    unnamed_at_start: BTreeMap<String, u64>,
+    /// What failed while the tree still equalled the checkpoint.
+    pub failed_before: FailedBefore,
 }
 
 impl Memory {
+    /// Begins a new checkpoint with what is known to fail.
+    pub fn begin(
+        state: &StateDir,
+        checkpoint: &Checkpoint,
+        failed_before: FailedBefore,
+    ) -> io::Result<()> {
+        let checkpoint = name_of(checkpoint);
+        Self { checkpoint, failed_before, ..Self::default() }.save(state)
+    }
+
     /// What is remembered under this checkpoint. A file that cannot be read, or that belongs to
     /// another checkpoint, is an empty memory.
     pub fn load(state: &StateDir, checkpoint: &Checkpoint) -> Self {
@@ -42,30 +50,6 @@ impl Memory {
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
         state::replace(&state.strikes(), &serde_json::to_vec_pretty(self)?)
     }
-
-    /// Remembers tests that fail before anything was changed.
-    pub fn note_start(&mut self, verdict: &Verdict) {
-        if verdict.failing.is_empty() {
-            let failed = self.unnamed_at_start.entry(runner_of(verdict)).or_default();
-            *failed = (*failed).max(verdict.counts.bad());
-        }
-        self.failed_at_start.extend(verdict.failing.iter().map(|test| test.name.clone()));
-    }
-
-    /// Whether all of these tests failed at the start. A run that names no tests is only known to
-    /// fail as before if the same runner named none then, and if no more have failed since.
-    pub fn failed_at_start(&self, verdict: &Verdict) -> bool {
-        if verdict.failing.is_empty() {
-            let before = self.unnamed_at_start.get(&runner_of(verdict));
-            before.is_some_and(|failed| verdict.counts.bad() <= *failed)
-        } else {
-            verdict.failing.iter().all(|test| self.failed_at_start.contains(&test.name))
-        }
-    }
-}
-
-fn runner_of(verdict: &Verdict) -> String {
-    verdict.runner.unwrap_or_default().to_owned()
 }
 
 fn name_of(checkpoint: &Checkpoint) -> String {
@@ -78,7 +62,6 @@ mod tests {
     use test_support::Scratch;
 
     use super::*;
-    use ralph_core::verdict::{Counts, FailingTest, Kind};
 
     fn checkpoint(commit: &str) -> Checkpoint {
         Checkpoint { commit: Some(commit.to_owned()), snapshot: None }
@@ -95,32 +78,5 @@ mod tests {
         assert_eq!(Memory::load(&state, &checkpoint("bb")).failures, 0);
         state::replace(&state.strikes(), b"{\"failures\":9").unwrap();
         assert_eq!(Memory::load(&state, &checkpoint("aa")).failures, 0);
-    }
-
-    fn run(runner: Option<&'static str>, failed: u64, names: &[&str]) -> Verdict {
-        let failing = names.iter().map(|name| FailingTest {
-            name: (*name).to_owned(),
-            file: None,
-            line: None,
-        });
-        Verdict {
-            kind: Kind::Failed,
-            runner,
-            counts: Counts { failed, ..Counts::default() },
-            failing: failing.collect(),
-        }
-    }
-
-    #[test]
-    fn only_what_failed_at_the_start_is_excused() {
-        let mut memory = Memory::default();
-        memory.note_start(&run(Some("pytest"), 2, &["a", "b"]));
-        assert!(memory.failed_at_start(&run(Some("pytest"), 1, &["b"])));
-        assert!(!memory.failed_at_start(&run(Some("pytest"), 2, &["b", "c"])));
-        assert!(!memory.failed_at_start(&run(Some("pytest"), 1, &[])));
-        memory.note_start(&run(None, 1, &[]));
-        assert!(memory.failed_at_start(&run(None, 1, &[])));
-        assert!(!memory.failed_at_start(&run(None, 3, &[])));
-        assert!(!memory.failed_at_start(&run(Some("jest"), 1, &[])));
     }
 }

@@ -34,6 +34,7 @@ pub use load::Flag;
 pub use seconds::Seconds;
 pub use stories_per_session::StoriesPerSession;
 pub use values::{
-    Agent, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode, Rollback,
-    RollbackOn, Scope, Session, Stop, Tests, Verify, Weakened, WorkspaceSettings,
+    Agent, Baseline, CommitSettings, Config, FailBehavior, Hooks, Limits, LoopSettings, Mode,
+    Rollback, RollbackOn, Scope, Session, SessionRetry, Stop, Tests, Verify, Weakened,
+    WorkspaceSettings,
 };

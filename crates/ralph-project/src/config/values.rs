@@ -109,13 +109,34 @@ impl Default for Agent {
 pub struct Verify {
     pub commands: Vec<String>,
     pub timeout: Seconds,
+    pub baseline: Baseline,
+    pub allow_no_tests: bool,
     pub require_checks: bool,
 }
 
 impl Default for Verify {
     fn default() -> Self {
-        Self { commands: Vec::new(), timeout: Seconds(1800), require_checks: false }
+        Self {
+            commands: Vec::new(),
+            timeout: Seconds(1800),
+            baseline: Baseline::Check,
+            allow_no_tests: false,
+            require_checks: false,
+        }
     }
+}
+
+/// What is done with the checks before the first story.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Baseline {
+    /// They are run, and must pass.
+    #[default]
+    Check,
+    /// They are run, and what fails then does not count against a story.
+    Ignore,
+    /// They are not run.
+    Skip,
 }
 
 /// The table `[rollback]`.
@@ -213,6 +234,7 @@ pub struct Session {
     pub context_limit: f64,
     pub context_window: u64,
     pub stories_per_session: StoriesPerSession,
+    pub retry: SessionRetry,
 }
 
 impl Default for Session {
@@ -221,8 +243,22 @@ impl Default for Session {
             context_limit: 0.8,
             context_window: 0,
             stories_per_session: StoriesPerSession::AtMost(1),
+            retry: SessionRetry::Fresh,
         }
     }
+}
+
+/// Which session of the client another attempt at a story begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionRetry {
+    /// One that knows nothing.
+    #[default]
+    Fresh,
+    /// The last attempt's own.
+    Resume,
+    /// One that begins as a copy of the last attempt's.
+    Fork,
 }
 
 /// The table `[hooks]`: the lifecycle scripts.

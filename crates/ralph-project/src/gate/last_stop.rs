@@ -17,6 +17,8 @@ pub enum StopStatus {
     Handoff,
     /// Commands still run in the background, and nothing was judged.
     Waiting,
+    /// Subagents are still at work, and nothing was judged.
+    Working,
     /// The plan has no story left.
     #[serde(rename = "COMPLETE")]
     Complete,
@@ -38,6 +40,7 @@ impl StopStatus {
             Self::Allowed => "allowed",
             Self::Handoff => "handoff",
             Self::Waiting => "waiting",
+            Self::Working => "working",
             Self::Complete => "COMPLETE",
             Self::ReachedLimit => "REACHED_LIMIT",
             Self::LetGo => "let_go",
@@ -87,7 +90,9 @@ mod tests {
     #[test]
     fn the_word_in_the_journal_is_the_word_in_the_file() {
         use StopStatus::*;
-        for status in [Allowed, Handoff, Waiting, Complete, ReachedLimit, LetGo, ApiError, Ended] {
+        for status in
+            [Allowed, Handoff, Waiting, Working, Complete, ReachedLimit, LetGo, ApiError, Ended]
+        {
             assert_eq!(serde_json::to_value(status).unwrap(), status.word());
         }
     }

@@ -35,7 +35,7 @@ pub fn uncommitted_advice(changed: &[PathBuf]) -> Option<String> {
 
 /// The gate on the last test run: holds while it failed.
 pub fn last_verdict(last: &LastVerdict) -> Option<Unmet> {
-    if last.verdict != "failed" {
+    if last.verdict != "failed" || last.failed_before {
         return None;
     }
     let command = quoted(&last.command);
@@ -93,6 +93,8 @@ fn last_lines(output: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::checks::CheckEnd;
     use ralph_core::plan::{Options, Plan};
@@ -159,8 +161,7 @@ mod tests {
     fn a_failed_check_is_shown_with_the_end_of_its_output() {
         assert_eq!(verify(&[]), None);
         let output: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
-        let failed =
-            Check { command: "cargo test".into(), end: CheckEnd::Exited(Some(101)), output };
+        let failed = Check::new("cargo test", CheckEnd::Exited(Some(101)), output, Duration::ZERO);
         let text = told(verify(&[failed])).unwrap();
         assert!(text.starts_with(
             "VERIFY gate failed: `cargo test` failed with exit code 101; it printed:\nline 70\n"

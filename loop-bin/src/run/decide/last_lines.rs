@@ -71,6 +71,11 @@ impl Ending<'_> {
             Finish::Budget(_) => {
                 format!("to continue with a new budget (--max-cost, --max-duration), run {again}")
             }
+            Finish::RedBaseline(_) => {
+                format!(
+                    "no agent was started and nothing was spent; once the checks pass, run {again}"
+                )
+            }
             Finish::Error(_) => {
                 format!("once that is fixed, run {again}; `ralph-loop doctor` looks for more")
             }

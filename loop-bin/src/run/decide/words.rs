@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
@@ -190,6 +191,22 @@ impl Outcome {
         let resumed = [Self::Quota, Self::Interrupted, Self::Budget, Self::Handoff, Self::Partial];
         resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
     }
+
+    /// With which session of the client an attempt begins after one that ended like this. What was
+    /// not the agent's fault is not paid for twice: its own session goes on.
+    pub(crate) fn session_after(word: &str, retry: SessionRetry) -> SessionRetry {
+        let unfinished = [Self::Quota, Self::Interrupted, Self::Budget];
+        if unfinished.into_iter().any(|outcome| outcome.word() == word) {
+            return SessionRetry::Resume;
+        }
+        match retry {
+            // The session is that of an attempt which a person chose, and stays as it is.
+            SessionRetry::Resume if word == RETRY => SessionRetry::Fork,
+            // There is no room in it.
+            _ if word == Self::Handoff.word() => SessionRetry::Fresh,
+            retry => retry,
+        }
+    }
 }
 
 /// Why the run ended.
@@ -202,6 +219,8 @@ pub(crate) enum Finish {
     Blocked(String),
     Manual(Signal),
     Error(String),
+    /// The checks were red before the first story.
+    RedBaseline(String),
     HookAbort,
     Budget(String),
 }
@@ -210,7 +229,9 @@ impl Finish {
     /// Why, where there is more to say than the type.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
-            Self::Error(why) | Self::Budget(why) | Self::Blocked(why) => Some(why),
+            Self::Error(why) | Self::RedBaseline(why) | Self::Budget(why) | Self::Blocked(why) => {
+                Some(why)
+            }
             _ => None,
         }
     }
@@ -225,6 +246,7 @@ impl Finish {
             Self::NoChanges => 4,
             Self::Budget(_) => 6,
             Self::Blocked(_) => 8,
+            Self::RedBaseline(_) => 9,
             Self::Manual(Signal::Interrupt) => 130,
             Self::Manual(Signal::Terminate) => 143,
         }
@@ -238,7 +260,7 @@ impl Finish {
             Self::NoChanges => "no_changes",
             Self::Blocked(_) => "blocked",
             Self::Manual(_) => "manual",
-            Self::Error(_) => "error",
+            Self::Error(_) | Self::RedBaseline(_) => "error",
             Self::HookAbort => "hook_abort",
             Self::Budget(_) => "budget",
         }

@@ -2,21 +2,23 @@
 //! all of it written down.
 
 use ralph_base::fault;
-use ralph_base::listing::named_files;
 use ralph_base::state;
 use ralph_core::git::Checkpoint;
 use ralph_core::plan::Plan;
-use ralph_project::attempt;
-use ralph_project::config::RollbackOn;
+use ralph_project::attempt::{self, Memory};
+use ralph_project::config::{RollbackOn, SessionRetry};
+use ralph_project::failed_before::FailedBefore;
 use ralph_project::under_way::Attempt;
 
 use super::work::Report;
+use crate::agent::ResumedSession;
 use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::run::Run;
+use crate::run::context::Context;
 use crate::run::decide::Outcome;
+use crate::run::start::Trial;
 use crate::saved::{self, SavedAttempt};
-use crate::terminal::clock;
 use crate::workspace::Start;
 use crate::workspace::in_place::ProtectedFiles;
 
@@ -38,7 +40,9 @@ impl Run {
         self.prepare_workspace(start)?;
         let attempts = saved::all(&self.workspace.source.git(), Some(story))?;
         let number = saved::number_after(&attempts);
-        let kept = self.to_resume(attempts);
+        let newest = saved::newest(attempts);
+        self.resumed = self.session_to_resume(newest.as_ref());
+        let kept = self.to_resume(newest);
         let attempt = self.new_attempt(story, &found.title, number, start);
         self.remember_books(tip.as_deref(), plan.bytes())?;
         // In place, what is in the tree from here on is the attempt's.
@@ -100,40 +104,9 @@ impl Run {
 
     /// The workspace at a commit, with what a fresh clone lacks and its setup done.
     pub(in crate::run) fn prepare_workspace(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        let config = &self.context.config;
-        let is_new = !self.workspace.exists();
-        let begun = std::time::Instant::now();
-        self.workspace.reset(start)?;
-        self.workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
-        if is_new {
-            let (top, took) = (self.workspace.top(), clock(begun.elapsed()));
-            self.context.view.line(format!("the agent works in a copy: {top} (made in {took})"));
-        }
-        let setup = &config.workspace.setup;
-        if self.workspace.needs_setup(setup) {
-            self.context.view.line(format!("setting up the copy: {}", setup.join(", ")));
-            self.context.view.waiting("setting up the copy");
-        }
-        let limit = config.workspace.setup_timeout.limit();
         let stop = || self.context.is_interrupted();
-        let begun = std::time::Instant::now();
-        if self.workspace.set_up(setup, limit, &self.context.run, &stop)? {
-            self.context.view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
-            self.tell_what_setup_did()?;
-        }
-        Ok(())
-    }
-
-    fn tell_what_setup_did(&self) -> Result<(), Failure> {
-        let changed = self.workspace.changed_by_setup()?;
-        if !changed.is_empty() {
-            self.context.view.warn(format!(
-                "the setup changes files that git tracks, so an attempt would commit them: {}; use \
-                 a command that keeps the lock file, or commit its result",
-                named_files(&changed)
-            ));
-        }
-        Ok(())
+        let Context { config, view, run, .. } = &self.context;
+        Trial { workspace: &mut self.workspace, config, view, run, stop: &stop }.prepare(start)
     }
 
     /// Plan and progress as the agent is given them, so that what it does to them is known.
@@ -159,11 +132,23 @@ impl Run {
     }
 
     /// The attempt whose work this one goes on with, if the last one ended halfway.
-    fn to_resume(&self, attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
-        let newest = saved::newest(attempts)?;
-        let outcome = newest.outcome.as_deref()?;
+    fn to_resume(&self, newest: Option<SavedAttempt>) -> Option<SavedAttempt> {
         let always = self.context.config.rollback.on == RollbackOn::Never;
-        if always || Outcome::is_resumed(outcome) { Some(newest) } else { None }
+        newest.filter(|newest| {
+            newest.outcome.as_deref().is_some_and(|word| always || Outcome::is_resumed(word))
+        })
+    }
+
+    /// The client's session in which this attempt begins, if not in a new one.
+    fn session_to_resume(&self, newest: Option<&SavedAttempt>) -> Option<ResumedSession> {
+        let SavedAttempt { session, outcome, .. } = newest?;
+        let id = session.clone()?;
+        let retry = self.context.config.session.retry;
+        match Outcome::session_after(outcome.as_deref()?, retry) {
+            SessionRetry::Fresh => None,
+            SessionRetry::Resume => Some(ResumedSession { id, is_fork: false }),
+            SessionRetry::Fork => Some(ResumedSession { id, is_fork: true }),
+        }
     }
 
     /// Lays the work of an attempt into the workspace; returns what the agent is told of it.
@@ -172,7 +157,7 @@ impl Run {
         let mut told = match kept.outcome.as_deref() {
             Some(saved::RETRY) if details.trim().is_empty() => String::new(),
             Some(saved::RETRY) => format!("A person says: {details}"),
-            _ => format!("The last attempt ended: {why}"),
+            _ => format!("The last attempt, {id}, ended: {why}"),
         };
         let git = self.workspace.source.git();
         let base = base_of(&git, kept.base.as_deref())?;
@@ -185,10 +170,14 @@ impl Run {
                 self.context.view.line(format!("{story}: going on with the work of {id}"));
                 told = format!("{WORK_IS_THERE}\n{told}");
             }
-            Some(_) => self.context.view.warn(format!(
+            Some(_) => {
+                // The session would take it for there.
+                self.resumed = None;
+                self.context.view.warn(format!(
                 "{story}: the work of {id} does not fit on what landed since, so the attempt begins \
                  anew; `ralph-loop attempts {id}` shows it"
-            )),
+                ));
+            }
         }
         Ok(told)
     }
@@ -199,7 +188,12 @@ impl Run {
         let message = format!("before {story}");
         let (state, run) = (self.context.state(), self.context.run.as_str());
         let status = self.workspace.status(repo, start)?;
-        Checkpoint::create_for(repo, state, &message, Some(run), status)?;
+        let checkpoint = Checkpoint::create_for(repo, state, &message, Some(run), status)?;
+        if !self.record.failed_before.is_empty() {
+            let mut known = FailedBefore::default();
+            self.record.failed_before.values().for_each(|before| known.extend(before));
+            Memory::begin(state, &checkpoint, known)?;
+        }
         Ok(())
     }
 

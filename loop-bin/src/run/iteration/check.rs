@@ -8,7 +8,9 @@ use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, Id};
 use ralph_core::guard::{Facts, out_of_scope};
 use ralph_project::attempt::TestFiles;
-use ralph_project::checks::{Check, CheckContext, CheckEnd, RUN_MARK, one_line, run_checks};
+use ralph_project::checks::{
+    Check, CheckContext, CheckEnd, CheckRules, RUN_MARK, one_line, run_checks,
+};
 use ralph_project::config::{Config, Weakened};
 use ralph_project::surroundings::scope_of;
 use ralph_project::under_way::Attempt;
@@ -137,9 +139,15 @@ impl Run {
         let story = &attempt.story;
         self.context.view.line(format!("{story}: checking with {}", names.join(", ")));
         self.context.view.waiting(&format!("{story}  checking"));
-        let context = CheckContext { dir: self.workspace.root(), run: &self.context.run };
+        let rules = self.check_rules();
+        let context = CheckContext { dir: self.workspace.root(), run: &self.context.run, rules };
         let stop = || self.context.is_interrupted();
         Ok(run_checks(context, &verify.commands, self.check_limit(), &stop)?)
+    }
+
+    fn check_rules(&self) -> Option<CheckRules<'_>> {
+        let failed_before = &self.record.failed_before;
+        Some(CheckRules { config: &self.context.config, failed_before })
     }
 
     /// In what respect the attempt weakened the tests, if the user wants to know.
@@ -260,7 +268,7 @@ impl Run {
 
     fn message(&self, attempt: &Attempt, passed: &Passed) -> String {
         let Config { commit, .. } = &self.context.config;
-        let checks: Vec<String> = passed.checks.iter().map(Check::name).collect();
+        let checks: Vec<String> = passed.checks.iter().map(shown).collect();
         let story = Story {
             id: &attempt.story,
             title: &attempt.title,
@@ -279,4 +287,10 @@ impl Run {
         let check = self.context.config.verify.timeout.limit();
         check.into_iter().chain(left).min()
     }
+}
+
+/// A check that passed, as the commit names it.
+fn shown(check: &Check) -> String {
+    let name = check.name();
+    if check.excused.is_some() { format!("{name} (failed as before)") } else { name }
 }

@@ -55,7 +55,9 @@ pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
     if let Some(end) = judged.run.and_then(|run| reported_badly(judged, run)) {
         return end;
     }
-    if let Some(failed) = judged.last_verdict.filter(|last| last.verdict == "failed") {
+    if let Some(failed) =
+        judged.last_verdict.filter(|last| last.verdict == "failed" && !last.failed_before)
+    {
         let (command, tests) = (&failed.command, failed.tests.join(", "));
         return WorkEnd::failed(format!("the last test run failed: `{command}` {tests}"));
     }
@@ -77,7 +79,7 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
             let why = format!("the agent printed nothing for {}", seconds(*limit));
             return Some(WorkEnd::Failed(Outcome::Timeout, why));
         }
-        RunEnd::Exited(_) => {}
+        RunEnd::Exited(_) | RunEnd::Finished => {}
     }
     // The client exits with 0 when it is interrupted, so a signal to us counts first.
     if let Some(signal) = judged.signal {

@@ -9,6 +9,7 @@ use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::plan::State;
 use ralph_project::attempt::clear_failure;
+use ralph_project::checks::Check;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::{Attempt, Phase};
 
@@ -229,6 +230,9 @@ impl Run {
         let short: String = made.commit.chars().take(8).collect();
         let files = counted(passed.staged.files.len(), "file", "files");
         let unchecked = if passed.checks.is_empty() { ", unchecked" } else { "" };
+        // What has been fixed by now may not fail again.
+        let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
+        self.record.failed_before = passed.checks.iter().filter_map(failing).collect();
         let mut place = String::new();
         if self.target.is_waiting {
             place = format!(" on {}", self.target.current_branch());

@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use ralph_base::env::{MAILBOX, WORKSPACE};
+use ralph_base::listing::first_few;
 use ralph_base::state::StateDir;
 use ralph_core::plan::Plan;
 use ralph_project::attempt::{LESSONS_TITLE, last_failure, lessons};
@@ -14,6 +15,9 @@ use crate::exit::Failure;
 use crate::install::folder_of_this_program;
 use crate::run::Run;
 use crate::run::context::OURS;
+
+/// How many tests that failed before are named.
+const KNOWN_NAMED: usize = 20;
 
 /// How much of earlier entries, lessons and failures a prompt holds.
 const LONGEST_PART: usize = 16 * 1024;
@@ -105,7 +109,15 @@ impl Run {
     /// The last failure of the story, and what is known of the attempt that this one goes on with.
     fn failure_text(&self, story: &str) -> String {
         let failure = last_failure(self.context.state(), story).unwrap_or_default();
-        format!("{failure}\n\n{}", self.before)
+        let known = self.record.failed_before.values().flat_map(|before| &before.tests);
+        let known = first_few(known, KNOWN_NAMED);
+        if known.is_empty() {
+            return format!("{failure}\n\n{}", self.before);
+        }
+        format!(
+            "{failure}\n\n{}\n\nThese tests failed before and do not count: {known}",
+            self.before
+        )
     }
 }
 

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use ralph_base::fault;
-use ralph_base::state;
+use ralph_base::state::{self, Id};
+use ralph_project::gate::{LastStop, StopStatus};
 use ralph_project::mailbox::{Answer, Mailbox, Question};
 use ralph_project::under_way::Phase;
 
@@ -68,7 +69,8 @@ impl Run {
         let context = &self.context;
         let line = &context.config.agent.command;
         let budget = allowance.cost_usd.map(|(sum, _)| sum);
-        let line = context.options.applied_to(line, budget, &context.run_dir)?;
+        let line =
+            context.options.applied_to(line, budget, self.resumed.as_ref(), &context.run_dir)?;
         // An agent that is a file of the project is started from there, committed or not.
         let line = with_files_of(context.project.root(), &line);
         let (root, vars) = (self.workspace.root().to_owned(), self.agent_variables());
@@ -124,6 +126,9 @@ impl Run {
             deadline,
             silence: context.config.agent.silence.limit(),
             beat: &beat,
+            awaits_work: &|seen| {
+                last_stop(context, seen.session.as_deref()) == Some(StopStatus::Working)
+            },
             ..supervision(context)
         };
         let mailbox = Mailbox::at(context.run_dir.mailbox());
@@ -218,5 +223,12 @@ fn supervision(context: &Context) -> Supervision<'_> {
         grace: Duration::from_secs(context.config.agent.grace.0),
         interrupts: &context.interrupts,
         beat: &|| (),
+        awaits_work: &|_| false,
     }
+}
+
+/// How the stop hook let a session go the last time.
+pub(super) fn last_stop(context: &Context, session: Option<&str>) -> Option<StopStatus> {
+    let session = context.state().session(&Id::parse(session?).ok()?);
+    Some(LastStop::load(&session)?.status)
 }

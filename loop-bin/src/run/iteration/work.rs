@@ -5,11 +5,11 @@ use std::time::Duration;
 use ralph_base::state::{self, Id, LastVerdict};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
 use ralph_project::claim::{Claim, ClaimStatus};
-use ralph_project::gate::{ContextWindow, LastStop, Standing, StopStatus, Ticking, instruction};
+use ralph_project::gate::{ContextWindow, Standing, StopStatus, Ticking, instruction};
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
-use super::watch::Watched;
+use super::watch::{Watched, last_stop};
 use crate::agent::{AgentRun, RunEnd};
 use crate::exit::Failure;
 use crate::run::Run;
@@ -42,9 +42,27 @@ impl Run {
         let (attempt, allowance) = (self.current()?, self.allowance());
         let watched = match self.waiting.take() {
             Some(live) => self.go_on(live, self.instruction(&attempt, plan)?, allowance)?,
-            None => self.start_agent(&self.prompt(&attempt, plan)?, allowance)?,
+            None => self.start_or_resume(&attempt, plan, allowance)?,
         };
         self.worked(&attempt, watched, allowance)
+    }
+
+    /// Starts an agent in the session that goes on, if there is one and the client still has it.
+    fn start_or_resume(
+        &mut self,
+        attempt: &Attempt,
+        plan: &Plan,
+        allowance: Allowance,
+    ) -> Result<Watched, Failure> {
+        let prompt = self.prompt(attempt, plan)?;
+        let watched = self.start_agent(&prompt, allowance)?;
+        let is_lost = watched.ended.as_ref().is_some_and(AgentRun::has_lost_session);
+        let Some(session) = self.resumed.take().filter(|_| is_lost) else { return Ok(watched) };
+        self.context.view.warn(format!(
+            "{}: the client no longer has the session {}; starting a new one",
+            attempt.story, session.id
+        ));
+        self.start_agent(&prompt, allowance)
     }
 
     /// The agent is told what is still missing, and goes on.
@@ -113,7 +131,10 @@ impl Run {
             signal: self.context.interrupts.signal(),
         });
         let claimed = claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success);
-        let is_handed_over = ended.is_some() && self.is_handoff(session.as_deref());
+        let is_handed_over = ended.as_ref().is_some_and(|run| {
+            let last = last_stop(&self.context, session.as_deref());
+            run.is_context_full() || last == Some(StopStatus::Handoff)
+        });
         let is_unclaimed = !claimed && agents.claimed != Some(StoryState::Done);
         if end == WorkEnd::Well && is_handed_over && is_unclaimed {
             // Checks that pass would say no more than that what was there before still works.
@@ -198,13 +219,6 @@ impl Run {
     fn working_session(&self) -> Option<String> {
         let text = fs_err::read_to_string(self.context.state().working_session()).ok()?;
         Some(text.trim().to_owned()).filter(|id| !id.is_empty())
-    }
-
-    /// Whether the stop hook let the session go because its context was nearly full.
-    fn is_handoff(&self, session: Option<&str>) -> bool {
-        let session = session.and_then(|id| Id::parse(id).ok());
-        let stop = session.and_then(|id| LastStop::load(&self.context.state().session(&id)));
-        stop.is_some_and(|stop| stop.status == StopStatus::Handoff)
     }
 
     pub(in crate::run) fn allowance(&self) -> Allowance {

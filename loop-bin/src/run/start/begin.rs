@@ -77,7 +77,8 @@ fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Resu
     Ok(project_plan::to_write(project, config, &from))
 }
 
-fn new_record(context: &Context, target: &str) -> RunRecord {
+/// The record of this run, which may go on with another one.
+fn new_record(context: &Context, target: &str, before: Option<RunRecord>) -> RunRecord {
     RunRecord {
         run: context.run.clone(),
         folder: context.run_dir.root().to_owned(),
@@ -85,6 +86,7 @@ fn new_record(context: &Context, target: &str) -> RunRecord {
         plan: context.plan.clone(),
         target: target.to_owned(),
         planning: context.config.run.mode == Mode::Planning,
+        failed_before: before.map(|record| record.failed_before).unwrap_or_default(),
         ..RunRecord::new()
     }
 }
@@ -132,7 +134,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         flags,
         interrupts: Interrupts::listen()?,
         run: run_name(),
-        started_at: before.map_or_else(state::now, |record| record.started_at),
+        started_at: before.as_ref().map_or_else(state::now, |record| record.started_at.clone()),
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
@@ -145,7 +147,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     };
     target.make()?;
     let mut run = Run {
-        record: new_record(&context, &target.branch),
+        record: new_record(&context, &target.branch, before),
         context,
         books,
         workspace,
@@ -157,6 +159,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         imported: Imported::default(),
         protected: ProtectedFiles::default(),
         before: String::new(),
+        resumed: None,
         target_trouble: None,
         is_unlanded: false,
         quota_streak: 0,

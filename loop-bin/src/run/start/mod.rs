@@ -1,6 +1,7 @@
 //! Before the first story: what can be checked without writing, then the lock and what an earlier
 //! run left.
 
+mod baseline;
 mod begin;
 mod outline;
 mod preflight;
@@ -8,6 +9,7 @@ mod programs;
 mod recover;
 mod take_waiting;
 
+pub(crate) use baseline::{Trial, failed_before, findings};
 pub(crate) use begin::{held_by, start, take_lock};
 pub(crate) use preflight::{Preflight, preflight, progress_path, run_dir};
 pub(crate) use recover::look as look_for_recovery;

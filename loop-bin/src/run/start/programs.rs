@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nix::unistd::geteuid;
 use ralph_base::env::Env;
 use ralph_core::git::Repo;
-use ralph_project::checks::{finds_in_project, one_line};
+use ralph_project::checks::one_line;
 use ralph_project::config::Mode;
 
 use super::preflight::Preflight;
@@ -14,7 +14,6 @@ use crate::{agent, lifecycle};
 impl Preflight {
     /// Agent, checks and scripts that cannot be started.
     pub(super) fn look_for_programs(&mut self, env: &Env, repo: &Repo, uncommitted: &[PathBuf]) {
-        let root = self.project.root().to_owned();
         let path = env.get("PATH").unwrap_or_default();
         if let Some(trouble) = self.agent_trouble(&path) {
             self.problem(trouble);
@@ -27,33 +26,16 @@ impl Preflight {
                     .to_owned(),
             );
         }
-        for script in lifecycle::not_executable(self.project.own_state(), &root) {
+        for script in lifecycle::not_executable(self.project.own_state(), self.project.root()) {
             self.note(format!("{script} is not executable; run `chmod +x {script}`"));
         }
         if self.config.run.mode == Mode::Building {
             for line in self.config.verify.commands.clone() {
-                let needs = self
-                    .missing_program(&line, &path)
-                    .or_else(|| self.uncommitted_file(&line, repo, uncommitted));
-                if let Some(needs) = needs {
+                if let Some(needs) = self.uncommitted_file(&line, repo, uncommitted) {
                     self.problem(format!("the check `{}` needs {needs}", one_line(&line)));
                 }
             }
         }
-    }
-
-    /// The program of a check that is found nowhere. What is named by a path may be a story's to make.
-    fn missing_program(&self, line: &str, path: &str) -> Option<String> {
-        let (program, root) = (agent::program_of(line)?, self.project.root());
-        let is_there = agent::is_found(&program, path, root);
-        if !is_there && program.contains('/') && root.join(&program).is_file() {
-            return Some(format!(
-                "`{program}` to be executable; run `chmod +x {program}` and commit it"
-            ));
-        }
-        let is_there = is_there || program.contains('/') || finds_in_project(path, root);
-        let advice = "which was not found; install it, or fix [verify] commands";
-        (!is_there).then(|| format!("`{program}`, {advice}"))
     }
 
     /// A file that a check names and the copy will not have.

@@ -1,0 +1,250 @@
+//! The checks on the project before anybody has changed it: what is red then would be red for every
+//! story, and each of them would be paid for.
+
+use std::collections::BTreeMap;
+
+use ralph_base::listing::{first_few, named_files};
+use ralph_core::verdict::Kind;
+use ralph_project::checks::{Check, CheckContext, CheckEnd, CheckRules, run_checks};
+use ralph_project::config::{Baseline, Config};
+use ralph_project::failed_before::FailedBefore;
+
+use crate::exit::Failure;
+use crate::finding::Finding;
+use crate::terminal::{View, clock, counted};
+use crate::workspace::{Start, Workspace};
+
+/// How much of a failing check is shown.
+const LINES_SHOWN: usize = 15;
+
+/// How many failing tests are named.
+const TESTS_NAMED: usize = 10;
+
+/// What one line of output says where a program or a module is missing.
+const MISSING: &[&str] = &[
+    "No module named",
+    "Cannot find module",
+    "Cannot find package",
+    "command not found",
+    "Permission denied",
+    ": not found",
+    "no required module provides package",
+    "could not find gem",
+    "bundler: failed to load command",
+];
+
+/// Where the checks are tried before the first story, and by whom.
+pub(crate) struct Trial<'a> {
+    pub(crate) workspace: &'a mut Workspace,
+    pub(crate) config: &'a Config,
+    pub(crate) view: &'a View,
+    pub(crate) run: &'a str,
+    pub(crate) stop: &'a dyn Fn() -> bool,
+}
+
+impl Trial<'_> {
+    /// The workspace at a commit, with what a fresh clone lacks and its setup done.
+    pub(crate) fn prepare(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        let Self { workspace, config, view, run, stop } = self;
+        let is_new = !workspace.exists();
+        let begun = std::time::Instant::now();
+        workspace.reset(start)?;
+        workspace.carry(&config.run.specs, config.workspace.include_limit_mb)?;
+        if is_new {
+            let (top, took) = (workspace.top(), clock(begun.elapsed()));
+            view.line(format!("the agent works in a copy: {top} (made in {took})"));
+        }
+        let setup = &config.workspace.setup;
+        if workspace.needs_setup(setup) {
+            view.line(format!("setting up the copy: {}", setup.join(", ")));
+            view.waiting("setting up the copy");
+        }
+        let begun = std::time::Instant::now();
+        if !workspace.set_up(setup, config.workspace.setup_timeout.limit(), run, *stop)? {
+            return Ok(());
+        }
+        view.line(format!("the copy is set up ({})", clock(begun.elapsed())));
+        let changed = workspace.changed_by_setup()?;
+        if !changed.is_empty() {
+            view.warn(format!(
+                "the setup changes files that git tracks, so an attempt would commit them: {}; use \
+                 a command that keeps the lock file, or commit its result",
+                named_files(&changed)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs every check, whatever the others say.
+    pub(crate) fn run_checks(&mut self) -> Result<Vec<Check>, Failure> {
+        let verify = &self.config.verify;
+        self.view.waiting("running the checks before the first story");
+        let rules = Some(CheckRules { config: self.config, failed_before: &BTreeMap::new() });
+        let context = CheckContext { dir: self.workspace.root(), run: self.run, rules };
+        let mut checks = Vec::new();
+        for command in &verify.commands {
+            let one = std::slice::from_ref(command);
+            checks.extend(run_checks(context, one, verify.timeout.limit(), self.stop)?);
+        }
+        // They run what the project holds, which may change its files.
+        self.workspace.distrust();
+        Ok(checks)
+    }
+}
+
+/// What the checks say about a project that nobody has changed yet, each with the way on.
+pub(crate) fn findings(checks: &[Check], config: &Config) -> Vec<Finding> {
+    checks.iter().map(|check| finding(check, config)).collect()
+}
+
+fn finding(check: &Check, config: &Config) -> Finding {
+    let (name, took) = (check.name(), clock(check.took));
+    if check.passed() {
+        return Finding::Good(format!("`{name}` passes on the untouched project ({took})"));
+    }
+    if let Some(what) = missing(check) {
+        return Finding::Problem(format!(
+            "`{name}` cannot run, because something is missing: {what}; install it, add the \
+             command that does so to [workspace] setup, or fix [verify] commands"
+        ));
+    }
+    if check.ran_no_test {
+        return Finding::Note(format!(
+            "`{name}` runs no test yet, which is no pass: the first story has to add one, unless \
+             [verify] allow_no_tests is set"
+        ));
+    }
+    let verdict = check.verdict_of(config);
+    let how = match verdict.as_ref().map(|verdict| verdict.kind) {
+        Some(Kind::Errored) => "could not run its tests".to_owned(),
+        _ => check.verdict(),
+    };
+    let failing = verdict.map(|verdict| verdict.failing).unwrap_or_default();
+    let mut text = format!("`{name}` {how} on the untouched project ({took})");
+    if !failing.is_empty() {
+        let names = first_few(failing.iter().map(|test| &test.name), TESTS_NAMED);
+        text.push_str(&format!("\nfailing: {names}"));
+    }
+    let lines: Vec<&str> = check.output.lines().filter(|line| !line.trim().is_empty()).collect();
+    for line in lines.iter().skip(lines.len().saturating_sub(LINES_SHOWN)) {
+        text.push_str(&format!("\n  {line}"));
+    }
+    match config.verify.baseline {
+        Baseline::Ignore => Finding::Note(text + "\n" + &ignored(check, config)),
+        _ => Finding::Problem(format!(
+            "{text}\nfix it first, or make it the first story of the plan and start with \
+             --baseline=ignore: what fails now then does not count against a story"
+        )),
+    }
+}
+
+fn ignored(check: &Check, config: &Config) -> String {
+    match failed_before(check, config) {
+        Some(before) if before.tests.is_empty() => {
+            "ignored: it names no tests, so it counts again once it has passed".to_owned()
+        }
+        Some(before) => {
+            let count = counted(before.tests.len(), "test fails", "tests fail");
+            format!("ignored: {count} already; any other failure counts")
+        }
+        None => "this cannot be ignored, so a story lands only once it passes".to_owned(),
+    }
+}
+
+/// What is ignored of a check that failed; none if nothing can be.
+pub(crate) fn failed_before(check: &Check, config: &Config) -> Option<FailedBefore> {
+    let verdict = check.verdict_of(config).filter(|_| !check.passed())?;
+    let mut before = FailedBefore::default();
+    before.note(&verdict);
+    before.covers(&verdict).then_some(before)
+}
+
+/// What a check needs and did not find, in the words of its output.
+fn missing(check: &Check) -> Option<String> {
+    if let Some(program) = check.needs() {
+        return Some(format!("`{program}`"));
+    }
+    let CheckEnd::Exited(Some(1..)) = check.end else { return None };
+    let says = |line: &&str| MISSING.iter().any(|words| line.contains(words));
+    let line = check.output.lines().find(says)?;
+    Some(line.trim().chars().take(200).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn check(command: &str, code: i32, output: &str) -> Check {
+        let (end, took) = (CheckEnd::Exited(Some(code)), Duration::from_secs(3));
+        let mut check = Check::new(command, end, output.to_owned(), took);
+        let kind = check.verdict_of(&Config::default()).map(|verdict| verdict.kind);
+        check.ran_no_test = kind == Some(Kind::NoTests);
+        check
+    }
+
+    fn told(baseline: Baseline, check: &Check) -> (&'static str, String) {
+        let mut config = Config::default();
+        config.verify.baseline = baseline;
+        match finding(check, &config) {
+            Finding::Good(text) => ("good", text),
+            Finding::Note(text) => ("note", text),
+            Finding::Problem(text) => ("problem", text),
+        }
+    }
+
+    const RED: &str = "a.py .F\n=== short test summary info ===\nFAILED a.py::test_b - assert 0\n\
+                       === 1 failed, 1 passed in 0.01s ===\n";
+
+    #[test]
+    fn a_red_check_names_its_tests_and_the_ways_on() {
+        let red = check("pytest", 1, RED);
+        insta::assert_snapshot!(told(Baseline::Check, &red).1, @r"
+        `pytest` failed with exit code 1 on the untouched project (0:03)
+        failing: a.py::test_b
+          a.py .F
+          === short test summary info ===
+          FAILED a.py::test_b - assert 0
+          === 1 failed, 1 passed in 0.01s ===
+        fix it first, or make it the first story of the plan and start with --baseline=ignore: what fails now then does not count against a story
+        ");
+        let ignored = told(Baseline::Ignore, &red).1;
+        let last = ignored.lines().last();
+        assert_eq!(last, Some("ignored: 1 test fails already; any other failure counts"));
+        assert_eq!(told(Baseline::Check, &red).0, "problem");
+        assert_eq!(told(Baseline::Ignore, &red).0, "note");
+    }
+
+    #[test]
+    fn what_is_missing_is_no_red_test() {
+        for (command, code, output, what) in [
+            ("pytest", 1, "/usr/bin/python3: No module named pytest\n", "No module named pytest"),
+            ("npm test", 127, "> jest\n\nsh: 1: jest: not found\n", "`jest`"),
+            ("jest", 127, "sh: 1: jest: not found\n", "`jest`"),
+        ] {
+            for baseline in [Baseline::Check, Baseline::Ignore] {
+                let (level, text) = told(baseline, &check(command, code, output));
+                assert_eq!(level, "problem", "{text}");
+                assert!(text.contains("cannot run") && text.contains(what), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_test_yet_is_worth_a_note() {
+        let (level, text) = told(Baseline::Check, &check("pytest", 5, "no tests ran in 0.00s\n"));
+        assert_eq!(level, "note", "{text}");
+        let (level, _) = told(Baseline::Check, &check("pytest", 0, "== 2 passed in 0.01s ==\n"));
+        assert_eq!(level, "good");
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_is_never_excused() {
+        let broken = "E   ImportError: cannot import name 'x'\nERROR a.py\n\
+                      !!! Interrupted: 1 error during collection !!!\n=== 1 error in 0.05s ===\n";
+        let (level, text) = told(Baseline::Ignore, &check("pytest", 2, broken));
+        assert_eq!(level, "note");
+        assert!(text.contains("could not run its tests") && text.contains("cannot be ignored"));
+    }
+}

@@ -1,0 +1,122 @@
+//! Nothing is found out at three in the morning that could have been known at ten: the checks are
+//! tried before anybody is paid.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::stage::{Ran, Stage};
+
+const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
+
+/// A runner with names: what stands in `failing.txt`, in the words of pytest.
+const PYTEST: &str = r#"#!/bin/sh
+echo "collected 2 items"
+if [ -s failing.txt ]; then
+    while read -r name; do echo "FAILED test_a.py::$name - assert 0"; done <failing.txt
+    echo "===== $(wc -l <failing.txt) failed, 1 passed in 0.01s ====="
+    exit 1
+fi
+echo "===== 2 passed in 0.01s ====="
+"#;
+
+fn stage(failing: &str) -> Stage {
+    let stage = Stage::new("works", TWO);
+    write_runner(&stage, PYTEST);
+    stage.repo.write("failing.txt", failing);
+    stage.repo.commit_all("a project with tests");
+    stage
+}
+
+fn write_runner(stage: &Stage, script: &str) {
+    stage.repo.write("bin/pytest", script);
+    let path = stage.repo.root().join("bin/pytest");
+    fs_err::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs as users do, with the checks tried first.
+fn run(stage: &Stage, args: &[&str]) -> Ran {
+    let mut command = stage.command(args);
+    command.env_remove("RALPH_BASELINE");
+    command.output().expect("the loop runs").into()
+}
+
+const CHECK: [&str; 2] = ["--verify", "PATH=$PWD/bin:$PATH pytest"];
+
+#[test]
+fn red_checks_cost_no_agent() {
+    let stage = stage("test_old\n");
+    let ran = run(&stage, &CHECK);
+    ran.ended(9).says("failed with exit code 1 on the untouched project");
+    ran.says("failing: test_a.py::test_old").says("--baseline=ignore").says("nothing was spent");
+    assert_eq!(stage.note("prompt-1"), "", "no agent was started");
+    assert_eq!(stage.subjects().first().map(String::as_str), Some("a project with tests"));
+    assert!(stage.read(".ralph/events.jsonl").contains("\"finish_type\":\"error\""));
+    run(&stage, &[&CHECK[..], &["--baseline", "skip", "--attempts", "1"]].concat()).ended(8);
+}
+
+#[test]
+fn green_checks_are_timed_and_the_run_goes_on() {
+    let stage = stage("");
+    run(&stage, &CHECK).ended(0).says("pytest` passes on the untouched project (0:0");
+}
+
+#[test]
+fn what_failed_before_does_not_count_when_ignored() {
+    let stage = stage("test_old\n");
+    let ran = run(&stage, &[&CHECK[..], &["--baseline=ignore"]].concat());
+    ran.ended(0).says("ignored: 1 test fails already").says("US-002 done");
+    let body = stage.repo.git(["log", "--format=%B"]);
+    assert!(body.contains("Ralph-Checks: PATH=$PWD/bin:$PATH pytest (failed as before)"), "{body}");
+}
+
+#[test]
+fn a_failure_that_is_new_counts_although_others_are_ignored() {
+    let stage = stage("test_old\n");
+    let breaks = "cat >/dev/null; echo work >work.txt; echo test_new >>failing.txt";
+    let args = ["--baseline=ignore", "--attempts", "1", "--agent", breaks];
+    run(&stage, &[&CHECK[..], &args].concat()).ended(8).says("FAILED test_a.py::test_new");
+    assert_eq!(stage.read("failing.txt"), "test_old\n");
+}
+
+#[test]
+fn what_was_fixed_may_not_fail_again() {
+    let stage = stage("test_old\n");
+    let agent = "cat >/dev/null; if [ -s failing.txt ]; then : >failing.txt; \
+                 else echo test_old >failing.txt; fi; echo more >>work.txt";
+    let args = ["--baseline=ignore", "--attempts", "1", "--agent", agent];
+    run(&stage, &[&CHECK[..], &args].concat())
+        .ended(8)
+        .says("US-001 done")
+        .says("1 blocked (US-002)");
+}
+
+#[test]
+fn a_missing_program_is_no_red_check() {
+    let stage = stage("");
+    let ran = run(&stage, &["--verify", "sh -c 'python3 -m no_such_module_of_ours'"]);
+    ran.ended(9).says("cannot run, because something is missing").says("[workspace] setup");
+}
+
+#[test]
+fn a_check_that_runs_no_test_is_no_pass() {
+    let stage = stage("");
+    write_runner(&stage, "#!/bin/sh\necho '===== no tests ran in 0.01s ====='\n");
+    stage.repo.commit_all("no tests");
+    let ran = run(&stage, &[&CHECK[..], &["--attempts", "1"]].concat());
+    ran.ended(8).says("runs no test yet").says("ran no test");
+    let args = ["--allow-no-tests"];
+    run(&stage, &["retry", "US-001"]).ended(0);
+    run(&stage, &[&CHECK[..], &args].concat()).says("US-001 done");
+}
+
+#[test]
+fn doctor_runs_the_checks_unless_told_otherwise() {
+    let stage = stage("test_old\n");
+    let doctor = |args: &[&str]| run(&stage, &[&["doctor"], &CHECK[..], args].concat());
+    doctor(&[]).ended(1).says("PROBLEM").says("failing: test_a.py::test_old");
+    doctor(&["--no-checks"]).ended(0);
+    stage.repo.write("failing.txt", "");
+    stage.repo.commit_all("green");
+    doctor(&[]).ended(0).says("passes on the untouched project");
+    assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
+}

@@ -1,0 +1,64 @@
+//! A session that the service cut short goes on with the work that is there.
+
+use test_support::fixtures;
+
+use crate::stage::{Ran, Stage};
+
+fn run(first: &str, vars: &[(&str, &str)], args: &[&str]) -> (Stage, Ran) {
+    let stage = Stage::new("resumable", "- [ ] US-001: First\n");
+    let client = fixtures().join("agents/resumable.sh");
+    let scratch = stage.repo.scratch();
+    scratch.script("bin/claude", &format!("#!/bin/sh\nexec sh '{client}' \"$@\"\n"));
+    let path = format!("{}:/usr/bin:/bin", scratch.path("bin"));
+    let mut command = stage.command(&[&["--agent", "claude -p"], args].concat());
+    command.env("PATH", path).env("FIRST", first).envs(vars.iter().copied());
+    let ran = command.output().unwrap().into();
+    (stage, ran)
+}
+
+/// The sessions that the calls were asked to go on with.
+fn resumed(stage: &Stage) -> Vec<String> {
+    let asked = |line: &str| {
+        let after = line.split_once("--resume ").map(|(_, after)| after).unwrap_or("new");
+        let fork = if line.contains("--fork-session") { " forked" } else { "" };
+        format!("{}{fork}", after.split_whitespace().next().unwrap_or_default())
+    };
+    stage.note("calls").lines().map(asked).collect()
+}
+
+#[test]
+fn a_usage_limit_goes_on_in_the_same_session() {
+    let (stage, ran) = run("limit", &[], &["--attempts", "1"]);
+    ran.ended(0).says("going on with the work of US-001/1").says("US-001 done");
+    assert_eq!(resumed(&stage), ["new", "s-1"]);
+    assert_eq!(
+        (stage.read("half.txt"), stage.read("whole.txt")),
+        ("half\n".into(), "whole\n".into())
+    );
+}
+
+#[test]
+fn a_session_that_is_lost_is_replaced_by_one_that_knows_of_the_attempt() {
+    let (stage, ran) = run("limit", &[("LOST", "1")], &["--attempts", "1"]);
+    ran.ended(0).says("the client no longer has the session s-1").says("US-001 done");
+    assert_eq!(resumed(&stage), ["new", "s-1", "new"]);
+    let prompt = stage.note("prompt");
+    assert!(prompt.contains("The last attempt, US-001/1, ended:"), "{prompt}");
+}
+
+#[test]
+fn a_failure_is_tried_again_as_the_user_wants() {
+    for (retry, expected) in [("fresh", "new"), ("resume", "s-1"), ("fork", "s-1 forked")] {
+        let (stage, ran) = run("fails", &[], &["--session-retry", retry]);
+        ran.ended(0).says("US-001 done");
+        assert_eq!(resumed(&stage), ["new", expected], "{retry}");
+        assert_eq!(stage.read("half.txt"), "", "what failed is not laid into the next attempt");
+    }
+}
+
+#[test]
+fn a_full_context_costs_no_attempt_whatever_the_client_calls_it() {
+    let (stage, ran) = run("full", &[], &["--attempts", "1"]);
+    ran.ended(0).says("US-001 done");
+    assert_eq!(resumed(&stage), ["new", "new"]);
+}
