@@ -93,7 +93,7 @@ fn scripts(text: &str) -> Vec<Script> {
         in_defaults = name == "run" && value.is_empty() || in_defaults && name == "shell";
         let mut inside = || {
             let next = std::iter::from_fn(|| lines.next_if(|next| is_inside(next, indent)));
-            next.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+            next.map(|line| line.trim().trim_start_matches("- ").to_owned()).collect::<Vec<_>>()
         };
         match (name, &*value) {
             ("run", "|" | "|-" | "|+") | ("script", "") => step.lines = inside(),
@@ -131,7 +131,6 @@ impl Script {
         let (mut folder, mut found) = (normal(&self.folder), Vec::new());
         let text = self.lines.join("\n").replace("\\\n", " ");
         for command in text.lines().flat_map(|line| line.split("&&")) {
-            let command = command.trim_start().trim_start_matches("- ");
             let words: Vec<&str> = command.split_whitespace().collect();
             let command = words.join(" ").trim_end_matches(';').to_owned();
             let is_special = |c: char| c.is_control() || "$|><`;&({#".contains(c);
