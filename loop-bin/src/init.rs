@@ -1,7 +1,12 @@
 //! `ralph-loop init`: a config with the right checks, an example plan and lifecycle templates.
-//! Nothing that exists is overwritten.
+//! Nothing that exists is overwritten. What is right for a project is found out in `init/detect.rs`,
+//! by the table in `init/kinds.toml`; a run without checks asks there too.
 
-mod kinds;
+mod ci;
+mod config_text;
+mod detect;
+mod files;
+mod table;
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
@@ -9,67 +14,42 @@ use std::process::ExitCode;
 use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
+use ralph_core::git::Git;
+use ralph_core::plan::{Plan, State, Story};
+use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::project::Project;
 
+use self::detect::{Detected, FoundCommand};
+use self::files::{Files, paths_below};
+use self::table::KindTable;
 use crate::exit::Failure;
+use crate::finding::Finding;
 use crate::terminal::say;
 use crate::{here, lifecycle};
 
-const PLAN: &str = "\
-# Plan
+const TABLE: &str = include_str!("init/kinds.toml");
+const PLAN: &str = include_str!("init/templates/plan.md");
 
-### US-001: Say what is to be done in one line
-
-- [ ] What a person would see when it is done
-  - Where: the files concerned
-  - Acceptance: how one can tell
-
-### US-002: The next story (depends: US-001)
-
-- [ ] …
-";
-
-/// The lifecycle scripts and what they are told.
+/// The lifecycle scripts.
 const SCRIPTS: [(&str, &str); 4] = [
-    ("started", "Runs once, before the first iteration: RALPH_PLAN_FILE, RALPH_SPEC_DIR."),
-    (
-        "next_iteration",
-        "Runs before each iteration: RALPH_ITERATION, RALPH_LAST_EXIT_CODE, RALPH_LAST_DURATION, \
-         RALPH_COMMITS_MADE. Exit 1 skips the iteration.",
-    ),
-    (
-        "post_iteration",
-        "Runs after each iteration: RALPH_STORY, RALPH_EXIT_CODE, RALPH_DURATION, RALPH_OUTCOME.",
-    ),
-    (
-        "finished",
-        "Runs once, at the end: RALPH_FINISH_TYPE, RALPH_TOTAL_ITERATIONS, RALPH_TOTAL_COMMITS, \
-         RALPH_DURATION.",
-    ),
+    ("started", include_str!("init/templates/started.sh")),
+    ("next_iteration", include_str!("init/templates/next_iteration.sh")),
+    ("post_iteration", include_str!("init/templates/post_iteration.sh")),
+    ("finished", include_str!("init/templates/finished.sh")),
 ];
 
 /// A program of the user's own that scripts may call.
-const NOTIFY: &str = "\
-#!/bin/sh
-# A program of your own: every lifecycle script can call it by its name, `notify \"some text\"`.
-# Put more of them beside it; the loop itself never runs them.
-echo \"$*\"
-";
+const NOTIFY: &str = include_str!("init/templates/notify.sh");
 
 /// Does it.
 pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
-    let root = project.root();
-    let state = project.own_state();
+    let (root, state) = (project.root(), project.own_state());
     state.prepare()?;
-    let (kind, checks) = kinds::checks(root);
-    let setup = kinds::setup(root);
-    say(match kind {
-        Some(kind) => format!("The kind of project is {kind}."),
-        None => {
-            "The kind of project was not recognised; set [verify] commands yourself.".to_owned()
-        }
-    });
-    write_new(&state.config(), &config(&checks, &setup), false)?;
+    let (table, found) = detect_in(root)?;
+    tell(&found);
+    let trunk = default_branch(root);
+    write_new(&state.config(), &config_text::config_text(&found, trunk.as_deref())?, false)?;
     let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;
@@ -81,7 +61,17 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     // Scripts in the folder of another tool would be hidden by those in ours.
     let scripts = lifecycle::folder(state, root);
     if scripts == state.lifecycle() {
-        write_scripts(&scripts)?;
+        for (name, text) in SCRIPTS {
+            write_new(&scripts.join(name), text, true)?;
+        }
+        write_new(&StateDir::custom_programs(&scripts).join("notify"), NOTIFY, true)?;
+    }
+    for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
+        say(format!("found    {path}: {what}"));
+    }
+    if let Some(trunk) = trunk {
+        let branch = config_text::BRANCH;
+        say(format!("\nWork will land on {trunk}; `branch = \"{branch}\"` keeps it apart."));
     }
     say(format!("\nNext:\n  write your stories into {}, and commit", here::shown(&plan)));
     say("  ralph-loop doctor            # is everything in place?");
@@ -90,26 +80,75 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write_scripts(folder: &Utf8Path) -> Result<(), Failure> {
-    for (name, about) in SCRIPTS {
-        let text = format!(
-            "#!/bin/sh\n# {about}\n# Also: RALPH_MODE, RALPH_MAX_ITERATIONS, RALPH_PROJECT_DIR, \
-             RALPH_LOG_DIR, RALPH_STARTED_AT.\n# Exit 0: go on; 2: stop the loop; anything else: \
-             a warning.\n# Programs in custom/ are called by their names: notify \"hello from \
-             {name}\"\nexit 0\n"
-        );
-        write_new(&folder.join(name), &text, true)?;
-    }
-    write_new(&StateDir::custom_programs(folder).join("notify"), NOTIFY, true)
+fn detect_in(root: &Utf8Path) -> Result<(KindTable, Detected), Failure> {
+    let read = |path: &str| fs_err::read_to_string(root.join(path)).ok();
+    let table = toml::from_str(TABLE)?;
+    let found = detect::detect(&table, &Files { paths: paths_below(root), read: &read });
+    Ok((table, found))
 }
 
-fn config(checks: &[String], setup: &[String]) -> String {
-    format!(
-        "# All settings are optional; docs/configuration.md lists them.\n\n[verify]\n\
-         # A story is done only when all of these succeed.\ncommands = {checks:?}\n\n[workspace]\n\
-         # What makes a new copy of the project ready; run again when a lock file changed.\n\
-         setup = {setup:?}\n"
-    )
+/// What was found, and why.
+fn tell(Detected { checks, setup, proposed }: &Detected) {
+    if checks.is_empty() {
+        say("No tests were found: set `commands` in [verify], or what lands will be unchecked.");
+    }
+    for (what, list) in [("check   ", checks), ("setup   ", setup), ("proposed", proposed)] {
+        for FoundCommand { command, why } in list {
+            say(format!("{what} {command}   ({why})"));
+        }
+    }
+}
+
+/// Gives a run without checks those that would be written, with what they need, and says so. An empty
+/// list in the file is the user's own word.
+pub(crate) fn add_checks(
+    project: &Project,
+    env: &Env,
+    config: &mut Config,
+    flags: &mut Vec<Flag>,
+) -> Result<Vec<Finding>, Failure> {
+    let is_given = |key: &str| Config::is_given(&project.own_state().config(), env, flags, key);
+    let is_planning = config.run.mode == Mode::Planning;
+    let mut found = Detected::default();
+    if !is_planning && !is_given("verify.commands") {
+        (_, found) = detect_in(project.root())?;
+        if found.checks.is_empty() || is_given("workspace.setup") {
+            found.setup.clear();
+        }
+    }
+    for (key, list) in [("verify.commands", &found.checks), ("workspace.setup", &found.setup)] {
+        flags.extend(list.iter().map(|found| Flag::new(key, found.command.clone())));
+    }
+    *config = here::config(project, env, flags)?;
+    if config.verify.require_checks && config.verify.commands.is_empty() && !is_planning {
+        return Err(Failure::usage(
+            "no checks are set, and none were found; set `commands` in the table [verify]",
+        ));
+    }
+    let told = found.checks.iter().map(|FoundCommand { command, why }| {
+        let why = format!("({why}); `ralph-loop init` writes it down");
+        Finding::Note(format!("no checks are set, so `{command}` is used {why}"))
+    });
+    Ok(told.collect())
+}
+
+/// The example that `init` writes is no work: every story of it must be replaced.
+pub(crate) fn refuse_example(plan: &Plan) -> Result<(), Failure> {
+    let is_example = |story: &Story| PLAN.contains(&format!(": {}\n", story.title));
+    let mut open = plan.stories().iter().filter(|story| story.state == State::Open);
+    let Some(story) = open.find(|story| is_example(story)) else { return Ok(()) };
+    let place = format!("{} of {}", story.id, here::shown(plan.path()));
+    Err(Failure::usage(format!(
+        "{place} is still the example that `ralph-loop init` wrote; replace it, or take it out"
+    )))
+}
+
+/// The branch that is checked out, if it is the one that everybody works from.
+fn default_branch(root: &Utf8Path) -> Option<String> {
+    let name = |of: &str| Git::at(root).line(&["symbolic-ref", "--quiet", "--short", of]).ok();
+    let remote = name("refs/remotes/origin/HEAD").unwrap_or_default();
+    let trunks = [remote.trim_start_matches("origin/"), "main", "master"];
+    name("HEAD").filter(|current| trunks.contains(&current.as_str()))
 }
 
 fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failure> {
@@ -126,16 +165,5 @@ fn write_new(path: &Utf8Path, text: &str, executable: bool) -> Result<(), Failur
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_config_that_is_written_can_be_read() {
-        let text =
-            config(&["cargo test", "echo \"hi\" \\ x"].map(str::to_owned), &["npm ci".to_owned()]);
-        let env = Env::of([("", "")]);
-        let read = ralph_project::config::Config::from_parts("c", &text, &env, &[]).unwrap();
-        assert_eq!(read.verify.commands, ["cargo test", "echo \"hi\" \\ x"]);
-        assert_eq!(read.workspace.setup, ["npm ci"]);
-    }
-}
+#[path = "init/tests.rs"]
+mod tests;

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::here;
-use crate::landing::{Waiting, resolve};
+use crate::landing::{UNCHECKED, Waiting, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::start::{look_for_recovery, run_dir};
@@ -41,6 +41,8 @@ struct Report {
     story: Option<String>,
     iteration: u64,
     commits: u64,
+    /// How many of those no check has seen.
+    unchecked: usize,
     cost_usd: f64,
     tokens: u64,
     /// How the last run ended; none if it runs, or was killed.
@@ -107,6 +109,10 @@ impl Report {
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
+            let since = format!("--since={}", record.started_at);
+            let grep = format!("--grep=^Ralph-Checks: {UNCHECKED}$");
+            let commits = repo.git().line(&["log", "--format=%h", &since, &grep, "--branches"]);
+            self.unchecked = commits.map_or(0, |commits| commits.lines().count());
             self.waiting.extend(waiting.map(|waiting| waiting.told(record.misfit.as_deref())));
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; `ralph-loop` continues it".into());
@@ -154,6 +160,9 @@ impl Report {
             let commits = counted(self.commits as usize, "commit", "commits");
             let iterations = counted(self.iteration as usize, "iteration", "iterations");
             let mut spent = format!("Total     {commits} in {iterations}");
+            if self.unchecked > 0 {
+                spent.push_str(&format!(", {} unchecked", self.unchecked));
+            }
             if self.tokens > 0 {
                 spent.push_str(&format!(", {} tokens, ${:.4}", self.tokens, self.cost_usd));
             }

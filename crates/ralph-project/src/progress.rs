@@ -58,6 +58,8 @@ pub struct ProgressEntry {
     pub cost_usd: Option<f64>,
     /// The checks that ran, and whether each passed.
     pub verify: Vec<(String, bool)>,
+    /// Whether the commit was made without any check.
+    pub is_unchecked: bool,
     /// The files that the commit changed.
     pub files_changed: Vec<String>,
     /// In what respect the tests are weaker than before.
@@ -93,6 +95,7 @@ impl ProgressEntry {
             ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
         ];
         lines.extend(self.verify.iter().map(verified));
+        lines.push(("Verify", self.is_unchecked.then(|| "unchecked".to_owned())));
         lines.push(("Files changed", named(&self.files_changed)));
         lines.push(("Tests weakened", self.weakened.as_deref().map(one_line)));
         lines.push(("Summary", self.summary.as_deref().map(indented)));

@@ -12,6 +12,9 @@ const LONGEST_BODY: usize = 4_000;
 const TYPES: [&str; 11] =
     ["build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test"];
 
+/// What stands for the checks of a commit that none has seen.
+pub(crate) const UNCHECKED: &str = "unchecked";
+
 /// What a message tells of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Story<'a> {
@@ -35,7 +38,7 @@ pub(crate) fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     text.push_str("\n\n");
     text.push_str(&format!("Ralph-Story: {}\n", one_line(story.id)));
     let checks: Vec<String> = story.checks.iter().map(|check| one_line(check)).collect();
-    let checks = if checks.is_empty() { "unchecked".to_owned() } else { checks.join(", ") };
+    let checks = if checks.is_empty() { UNCHECKED.to_owned() } else { checks.join(", ") };
     text.push_str(&format!("Ralph-Checks: {checks}\n"));
     text.push_str(&format!("Ralph-Attempt: {}\n", story.attempt));
     if let Some(cost) = story.cost_usd {

@@ -11,6 +11,7 @@ mod access;
 mod agents;
 mod before_the_first_story;
 mod checks_do_more;
+mod checks_without_settings;
 mod client_files;
 mod commands;
 mod copy_has_what_it_needs;

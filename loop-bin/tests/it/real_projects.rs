@@ -104,10 +104,10 @@ fn packages_that_are_links_into_the_project_are_named() {
 #[test]
 fn init_writes_what_makes_a_copy_ready() {
     let stage = Stage::new("works", TWO);
-    stage.repo.write("package.json", r#"{"scripts":{"test":"true"}}"#);
+    let package = r#"{"scripts":{"test":"mocha"},"devDependencies":{"mocha":"11"}}"#;
+    stage.repo.write("package.json", package);
     stage.repo.write("package-lock.json", "{}");
     stage.run(&["init"]).ended(0);
     let config = stage.read(".ralph/config.toml");
-    assert!(config.contains("setup = [\"npm ci\"]"), "{config}");
-    stage.run(&["doctor"]).ended(0);
+    assert!(config.contains("setup = [\n  \"npm ci\", # "), "{config}");
 }

@@ -74,6 +74,7 @@ pub const KEYS: &[Key] = &[
     key("verify.timeout", Kind::Seconds, "RALPH_VERIFY_TIMEOUT", "verify-timeout", "Maximum time for each verify command, and for a commit with your git hooks; 0 means no limit."),
     key("verify.baseline", Kind::Choice, "RALPH_BASELINE", "baseline", "Whether to run the checks before the first story: `check` refuses to start if they fail, `ignore` starts anyway and does not count those failures against a story, `skip` does not run them."),
     key("verify.allow_no_tests", Kind::Switch, "RALPH_ALLOW_NO_TESTS", "allow-no-tests", "Let a check pass even if its test runner reports that no tests ran."),
+    key("verify.require_checks", Kind::Switch, "RALPH_REQUIRE_CHECKS", "require-checks", "Refuse to start if no checks are configured and none are found."),
     key("rollback.on", Kind::Choice, "RALPH_ROLLBACK", "rollback", "When to roll back a failed attempt: `failure`, `story-end` or `never`."),
     key("rollback.after_failures", Kind::Integer, "RALPH_ROLLBACK_AFTER_FAILURES", "rollback-after", "Number of failing test runs in a row before a rollback; at least 1."),
     key("limits.attempts_per_story", Kind::Integer, "RALPH_ATTEMPTS_PER_STORY", "attempts", "Maximum number of attempts before a story is set aside; at least 1."),

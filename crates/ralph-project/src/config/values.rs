@@ -111,6 +111,7 @@ pub struct Verify {
     pub timeout: Seconds,
     pub baseline: Baseline,
     pub allow_no_tests: bool,
+    pub require_checks: bool,
 }
 
 impl Default for Verify {
@@ -120,6 +121,7 @@ impl Default for Verify {
             timeout: Seconds(1800),
             baseline: Baseline::Check,
             allow_no_tests: false,
+            require_checks: false,
         }
     }
 }

@@ -15,6 +15,7 @@ fn entry(story: &str, summary: &str) -> ProgressEntry {
         tokens: None,
         cost_usd: None,
         verify: Vec::new(),
+        is_unchecked: false,
         files_changed: Vec::new(),
         weakened: None,
         summary: Some(summary.to_owned()),

@@ -275,6 +275,9 @@ impl Run {
         let git = self.workspace.source.git();
         let name = saved::name_of(&attempt.story, attempt.number);
         git.run(&["update-ref", &name, commit])?;
+        let checks = "--format=%(trailers:key=Ralph-Checks,valueonly=true,separator=)";
+        let is_unchecked = git.line(&["log", "-1", checks, commit])? == landing::UNCHECKED;
+        let entry = &ProgressEntry { is_unchecked, ..entry.clone() };
         self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(Some(commit), changes)?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
@@ -306,6 +309,7 @@ impl Run {
             tokens: self.report.tokens,
             cost_usd: self.report.cost_usd,
             verify: Vec::new(),
+            is_unchecked: false,
             files_changed: Vec::new(),
             weakened: None,
             summary: self.report.summary.clone(),

@@ -23,7 +23,7 @@ use crate::run::books::Books;
 use crate::run::iteration::template;
 use crate::run::record::attempt_left;
 use crate::workspace::{Source, Workspace, in_place, text_path};
-use crate::{here, trust};
+use crate::{here, init, trust};
 
 /// What stands for the plan's name in that of a branch.
 const PLAN_NAME: &str = "{plan}";
@@ -55,6 +55,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         )));
     }
     let mut flags = given.to_vec();
+    let findings = init::add_checks(&project, env, &mut config, &mut flags)?;
     let plan = find_plan(&project, env, &config)?;
     if let Some(plan) = &plan
         && let Some(flag) = iterations_of(plan, &project, env, &flags)?
@@ -81,12 +82,13 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         // As the run will read it: the work may be on another branch than the user's files.
         Some(plan) if config.run.mode == Mode::Building => {
             let books = Books::of(plan.path(), &project, &config, &workspace.source, &run_dir);
-            Some(books.load(&target)?)
+            let plan = books.load(&target)?;
+            init::refuse_example(&plan)?;
+            Some(plan)
         }
         plan => plan,
     };
     let (options, of_client) = ClientOptions::find(env, &project, &config);
-    let findings = Vec::new();
     let mut preflight =
         Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings };
     preflight.outline()?;

@@ -1,0 +1,244 @@
+//! What the project's own CI runs: the commands of its workflows, read line by line. Nothing else of
+//! them is understood, and a command that is not plain is left out.
+
+use camino::Utf8Path;
+
+use super::files::Files;
+use super::table::{is_plain_path, listed};
+
+/// A command of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    /// Where it runs, from the top.
+    pub(super) folder: String,
+    pub(super) command: String,
+    /// The file that it is from.
+    pub(super) file: String,
+}
+
+impl Step {
+    pub(super) fn why(&self) -> String {
+        format!("{} runs it", self.file)
+    }
+
+    /// Whether it starts one of these programs.
+    pub(super) fn starts(&self, programs: &str) -> bool {
+        let mut words = self.command.split(' ').skip_while(|word| word.contains('='));
+        let program = words.next().and_then(|word| word.rsplit('/').next());
+        program.is_some_and(|program| listed(programs, program))
+    }
+
+    /// Whether these words stand side by side in it; `bin/rubocop` is `rubocop`.
+    pub(super) fn has(&self, words: &[&str]) -> bool {
+        let same = |one: &str, word: &str| one == word || one.ends_with(&format!("/{word}"));
+        let begins = |part: &[&str]| part.iter().zip(words).all(|(one, word)| same(one, word));
+        !words.is_empty() && words_of(&self.command).windows(words.len()).any(begins)
+    }
+
+    /// What it has more than another command; none if it is not that one with more words.
+    pub(super) fn beyond(&self, command: &str) -> Option<Vec<&str>> {
+        let (mut words, own) = (words_of(&self.command), words_of(command));
+        let has_all = own.iter().all(|word| words.contains(word));
+        words.retain(|word| !own.contains(word));
+        has_all.then_some(words)
+    }
+}
+
+/// The words of a command, without the one that only says that a script is run.
+fn words_of(command: &str) -> Vec<&str> {
+    command.split(' ').filter(|word| *word != "run").collect()
+}
+
+/// All commands that could be run as they stand, in the order of the files.
+pub(super) fn steps(files: &Files<'_>) -> Vec<Step> {
+    let mut found = Vec::new();
+    for file in &files.paths {
+        if file.starts_with(".github/workflows/") || file == ".gitlab-ci.yml" {
+            let text = (files.read)(file).unwrap_or_default();
+            for (folder, command) in scripts(&text).iter().flat_map(Script::commands) {
+                found.push(Step { folder, command, file: file.clone() });
+            }
+        }
+    }
+    found
+}
+
+/// What one step runs.
+#[derive(Debug, Default)]
+struct Script {
+    lines: Vec<String>,
+    folder: String,
+    condition: String,
+}
+
+/// The scripts of a workflow. A step is a list item, and its keys are lines of their own.
+fn scripts(text: &str) -> Vec<Script> {
+    let (mut found, mut step) = (Vec::new(), Script::default());
+    // The folder that is said for all steps of the workflow, or of one job, and how far in.
+    let (mut folder, mut in_defaults) = ((String::new(), 0), false);
+    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#')).peekable();
+    while let Some(line) = lines.next() {
+        let key = line.trim_start().trim_start_matches("- ").trim_start();
+        let indent = line.len() - key.len();
+        let (name, value) = key.split_once(':').unwrap_or((key, ""));
+        let value = unquoted(value);
+        if indent == 2 && folder.1 > 4 {
+            folder = (String::new(), 0);
+        }
+        if line.trim_start().starts_with("- ") || name == "script" {
+            let next = Script { folder: folder.0.clone(), ..Script::default() };
+            found.push(std::mem::replace(&mut step, next));
+        }
+        let was_in_defaults = in_defaults;
+        in_defaults = name == "run" && value.is_empty() || in_defaults && name == "shell";
+        let mut inside = || {
+            let next = std::iter::from_fn(|| lines.next_if(|next| is_inside(next, indent)));
+            next.map(|line| line.trim().trim_start_matches("- ").to_owned()).collect::<Vec<_>>()
+        };
+        match (name, &*value) {
+            ("run", "|" | "|-" | "|+") | ("script", "") => step.lines = inside(),
+            ("run", ">" | ">-" | ">+") => step.lines = vec![inside().join(" ")],
+            ("run", _) if !value.is_empty() => step.lines = vec![value],
+            ("working-directory", _) if was_in_defaults => folder = (value, indent),
+            ("working-directory", _) => step.folder = value,
+            ("if", _) => step.condition = value.to_ascii_lowercase(),
+            _ => {}
+        }
+    }
+    found.push(step);
+    found
+}
+
+fn is_inside(line: &str, indent: usize) -> bool {
+    let own = line.len() - line.trim_start().len();
+    line.trim().is_empty() || own > indent || own == indent && line.trim_start().starts_with("- ")
+}
+
+fn unquoted(text: &str) -> String {
+    let text = text.split(" #").next().unwrap_or(text).trim();
+    let inner = ['"', '\''].iter().find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q));
+    inner.unwrap_or(text).to_owned()
+}
+
+impl Script {
+    /// The single commands, each with the folder that it runs in.
+    fn commands(&self) -> Vec<(String, String)> {
+        // A step for another system than this one's.
+        let is_elsewhere = ["windows", "macos"].iter().any(|name| self.condition.contains(name));
+        if is_elsewhere && !self.condition.contains("!=") {
+            return Vec::new();
+        }
+        let (mut folder, mut found) = (normal(&self.folder), Vec::new());
+        let text = self.lines.join("\n").replace("\\\n", " ");
+        for command in text.lines().flat_map(|line| line.split("&&")) {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let command = words.join(" ").trim_end_matches(';').to_owned();
+            let is_special = |c: char| c.is_control() || "$|><`;&({#".contains(c);
+            let is_plain = !command.contains(is_special);
+            if let ["cd", path] = words[..] {
+                folder = normal(Utf8Path::new(&folder).join(path).as_str());
+            // `pip install flake8` runs nothing of it.
+            } else if is_plain && !command.is_empty() && !words.contains(&"install") {
+                found.push((folder.clone(), command));
+            }
+        }
+        // A folder that only a run could tell, or that is left again, is none that we know.
+        found.retain(|(folder, _)| is_plain_path(folder));
+        found
+    }
+}
+
+fn normal(folder: &str) -> String {
+    let parts = folder.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(file: &str, text: &str, expected: &[(&str, &str)]) {
+        let files = Files { paths: vec![file.to_owned()], read: &|_| Some(text.to_owned()) };
+        let found = steps(&files);
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|step| (&*step.folder, &*step.command)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    const WORKFLOW: &str = ".github/workflows/ci.yml";
+
+    #[test]
+    fn each_command_of_a_step_is_found_with_its_folder() {
+        let text = "\
+on: [push]
+jobs:
+  test:
+    steps:
+      - uses: actions/checkout@v4
+        with:
+          working-directory: other
+      - run: npm ci && npm test # all of it
+      # - run: npm run old
+      - name: App
+        working-directory: ./app/
+        run: |
+          set -e
+          cargo test \\
+            --workspace
+
+          cd sub
+          cargo bench
+      - run: 'make test'
+        if: matrix.os == 'windows-latest'
+      - { uses: x }
+      - run: >-
+          go test
+          ./...
+        working-directory: ${{ matrix.dir }}
+";
+        check(
+            WORKFLOW,
+            text,
+            &[
+                ("", "npm ci"),
+                ("", "npm test"),
+                ("app", "set -e"),
+                ("app", "cargo test --workspace"),
+                ("app/sub", "cargo bench"),
+            ],
+        );
+    }
+
+    #[test]
+    fn defaults_hold_for_their_job() {
+        let text = "\
+on:
+  pull_request:
+jobs:
+  web:
+    defaults:
+      run:
+        shell: bash
+        working-directory: web
+    steps:
+      - run: npm test
+  api:
+    steps:
+      - run: pytest
+  matrix:
+    strategy:
+      run:
+        - os: ubuntu
+";
+        check(WORKFLOW, text, &[("web", "npm test"), ("", "pytest")]);
+    }
+
+    #[test]
+    fn the_scripts_of_gitlab_are_found() {
+        let text = "test:\n  stage: test\n  script:\n    - bundle install\n    - bundle exec rspec\n\
+                    \nlint:\n  script:\n  - rubocop\n  only:\n  - main\n";
+        let expected = [("", "bundle exec rspec"), ("", "rubocop")];
+        check(".gitlab-ci.yml", text, &expected);
+    }
+}

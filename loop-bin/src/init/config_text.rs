@@ -1,0 +1,102 @@
+//! The text of a new `config.toml`: every key with its default as a comment, and what was found.
+
+use ralph_project::config::{Config, KEYS};
+
+use super::detect::{Detected, FoundCommand};
+use crate::exit::Failure;
+
+const HEAD: &str = "# All settings are optional; a key behind a `#` is shown with its default.\n";
+
+/// A branch of its own for each plan.
+pub(super) const BRANCH: &str = "ralph/{plan}";
+
+/// Writes it. `trunk` is the default branch, if the project stands on it.
+pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> Result<String, Failure> {
+    let defaults = toml::Table::try_from(Config::default())?;
+    let (mut text, mut last) = (HEAD.to_owned(), "");
+    for key in KEYS {
+        let (table, name) = key.name.split_once('.').unwrap_or(("", key.name));
+        if table != last {
+            text.push_str(&format!("\n[{table}]\n"));
+            last = table;
+        }
+        text.push_str(&format!("# {}\n", key.help));
+        let default = defaults.get(table).and_then(|table| table.get(name));
+        text.push_str(&match (key.name, trunk) {
+            ("verify.commands", _) if !found.checks.is_empty() => {
+                list(name, &found.checks, &found.proposed)
+            }
+            ("workspace.setup", _) if !found.setup.is_empty() => list(name, &found.setup, &[]),
+            ("loop.branch", Some(on)) => format!("#{name} = {BRANCH:?} # you are on {on}\n"),
+            _ => default.map(|value| format!("#{name} = {value}\n")).unwrap_or_default(),
+        });
+    }
+    Ok(text)
+}
+
+/// A list, each item with what speaks for it; what is only proposed is a comment.
+fn list(name: &str, items: &[FoundCommand], proposed: &[FoundCommand]) -> String {
+    let line = |lead: &str, item: &FoundCommand, but: &str| {
+        let command = toml::Value::from(item.command.as_str());
+        format!("  {lead}{command}, # {}{but}\n", item.why)
+    };
+    let mut text = format!("{name} = [\n");
+    text.extend(items.iter().map(|item| line("", item, "")));
+    text.extend(proposed.iter().map(|item| line("# ", item, "; CI does not run it")));
+    text + "]\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_base::env::Env;
+
+    use super::*;
+
+    fn found() -> Detected {
+        let one =
+            |command: &str| FoundCommand { command: command.into(), why: "Cargo.toml".into() };
+        Detected {
+            checks: vec![one("cargo test"), one("echo \"hi\" \\ x"), one("a 'b'")],
+            setup: vec![one("npm ci")],
+            proposed: vec![one("cargo clippy")],
+        }
+    }
+
+    fn read(text: &str) -> Config {
+        let read = Config::from_parts("c", text, &Env::of([("", "")]), &[]);
+        read.unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    /// The text with all that is only a comment taken out, and the defaults in force.
+    fn uncommented(text: &str) -> String {
+        let plain = text.lines().filter(|line| !line.starts_with("# "));
+        plain.map(|line| format!("{}\n", line.strip_prefix('#').unwrap_or(line))).collect()
+    }
+
+    #[test]
+    fn what_was_found_can_be_read_back() {
+        let config = read(&config_text(&found(), None).unwrap());
+        assert_eq!(config.verify.commands, ["cargo test", "echo \"hi\" \\ x", "a 'b'"]);
+        assert_eq!(config.workspace.setup, ["npm ci"]);
+    }
+
+    #[test]
+    fn every_key_is_there_with_its_default() {
+        let text = config_text(&Detected::default(), None).unwrap();
+        assert_eq!(read(&text), Config::default());
+        let all = uncommented(&text);
+        assert_eq!(read(&all), Config::default());
+        let table: toml::Table = all.parse().unwrap();
+        for key in KEYS {
+            let (outer, inner) = key.name.split_once('.').unwrap();
+            assert!(table[outer].get(inner).is_some(), "{} is missing", key.name);
+        }
+    }
+
+    #[test]
+    fn a_branch_is_proposed_on_the_default_one() {
+        let text = config_text(&Detected::default(), Some("main")).unwrap();
+        assert_eq!(read(&text).run.branch, "");
+        assert_eq!(read(&uncommented(&text)).run.branch, BRANCH);
+    }
+}

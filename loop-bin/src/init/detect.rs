@@ -1,0 +1,271 @@
+//! Which commands make a copy of a project ready and check it, by its files. Pure.
+//!
+//! Each folder of each kind has candidates, from its manifests, lock files and tasks. What the
+//! project's own CI runs chooses among them, or stands in their place.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use ralph_core::verdict::{self, judge};
+
+use super::ci::{Step, steps};
+use super::files::{Files, Folder};
+use super::table::{KindTable, ProjectKind, Row, listed};
+
+/// A command, and what speaks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundCommand {
+    pub(crate) command: String,
+    pub(crate) why: String,
+}
+
+/// What was found out about a project.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Detected {
+    /// All of them must pass before a story is done.
+    pub(crate) checks: Vec<FoundCommand>,
+    /// What makes a new copy ready.
+    pub(crate) setup: Vec<FoundCommand>,
+    /// More that could be checked; CI does not do it, so it may be red.
+    pub(crate) proposed: Vec<FoundCommand>,
+}
+
+/// More commands of CI than this for one kind are not the way to test a story.
+const MOST_FROM_CI: usize = 3;
+
+/// How deep below the top a project may lie.
+const DEPTH: usize = 2;
+
+/// One kind in one folder.
+struct Place<'a> {
+    table: &'a KindTable,
+    kind: &'a ProjectKind,
+    folder: Folder<'a>,
+    /// What CI runs here of the kind.
+    steps: Vec<&'a Step>,
+    mark: String,
+    /// How it is tested.
+    tests: Vec<FoundCommand>,
+    is_by_ci: bool,
+    is_alone: bool,
+}
+
+/// Finds out.
+pub(super) fn detect(table: &KindTable, files: &Files<'_>) -> Detected {
+    let mut steps = steps(files);
+    steps.retain(|step| !table.asks_for_more(&step.command) && !table.asks_for_more(&step.file));
+    let mut chosen: Vec<Place<'_>> = Vec::new();
+    for mut place in places(table, files, &steps) {
+        place.choose();
+        if !chosen.iter().any(|above| place.is_covered(above)) {
+            chosen.push(place);
+        }
+    }
+    // One task of the whole project that CI runs stands for all that CI does not run by itself.
+    let is_top = |place: &Place<'_>| place.folder.path.is_empty();
+    let by_task = chosen.iter().any(|place| place.kind.fallback && place.is_by_ci && is_top(place));
+    let is_tested = chosen.iter().any(|place| !place.kind.fallback && !place.tests.is_empty());
+    let mut found = Detected::default();
+    for place in &mut chosen {
+        let is_wanted = if place.kind.fallback { !is_tested } else { !by_task };
+        if !place.is_by_ci && !is_wanted {
+            place.tests.clear();
+        }
+        let is_tested = !place.tests.is_empty();
+        found.checks.append(&mut place.tests);
+        if (is_tested || by_task && is_top(place)) && !place.is_alone {
+            found.setup.extend(place.setup());
+        }
+        if is_tested {
+            place.lint(&mut found);
+        }
+    }
+    if found.checks.is_empty() {
+        found.checks = unknown_tests(table, &steps);
+    }
+    let mut seen = BTreeSet::new();
+    found.checks.retain(|one| seen.insert(one.command.clone()));
+    found
+}
+
+/// Tests that CI runs by programs that no kind knows, and what it makes for them.
+fn unknown_tests(table: &KindTable, steps: &[Step]) -> Vec<FoundCommand> {
+    let is_known = |step: &Step| table.kind.iter().any(|kind| step.starts(&kind.programs));
+    let tests = |step: &Step| is_test(&step.command) && !is_known(step);
+    let Some(last) = steps.iter().rposition(tests) else { return Vec::new() };
+    let wanted = steps.iter().take(last + 1).filter(|step| tests(step) || step.starts("make"));
+    wanted.take(MOST_FROM_CI).map(|step| found(&step.folder, &step.command, step.why())).collect()
+}
+
+/// Whether a command surely runs tests.
+fn is_test(command: &str) -> bool {
+    let ended_well = verdict::Run { command, exit_code: Some(0), ..verdict::Run::default() };
+    judge(&ended_well).kind == verdict::Kind::Passed
+}
+
+fn found(folder: &str, command: &str, why: String) -> FoundCommand {
+    let at = if folder.is_empty() { String::new() } else { format!("cd {folder} && ") };
+    FoundCommand { command: at + command, why }
+}
+
+/// The folders of each kind, the outer ones first.
+fn places<'a>(table: &'a KindTable, files: &'a Files<'a>, steps: &'a [Step]) -> Vec<Place<'a>> {
+    let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for path in &files.paths {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut parts = folder.split('/');
+        if parts.clone().count() <= DEPTH && !parts.any(|part| table.skips(part)) {
+            folders.entry(folder).or_default().push(name);
+        }
+    }
+    let mut found = Vec::new();
+    for kind in &table.kind {
+        for (path, names) in &folders {
+            let is_named = |name: &str, mark: &str| match mark.strip_prefix('*') {
+                Some(end) => name.ends_with(end),
+                None => name == mark,
+            };
+            let is_there = |mark: &&String| names.iter().any(|name| is_named(name, mark));
+            let Some(mark) = kind.marks.iter().find(is_there) else { continue };
+            let mark = format!("{}: {}", kind.name, Utf8Path::new(path).join(mark));
+            let own = |step: &&Step| step.folder == *path && step.starts(&kind.programs);
+            let (folder, steps) = (Folder { files, path }, steps.iter().filter(own).collect());
+            let (tests, is_by_ci, is_alone) = (Vec::new(), false, false);
+            found.push(Place { table, kind, folder, steps, mark, tests, is_by_ci, is_alone });
+        }
+    }
+    found
+}
+
+impl Place<'_> {
+    /// Whether a place above has the tests of this one: it has some, and it is known to have them all,
+    /// or CI runs none here.
+    fn is_covered(&self, above: &Place<'_>) -> bool {
+        let is_below = Utf8Path::new(self.folder.path).starts_with(above.folder.path);
+        let is_same = self.kind.name == above.kind.name && is_below && !above.tests.is_empty();
+        is_same && !self.kind.apart && (self.kind.whole || !self.is_by_ci)
+    }
+
+    /// Its tests: the candidate that CI runs, else what CI runs, else the first candidate.
+    fn choose(&mut self) {
+        let tests = |step: &&&Step| {
+            let text = self.folder.inlined(&step.command, 0);
+            is_test(&step.command) && self.is_real(&text) && !self.table.asks_for_more(&text)
+        };
+        let all: Vec<&Step> = self.steps.iter().filter(tests).copied().collect();
+        // `x --settings=y` is only a case of `x`.
+        let is_case = |step: &Step| {
+            let mut more = all.iter().filter_map(|other| step.beyond(&other.command));
+            more.any(|more| !more.is_empty())
+        };
+        let steps: Vec<&Step> = all.iter().copied().filter(|step| !is_case(step)).collect();
+        let rows = self.kind.test.iter().filter(|row| self.holds(&row.when, true));
+        let rows: Vec<&Row> = rows.collect();
+        let by_ci = rows.iter().find(|row| steps.iter().any(|step| step.has(&needle(&row.run))));
+        let is_by_ci = !steps.is_empty();
+        let row = by_ci.or(rows.first().filter(|_| !is_by_ci));
+        let tests = if let Some(row) = row {
+            let own = self.filled(&row.run);
+            let is_harmless = |word: &&str| listed(&self.table.harmless, word);
+            let is_same = |more: Vec<&str>| more.iter().all(is_harmless);
+            let of_ci = steps.iter().find(|step| step.beyond(&own).is_some_and(is_same));
+            vec![of_ci.map_or_else(|| self.found(&row.run), |step| self.taken(step))]
+        } else {
+            steps.iter().take(MOST_FROM_CI).map(|step| self.taken(step)).collect()
+        };
+        self.is_alone = row.is_some_and(|row| row.alone);
+        (self.tests, self.is_by_ci) = (tests, is_by_ci);
+    }
+
+    fn setup(&self) -> Option<FoundCommand> {
+        let row = self.kind.setup.iter().find(|row| self.holds(&row.when, false))?;
+        (!row.run.is_empty()).then(|| self.found(&row.run))
+    }
+
+    /// What CI lints is a check as well, the rest is only proposed.
+    fn lint(&self, found: &mut Detected) {
+        for row in self.kind.lint.iter().filter(|row| self.holds(&row.when, false)) {
+            match self.steps.iter().find(|step| step.has(&needle(&row.run))) {
+                Some(step) => found.checks.push(self.taken(step)),
+                None => found.proposed.push(self.found(&row.run)),
+            }
+        }
+    }
+
+    /// A command of CI, with the programs of the project's own environment.
+    fn taken(&self, step: &Step) -> FoundCommand {
+        let (program, rest) = step.command.split_once(' ').unwrap_or((&step.command, ""));
+        let program = self.kind.own.get(program).map_or(program.to_owned(), |own| self.filled(own));
+        found(&step.folder, format!("{program} {rest}").trim_end(), step.why())
+    }
+
+    fn found(&self, run: &str) -> FoundCommand {
+        found(self.folder.path, &self.filled(run), self.mark.clone())
+    }
+
+    /// Whether all parts of a condition hold; `as_test`: its tasks must be tests.
+    fn holds(&self, when: &[String], as_test: bool) -> bool {
+        when.iter().all(|part| {
+            let (wanted, part) = part.strip_prefix('!').map_or((true, &**part), |p| (false, p));
+            part.split(" | ").any(|one| self.holds_one(one, as_test)) == wanted
+        })
+    }
+
+    fn holds_one(&self, part: &str, as_test: bool) -> bool {
+        if let Some((files, text)) = part.split_once(" has ") {
+            let mut paths = self.folder.matching(files);
+            return paths.any(|path| self.folder.text(path).contains(text));
+        }
+        match part.split_once(':') {
+            None => self.folder.matching(part).next().is_some(),
+            Some(("watch", name)) => self.unwatched(name).is_some_and(|text| !text.is_empty()),
+            Some((tool, name)) => {
+                let task = self.folder.task(tool, name, 0);
+                task.is_some_and(|text| !as_test || self.is_real(&text))
+            }
+        }
+    }
+
+    /// Whether commands do more than print and lint, end by themselves, and need no more than this.
+    fn is_real(&self, text: &str) -> bool {
+        let is_idle = |name: &str| listed(&self.table.idle, name);
+        let script = shell_reader::read(text);
+        let mut names = script.commands.iter().map(shell_reader::Command::name);
+        names.any(|name| name.is_none_or(|name| !is_idle(name))) && self.watcher(text).is_none()
+    }
+
+    fn watcher(&self, text: &str) -> Option<&(String, String)> {
+        let ends = text.contains("--watch=false") || text.contains("--watchAll=false");
+        self.table.watchers.iter().find(|(has, _)| text.contains(has) && !ends)
+    }
+
+    /// What ends, in the place of a script that waits for changes; empty if that is not known.
+    fn unwatched(&self, name: &str) -> Option<String> {
+        let text = self.folder.task("npm", name, 0)?;
+        let (has, instead) = self.watcher(&text)?;
+        // More than the one command could not be told apart.
+        let is_known = !text.contains('\n') && !instead.is_empty();
+        Some(if is_known { text.replacen(has, instead, 1) } else { String::new() })
+    }
+
+    /// A command with the texts for its placeholders.
+    fn filled(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        let words = self.kind.words.iter().find(|words| self.holds(&words.when, false));
+        for (name, word) in words.iter().flat_map(|words| &words.texts) {
+            text = text.replace(&format!("{{{name}}}"), word);
+        }
+        let packages = self.kind.packages.iter().filter(|row| self.holds(&row.when, false));
+        let packages: String = packages.map(|row| &*row.run).collect();
+        let unwatched = self.unwatched("test").unwrap_or_default();
+        text.replace("{packages}", &packages).replace("{unwatched}", &unwatched)
+    }
+}
+
+/// The words by which a command is known: without placeholders, options and what follows them.
+fn needle(run: &str) -> Vec<&str> {
+    let plain = run.rsplit('}').next().unwrap_or(run);
+    let words = plain.split_whitespace().skip_while(|word| word.starts_with('-'));
+    let words = words.take_while(|word| !word.starts_with(['-', '.']));
+    words.filter(|word| *word != "run").collect()
+}

@@ -1,0 +1,139 @@
+//! The files of a project that detection may look at, and the tasks that they define.
+
+use camino::Utf8Path;
+use globset::Glob;
+use ralph_core::git::Git;
+use serde_json::Value;
+
+/// A list of paths, and a way to read them.
+pub(crate) struct Files<'a> {
+    pub(crate) paths: Vec<String>,
+    pub(crate) read: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// The files that git knows or would take; in a folder without git, those at its top.
+pub(super) fn paths_below(root: &Utf8Path) -> Vec<String> {
+    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let names = Git::at(root).run(&args).unwrap_or_else(|_| {
+        let entries = root.read_dir_utf8().into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_owned() + "\0").collect::<String>().into_bytes()
+    });
+    let names = String::from_utf8_lossy(&names);
+    // What was found is told, and written into a file of lines.
+    let names = names.split_terminator('\0').filter(|name| !name.contains(char::is_control));
+    names.map(str::to_owned).collect()
+}
+
+/// The tools that have tasks: in which table of a JSON file, or how far in as recipes, and the files.
+const TOOLS: [(&str, &str, &[&str]); 6] = [
+    ("npm", "scripts", &["package.json"]),
+    ("composer", "scripts", &["composer.json"]),
+    ("deno", "tasks", &["deno.json", "deno.jsonc"]),
+    ("make", "", &["GNUmakefile", "makefile", "Makefile"]),
+    ("just", "", &["justfile", "Justfile", ".justfile"]),
+    ("task", "  ", &["Taskfile.yml", "Taskfile.yaml"]),
+];
+
+/// Tasks that call each other are followed this far.
+const DEPTH: usize = 4;
+
+/// One folder of a project; the top has an empty path.
+#[derive(Clone, Copy)]
+pub(super) struct Folder<'a> {
+    pub(super) files: &'a Files<'a>,
+    pub(super) path: &'a str,
+}
+
+impl<'a> Folder<'a> {
+    /// The paths below it that have this name, or are matched by this pattern.
+    pub(super) fn matching(&self, pattern: &str) -> impl Iterator<Item = &'a str> {
+        let (folder, pattern) = (self.path, pattern.to_owned());
+        let glob = Glob::new(&pattern).ok().filter(|_| pattern.contains('*'));
+        let glob = glob.map(|glob| glob.compile_matcher());
+        let paths = self.files.paths.iter().map(Utf8Path::new);
+        let below = paths.filter_map(move |path| Some(path.strip_prefix(folder).ok()?.as_str()));
+        below.filter(move |path| match &glob {
+            Some(glob) => glob.is_match(path),
+            None => *path == pattern,
+        })
+    }
+
+    /// The text of a file, or nothing; a line break before it makes the beginning of a line findable.
+    pub(super) fn text(&self, name: &str) -> String {
+        let path = Utf8Path::new(self.path).join(name);
+        (self.files.read)(path.as_str()).map(|text| format!("\n{text}")).unwrap_or_default()
+    }
+
+    /// The commands of a task of one of the tools that have some, with those of the tasks it calls.
+    pub(super) fn task(&self, tool: &str, name: &str, depth: usize) -> Option<String> {
+        let (_, table, files) = TOOLS.iter().find(|(name, ..)| *name == tool)?;
+        let text = files.iter().map(|file| self.text(file)).find(|text| !text.is_empty())?;
+        let lines = match table.trim() {
+            "" => recipe(tool, &text, &format!("{table}{name}")),
+            table => script(&text, table, name),
+        }?;
+        let lines = lines.lines().flat_map(|line| line.split("&&"));
+        let lines = lines.map(|line| self.inlined(line.trim(), depth + 1));
+        Some(lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// A command, or those of the tasks that it calls.
+    pub(super) fn inlined(&self, line: &str, depth: usize) -> String {
+        let mut words = line.split_whitespace();
+        let tool = match words.next().unwrap_or_default() {
+            "npm" | "pnpm" | "yarn" | "bun" => "npm",
+            "$(MAKE)" => "make",
+            other => other,
+        };
+        let called = words.filter_map(|word| self.task(tool, word, depth));
+        let called: Vec<String> = if depth < DEPTH { called.collect() } else { Vec::new() };
+        if called.is_empty() { line.to_owned() } else { called.join("\n") }
+    }
+}
+
+/// A script of a JSON file.
+fn script(text: &str, table: &str, name: &str) -> Option<String> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let json: Value = serde_json::from_str(&lines.collect::<String>()).ok()?;
+    let task = json.get(table)?.get(name)?;
+    let one = || Some(vec![task.get("command").unwrap_or(task).as_str()?]);
+    let several = task.as_array().map(|lines| lines.iter().filter_map(Value::as_str).collect());
+    // Composer has `@php` for the program, and `@test` for another script.
+    let line = |line: &str| match line.strip_prefix('@') {
+        Some(own) if !own.starts_with("php ") => format!("composer {own}\n"),
+        own => own.unwrap_or(line).to_owned() + "\n",
+    };
+    Some(several.or_else(one)?.into_iter().map(line).collect())
+}
+
+/// A target of a Makefile, or of something that looks like one, with those that it needs.
+fn recipe(tool: &str, text: &str, name: &str) -> Option<String> {
+    let (mut body, mut is_inside) = (None, false);
+    for line in text.lines() {
+        is_inside &= indent(line) > indent(name) || line.trim().is_empty();
+        // A Makefile may have one for each case.
+        if defines(line, name) {
+            let needs = line.split_once(':').map_or("", |(_, needs)| needs).split_whitespace();
+            let needs = needs.filter(|need| text.lines().any(|line| defines(line, need)));
+            let needs = needs.map(|need| format!("{tool} {need}\n"));
+            body.get_or_insert_with(String::new).extend(needs);
+            is_inside = true;
+        } else if let (true, Some(body)) = (is_inside, &mut body) {
+            body.push_str(line.trim().trim_start_matches(['@', '-']));
+            body.push('\n');
+        }
+    }
+    body
+}
+
+/// Whether a line is where the recipe begins: `test: all`, `check test:`, `test *args:`, not `test := x`.
+fn defines(line: &str, name: &str) -> bool {
+    let Some((targets, rest)) = line.split_once(':') else { return false };
+    let mut words = targets.split_whitespace().map(|word| word.trim_start_matches('@'));
+    let is_here = indent(line) == indent(name) && words.any(|word| word == name.trim());
+    is_here && !rest.starts_with('=')
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}

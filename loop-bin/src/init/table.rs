@@ -1,0 +1,76 @@
+//! The table of kinds, as `kinds.toml` has it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// Everything that is known about kinds of projects.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KindTable {
+    pub(super) kind: Vec<ProjectKind>,
+    /// What gives away a test that waits for changes, and what ends instead, if that is known.
+    pub(super) watchers: Vec<(String, String)>,
+    /// What other loops leave, and what becomes of it.
+    pub(super) neighbours: Vec<(String, String)>,
+    pub(super) skip: String,
+    pub(super) needs_more: String,
+    pub(super) harmless: String,
+    pub(super) idle: String,
+}
+
+/// One kind of project.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ProjectKind {
+    pub(super) name: String,
+    pub(super) marks: Vec<String>,
+    pub(super) programs: String,
+    pub(super) words: Vec<Row>,
+    pub(super) packages: Vec<Row>,
+    pub(super) setup: Vec<Row>,
+    pub(super) test: Vec<Row>,
+    pub(super) lint: Vec<Row>,
+    pub(super) own: BTreeMap<String, String>,
+    pub(super) apart: bool,
+    pub(super) whole: bool,
+    pub(super) fallback: bool,
+}
+
+/// A command and when it is right.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Row {
+    pub(super) when: Vec<String>,
+    pub(super) run: String,
+    pub(super) alone: bool,
+    /// Texts for placeholders.
+    #[serde(flatten)]
+    pub(super) texts: BTreeMap<String, String>,
+}
+
+impl KindTable {
+    /// Whether a folder of this name is none of the project's own.
+    pub(super) fn skips(&self, name: &str) -> bool {
+        let mut words = name.split(['_', '-']).map(|word| word.trim_end_matches('s')).chain([name]);
+        let is_odd = name.starts_with(['.', '_']) || !is_plain_path(name);
+        is_odd || words.any(|word| listed(&self.skip, word))
+    }
+
+    /// Whether a word of the text asks for more than the project.
+    pub(super) fn asks_for_more(&self, text: &str) -> bool {
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| listed(&self.needs_more, word))
+    }
+}
+
+/// Whether a path means to a shell what it says, and leads down.
+pub(super) fn is_plain_path(path: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+    path.chars().all(is_plain) && !path.contains("..") && !path.starts_with('/')
+}
+
+/// Whether a word is in a list of words.
+pub(super) fn listed(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|one| one == word)
+}

@@ -1,0 +1,207 @@
+//! Without settings a run checks what the project's own people check, or says that it checks nothing;
+//! `init` writes the same down, with its reasons.
+
+use test_support::TestRepo;
+
+use crate::stage::{Ran, Stage};
+
+const ONE: &str = "- [ ] US-001: First\n";
+const CI: &str = "on: [push]\njobs:\n  test:\n    steps:\n      - run: ./run_tests.sh\n";
+
+/// A project whose CI runs a script, which fails where the agent's work has this text.
+fn tested(bad: &str) -> Stage {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(".github/workflows/ci.yml", CI);
+    stage
+        .repo
+        .write("run_tests.sh", format!("#!/bin/sh\n! grep -rq '{bad}' --include='*.txt' .\n"));
+    stage.repo.chmod("run_tests.sh", 0o755);
+    stage.repo.commit_all("tests");
+    stage
+}
+
+const WORK: &str = "cat >/dev/null; echo 'some work' >work.txt";
+
+/// The message of the story's commit.
+fn message(stage: &Stage) -> String {
+    stage.repo.git(["log", "-1", "--grep=^Ralph-Story:", "--format=%B"])
+}
+
+#[test]
+fn a_run_without_checks_uses_those_that_init_would_write() {
+    let stage = tested("no such text");
+    let said = "no checks are set, so `./run_tests.sh` is used (.github/workflows/ci.yml runs it)";
+    stage.run(&["doctor"]).ended(0).says(said).says("check `./run_tests.sh`");
+    stage.run(&["--dry-run"]).ended(0).says(said);
+    stage.run(&["--agent", WORK]).ended(0).says(said).says("US-001 done");
+    assert!(message(&stage).contains("Ralph-Checks: ./run_tests.sh"), "{}", message(&stage));
+    assert!(stage.progress().contains("- Verify: `./run_tests.sh` passed"));
+    assert!(!stage.run(&["status"]).out.contains("unchecked"));
+}
+
+#[test]
+fn checks_that_were_found_refuse_bad_work() {
+    let stage = tested("some work");
+    stage.run(&["--agent", WORK, "--max-iterations", "1"]).ended(0).says("run_tests.sh");
+    assert_eq!(message(&stage), "");
+    assert!(stage.plan().contains("[ ] US-001"));
+}
+
+#[test]
+fn the_agents_own_word_is_checked_by_what_was_found() {
+    let stage = tested("some work");
+    let agent = format!("{WORK}; \"$RALPH_LOOP\" complete US-001 >\"$AGENT_NOTES/said\" 2>&1");
+    stage.run(&["--agent", &agent, "--max-iterations", "1"]);
+    assert!(stage.note("said").contains("US-001 is not done: `./run_tests.sh`"));
+}
+
+#[test]
+fn the_users_settings_stand_above_what_was_found() {
+    let stage = tested("some work");
+    stage.run(&["--agent", WORK, "--verify", "true"]).ended(0).says("US-001 done");
+    assert!(message(&stage).contains("Ralph-Checks: true"));
+    let stage = tested("some work");
+    stage.repo.write(".ralph/config.toml", "[verify]\ncommands = []\n");
+    stage.run(&["--agent", WORK]).ended(0).says("whatever lands is unchecked");
+}
+
+#[test]
+fn what_no_check_has_seen_is_called_unchecked_everywhere() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["--agent", WORK]);
+    ran.ended(0).says("warning: no verify commands are set").says("unchecked");
+    assert!(message(&stage).contains("\nRalph-Checks: unchecked\n"), "{}", message(&stage));
+    assert!(stage.progress().contains("- Verify: unchecked\n"), "{}", stage.progress());
+    stage.run(&["status"]).ended(0).says("1 commit in 1 iteration, 1 unchecked");
+    stage.run(&["status", "--json"]).ended(0).says("\"unchecked\": 1");
+}
+
+#[test]
+fn a_run_can_require_checks() {
+    let stage = Stage::new("works", ONE);
+    let refused = |ran: Ran| {
+        ran.ended(2).says("no checks are set, and none were found");
+        assert_eq!(stage.subjects(), ["first"]);
+    };
+    refused(stage.run(&["--require-checks"]));
+    refused(stage.run(&["--require-checks", "--dry-run"]));
+    let mut command = stage.command(&[]);
+    refused(command.env("RALPH_REQUIRE_CHECKS", "1").output().unwrap().into());
+    stage.repo.write(".ralph/config.toml", "[verify]\nrequire_checks = true\n");
+    refused(stage.run(&[]));
+    stage.run(&["--agent", WORK, "--verify", "true"]).ended(0).says("US-001 done");
+    tested("no such text").run(&["--agent", WORK, "--require-checks"]).ended(0).says("US-001 done");
+}
+
+#[test]
+fn what_the_checks_need_is_set_up() {
+    let stage = Stage::new("works", ONE);
+    let bin = stage.repo.scratch().path("bin");
+    let npm = "#!/bin/sh\nif [ \"$1\" = ci ]; then mkdir -p node_modules; else test -d node_modules; fi\n";
+    stage.repo.scratch().script("bin/npm", npm);
+    let package = r#"{"scripts":{"test":"vitest"},"devDependencies":{"vitest":"3"}}"#;
+    stage.repo.write("package.json", package);
+    stage.repo.write("package-lock.json", "{}");
+    stage.repo.write(".gitignore", "node_modules/\n");
+    stage.repo.commit_all("a package");
+    let mut command = stage.command(&["--agent", WORK]);
+    command.env("PATH", format!("{bin}:/usr/local/bin:/usr/bin:/bin"));
+    let ran: Ran = command.output().unwrap().into();
+    ran.ended(0).says("`npm test` is used").says("US-001 done");
+    assert!(message(&stage).contains("Ralph-Checks: npm test"));
+}
+
+#[test]
+fn the_example_plan_is_not_worked_on() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.remove(".ralph");
+    stage.repo.commit_all("a project");
+    stage.run(&["init"]).ended(0).says("written  .ralph/PRD-1/plan.md");
+    let said = "US-001 of .ralph/PRD-1/plan.md is still the example";
+    stage.run(&[]).ended(2).says(said);
+    stage.run(&["--dry-run"]).ended(2).says(said);
+    stage.run(&["doctor"]).ended(1).says(said);
+    assert_eq!(stage.subjects()[0], "a project");
+    // What was only begun is not worked on either.
+    let first = stage.plan().replace("Replace this with your first story, in one line", "Greet");
+    stage.repo.write(".ralph/PRD-1/plan.md", &first);
+    stage.run(&[]).ended(2).says("US-002 of .ralph/PRD-1/plan.md is still the example");
+    let own = first.split("### US-002").next().unwrap();
+    stage.repo.write(".ralph/PRD-1/plan.md", own);
+    stage.run(&["--agent", WORK]).ended(0).says("US-001 done");
+}
+
+#[test]
+fn init_says_what_it_found_and_why() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write("Cargo.toml", "[workspace]\n");
+    stage.repo.write("web/package.json", r#"{"scripts":{"test":"vitest","lint":"eslint ."}}"#);
+    stage.repo.write("web/yarn.lock", "");
+    stage.repo.write("web/node_modules/x/package.json", r#"{"scripts":{"test":"vitest"}}"#);
+    stage.repo.write(".gitignore", "node_modules/\n");
+    let ran = stage.run(&["init"]);
+    ran.ended(0).says("check    cargo test --workspace   (rust: Cargo.toml)");
+    ran.says("check    cd web && yarn test   (javascript: web/package.json)");
+    ran.says("proposed cd web && yarn run lint   (javascript: web/package.json)");
+    let config = stage.read(".ralph/config.toml");
+    let check = "  \"cd web && yarn test\", # javascript: web/package.json\n";
+    assert!(config.contains(check), "{config}");
+    assert!(config.contains("  # \"cd web && yarn run lint\", # "), "{config}");
+    assert!(!config.contains("node_modules"), "{config}");
+}
+
+#[test]
+fn init_finds_nothing_where_nothing_is_and_the_next_run_looks_again() {
+    let stage = Stage::new("works", ONE);
+    stage.run(&["init"]).ended(0).says("No tests were found");
+    stage.repo.write(".github/workflows/ci.yml", CI);
+    stage.repo.write("run_tests.sh", "exit 0\n");
+    stage.repo.commit_all("tests");
+    stage.run(&["--dry-run"]).ended(0).says("`./run_tests.sh` is used");
+}
+
+#[test]
+fn a_branch_is_proposed_where_everybody_works() {
+    let repo = TestRepo::new();
+    let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
+    assert!(out.contains("Work will land on main; `branch = \"ralph/{plan}\"`"), "{out}");
+    let config = fs_err::read_to_string(repo.root().join(".ralph/config.toml")).unwrap();
+    assert!(config.contains("\n#branch = \"ralph/{plan}\" # you are on main\n"), "{config}");
+    repo.remove(".ralph");
+    repo.git(["switch", "-q", "-c", "feature"]);
+    let (_, out, _) = crate::ralph_loop(repo.root(), &["init"]);
+    assert!(!out.contains("Work will land"), "{out}");
+}
+
+#[test]
+fn files_of_other_loops_are_named_and_their_scripts_not_hidden() {
+    let stage = Stage::new("works", ONE);
+    stage.script("unused", "");
+    stage.repo.remove(".ralph/hooks");
+    for file in ["ralph.sh", "PROMPT.md", "fix_plan.md", "scripts/ralph/prd.json"] {
+        stage.repo.write(file, "");
+    }
+    stage.repo.write(".fresher/hooks/started", "#!/bin/sh\ntouch \"$AGENT_NOTES/theirs\"\n");
+    stage.repo.chmod(".fresher/hooks/started", 0o755);
+    let ran = stage.run(&["init"]);
+    ran.ended(0).says("found    .fresher/hooks: its lifecycle scripts are run");
+    ran.says("found    ralph.sh: another loop").says("found    PROMPT.md: the prompt of another");
+    ran.says("found    fix_plan.md: ").says("found    scripts/ralph/prd.json: ");
+    assert!(!stage.exists(".ralph/hooks"));
+    stage.repo.commit_all("both");
+    stage.run(&["--agent", WORK]).ended(0);
+    assert!(stage.note_path("theirs").exists());
+}
+
+#[test]
+fn lifecycle_templates_run_as_they_are() {
+    let stage = Stage::new("works", ONE);
+    stage.run(&["init"]).ended(0);
+    stage.repo.commit_all("set up");
+    let ran = stage.run(&["--agent", WORK]);
+    ran.ended(0).says("US-001 done");
+    assert_eq!(stage.events().iter().filter(|event| *event == "lifecycle").count(), 4);
+    for name in ["started", "next_iteration", "post_iteration", "finished"] {
+        assert!(stage.read(&format!(".ralph/hooks/{name}")).contains("#   "), "{name}");
+    }
+}
