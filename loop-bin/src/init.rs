@@ -16,7 +16,7 @@ use ralph_base::env::Env;
 use ralph_base::state::{self, StateDir};
 use ralph_core::git::Git;
 use ralph_core::plan::{Plan, State, Story};
-use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::config::{Config, Flag, Key, Mode};
 use ralph_project::project::Project;
 
 use self::detect::{Detected, FoundCommand};
@@ -107,7 +107,10 @@ pub(crate) fn add_checks(
     config: &mut Config,
     flags: &mut Vec<Flag>,
 ) -> Result<Vec<Finding>, Failure> {
-    let is_given = |key: &str| Config::is_given(&project.own_state().config(), env, flags, key);
+    let path = project.own_state().config();
+    let is_given = |key: &str| {
+        Key::find(key).is_some_and(|key| Config::origin(&path, env, flags, key).is_some())
+    };
     let is_planning = config.run.mode == Mode::Planning;
     let mut found = Detected::default();
     if !is_planning && !is_given("verify.commands") {
