@@ -80,8 +80,6 @@ pub(crate) struct Run {
     protected: ProtectedFiles,
     /// What the agent is told of the attempt that this one goes on with.
     before: String,
-    /// What the user told the agent of the attempt meanwhile.
-    told: String,
     /// The client's session that goes on with the attempt.
     resumed: Option<ResumedSession>,
     /// Why the run cannot go on with its target.

@@ -103,15 +103,15 @@ impl Run {
             verify: &self.context.config.verify.commands,
             spec_dir: &self.context.config.run.specs,
         };
-        Ok(template(&self.books.plan)?.render(&values) + &self.from_user())
+        Ok(template(&self.books.plan)?.render(&values) + &self.told_by_user())
     }
 
     /// What the user told meanwhile, behind any other text.
-    pub(super) fn from_user(&self) -> String {
-        if self.told.is_empty() {
+    pub(super) fn told_by_user(&self) -> String {
+        if self.report.told.is_empty() {
             return String::new();
         }
-        format!("\n\n## From the user, just now\n\n{}", self.told)
+        format!("\n\n## From the user, just now\n\n{}", self.report.told)
     }
 
     /// The last failure of the story, and what is known of the attempt that this one goes on with.

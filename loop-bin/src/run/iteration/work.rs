@@ -29,6 +29,8 @@ pub(in crate::run) struct Report {
     pub(in crate::run) cost_usd: Option<f64>,
     /// What the agent says that it did.
     pub(in crate::run) summary: Option<String>,
+    /// What the user told it meanwhile.
+    pub(in crate::run) told: String,
     /// Whether the agent said explicitly that the story is done. Then checks that pass are enough
     /// even if no file changed.
     pub(in crate::run) claimed: bool,
@@ -84,7 +86,7 @@ impl Run {
             self.record.counters.attempts_at(&attempt.story),
         );
         let allowance = self.allowance();
-        let watched = self.go_on(live, text + &self.from_user(), allowance)?;
+        let watched = self.go_on(live, text + &self.told_by_user(), allowance)?;
         self.worked(&attempt, watched, allowance)
     }
 
@@ -102,7 +104,7 @@ impl Run {
         let limit = self.context.config.run.max_iterations;
         let standing = Standing { iteration: attempt.iteration.saturating_sub(1), limit };
         let before = "The last story has landed and is ticked.";
-        Ok(instruction(Some(before), plan, story, standing, &Ticking::Us) + &self.from_user())
+        Ok(instruction(Some(before), plan, story, standing, &Ticking::Us) + &self.told_by_user())
     }
 
     fn worked(
@@ -161,12 +163,12 @@ impl Run {
     }
 
     fn listen_to_user(&mut self) {
-        self.told = fs_err::read_to_string(self.context.run_dir.told()).unwrap_or_default();
+        self.report.told = fs_err::read_to_string(self.context.run_dir.told()).unwrap_or_default();
     }
 
     /// A story that was told what the user said has landed, so nobody else needs it.
     pub(super) fn forget_told(&mut self) -> Result<(), Failure> {
-        let (path, told) = (self.context.run_dir.told(), std::mem::take(&mut self.told));
+        let (path, told) = (self.context.run_dir.told(), std::mem::take(&mut self.report.told));
         let all = fs_err::read_to_string(&path).unwrap_or_default();
         match all.strip_prefix(&told) {
             _ if told.is_empty() => Ok(()),

@@ -159,7 +159,6 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         imported: Imported::default(),
         protected: ProtectedFiles::default(),
         before: String::new(),
-        told: String::new(),
         resumed: None,
         target_trouble: None,
         is_unlanded: false,
