@@ -143,6 +143,10 @@ fn a_newcomer_is_led_from_one_step_to_the_next() {
     let ran: crate::stage::Ran =
         command.env("RALPH_AGENT", "no-such-agent").output().unwrap().into();
     ran.ended(1).says("no plan found (looked for");
+    stage.repo.write("TODO.md", "- [ ] One\n");
+    stage.repo.write("docs/plans/next.md", "- [ ] Two\n");
+    let found = "found TODO.md, docs/plans/next.md: to work on it, run `ralph-loop TODO.md`";
+    stage.run(&[]).ended(1).says(found);
     let ran = stage.run(&["init"]);
     ran.ended(0).says("written  .ralph/PRD-1/plan.md").says("ralph-loop --dry-run");
     stage.run(&["status"]).ended(0).says("no run has finished here yet").says("0 done, 2 open");

@@ -58,3 +58,35 @@ fn a_session_that_cost_more_than_the_run_may_ends_it_or_is_told_of() {
     ran.ended(0).says("budget exceeded: spent $0.10 of $0.05");
     assert_eq!(ran.out.matches("exceeded").count(), 1, "{}", ran.out);
 }
+
+/// Says what it used, and then what it cost, unless it hangs before that.
+const HANGS_LATER: &str = r#"cat >/dev/null; echo work >>work.txt
+    echo '{"type":"assistant","session_id":"s","message":{"usage":{"input_tokens":1000}}}'
+    [ -z "$HANGS" ] && [ ! -e "$AGENT_NOTES/called" ] || sleep 300
+    touch "$AGENT_NOTES/called"
+    echo '{"type":"result","is_error":true,"result":"no","session_id":"s","total_cost_usd":0.6,"usage":{"input_tokens":1000}}'"#;
+
+#[test]
+fn a_limit_holds_over_sessions_that_are_ended_before_they_say_what_they_cost() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let args = ["--agent", HANGS_LATER, "--timeout", "2", "--grace", "1", "--max-cost", "1.0"];
+    let ran = stage.run(&[&args[..], &["--attempts", "9"]].concat());
+    ran.ended(6).says("spent $1.20 of $1.00").says("in 2 iterations");
+}
+
+#[test]
+fn what_nobody_knows_is_called_unknown() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let mut command = stage.command(&[
+        "--agent",
+        HANGS_LATER,
+        "--timeout",
+        "2",
+        "--grace",
+        "1",
+        "--attempts",
+        "1",
+    ]);
+    let ran: crate::stage::Ran = command.env("HANGS", "1").output().unwrap().into();
+    ran.ended(8).says("cost unknown for 1000 tokens");
+}

@@ -25,7 +25,20 @@ impl Counters {
             book.cost_usd += spent.cost_usd;
             book.seconds += spent.seconds;
             book.tokens += spent.tokens;
+            book.unpriced += spent.unpriced;
         }
+    }
+
+    /// What a session cost: as it says or, where it was ended before it could, by its tokens at the
+    /// price that other sessions imply; none if that is not known either.
+    pub(crate) fn cost_of_session(&mut self, said: Option<f64>, tokens: u64) -> Option<f64> {
+        if let Some(cost) = said {
+            self.priced.cost_usd += cost;
+            self.priced.tokens += tokens;
+            return said;
+        }
+        let Spent { cost_usd, tokens: known, .. } = self.priced;
+        (known > 0 && tokens > 0).then(|| cost_usd / known as f64 * tokens as f64)
     }
 
     /// Why no further story is begun, if the run is `seconds` old.

@@ -6,7 +6,7 @@ use super::*;
 use crate::signals::Signal;
 
 const STORY: &str = "US-001";
-const SPENT: Spent = Spent { cost_usd: 0.5, seconds: 10.0, tokens: 100 };
+const SPENT: Spent = Spent { cost_usd: 0.5, seconds: 10.0, tokens: 100, unpriced: 0 };
 
 fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     let mut limits = Limits::default();

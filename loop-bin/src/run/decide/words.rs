@@ -26,6 +26,8 @@ pub(crate) struct Counters {
     pub(crate) set_aside: BTreeSet<String>,
     /// Stories in a row that were given up with nothing changed.
     pub(crate) idle: u64,
+    /// What sessions cost that said so, and the tokens for that: the price of a token.
+    pub(crate) priced: Spent,
     /// Iterations in a row that a script skipped.
     pub(crate) skipped: u64,
     /// Stories committed.
@@ -45,6 +47,8 @@ pub(crate) struct Spent {
     pub(crate) cost_usd: f64,
     pub(crate) seconds: f64,
     pub(crate) tokens: u64,
+    /// Tokens among them of which nobody knows what they cost.
+    pub(crate) unpriced: u64,
 }
 
 /// What a lifecycle script wants.

@@ -139,7 +139,7 @@ impl Run {
         let (seen, took) = (live.session.seen(), begun.elapsed());
         let tokens = seen.tokens.saturating_sub(live.tokens());
         live.book(story, tokens);
-        let spent = Spent { seconds: took.as_secs_f64(), tokens, cost_usd: 0.0 };
+        let spent = Spent { seconds: took.as_secs_f64(), tokens, ..Spent::default() };
         self.record.counters.book(story, spent);
         self.record.counters.last_duration_s = spent.seconds;
         *self.report.duration.get_or_insert_default() += took;
@@ -181,7 +181,14 @@ impl Run {
     /// What a session cost, divided among its stories by the tokens that each took.
     fn book_session(&mut self, live: &LiveAgent, run: &AgentRun) {
         self.note_window(run);
-        let Some(cost) = run.seen.cost_usd else { return };
+        let cost = self.record.counters.cost_of_session(run.seen.cost_usd, live.tokens());
+        let Some(cost) = cost else {
+            for (story, tokens) in &live.stories {
+                let spent = Spent { unpriced: *tokens, ..Spent::default() };
+                self.record.counters.book(story, spent);
+            }
+            return;
+        };
         for (story, tokens) in &live.stories {
             let share = match live.tokens() {
                 0 => 1.0 / live.stories.len() as f64,

@@ -305,5 +305,8 @@ pub(in crate::run) fn receipt(spent: Spent) -> String {
     if spent.cost_usd > 0.0 {
         text.push_str(&format!(", ${:.4}", spent.cost_usd));
     }
+    if spent.unpriced > 0 {
+        text.push_str(&format!(", cost unknown for {} tokens", spent.unpriced));
+    }
     text
 }

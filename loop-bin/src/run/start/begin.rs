@@ -1,5 +1,6 @@
 //! The lock, what an earlier run left, and a run that is ready to go.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use crate::finding::Finding;
 use crate::here;
 use crate::run::books::Books;
 use crate::run::context::{Context, OURS};
+use crate::run::decide::Counters;
 use crate::run::iteration::Report;
 use crate::run::{Run, RunRecord};
 use crate::saved;
@@ -77,8 +79,10 @@ fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Resu
     Ok(project_plan::to_write(project, config, &from))
 }
 
-/// The record of this run, which may go on with another one.
-fn new_record(context: &Context, target: &str, before: Option<RunRecord>) -> RunRecord {
+/// The record of this run, with what it takes over from the last one.
+fn new_record(context: &Context, target: &str, last: Option<RunRecord>) -> RunRecord {
+    let last = last.unwrap_or_default();
+    let is_unfinished = last.finish.is_none() && !last.planning;
     RunRecord {
         run: context.run.clone(),
         folder: context.run_dir.root().to_owned(),
@@ -86,7 +90,8 @@ fn new_record(context: &Context, target: &str, before: Option<RunRecord>) -> Run
         plan: context.plan.clone(),
         target: target.to_owned(),
         planning: context.config.run.mode == Mode::Planning,
-        failed_before: before.map(|record| record.failed_before).unwrap_or_default(),
+        failed_before: if is_unfinished { last.failed_before } else { BTreeMap::new() },
+        counters: Counters { priced: last.counters.priced, ..Counters::default() },
         ..RunRecord::new()
     }
 }
@@ -134,7 +139,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         flags,
         interrupts: Interrupts::listen()?,
         run: run_name(),
-        started_at: before.as_ref().map_or_else(state::now, |record| record.started_at.clone()),
+        started_at: before.map_or_else(state::now, |record| record.started_at),
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
@@ -147,7 +152,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     };
     target.make()?;
     let mut run = Run {
-        record: new_record(&context, &target.branch, before),
+        record: new_record(&context, &target.branch, found.record.clone()),
         context,
         books,
         workspace,

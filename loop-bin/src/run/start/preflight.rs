@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::listing::named_files;
+use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, Lock, RunDir, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{FindError, Format, Plan};
@@ -133,8 +133,24 @@ fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Pla
         {
             Ok(None)
         }
+        Err(error @ FindError::NotFound { .. }) => {
+            Err(Failure::because(format!("{error}{}", likely_plans(project.root()))))
+        }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Files that look like a plan but are not found by themselves.
+fn likely_plans(root: &Utf8Path) -> String {
+    let named = ["PLAN.md", "TODO.md", "PRD.md"].map(|name| root.join(name));
+    let below = root.join("docs/plans").read_dir_utf8().into_iter().flatten().flatten();
+    let below = below.map(|entry| entry.into_path()).filter(|path| path.extension() == Some("md"));
+    let mut found: Vec<Utf8PathBuf> =
+        named.into_iter().chain(below).filter(|path| path.is_file()).collect();
+    found.sort();
+    let Some(first) = found.first() else { return String::new() };
+    let names = first_few(found.iter().map(|path| here::shown(path)), 5);
+    format!("; found {names}: to work on it, run `ralph-loop {}`", here::shown(first))
 }
 
 /// Where progress is written: beside the plan, unless the user wants it elsewhere.
