@@ -62,7 +62,7 @@ fn the_users_settings_stand_above_what_was_found() {
     assert!(message(&stage).contains("Ralph-Checks: true"));
     let stage = tested("some work");
     stage.repo.write(".ralph/config.toml", "[verify]\ncommands = []\n");
-    stage.run(&["--agent", WORK]).ended(0).says("whatever lands is unchecked");
+    stage.run(&["--agent", WORK]).ended(0).says("everything lands unchecked");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn resumed(stage: &Stage) -> Vec<String> {
 #[test]
 fn a_usage_limit_goes_on_in_the_same_session() {
     let (stage, ran) = run("limit", &[], &["--attempts", "1"]);
-    ran.ended(0).says("going on with the work of US-001/1").says("US-001 done");
+    ran.ended(0).says("continuing from attempt US-001/1").says("US-001 done");
     assert_eq!(resumed(&stage), ["new", "s-1"]);
     assert_eq!(
         (stage.read("half.txt"), stage.read("whole.txt")),

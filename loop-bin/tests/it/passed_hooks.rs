@@ -157,7 +157,7 @@ fn hooks_that_are_switched_off_anywhere_are_named_before_the_run() {
         }
         for args in [&["doctor"][..], &[]] {
             let ran = run(&stage, &agent, args, "2.1.325");
-            ran.ended(0).says("have `disableAllHooks`, so no hook guards the agent");
+            ran.ended(0).says("set `disableAllHooks`, so no hooks guard the agent");
         }
     }
 }
