@@ -9,7 +9,6 @@ mod output;
 use ralph_base::state::{Event, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
-use ralph_project::known_files::resolved;
 use shell_reader::Script;
 
 use crate::call::Call;
@@ -65,23 +64,23 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     }
 }
 
-/// Whether all tests of the line ran elsewhere than where the agent works: they say nothing about
-/// its work.
+/// Whether all tests of the line ran elsewhere than in the tree that the agent works in: they say
+/// nothing about its work. A subagent may have a work tree of its own.
 fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
-    let root = resolved(call.work_root());
     let home = call.env.home().unwrap_or_default();
-    let is_outside = |place: &Place| match place {
-        Place::Here | Place::Unknown => false,
-        Place::At(folder) => {
-            let folder = match folder.strip_prefix("~/") {
+    let is_elsewhere = |place: &Place| {
+        let folder = match place {
+            Place::Unknown => return false,
+            Place::Here => call.cwd(),
+            Place::At(folder) => match folder.strip_prefix("~/") {
                 Some(below) => home.join(below),
                 None => call.absolute(folder.as_str().into()),
-            };
-            !resolved(&folder).starts_with(&root)
-        }
+            },
+        };
+        !call.project().works_in(&folder)
     };
     let places = places(script, &call.config().tests.commands);
-    !places.is_empty() && places.iter().all(is_outside)
+    if places.is_empty() { is_elsewhere(&Place::Here) } else { places.iter().all(is_elsewhere) }
 }
 
 /// For the journal, the gates and the loop.

@@ -14,6 +14,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::known_files::resolved;
 use ralph_base::env::Env;
 use ralph_base::state::{PROJECT_MARKER, StateDir};
 
@@ -53,6 +54,14 @@ impl Project {
     /// folder. State and settings are the project's in either case.
     pub fn work_root(&self) -> &Utf8Path {
         &self.work_root
+    }
+
+    /// Whether a folder belongs to the tree that the agent works in: it lies there, and in no
+    /// repository or work tree of its own below it.
+    pub fn works_in(&self, folder: &Utf8Path) -> bool {
+        let [root, folder] = [&self.work_root, folder].map(|path: &Utf8Path| resolved(path));
+        let mut below = folder.ancestors().take_while(|part| *part != root);
+        folder.starts_with(&root) && !below.any(|part| part.join(".git").exists())
     }
 
     /// The project's own `.ralph/`, whether or not it exists yet.
@@ -129,6 +138,23 @@ mod tests {
         assert_eq!(work(&[("RALPH_WORKSPACE", "/copy")]), "/a");
         assert_eq!(work(&[("RALPH_RUN", "r1")]), "/a");
         assert_eq!(work(&[("RALPH_RUN", "r1"), ("RALPH_WORKSPACE", "/copy/sub")]), "/copy/sub");
+    }
+
+    #[test]
+    fn a_work_tree_inside_is_another_tree() {
+        let scratch = Scratch::new();
+        scratch.dir(".git");
+        scratch.file(".claude/worktrees/agent-1/.git", "gitdir: elsewhere\n");
+        for folder in ["src", ".claude/worktrees/agent-1/src"] {
+            scratch.dir(folder);
+        }
+        fs_err::os::unix::fs::symlink(scratch.path("src"), scratch.path("link")).unwrap();
+        let project = Project::locate(&Env::of([("", "")]), scratch.root());
+        let works_in = |folder: &str| project.works_in(&scratch.path(folder));
+        assert!(works_in("") && works_in("src") && works_in("link") && works_in("missing/x"));
+        assert!(!works_in(".claude/worktrees/agent-1"));
+        assert!(!works_in(".claude/worktrees/agent-1/src"));
+        assert!(!works_in("..") && !project.works_in("/".into()));
     }
 
     #[test]

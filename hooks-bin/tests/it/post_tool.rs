@@ -197,6 +197,25 @@ fn tests_of_another_project_take_nothing_back() {
 }
 
 #[test]
+fn a_verdict_counts_for_the_tree_that_it_ran_in() {
+    let (test, mut client, _) = at_a_checkpoint(1);
+    break_something(&test);
+    let tree = ".claude/worktrees/agent-1";
+    test.git(["worktree", "add", "-q", tree]);
+    assert_eq!(client.bash_ended(&format!("cd {tree} && pytest"), 1, PYTEST_FAILED), None);
+    client.cwd = test.root().join(tree);
+    let client = client.with("CLAUDE_PROJECT_DIR", test.root().as_str());
+    // A subagent with a work tree of its own, and a run of which only the output tells that it is one.
+    for command in ["pytest -q", "cd src && pytest", "./run-the-tests"] {
+        assert_eq!(client.bash_ended(command, 1, PYTEST_FAILED), None, "{command}");
+    }
+    assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
+    assert!(client.events("verdict").is_empty() && client.events("rolled_back").is_empty());
+    let back = format!("cd {} && pytest", test.root());
+    assert!(client.bash_ended(&back, 1, PYTEST_FAILED).unwrap().contains("rolled back"));
+}
+
+#[test]
 fn a_bare_commit_id_of_another_loop_counts_at_the_first_failure() {
     let test = TestRepo::new();
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));

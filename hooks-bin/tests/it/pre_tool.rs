@@ -29,6 +29,18 @@ fn a_denial_says_what_which_rule_and_what_instead() {
 }
 
 #[test]
+fn a_command_is_guarded_whatever_its_tool_is_called() {
+    let (_scratch, client) = project();
+    for command in ["git push", "git reset --hard", "echo x > .git/config"] {
+        let input = json!({"description": "wait", "timeout_ms": 3000, "command": command});
+        assert!(client.denied("Monitor", input).is_some(), "{command}");
+    }
+    assert_eq!(client.events("denied")[0]["tool"], "Monitor");
+    assert_eq!(client.denied("Monitor", json!({"command": "tail -n 3 a.rs"})), None);
+    assert_eq!(client.edit_denied("Edit", "a.rs"), None);
+}
+
+#[test]
 fn harmless_commands_get_no_answer_at_all() {
     let (_scratch, client) = project();
     for command in ["git status", "git commit -m 'do not git push'", "echo git push", "cargo test"]

@@ -88,18 +88,15 @@ pub struct BackgroundTask {
     pub description: Option<String>,
 }
 
-/// The input of the Bash tool.
+/// The input of a tool that runs a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct BashCall {
     /// The command line.
     pub command: String,
-    /// Whether it was started in the background.
-    #[serde(deserialize_with = "lenient::value")]
-    pub run_in_background: bool,
 }
 
-/// How a Bash command ended, as far as the client tells.
+/// How a command ended, as far as the client tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BashResult<'a> {
     /// The exit code, where it is known: 0 after success, else what the client printed.
@@ -113,6 +110,9 @@ pub struct BashResult<'a> {
     /// Whether the user interrupted it.
     pub interrupted: bool,
 }
+
+/// The tools that read or write one file.
+const FILE_TOOLS: [&str; 5] = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit"];
 
 /// The input of the tools that read or write one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -146,29 +146,30 @@ impl Input {
         Ok(serde_json::from_slice(&repaired)?)
     }
 
-    /// The call of the Bash tool, if this is one.
+    /// The command line that a tool is to run: an input that holds a command is one, whatever the
+    /// tool is called (`Bash`, `Monitor`, that of a server).
     pub fn bash(&self) -> Option<BashCall> {
-        if self.tool_name == "Bash" { typed(self.tool_input.as_deref()) } else { None }
+        let call = if self.is_file_tool() { None } else { typed(self.tool_input.as_deref()) };
+        call.filter(|call: &BashCall| !call.command.is_empty())
     }
 
     /// The file that a file tool reads or writes, if this is such a call.
     pub fn file(&self) -> Option<FileCall> {
-        let known = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit"];
-        if !known.contains(&self.tool_name.as_str()) {
-            return None;
-        }
-        typed(self.tool_input.as_deref())
-            .filter(|call: &FileCall| !call.file_path.as_str().is_empty())
+        let call = if self.is_file_tool() { typed(self.tool_input.as_deref()) } else { None };
+        call.filter(|call: &FileCall| !call.file_path.as_str().is_empty())
     }
 
-    /// How the Bash command of a `PostToolUse` or `PostToolUseFailure` ended.
+    /// A file tool's input may be long, and holds no command.
+    fn is_file_tool(&self) -> bool {
+        FILE_TOOLS.contains(&self.tool_name.as_str())
+    }
+
+    /// How the command of a `PostToolUse` or `PostToolUseFailure` ended. A tool that answers without
+    /// any output of the command, as `Monitor` does, has only begun it.
     pub fn bash_result(&self) -> Option<BashResult<'_>> {
-        if self.tool_name != "Bash" {
-            return None;
-        }
         match (&self.error, &self.tool_response) {
             (Some(error), _) => Some(BashResult::of_failure(error, self.is_interrupt)),
-            (None, Some(response)) => Some(response.into()),
+            (None, Some(response)) => response.result(),
             (None, None) => None,
         }
     }
@@ -179,7 +180,7 @@ impl Input {
 #[serde(default, rename_all = "camelCase")]
 struct Response {
     #[serde(deserialize_with = "lenient::value")]
-    stdout: String,
+    stdout: Option<String>,
     #[serde(deserialize_with = "lenient::value")]
     stderr: String,
     #[serde(deserialize_with = "lenient::value")]
@@ -190,20 +191,20 @@ struct Response {
     persisted_output_path: Option<Utf8PathBuf>,
 }
 
-impl<'a> From<&'a Response> for BashResult<'a> {
-    fn from(response: &'a Response) -> Self {
-        let still_running = response.background_task_id.is_some();
-        let output = match (response.stdout.as_str(), response.stderr.as_str()) {
+impl Response {
+    fn result(&self) -> Option<BashResult<'_>> {
+        let still_running = self.background_task_id.is_some();
+        let output = match (self.stdout.as_deref()?, self.stderr.as_str()) {
             (stdout, "") => Cow::Borrowed(stdout),
             (stdout, stderr) => Cow::Owned(format!("{stdout}\n{stderr}")),
         };
-        Self {
-            exit_code: (!still_running && !response.interrupted).then_some(0),
+        Some(BashResult {
+            exit_code: (!still_running && !self.interrupted).then_some(0),
             output,
-            output_file: response.persisted_output_path.clone(),
+            output_file: self.persisted_output_path.clone(),
             still_running,
-            interrupted: response.interrupted,
-        }
+            interrupted: self.interrupted,
+        })
     }
 }
 

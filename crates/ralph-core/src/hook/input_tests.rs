@@ -73,6 +73,26 @@ fn file_tools_name_their_file() {
 }
 
 #[test]
+fn whatever_holds_a_command_runs_one() {
+    let sent = |tool: &str, input: &str| {
+        let text = format!(
+            r#"{{"tool_name":"{tool}","tool_input":{input},"tool_response":
+            {{"taskId":"b1","timeoutMs":3000,"persistent":false}}}}"#
+        );
+        Input::parse(text.as_bytes()).unwrap()
+    };
+    for tool in ["Bash", "Monitor", "PowerShell", "mcp__box__run", ""] {
+        let input = sent(tool, r#"{"command":"git push","description":"x"}"#);
+        assert_eq!(input.bash().unwrap().command, "git push", "{tool}");
+        assert!(input.bash_result().is_none() && input.file().is_none(), "{tool}");
+    }
+    for input in [r#"{"command":""}"#, r#"{"prompt":"git push"}"#, r#"{"command":["git"]}"#] {
+        assert!(sent("Monitor", input).bash().is_none(), "{input}");
+    }
+    assert!(sent("Write", r#"{"file_path":"/a","command":"git push"}"#).bash().is_none());
+}
+
+#[test]
 fn a_failure_without_an_exit_code_keeps_its_whole_text() {
     let sent = br#"{"tool_name":"Bash","error":"Command timed out\nlater","is_interrupt":true}"#;
     let input = Input::parse(sent).unwrap();
