@@ -17,7 +17,7 @@ use ralph_core::hook::Input;
 use ralph_project::config::Config;
 use ralph_project::known_files::{KnownFiles, ReadLog};
 use ralph_project::project::Project;
-use ralph_project::surroundings::Surroundings;
+use ralph_project::surroundings::{Surroundings, scope_of};
 use ralph_project::under_way::Attempt;
 use shell_reader::Script;
 
@@ -79,7 +79,13 @@ impl<'a> Call<'a> {
     /// What a guard needs to know about an edit, but for whether the file was read.
     pub fn edit(&self, path: &Utf8Path) -> Edit {
         let session = self.session_id();
-        self.surroundings(session.as_ref()).of_edit(path, self.story().as_ref())
+        Edit { scope: self.scope(), ..self.surroundings(session.as_ref()).of_edit(path, None) }
+    }
+
+    /// The globs that the session is held to; none for a person's own session beside a run.
+    pub fn scope(&self) -> Vec<String> {
+        let scope = scope_of(self.story().as_ref(), self.config());
+        if scope.is_empty() || !self.is_beside_a_run() { scope } else { Vec::new() }
     }
 
     fn surroundings<'s>(&'s self, session: Option<&'s Id>) -> Surroundings<'s> {
@@ -108,12 +114,18 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Records the files that a command line shows to the agent or writes.
+    /// Records the files that a command line shows to the agent or writes, and what becomes of known
+    /// ones that it is about to move or copy.
     pub fn record_command(&self, script: &Script, facts: &Facts) -> io::Result<()> {
         let known = self.known_files();
         let read = guard::reads(script, facts).into_iter().flat_map(|path| fitting(&path));
         let written = guard::writes(script, facts).into_iter().filter(|path| path.is_file());
-        read.chain(written).try_for_each(|file| known.record(&file))
+        read.chain(written).try_for_each(|file| known.record(&file))?;
+        for (from, to) in guard::moves(script, facts) {
+            let sources = if from.is_dir() { vec![from] } else { fitting(&from) };
+            sources.iter().try_for_each(|source| known.follow(source, &to))?;
+        }
+        Ok(())
     }
 
     /// The session's own folder; none if its id cannot be part of a path.

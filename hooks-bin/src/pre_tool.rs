@@ -60,8 +60,7 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     let known = call.known_files();
     // Without a usable session nothing can be recorded, and a denial could never be met.
     edit.known = call.session().is_none()
-        || edit.exists
-            && (known.contains(path) || (known.is_empty() && transcript::shows(call, path)));
+        || edit.exists && (known.contains(path) || is_empty(path) || transcript::shows(call, path));
     match guard::check_edit(&edit, &config.guard) {
         Some(denial) => deny(call, &denial),
         None => {
@@ -72,6 +71,11 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
             Decision::NoOpinion
         }
     }
+}
+
+/// There is nothing to read in a file that `touch` made.
+fn is_empty(path: &Utf8Path) -> bool {
+    path.metadata().is_ok_and(|file| file.len() == 0)
 }
 
 fn deny(call: &Call<'_>, denial: &Denial) -> Decision {

@@ -58,9 +58,19 @@ impl KnownFiles {
         self.logs().any(|log| log.names(path.as_str()))
     }
 
-    /// Whether nothing was ever recorded for this session.
-    pub fn is_empty(&self) -> bool {
-        !self.logs().any(|log| log.path().exists())
+    /// Writes down what becomes of known files when a file or folder is moved or copied: `to` is its
+    /// new name, or the folder that takes it in, which the same line may make first.
+    pub fn follow(&self, from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
+        let (from, is_taken_in) = (resolved(from), to.is_dir());
+        let inside = to.join(from.file_name().unwrap_or_default());
+        for known in self.logs().flat_map(|log| log.below(&from)) {
+            let rest = known.strip_prefix(&from).unwrap_or(&known);
+            self.record(&inside.join(rest))?;
+            if !is_taken_in {
+                self.record(&to.join(rest))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -106,12 +116,35 @@ mod tests {
         let file = scratch.file("src/a.rs", "x");
         fs_err::os::unix::fs::symlink(scratch.path("src"), scratch.path("link")).unwrap();
         let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
-        assert!(known.is_empty());
         known.record(&scratch.path("link/../src/a.rs")).unwrap();
         assert!(known.contains(&file) && known.contains(&scratch.path("link/a.rs")));
         assert_eq!(scratch.read("log"), format!("Read: {file}\n"));
         known.record(&file).unwrap();
         assert_eq!(scratch.read("log").lines().count(), 1);
+    }
+
+    #[test]
+    fn known_files_stay_known_when_they_are_moved() {
+        let scratch = Scratch::new();
+        let known = KnownFiles::new(Some(ReadLog::at(scratch.path("log"))), vec![]);
+        for file in ["a.rs", "src/x/b.rs", "src2/c.rs"] {
+            known.record(&scratch.file(file, "x")).unwrap();
+        }
+        scratch.dir("old");
+        let follow = |from: &str, to: &str| {
+            known.follow(&scratch.path(from), &scratch.path(to)).unwrap();
+        };
+        follow("a.rs", "new.rs");
+        follow("a.rs", "old");
+        follow("src", "lib");
+        follow("unread.rs", "unread2.rs");
+        let knows = |file: &str| known.contains(&scratch.path(file));
+        for file in ["new.rs", "old/a.rs", "lib/x/b.rs", "lib/src/x/b.rs"] {
+            assert!(knows(file), "{file}");
+        }
+        for file in ["old", "lib/c.rs", "unread2.rs", "lib/x"] {
+            assert!(!knows(file), "{file}");
+        }
     }
 
     #[test]

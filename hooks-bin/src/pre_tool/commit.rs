@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use ralph_core::git::Status;
 use ralph_core::guard::{self, Denial, Facts};
-use ralph_project::surroundings;
 use shell_reader::Script;
 
 use crate::call::Call;
@@ -15,7 +14,7 @@ const MOST_NAMED: usize = 10;
 /// Forbids a commit that would reach beyond the scope. Without a scope git is not even asked.
 pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<Denial> {
     let config = call.config();
-    let scope = surroundings::scope_of(call.story().as_ref(), config);
+    let scope = call.scope();
     if scope.is_empty() || !config.guard.in_force("scope") || !guard::commits(script, facts) {
         return None;
     }

@@ -1,12 +1,12 @@
-//! Looks for a read in the session's transcript, for sessions that began before the hook was
-//! installed.
+//! Looks for a file in the session's transcript: one that was read before the hook was installed, or
+//! before the session was resumed or forked, or that the prompt mentioned with `@`.
 //!
-//! Only reads count: an edit that stands there may have been refused, and the one that is asked
-//! about stands there already.
+//! Only what was shown counts: an edit that stands there may have been refused, and the one that is
+//! asked about stands there already.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::tail;
-use ralph_core::guard;
+use ralph_core::guard::{self, Facts};
 use ralph_project::known_files::resolved;
 use serde_json::Value;
 
@@ -15,34 +15,38 @@ use crate::call::Call;
 /// How much of the transcript's end is searched.
 const SEARCHED: u64 = 8 * 1024 * 1024;
 
-/// Whether the transcript shows that the file was read.
+/// Whether the transcript shows that the agent has seen the file.
 pub(super) fn shows(call: &Call<'_>, path: &Utf8Path) -> bool {
     let Some(transcript) = &call.input.transcript_path else { return false };
     let Ok(end) = tail(transcript, SEARCHED) else { return false };
     let name = path.file_name().unwrap_or_default().as_bytes();
     let mentions = |line: &&[u8]| {
         // Cheap, and nearly always enough to pass a line over.
-        holds(line, b"tool_use") && holds(line, name)
+        holds(line, name) && (holds(line, b"tool_use") || holds(line, b"\"attachment\""))
     };
+    let (path, facts) = (resolved(path), call.facts(""));
     end.lines().filter(mentions).any(|line| {
         let line: Value = serde_json::from_slice(line).unwrap_or_default();
-        let blocks = line.pointer("/message/content").and_then(Value::as_array);
-        blocks.into_iter().flatten().any(|block| is_sight(call, block, path))
+        let cwd = line.get("cwd").and_then(Value::as_str).map_or(call.cwd(), Into::into);
+        let facts = Facts { cwd: resolved(&cwd), ..facts.clone() };
+        seen_in(&line, &facts).iter().any(|seen| resolved(&facts.cwd.join(seen)) == path)
     })
 }
 
-fn is_sight(call: &Call<'_>, block: &Value, path: &Utf8Path) -> bool {
-    let text = |place: &str| block.pointer(place).and_then(Value::as_str).unwrap_or_default();
-    match text("/name") {
-        "Read" => resolved(&call.absolute(text("/input/file_path").into())) == resolved(path),
-        "Bash" => {
-            let command = text("/input/command");
-            let facts = call.facts(command);
-            let script = shell_reader::read(command);
-            guard::reads(&script, &facts).iter().any(|read| resolved(read) == resolved(path))
-        }
-        _ => false,
+/// The files that the agent was shown by one line of the transcript.
+fn seen_in(line: &Value, facts: &Facts) -> Vec<Utf8PathBuf> {
+    let text = |value: &Value, place: &str| {
+        value.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    if text(line, "/attachment/type") == "file" {
+        return vec![text(line, "/attachment/filename").into()];
     }
+    let blocks = line.pointer("/message/content").and_then(Value::as_array);
+    let seen = |block: &Value| match text(block, "/name").as_str() {
+        "Read" => vec![text(block, "/input/file_path").into()],
+        _ => guard::reads(&facts.read(&text(block, "/input/command")), facts),
+    };
+    blocks.into_iter().flatten().flat_map(seen).collect()
 }
 
 fn holds(line: &[u8], part: &[u8]) -> bool {

@@ -149,7 +149,7 @@ fn amending_is_judged_by_the_commits_of_the_copy() {
 
 #[test]
 fn a_person_beside_a_run_has_no_part_in_its_story() {
-    let mut run = Run::new("[scope.stories]\nUS-001 = [\"src/**\"]\n");
+    let mut run = Run::new("[scope]\npaths = [\"docs/**\"]\nstories = { US-001 = [\"src/**\"] }\n");
     run.project.write(".ralph/guardrails.md", "- read first\n");
     assert_eq!(
         prompted(&run.agent()).unwrap(),
@@ -159,6 +159,8 @@ fn a_person_beside_a_run_has_no_part_in_its_story() {
     for _ in ["while the loop lives", "after it was killed"] {
         assert_eq!(prompted(&person), None);
         assert_eq!(write_denied(&person, run.project.root().join("b.txt")), None);
+        run.project.write("a.txt", "a person's work");
+        assert_eq!(person.bash_denied("git commit -am x"), None);
         run.kill_loop();
     }
     let last = person.journal().pop().unwrap();

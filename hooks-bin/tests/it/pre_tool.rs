@@ -137,7 +137,7 @@ fn reads_of_other_tools_are_honoured() {
 }
 
 #[test]
-fn without_any_record_the_transcript_is_searched() {
+fn the_transcript_is_searched() {
     let (scratch, client) = project();
     scratch.file("b.rs", "b");
     let line = |name: &str, input: serde_json::Value| {
@@ -154,6 +154,45 @@ fn without_any_record_the_transcript_is_searched() {
     assert_eq!(client.edit_denied("Edit", "b.rs"), None);
     scratch.file("c.rs", "c");
     assert!(client.edit_denied("Edit", "c.rs").is_some());
+}
+
+#[test]
+fn what_was_seen_in_another_way_than_by_a_read_is_known() {
+    let (scratch, client) = project();
+    for file in ["b.rs", "c.rs", "src/d.rs", "e.rs", "old/f.rs"] {
+        scratch.file(file, "x");
+    }
+    // There is a record, but not of everything.
+    client.tool_ended("Read", "a.rs");
+    assert_eq!(client.bash_denied("cat $(ls b.rs)"), None);
+    assert_eq!(
+        client.bash_denied("touch new.rs && mkdir lib && mv b.rs lib && git mv a.rs z.rs"),
+        None
+    );
+    for file in ["new.rs", "lib/b.rs", "z.rs"] {
+        scratch.file(file, if file == "new.rs" { "" } else { "x" });
+        assert_eq!(client.edit_denied("Write", file), None, "{file}");
+    }
+    let said = |name: &str, input: serde_json::Value| {
+        let content = json!([{"type": "tool_use", "name": name, "input": input}]);
+        json!({"type": "assistant", "cwd": scratch.path("src"), "message": {"content": content}})
+    };
+    let mentioned = |kind: &str, file: &str| {
+        let attachment = json!({"type": kind, "filename": scratch.path(file)});
+        json!({"type": "attachment", "attachment": attachment})
+    };
+    let lines = [
+        mentioned("file", "c.rs"),
+        mentioned("edited_text_file", "e.rs"),
+        said("Monitor", json!({"command": "head d.rs"})),
+        said("Edit", json!({"file_path": scratch.path("old/f.rs")})),
+    ];
+    client.home.file("transcript.jsonl", lines.map(|line| format!("{line}\n")).concat());
+    for (file, is_known) in
+        [("c.rs", true), ("src/d.rs", true), ("e.rs", false), ("old/f.rs", false)]
+    {
+        assert_eq!(client.edit_denied("Edit", file).is_none(), is_known, "{file}");
+    }
 }
 
 #[test]

@@ -55,4 +55,4 @@ pub use mistake::Mistake;
 pub use reads::reads;
 pub use rules::RULES;
 pub use settings::{SWITCHES, Settings, UserRule};
-pub use writes::writes;
+pub use writes::{moves, writes};

@@ -17,6 +17,15 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// The path, or the pattern that it fits.
+    pub(super) fn named(self) -> Option<Utf8PathBuf> {
+        match self {
+            Self::At(path) => Some(path),
+            Self::In { folder, pattern } => Some(folder.join(pattern)),
+            Self::Unknown => None,
+        }
+    }
+
     /// The path, or the folder in which it lies.
     pub(super) fn known(self) -> Option<Utf8PathBuf> {
         match self {

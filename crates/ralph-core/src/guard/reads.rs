@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 
 use super::facts::Facts;
-use super::paths::{self, Place};
+use super::paths;
 use super::words::{has_option, operands};
 use super::writes;
 use shell_reader::{Command, Reach, RedirectKind, Script, Word};
@@ -27,20 +27,33 @@ const READERS: &[(&str, bool, &str)] = &[
     ),
 ];
 
+/// Programs that print the names that they are given.
+const NAMERS: [&str; 5] = ["ls", "echo", "printf", "realpath", "readlink"];
+
 /// The files that a command line shows, as far as their names are known; a pattern stays one, for
 /// the caller to look what fits it.
 pub fn reads(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
-    let mut found = Vec::new();
-    for command in script.commands.iter().filter(|command| is_shown(command)) {
-        for word in shown(command) {
-            match paths::place(&word, command.directory.as_ref(), facts) {
-                Place::At(path) => found.push(path),
-                Place::In { folder, pattern } => found.push(folder.join(pattern)),
-                Place::Unknown => {}
-            }
+    let place = |command: &Command, word: &Word| {
+        paths::place(word, command.directory.as_ref(), facts).named()
+    };
+    let shown = script.commands.iter().filter(|command| is_shown(command));
+    let shown = shown
+        .flat_map(|command| shown_by(command).into_iter().map(move |word| place(command, &word)));
+    let mut found: Vec<Option<Utf8PathBuf>> = shown.collect();
+    if found.contains(&None) {
+        // `cat $(ls FILE)`: what was shown has its name from a command inside of the line.
+        for command in script.commands.iter().filter(|command| is_inside(command)) {
+            let is_namer = NAMERS.contains(&command.name().unwrap_or_default());
+            let names = operands(&command.args, "").into_iter().filter(|_| is_namer);
+            found.extend(names.map(|word| place(command, word)));
         }
     }
-    found
+    found.into_iter().flatten().collect()
+}
+
+/// Whether what it prints becomes part of the line.
+fn is_inside(command: &Command) -> bool {
+    command.reached.contains(&Reach::Substitution)
 }
 
 /// Whether what it prints reaches the agent: not a file, not a variable.
@@ -50,10 +63,10 @@ fn is_shown(command: &Command) -> bool {
             && redirect.descriptor == 1
             && !matches!(redirect.target.text(), "/dev/stdout" | "/dev/stderr" | "/dev/tty")
     });
-    !to_file && !command.reached.contains(&Reach::Substitution)
+    !to_file && !is_inside(command)
 }
 
-fn shown(command: &Command) -> Vec<Word> {
+fn shown_by(command: &Command) -> Vec<Word> {
     let name = command.name().unwrap_or_default();
     let reader = READERS.iter().find(|(readers, ..)| readers.split(' ').any(|one| one == name));
     let Some((_, begins_with_script, takers)) = reader else { return Vec::new() };

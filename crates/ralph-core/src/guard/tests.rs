@@ -298,6 +298,12 @@ fn files_that_a_line_shows_are_found() {
     );
     check("cat < a; wc -l b; cat a > b; x=$(cat c); cat *.rs \"$Y\"", &["/w/app/a", "/w/app/*.rs"]);
     check("bash -c 'cat a.rs'; timeout 5 cat b.rs", &["/w/app/a.rs", "/w/app/b.rs"]);
+    check("cat $(ls -t src/*.rs | head -1)", &["/w/app/src/*.rs"]);
+    check(
+        "F=`realpath a.rs`; sed -n 1,9p \"$F\"; wc -l $(ls b.rs)",
+        &["/w/app/a.rs", "/w/app/b.rs"],
+    );
+    check("wc -l $(ls b.rs)", &[]);
 }
 
 #[test]

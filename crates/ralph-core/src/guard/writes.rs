@@ -3,6 +3,7 @@
 use camino::Utf8PathBuf;
 
 use super::facts::Facts;
+use super::git::GitCall;
 use super::paths::{self, Place};
 use super::words::{has_option, is_cluster, operands};
 use shell_reader::{Command, RedirectKind, Script, Word, downloads, values};
@@ -19,6 +20,28 @@ pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
                 found.push(path);
             }
         }
+    }
+    found
+}
+
+/// What a command line moves or copies, and to where, as far as the names are known; a pattern stays
+/// one, as with [`reads`](super::reads).
+pub fn moves(script: &Script, facts: &Facts) -> Vec<(Utf8PathBuf, Utf8PathBuf)> {
+    let mut found = Vec::new();
+    for command in &script.commands {
+        let command = match GitCall::of(command) {
+            Some(call) if call.name() == "mv" => {
+                let (args, directory) = (call.args.to_vec(), call.directory);
+                Command { args, directory, ..command.clone() }
+            }
+            None if matches!(command.name(), Some("mv" | "cp")) => command.clone(),
+            _ => continue,
+        };
+        let place = |word: &Word| paths::place(word, command.directory.as_ref(), facts);
+        let Some((target, sources)) = ends(&command) else { continue };
+        let Place::At(to) = place(&target) else { continue };
+        let sources = sources.into_iter().filter_map(|source| place(source).named());
+        found.extend(sources.map(|from| (from, to.clone())));
     }
     found
 }
@@ -156,4 +179,27 @@ fn targets(command: &Command) -> Vec<Word> {
         Some(Word::from(format!("{}/{}", target.text().trim_end_matches('/'), source.base_name()?)))
     });
     inside.chain(std::iter::once(target.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_a_line_moves_are_found() {
+        let facts = Facts { cwd: "/w".into(), root: "/w".into(), ..Facts::default() };
+        let check = |command: &str, expected: &[(&str, &str)]| {
+            let found = moves(&facts.read(command), &facts);
+            let found: Vec<_> =
+                found.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
+            assert_eq!(found, expected, "{command}");
+        };
+        check("mv a.rs src/b.rs", &[("/w/a.rs", "/w/src/b.rs")]);
+        check("git -C src mv -f x y", &[("/w/src/x", "/w/src/y")]);
+        check(
+            "cd src && cp -r a *.rs -t ../lib",
+            &[("/w/src/a", "/w/lib"), ("/w/src/*.rs", "/w/lib")],
+        );
+        check("git add mv x y; mv a \"$X\"; rm a b", &[]);
+    }
 }

@@ -53,6 +53,14 @@ impl ReadLog {
         self.looked_up(file, READ_IN_FULL).unwrap_or(false)
     }
 
+    /// The files that it names at or below this path.
+    pub(super) fn below(&self, path: &Utf8Path) -> Vec<Utf8PathBuf> {
+        let lines = state::read(&self.path).unwrap_or_default();
+        let names = lines.split(|byte| *byte == b'\n').filter_map(name_in);
+        let names = names.filter_map(|name| Some(Utf8PathBuf::from(str::from_utf8(name).ok()?)));
+        names.filter(|name| name.starts_with(path)).collect()
+    }
+
     fn looked_up(&self, name: &str, in_full: u64) -> io::Result<bool> {
         let log = state::open_regular(&self.path)?;
         let length = log.metadata()?.len();
