@@ -7,7 +7,7 @@ use ralph_core::git::{Checkpoint, Repo, Snapshot, SnapshotError, changed_since, 
 use ralph_core::hook::Decision;
 use ralph_core::verdict::Verdict;
 use ralph_project::attempt::{
-    self, Circumstances, Done, Memory, Outcome, TestFiles, add_lesson, record_failure,
+    self, Circumstances, Done, HookRollback, Memory, Outcome, TestFiles, add_lesson, record_failure,
 };
 
 use crate::call::Call;
@@ -114,7 +114,7 @@ fn settle_attempt(
     let outcome =
         weigh(call, &repo, &memory, &Seen { checkpoint: &checkpoint, target, verdict, begun_at })?;
     let done = match outcome {
-        Outcome::RollBack => roll_back(call, &repo, &checkpoint, verdict)?,
+        Outcome::RollBack => roll_back(call, &repo, &checkpoint, verdict, &mut memory)?,
         other => Done::Weighed(other),
     };
     match outcome {
@@ -197,6 +197,7 @@ fn roll_back(
     repo: &Repo,
     checkpoint: &Checkpoint,
     verdict: &Verdict,
+    memory: &mut Memory,
 ) -> Result<Done, Failure> {
     let state = call.project().own_state();
     let why = attempt::cause(verdict);
@@ -206,6 +207,9 @@ fn roll_back(
     let to = checkpoint.commit.clone().unwrap_or_default();
     let saved_as = restored.saved.name;
     call.journal(&Event::RolledBack { to, saved_as: saved_as.clone(), why: why.clone() });
+    let failures = memory.failures + 1;
+    let rollback = HookRollback { failures, why: why.clone(), saved_as: saved_as.clone() };
+    memory.rollbacks.push(rollback);
     let run_dir = call.run_dir().filter(|_| call.is_of_our_loop());
     let lesson = format!("{why}: run these tests early, and make smaller changes.");
     add_lesson(state, run_dir.as_ref(), &lesson)?;

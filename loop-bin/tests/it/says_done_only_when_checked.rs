@@ -25,7 +25,7 @@ fn test_run(session: &str, passed: bool) -> String {
 /// An agent that prints plain text, as `claude -p` does by itself, with hooks at work.
 fn run_plain(stage: &Stage, runs: &[String], args: &[&str]) -> Ran {
     fs_err::write(stage.note_path("runs"), runs.concat()).unwrap();
-    let agent = "cat >/dev/null; echo work >work.txt; \
+    let agent = "cat >>\"$AGENT_NOTES/prompts\"; echo work >work.txt; \
                  sed \"s|CWD|$PWD|\" \"$AGENT_NOTES/runs\" | while read -r run; do \
                  printf '%s' \"$run\" | \"$POST_TOOL\" >/dev/null; done; echo 'All done.'";
     let mut command = stage.command(&[&["--agent", agent][..], args].concat());
@@ -38,6 +38,20 @@ fn a_failed_verdict_counts_although_the_agent_names_no_session() {
     let ran = run_plain(&stage, &[test_run("s-1", false)], &["--attempts", "1"]);
     ran.ended(8).says("US-001: the last test run failed: `pytest` test_a.py::test_b");
     assert_eq!((stage.plan().as_str(), stage.subjects().len()), ("- [!] US-001: First\n", 1));
+}
+
+#[test]
+fn a_rollback_by_a_hook_is_reported_and_the_next_attempt_knows_what_failed() {
+    let stage = Stage::new("works", ONE);
+    let failing = || test_run("s-1", false);
+    let runs = [failing(), failing(), failing(), test_run("s-1", true)];
+    let ran = run_plain(&stage, &runs, &["--attempts", "2"]);
+    let told = "rolled back by a hook after 3 failing test runs (pytest failed: test_a.py::test_b)";
+    ran.ended(8).says(&format!("US-001: {told}; kept as refs/ralph/discarded/"));
+    assert_eq!(ran.out.matches("rolled back by a hook").count(), 2, "{}", ran.out);
+    assert_eq!(stage.note("prompts").matches(told).count(), 1);
+    let kept = stage.repo.git(["for-each-ref", "refs/ralph/discarded"]);
+    assert_eq!(kept.lines().count(), 2, "{kept}");
 }
 
 #[test]

@@ -113,14 +113,11 @@ fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log:
     )
 }
 
-/// The cause of a rollback in one line, for the journal, the ref and the lesson.
+/// The cause of a rollback in one line, for the journal, the ref, the lesson and the loop.
 pub fn cause(verdict: &Verdict) -> String {
     let names: Vec<&str> = verdict.failing.iter().take(3).map(|test| test.name.as_str()).collect();
-    let runner = verdict.runner.map(|runner| format!(" ({runner})")).unwrap_or_default();
-    match names.len() {
-        0 => format!("tests failed{runner}"),
-        _ => format!("failed{runner}: {}", names.join(", ")),
-    }
+    let failed = format!("{} failed", verdict.runner.unwrap_or("tests"));
+    if names.is_empty() { failed } else { format!("{failed}: {}", names.join(", ")) }
 }
 
 /// `Tests failed: 2 failed, 12 passed (pytest)`, and their names below.

@@ -2,7 +2,7 @@
 //!
 //! Bound to the checkpoint: a new checkpoint begins with an empty memory.
 
-use std::io;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +20,33 @@ pub struct Memory {
     pub failures: u64,
     /// When the attempt was last rolled back, in milliseconds since 1970.
     pub rolled_back_at: u64,
+    /// What hooks rolled back, for the loop to report.
+    pub rollbacks: Vec<HookRollback>,
     /// What failed while the tree still equalled the checkpoint.
     pub failed_before: FailedBefore,
+}
+
+/// A rollback of the attempt by a hook.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HookRollback {
+    /// How many failing runs led to it.
+    pub failures: u64,
+    /// What failed, in one line.
+    pub why: String,
+    /// The ref that keeps what was there.
+    pub saved_as: String,
+}
+
+impl fmt::Display for HookRollback {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = if self.failures == 1 { "run" } else { "runs" };
+        write!(
+            out,
+            "rolled back by a hook after {} failing test {runs} ({})",
+            self.failures, self.why
+        )
+    }
 }
 
 impl Memory {
@@ -65,6 +90,23 @@ mod tests {
 
     fn checkpoint(commit: &str) -> Checkpoint {
         Checkpoint { commit: Some(commit.to_owned()), snapshot: None }
+    }
+
+    #[test]
+    fn a_rollback_names_the_failing_tests() {
+        let told = |failures| {
+            HookRollback {
+                failures,
+                why: "pytest failed: test_a".into(),
+                ..HookRollback::default()
+            }
+            .to_string()
+        };
+        assert_eq!(
+            told(1),
+            "rolled back by a hook after 1 failing test run (pytest failed: test_a)"
+        );
+        assert!(told(3).contains("after 3 failing test runs ("));
     }
 
     #[test]

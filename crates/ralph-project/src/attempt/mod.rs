@@ -26,5 +26,5 @@ pub use checkpoint::{checkpoint, stale};
 pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{clear_failure, last_failure, record_failure};
 pub use lessons::{LESSONS_TITLE, add_lesson, lessons};
-pub use memory::Memory;
+pub use memory::{HookRollback, Memory};
 pub use test_files::TestFiles;

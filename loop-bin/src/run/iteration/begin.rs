@@ -215,7 +215,10 @@ impl Run {
 
     /// What failed, for the next attempt and for people.
     pub(in crate::run) fn learn(&self, story: &str, why: &str) -> Result<(), Failure> {
-        attempt::record_failure(self.context.state(), Some(story), why)?;
+        // The next attempt should know the failing tests, whatever this one ended with.
+        let rollbacks = self.report.rollbacks.iter().map(|rollback| format!("{rollback}\n"));
+        let told = format!("{}{why}", rollbacks.collect::<String>());
+        attempt::record_failure(self.context.state(), Some(story), &told)?;
         let run_dir = Some(&self.context.run_dir);
         attempt::add_lesson(self.context.state(), run_dir, &lesson(story, why))?;
         Ok(())
