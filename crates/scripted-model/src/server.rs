@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -13,6 +13,10 @@ use crate::events;
 use crate::http::{Received, Response, receive, respond};
 use crate::request::Request;
 use crate::script::Script;
+
+/// The turns of all models: a client that resumes a session takes an id that it knows for the same
+/// call.
+static TURNS: AtomicUsize = AtomicUsize::new(1);
 
 /// A scripted model that listens on loopback for as long as this value lives.
 #[derive(Debug)]
@@ -134,5 +138,5 @@ fn take_turn(received: &Received, shared: &Shared) -> (Answer, usize, Request) {
     let mut play = shared.play();
     let answer = play.script.next(&request);
     play.requests.push(request.clone());
-    (answer, play.requests.len(), request)
+    (answer, TURNS.fetch_add(1, Ordering::Relaxed), request)
 }

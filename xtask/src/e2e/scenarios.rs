@@ -1,10 +1,13 @@
 //! All scenarios, by what they prove.
 
+mod beside_a_run;
 mod client_facts;
 mod guard;
 mod installation;
 mod kept_by_client;
+mod other_tools;
 mod prompt;
+mod reads;
 mod rollback;
 mod stop;
 mod test_runs;
@@ -17,6 +20,8 @@ pub(super) fn all() -> Vec<&'static Scenario> {
     [
         client_facts::SCENARIOS,
         guard::SCENARIOS,
+        reads::SCENARIOS,
+        other_tools::SCENARIOS,
         test_runs::SCENARIOS,
         rollback::SCENARIOS,
         stop::SCENARIOS,
@@ -24,6 +29,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         installation::SCENARIOS,
         whole_loop::SCENARIOS,
         kept_by_client::SCENARIOS,
+        beside_a_run::SCENARIOS,
     ]
     .into_iter()
     .flatten()

@@ -68,6 +68,13 @@ impl Stage<'_> {
         self.watch(command, script, None)
     }
 
+    /// Goes on with the first session, with further arguments.
+    pub(super) fn resume(&mut self, prompt: &str, script: Script, args: &[&str]) -> Result<Run> {
+        let mut command = self.client_command(prompt)?;
+        command.args(["--resume", SESSION]).args(args);
+        self.watch(command, script, None)
+    }
+
     /// The same, with SIGTERM to the client as soon as this file of the home folder is there.
     pub(super) fn run_until(
         &mut self,

@@ -12,7 +12,7 @@ use crate::e2e::stage::Stage;
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("client-obeys-a-denial", &[], denial),
     Scenario::new("client-reports-failing-commands", &[], failing_command)
-        .needing((2, 1, 0), "a failing command fires no event"),
+        .needing((2, 0, 56), "a failing command fires no event"),
     Scenario::new("client-goes-on-after-a-blocked-stop", &[], blocked_stop),
     Scenario::new("client-goes-on-after-a-blocked-subagent", &[], blocked_subagent),
     Scenario::new("client-writes-its-transcript-soon-after-a-stop", &[], transcript),

@@ -12,10 +12,10 @@ const JUDGE: &[&str] = &["ralph-post-tool"];
 const NO_EVENT: &str = "a failing command fires no event";
 
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario::new("failing-tests-by-exit-code", JUDGE, by_exit_code).needing((2, 1, 0), NO_EVENT),
+    Scenario::new("failing-tests-by-exit-code", JUDGE, by_exit_code).needing((2, 0, 56), NO_EVENT),
     Scenario::new("failing-tests-masked-by-a-pipe", JUDGE, by_summary),
     Scenario::new("failing-tests-with-cut-output", JUDGE, by_exit_code_alone)
-        .needing((2, 1, 0), NO_EVENT),
+        .needing((2, 0, 56), NO_EVENT),
     Scenario::new("failing-tests-masked-with-cut-output", JUDGE, by_file)
         .needing((2, 1, 45), "output that was cut away is kept nowhere"),
 ];

@@ -16,7 +16,7 @@ use crate::e2e::stage::Stage;
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("loop-over-three-stories-with-a-failing-attempt", &[], three_stories),
     Scenario::new("loop-does-not-believe-a-failed-test", &["ralph-post-tool"], failed_test)
-        .needing((2, 1, 0), "a failing command fires no event"),
+        .needing((2, 0, 56), "a failing command fires no event"),
     Scenario::new("loop-over-three-stories-in-one-session", &["ralph-on-stop"], one_session),
     Scenario::new("loop-agent-works-in-its-copy", &["ralph-pre-tool"], in_the_copy)
         .needing((2, 1, 208), "the client itself refuses to edit what its Read tool has not read"),
@@ -38,11 +38,11 @@ const STORIES: &str = "# Plan
 ";
 
 /// A story is done when its file says so.
-const VERIFY: &str = r#"[verify]
+pub(super) const VERIFY: &str = r#"[verify]
 commands = ["! grep -L right *.story | grep ."]
 "#;
 
-fn prepare(stage: &Stage<'_>, plan: &str, config: &str) -> Result<()> {
+pub(super) fn prepare(stage: &Stage<'_>, plan: &str, config: &str) -> Result<()> {
     fs_err::create_dir_all(stage.state.prd(1))?;
     fs_err::write(stage.state.plan(1), plan)?;
     stage.configure(config)?;
@@ -164,7 +164,7 @@ fn in_the_copy(stage: &mut Stage<'_>) -> Result<()> {
 }
 
 /// Where the agent works: `<cache>/ralph/<name>-<lower half of the path's FNV-1a>/1`.
-fn copy_of(stage: &Stage<'_>) -> Utf8PathBuf {
+pub(super) fn copy_of(stage: &Stage<'_>) -> Utf8PathBuf {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = stage.root().as_str().bytes().fold(0xcbf2_9ce4_8422_2325, hash) as u32;
     let name = stage.root().file_name().unwrap_or_default();
