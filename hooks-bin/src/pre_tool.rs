@@ -59,8 +59,11 @@ fn edit(call: &Call<'_>, path: &Utf8Path) -> Decision {
     let mut edit = call.edit(path);
     let known = call.known_files();
     // Without a usable session nothing can be recorded, and a denial could never be met.
-    edit.known = call.session().is_none()
-        || edit.exists && (known.contains(path) || is_empty(path) || transcript::shows(call, path));
+    edit.known = !(edit.exists && config.guard.in_force("read-before-edit"))
+        || call.session().is_none()
+        || known.contains(path)
+        || is_empty(path)
+        || transcript::shows(call, path);
     match guard::check_edit(&edit, &config.guard) {
         Some(denial) => deny(call, &denial),
         None => {

@@ -56,12 +56,12 @@ impl Project {
         &self.work_root
     }
 
-    /// Whether a folder belongs to the tree that the agent works in: it lies there, and in no
-    /// repository or work tree of its own below it.
+    /// Whether a folder belongs to the tree that the agent works in: to the same work tree of git, or
+    /// to the folder itself where there is none.
     pub fn works_in(&self, folder: &Utf8Path) -> bool {
         let [root, folder] = [&self.work_root, folder].map(|path: &Utf8Path| resolved(path));
-        let mut below = folder.ancestors().take_while(|part| *part != root);
-        folder.starts_with(&root) && !below.any(|part| part.join(".git").exists())
+        let [ours, its] = [&root, &folder].map(|path| nearest_with(path, ".git", &[]));
+        ours == its && (ours.is_some() || folder.starts_with(&root))
     }
 
     /// The project's own `.ralph/`, whether or not it exists yet.
@@ -155,6 +155,11 @@ mod tests {
         assert!(!works_in(".claude/worktrees/agent-1"));
         assert!(!works_in(".claude/worktrees/agent-1/src"));
         assert!(!works_in("..") && !project.works_in("/".into()));
+        let below = Project::locate(&Env::of([("RALPH_ROOT", "src")]), scratch.root());
+        assert!(below.works_in(scratch.root()) && below.works_in(&scratch.path("lib")));
+        let plain = Scratch::new();
+        let project = Project::locate(&Env::of([("", "")]), plain.root());
+        assert!(project.works_in(&plain.path("src")) && !project.works_in(scratch.root()));
     }
 
     #[test]

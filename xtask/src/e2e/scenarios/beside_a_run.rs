@@ -14,7 +14,8 @@ use crate::e2e::stage::Stage;
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("loop-leaves-other-sessions-alone", &["ralph-pre-tool"], other_sessions)
         .needing((2, 1, 208), "a session inside of another one is refused"),
-    Scenario::new("loop-reports-a-rollback-by-a-hook", &["ralph-post-tool"], rollback),
+    Scenario::new("loop-reports-a-rollback-by-a-hook", &["ralph-post-tool"], rollback)
+        .needing((2, 0, 56), "a failing command fires no event"),
 ];
 
 const PLAN: &str = "# Plan\n\n- [ ] US-001: Write one\n";
