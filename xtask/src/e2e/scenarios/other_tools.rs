@@ -13,7 +13,8 @@ use crate::e2e::stage::Stage;
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("monitor-is-guarded-like-a-command", &["ralph-pre-tool"], monitor),
-    Scenario::new("verdict-counts-for-its-own-work-tree", &["ralph-post-tool"], work_trees),
+    Scenario::new("verdict-counts-for-its-own-work-tree", &["ralph-post-tool"], work_trees)
+        .needing((2, 1, 208), "an agent with a work tree of its own is started in another way"),
 ];
 
 /// The hook as one would copy it by hand, registered for every tool.

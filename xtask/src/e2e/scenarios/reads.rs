@@ -14,7 +14,7 @@ const OWN_RULE: &str = "the client itself refuses to edit what its Read tool has
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("edit-of-what-was-seen-without-a-read", GUARD, seen)
-        .needing((2, 1, 208), OWN_RULE),
+        .needing((2, 1, 325), OWN_RULE),
     Scenario::new("edit-of-what-was-read-before-a-resume", GUARD, resumed)
         .needing((2, 1, 208), OWN_RULE),
 ];
