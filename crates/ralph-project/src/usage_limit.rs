@@ -5,40 +5,20 @@
 //! is reset is read by the loop, which waits for it.
 
 /// How a message of a client's about a limit begins, in lower case.
-const OPENINGS: [&str; 9] = [
-    "claude ai usage limit reached",
-    "claude usage limit reached",
-    "usage limit reached",
-    "you've hit your ",
-    "you have hit your ",
-    "you've reached your ",
-    "you have reached your ",
-    "you're out of extra usage",
-    "you are out of extra usage",
-];
+const OPENINGS: &str = "\
+    claude ai usage limit reached|claude usage limit reached|usage limit reached|you've hit your |\
+    you have hit your |you've reached your |you have reached your |you're out of extra usage|\
+    you are out of extra usage";
 
 /// What may stand before `limit reached`: a length of time, or what is limited.
-const PERIODS: [&str; 11] = [
-    "claude", "opus", "sonnet", "haiku", "session", "hourly", "daily", "weekly", "5-hour", "7-day",
-    "usage",
-];
+const PERIODS: &str = "claude opus sonnet haiku session hourly daily weekly 5-hour 7-day usage";
 
 /// What an error of the service speaks of when it is a limit.
-const CAUSES: [&str; 5] = ["429", "rate limit", "rate_limit", "usage limit", "quota"];
+const CAUSES: &str = "429|rate limit|rate_limit|usage limit|quota";
 
 /// What it speaks of when the service is out of order: that is nobody's fault either, and passes.
-const OUTAGES: [&str; 10] = [
-    "overloaded",
-    "500",
-    "502",
-    "503",
-    "504",
-    "529",
-    "connection",
-    "fetch failed",
-    "timed out",
-    "server error",
-];
+const OUTAGES: &str = "\
+    overloaded|500|502|503|504|529|connection|fetch failed|timed out|server error";
 
 /// Commands of the client's that it advises in a line below its message.
 const HINTS: [&str; 2] = ["/upgrade", "/extra-usage"];
@@ -78,9 +58,9 @@ fn plain(line: &str) -> String {
 
 fn is_limit(line: &str) -> bool {
     if line.starts_with("api error") {
-        return CAUSES.iter().chain(&OUTAGES).any(|cause| line.contains(cause));
+        return CAUSES.split('|').chain(OUTAGES.split('|')).any(|cause| line.contains(cause));
     }
-    let spoken_to = OPENINGS.iter().any(|opening| line.starts_with(opening));
+    let spoken_to = OPENINGS.split('|').any(|opening| line.starts_with(opening));
     // `You've hit your stride` is none.
     (spoken_to && (line.contains("limit") || line.contains("usage"))) || names_a_period(line)
 }
@@ -89,7 +69,8 @@ fn is_limit(line: &str) -> bool {
 fn names_a_period(line: &str) -> bool {
     let Some((before, after)) = line.split_once(" limit reached") else { return false };
     let mut words = before.split_whitespace();
-    !before.is_empty() && after.contains("reset") && words.all(|word| PERIODS.contains(&word))
+    let is_period = |word: &str| PERIODS.split(' ').any(|period| period == word);
+    !before.is_empty() && after.contains("reset") && words.all(is_period)
 }
 
 #[cfg(test)]

@@ -9,24 +9,17 @@ use camino::Utf8Path;
 use super::client::written;
 use crate::lifecycle::is_executable;
 
-/// Variables that make the client think it runs inside another one.
-const NESTED: [&str; 6] = [
-    "CLAUDECODE",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_SSE_PORT",
-    "CLAUDE_PROJECT_DIR",
-];
-
-/// Names somebody else's loop; ours tells the agent which plan it works on.
-const OTHER_LOOP: &str = "RALPH_LOOP_DIR";
+/// Variables that make the client think it runs inside another one; and one that names somebody
+/// else's loop, because ours tells the agent which plan it works on.
+const MISLEADING: &str = "\
+    CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID \
+    CLAUDE_CODE_SSE_PORT CLAUDE_PROJECT_DIR RALPH_LOOP_DIR";
 
 /// Starts the agent in a process group of its own: Ctrl-C in a terminal reaches us, and we decide.
 #[expect(clippy::disallowed_methods, reason = "this is the door for starting the agent")]
 pub(super) fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)]) -> io::Result<Child> {
     let mut command = Command::new("sh");
-    for name in NESTED.into_iter().chain([OTHER_LOOP]) {
+    for name in MISLEADING.split(' ') {
         command.env_remove(name);
     }
     command
@@ -64,8 +57,7 @@ pub(super) fn quoted(path: &Utf8Path) -> String {
 }
 
 /// Programs that are given a script to run.
-const INTERPRETERS: [&str; 11] =
-    ["sh", "bash", "dash", "zsh", "ksh", "python", "python3", "node", "ruby", "perl", "deno"];
+const INTERPRETERS: &str = "sh bash dash zsh ksh python python3 node ruby perl deno";
 
 /// Why a command line cannot be run: a shell cannot read it, or finds nothing to run in it.
 #[expect(clippy::disallowed_methods, reason = "the shell that will start the agent reads its line")]
@@ -93,7 +85,8 @@ pub(crate) fn program_of(line: &str) -> Option<String> {
 pub(crate) fn script_of(line: &str) -> Option<String> {
     let script = shell_reader::read(line);
     let command = script.commands.first()?;
-    let is_interpreter = command.name().is_some_and(|name| INTERPRETERS.contains(&name));
+    let mut interpreters = INTERPRETERS.split(' ');
+    let is_interpreter = interpreters.any(|interpreter| Some(interpreter) == command.name());
     let is_file = |word: &&str| word.contains(['/', '.']) && !word.starts_with(['-', '~']);
     command.arg(0).filter(is_file).filter(|_| is_interpreter).map(str::to_owned)
 }

@@ -23,19 +23,10 @@ use crate::terminal::counted;
 const INCLUDE: &str = ".worktreeinclude";
 
 /// What the client reads in a project, and what people often keep out of git.
-const CLIENT_FILES: [&str; 11] = [
-    ".claude/agents",
-    ".claude/commands",
-    ".claude/hooks",
-    ".claude/output-styles",
-    ".claude/rules",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".claude/skills",
-    ".mcp.json",
-    "CLAUDE.local.md",
-    "CLAUDE.md",
-];
+const CLIENT_FILES: &str = "\
+    .claude/agents .claude/commands .claude/hooks .claude/output-styles .claude/rules \
+    .claude/settings.json .claude/settings.local.json .claude/skills .mcp.json CLAUDE.local.md \
+    CLAUDE.md";
 
 /// What tells that a file was written since: its length and its time.
 pub(super) type Stamp = (u64, Option<SystemTime>);
@@ -135,14 +126,15 @@ fn included(source: &Source) -> Result<Vec<PathBuf>, Failure> {
 
 /// Files for the client that git does not know: the agent has them as it has those that it does.
 fn untracked_client_files(source: &Source) -> Result<Vec<PathBuf>, Failure> {
-    let wanted = CLIENT_FILES.map(|path| source.inside.join(path));
-    let is_there = |path: &&Utf8PathBuf| source.top.join(path).symlink_metadata().is_ok();
-    let there: Vec<&str> = wanted.iter().filter(is_there).map(|path| path.as_str()).collect();
+    let wanted = CLIENT_FILES.split(' ').map(|path| source.inside.join(path));
+    let is_there = |path: &Utf8PathBuf| source.top.join(path).symlink_metadata().is_ok();
+    let there: Vec<Utf8PathBuf> = wanted.filter(is_there).collect();
     if there.is_empty() {
         return Ok(Vec::new());
     }
-    let list = ["--literal-pathspecs", "ls-files", "-z", "--others", "--"];
-    Ok(paths(&source.git().run(&[&list[..], &there].concat())?))
+    let list = ["--literal-pathspecs", "ls-files", "-z", "--others", "--"].map(Utf8Path::new);
+    let args: Vec<&Utf8Path> = list.into_iter().chain(there.iter().map(|path| &**path)).collect();
+    Ok(paths(&source.git().run(&args)?))
 }
 
 /// Files below a folder that are not as they are committed.

@@ -14,20 +14,15 @@ use crate::exit::Failure;
 use crate::git_output::paths;
 
 /// Files that say which packages a project uses, besides those that are called so.
-const MANIFESTS: [&str; 5] = [
-    "Package.resolved",
-    "environment.yml",
-    "npm-shrinkwrap.json",
-    "package.json",
-    "pyproject.toml",
-];
+const MANIFESTS: &str = "\
+    Package.resolved environment.yml npm-shrinkwrap.json package.json pyproject.toml";
 
 /// Whether a file says which packages a project uses.
 fn names_packages(file: &str) -> bool {
     let is_list = file.starts_with("requirements") || file.ends_with(".sum");
     let mut parts = file.split(['.', '-']);
     let is_lock = parts.any(|part| matches!(part, "lock" | "lockb" | "lockfile"));
-    is_lock || is_list || MANIFESTS.contains(&file)
+    is_lock || is_list || MANIFESTS.split(' ').any(|manifest| manifest == file)
 }
 
 impl Workspace {

@@ -26,7 +26,7 @@ const VICTIMS: [Victim; 4] = [Victim::Loop, Victim::Agent, Victim::Both, Victim:
 /// One fault after the other, the bounds permitting: every point as often as it is reached, then
 /// random instants and pairs of points.
 pub(super) fn run(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) -> Result<()> {
-    let mut points: Vec<&str> = POINTS.to_vec();
+    let mut points: Vec<&str> = POINTS.split(' ').collect();
     dice.shuffle(&mut points);
     let usual = measure(binaries)?;
     let mut times = 1;
@@ -129,7 +129,8 @@ fn at_an_instant(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally, usual:
 fn twice(binaries: &Utf8Path, dice: &mut Dice, tally: &mut Tally) {
     let stage = Stage::with_submodule(binaries, dice.pick(&PLANS).copied().unwrap_or(PLANS[0]));
     let mut fault = || {
-        let point = dice.pick(&POINTS).copied().unwrap_or("lock.taken");
+        let points: Vec<&str> = POINTS.split(' ').collect();
+        let point = dice.pick(&points).copied().unwrap_or("lock.taken");
         format!("{point}:{}", 1 + dice.below(4))
     };
     let (first, second) = (fault(), fault());

@@ -174,7 +174,8 @@ fn killed(
 ) -> Result<Ran> {
     let begun = Instant::now();
     if running.is_none() && dice.below(2) == 0 {
-        let point = dice.pick(&POINTS).copied().unwrap_or("lock.taken");
+        let points: Vec<&str> = POINTS.split(' ').collect();
+        let point = dice.pick(&points).copied().unwrap_or("lock.taken");
         return stage.run(Some(&format!("{point}:{}", 1 + dice.below(6))));
     }
     let mut child = match running {

@@ -26,17 +26,9 @@ use super::status::Status;
 /// it is written through, whatever the user has set, and as one pack, which takes three waits for the
 /// disk however many files there are. `--done` makes a stream that breaks off an error instead of
 /// half a snapshot, and without `--force` a ref that exists is never overwritten.
-const IMPORT: [&str; 9] = [
-    "-c",
-    "core.fsync=objects,derived-metadata,reference",
-    "-c",
-    "core.fsyncMethod=fsync",
-    "-c",
-    "fastimport.unpackLimit=1",
-    "fast-import",
-    "--quiet",
-    "--done",
-];
+const IMPORT: &str = "\
+    -c core.fsync=objects,derived-metadata,reference -c core.fsyncMethod=fsync -c \
+    fastimport.unpackLimit=1 fast-import --quiet --done";
 
 /// A snapshot that was written or read back, or a bare commit to return to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +109,8 @@ impl Snapshot {
         };
         let read = |stdout: &mut dyn io::Read| io::read_to_string(stdout);
         let begun = SystemTime::now();
-        let streamed = repo.git().stream(&IMPORT, |stdin| import.write(stdin), read);
+        let args: Vec<&str> = IMPORT.split(' ').collect();
+        let streamed = repo.git().stream(&args, |stdin| import.write(stdin), read);
         let (printed, _) = streamed.inspect_err(|_| garbage::remove_since(repo, begun))?;
         let mut ids = printed.lines().map(str::to_owned);
         let (index, commit) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());

@@ -45,15 +45,9 @@ impl Leading<'_> {
 const OPENERS: [char; 6] = ['*', '_', '~', '`', '[', '('];
 const CLOSERS: [char; 6] = ['*', '_', '~', '`', ']', ')'];
 const DASHES: [char; 3] = ['-', '–', '—'];
-const WORDS: [(&str, Rank); 9] = [
-    ("user story", Rank::Story),
-    ("story", Rank::Story),
-    ("feature", Rank::Story),
-    ("issue", Rank::Story),
-    ("ticket", Rank::Story),
-    ("task", Rank::Task),
-    ("item", Rank::Task),
-    ("bug", Rank::Task),
+const WORDS: [(&str, Rank); 3] = [
+    ("user story|story|feature|issue|ticket", Rank::Story),
+    ("task|item|bug", Rank::Task),
     ("step", Rank::Step),
 ];
 const CONTAINERS: [&str; 8] =
@@ -90,7 +84,8 @@ fn key(body: &str) -> Option<Leading<'_>> {
 }
 
 fn word(body: &str) -> Option<Leading<'_>> {
-    let (name, rank) = WORDS.into_iter().find(|(name, _)| {
+    let words = WORDS.iter().flat_map(|(names, rank)| names.split('|').map(move |n| (n, *rank)));
+    let (name, rank) = words.into_iter().find(|(name, _)| {
         body.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
     })?;
     let after = body.get(name.len()..)?;

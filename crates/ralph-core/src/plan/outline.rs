@@ -7,23 +7,10 @@ use super::story::Options;
 use super::text::Text;
 
 /// Sections whose boxes are for reading over. They would otherwise keep the loop alive for ever.
-const CHECKLISTS: [&str; 15] = [
-    "acceptance",
-    "acceptance criteria",
-    "acceptance tests",
-    "checklist",
-    "completion criteria",
-    "definition of done",
-    "definition of ready",
-    "done when",
-    "exit criteria",
-    "legend",
-    "quality gates",
-    "status legend",
-    "success criteria",
-    "verification",
-    "verification checklist",
-];
+const CHECKLISTS: &str = "\
+    acceptance|acceptance criteria|acceptance tests|checklist|completion criteria|\
+    definition of done|definition of ready|done when|exit criteria|legend|quality gates|\
+    status legend|success criteria|verification|verification checklist";
 
 /// Where in the outline of the file a line stands.
 pub(super) struct Outline {
@@ -45,10 +32,10 @@ impl Outline {
         self.section += 1;
         let name = section_name(&text.at(heading.text.clone()));
         let is_optional = self.optional.contains(&name);
-        for (level, is_one) in [
-            (&mut self.optional_level, is_optional),
-            (&mut self.checklist_level, CHECKLISTS.contains(&name.as_str())),
-        ] {
+        let is_checklist = CHECKLISTS.split('|').any(|checklist| checklist == name);
+        for (level, is_one) in
+            [(&mut self.optional_level, is_optional), (&mut self.checklist_level, is_checklist)]
+        {
             if level.is_none_or(|level| heading.level <= level) {
                 *level = (is_one && !heading.is_title).then_some(heading.level);
             }

@@ -41,18 +41,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let names = [
-            "Optional",
-            "Optional Tasks",
-            "Future",
-            "Future Work",
-            "Future Enhancements",
-            "Nice to Have",
-            "Backlog",
-            "Out of Scope",
-            "Deferred",
-        ];
-        Self { optional_sections: names.map(str::to_owned).to_vec() }
+        let names = "Optional|Optional Tasks|Future|Future Work|Future Enhancements|Nice to Have|\
+                     Backlog|Out of Scope|Deferred";
+        Self { optional_sections: names.split('|').map(str::to_owned).collect() }
     }
 }
 

@@ -120,9 +120,10 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
 
 /// Whether a word is such an option of a program, and its value if that is part of the same word.
 fn option_of<'w>(program: &str, word: &'w str) -> Option<Option<&'w str>> {
-    let of_program =
-        OPTIONS.iter().filter(|(names, _)| names.split(' ').any(|name| name == program));
-    of_program.flat_map(|(_, options)| options.split(' ')).find_map(|option| {
+    let rows = OPTIONS.split("; ").filter_map(|row| row.split_once(": "));
+    let of_program = rows.filter(|(names, _)| names.split(' ').any(|name| name == program));
+    let mut options = of_program.flat_map(|(_, options)| options.split(' '));
+    options.find_map(|option| {
         let rest = word.strip_prefix(option)?;
         match rest.strip_prefix('=') {
             Some(value) => Some(Some(value)),

@@ -37,7 +37,7 @@ fn project() -> Project {
 
 fn points() -> impl Iterator<Item = &'static str> {
     let points: Vec<&str> =
-        POINTS.into_iter().filter(|point| point.starts_with("restore.")).collect();
+        POINTS.split(' ').filter(|point| point.starts_with("restore.")).collect();
     assert!(points.len() > 5);
     points.into_iter()
 }
