@@ -56,11 +56,8 @@ impl Checkpoint {
     /// Reads the checkpoint; none if there is no such file, or an empty one.
     pub fn load(state: &StateDir) -> Result<Option<Self>, SnapshotError> {
         let path = state.checkpoint();
-        let text = match fs_err::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let bytes = state::read_if_there(&path)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let Some(commit) = lines.next() else { return Ok(None) };
         let is_id =

@@ -2,10 +2,11 @@
 //!
 //! Which places are looked at is the caller's knowledge.
 
-use super::error::{Error, MAX_PLAN_BYTES};
+use super::error::Error;
 use super::story::{Options, Plan};
 use camino::{Utf8Path, Utf8PathBuf};
-use std::io::{self, Read};
+use ralph_base::state;
+use std::io;
 
 /// Why there is no plan to work on.
 #[derive(Debug, thiserror::Error)]
@@ -53,21 +54,9 @@ pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, Find
     Err(FindError::NotFound { looked_at: groups.concat() })
 }
 
-/// The bytes of a file on disk, `None` where there is none; stops reading above the largest plan.
+/// The bytes of a file on disk, `None` where there is none.
 pub fn read_file(path: &Utf8Path) -> io::Result<Option<Vec<u8>>> {
-    let metadata = match fs_err::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    // A pipe would be waited for without end.
-    if !metadata.is_file() {
-        let message = format!("{path} is not a regular file");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
-    let mut bytes = Vec::new();
-    fs_err::File::open(path)?.take(MAX_PLAN_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    state::read_if_there(path)
 }
 
 /// Reads one plan from disk.

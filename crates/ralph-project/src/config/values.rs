@@ -380,7 +380,7 @@ fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 }
 
 /// A number that would mean nothing if it were zero: neither "none" nor "without limit" is to be had.
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub(super) fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     match u64::deserialize(deserializer)? {
         0 => Err(D::Error::custom("invalid number 0; the minimum is 1")),
         number => Ok(number),
