@@ -44,12 +44,9 @@ fn parse(text: &str) -> Fault {
 impl Fault {
     /// Counts this time, and tells how many are left; none if another fault is meant.
     fn count(&self, name: &str) -> Option<u32> {
-        let less = |left: u32| Some(left.saturating_sub(1));
-        let matches = self.name == name;
-        matches.then(|| {
-            let before = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
-            before.unwrap_or_default()
-        })
+        let less = |left: u32| left.checked_sub(1);
+        let count = || self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+        (self.name == name).then(|| count().unwrap_or_default())
     }
 }
 
@@ -65,10 +62,8 @@ pub(crate) fn write() -> io::Result<()> {
     let Some(fault) = FAULT.as_ref() else { return Ok(()) };
     let once = fault.count("write") == Some(1);
     let from_now_on = fault.count("writes").is_some_and(|left| left <= 1);
-    if !once && !from_now_on {
-        return Ok(());
-    }
-    Err(io::Error::new(io::ErrorKind::StorageFull, "made to fail by RALPH_INTERNAL__FAULT"))
+    let full = io::ErrorKind::StorageFull;
+    if once || from_now_on { Err(io::Error::new(full, "made to fail on purpose")) } else { Ok(()) }
 }
 
 /// By the signal that nothing can catch, through the shell: what an `abort` leaves is different,

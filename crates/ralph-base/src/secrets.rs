@@ -136,8 +136,7 @@ fn push_word(masked: &mut String, word: &str, before: Before, after: &str) {
         Before::User => after.starts_with('@'),
         _ => false,
     };
-    let shown = if is_secret || is_key(word) { MASK } else { word };
-    masked.push_str(shown);
+    masked.push_str(if is_secret || is_key(word) { MASK } else { word });
 }
 
 fn is_key_char(c: char) -> bool {
@@ -149,12 +148,10 @@ fn is_key(word: &str) -> bool {
     let known = word.len() >= SHORTEST_KEY
         && BEGINNINGS.split(' ').any(|beginning| word.starts_with(beginning));
     let is_webhook = word.contains("hooks.slack.com/services/");
-    known || is_webhook || is_signed_token(word) || is_machine_made(word)
-}
-
-/// Three parts with dots between, of which the first is the encoded beginning of an object.
-fn is_signed_token(word: &str) -> bool {
-    word.starts_with("eyJ") && word.len() >= 30 && word.matches('.').count() == 2
+    // Three parts with dots between, of which the first is the encoded beginning of an object.
+    let is_signed_token =
+        word.starts_with("eyJ") && word.len() >= 30 && word.matches('.').count() == 2;
+    known || is_webhook || is_signed_token || is_machine_made(word)
 }
 
 /// Small letters, capitals and digits in one long word; paths and checksums are not like that.

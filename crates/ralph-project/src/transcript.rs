@@ -88,25 +88,23 @@ fn is_worth_parsing(line: &[u8]) -> bool {
 }
 
 /// The parts of a transcript line that are read here.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
 struct Line<'a> {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
     subtype: Option<String>,
-    #[serde(default)]
     is_sidechain: bool,
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     message: Option<Message<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Message<'a> {
-    #[serde(default)]
     usage: Option<Usage>,
     /// Kept as it stands: a text in some lines, a list of blocks in others.
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     content: Option<&'a serde_json::value::RawValue>,
 }
 

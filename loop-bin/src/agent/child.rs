@@ -162,7 +162,11 @@ impl Session {
         let descendants = Descendants::from_now_on();
         let mut child = command::spawn(line, root, vars)?;
         let descendants = descendants.led_by(child.id());
-        give_prompt(&mut child, prompt.to_owned())?;
+        if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
+            // In a thread of its own: an agent that does not read must not hold us up, and one that
+            // ends without reading all of it is no failure of ours.
+            std::thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
+        }
         let seen = Arc::new(Mutex::new(Seen::default()));
         let ticks = follow(&mut child, log, &seen)?;
         Ok(Self { child, descendants, seen, ticks })
@@ -240,23 +244,13 @@ impl Supervision<'_> {
     }
 }
 
-/// In a thread of its own: an agent that does not read must not hold us up.
-fn give_prompt(child: &mut Child, prompt: String) -> io::Result<()> {
-    let Some(mut stdin) = child.stdin.take() else { return Ok(()) };
-    std::thread::Builder::new().spawn(move || {
-        // An agent that ends without reading all of it is no failure of ours.
-        let _ = stdin.write_all(prompt.as_bytes());
-    })?;
-    Ok(())
-}
-
 fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Seen>>) -> io::Result<Receiver<()>> {
     let (tick, ticks) = mpsc::sync_channel(1);
     if let Some(out) = child.stdout.take() {
-        output::follow(out, Seen::line, log.try_clone()?, Arc::clone(seen), tick.clone())?;
+        output::follow(out, Seen::line, log.try_clone()?, Arc::clone(seen), tick.clone());
     }
     if let Some(err) = child.stderr.take() {
-        output::follow(err, Seen::complaint, log.try_clone()?, Arc::clone(seen), tick)?;
+        output::follow(err, Seen::complaint, log.try_clone()?, Arc::clone(seen), tick);
     }
     Ok(ticks)
 }

@@ -2,7 +2,7 @@
 //! Memory stays the same however much it prints.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -20,8 +20,8 @@ pub(super) fn follow(
     log: File,
     seen: Arc<Mutex<Seen>>,
     tick: SyncSender<()>,
-) -> io::Result<()> {
-    std::thread::Builder::new().spawn(move || {
+) {
+    std::thread::spawn(move || {
         let mut log = Some(log);
         let mut lines = Lines::default();
         let mut part = vec![0; 64 * 1024];
@@ -41,8 +41,7 @@ pub(super) fn follow(
                 return;
             }
         }
-    })?;
-    Ok(())
+    });
 }
 
 /// Cuts bytes into lines; a line that is too long is passed over.

@@ -178,11 +178,7 @@ impl Seen {
 fn keep_end(kept: &mut String, text: &str) {
     kept.push_str(text);
     kept.push('\n');
-    let mut excess = kept.len().saturating_sub(KEPT);
-    while !kept.is_char_boundary(excess) {
-        excess += 1;
-    }
-    kept.drain(..excess);
+    kept.drain(..kept.ceil_char_boundary(kept.len().saturating_sub(KEPT)));
 }
 
 /// A sum of money; some agents print numbers as texts.

@@ -65,16 +65,13 @@ fn clock(text: &str, now: Timestamp) -> Option<i64> {
 }
 
 fn time_of_day(text: &str) -> Option<Time> {
-    let (digits, half) = match text {
-        text if text.ends_with("am") => (text.strip_suffix("am")?, Some(0)),
-        text if text.ends_with("pm") => (text.strip_suffix("pm")?, Some(12)),
-        text => (text, None),
-    };
-    let (hour, minute) = digits.trim().split_once(':').unwrap_or((digits.trim(), "0"));
+    let digits = text.trim_end_matches(['a', 'p', 'm', ' ']);
+    let (hour, minute) = digits.split_once(':').unwrap_or((digits, "0"));
     let (hour, minute): (i8, i8) = (hour.parse().ok()?, minute.parse().ok()?);
-    let hour = match half {
-        Some(half) => hour % 12 + half,
-        None => hour,
+    let hour = match text.get(digits.len()..)?.trim() {
+        "am" => hour % 12,
+        "pm" => hour % 12 + 12,
+        _ => hour,
     };
     Time::new(hour, minute, 0, 0).ok()
 }

@@ -63,8 +63,7 @@ impl IndexLock {
     /// The lock that a killed loop left, if it left one; whoever calls this holds the lock that only
     /// one loop has.
     pub(super) fn left(git_dir: &Path) -> Option<Self> {
-        let path = path_in(git_dir);
-        if is_left(git_dir) { Some(Self { path }) } else { None }
+        is_left(git_dir).then(|| Self { path: path_in(git_dir) })
     }
 }
 

@@ -30,21 +30,15 @@ pub(crate) struct Story<'a> {
 
 /// The whole message.
 pub(crate) fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
-    let mut text = subject(template, kind, story.id, story.title);
-    if let Some(summary) = story.summary.map(str::trim).filter(|summary| !summary.is_empty()) {
-        text.push_str("\n\n");
-        text.push_str(&body(summary));
-    }
-    text.push_str("\n\n");
-    text.push_str(&format!("Ralph-Story: {}\n", one_line(story.id)));
+    let subject = subject(template, kind, story.id, story.title);
+    let summary = story.summary.map(str::trim).filter(|summary| !summary.is_empty());
+    let body = summary.map(|summary| format!("\n\n{}", body(summary))).unwrap_or_default();
+    let (id, attempt) = (one_line(story.id), story.attempt);
     let checks: Vec<String> = story.checks.iter().map(|check| one_line(check)).collect();
     let checks = if checks.is_empty() { UNCHECKED.to_owned() } else { checks.join(", ") };
-    text.push_str(&format!("Ralph-Checks: {checks}\n"));
-    text.push_str(&format!("Ralph-Attempt: {}\n", story.attempt));
-    if let Some(cost) = story.cost_usd {
-        text.push_str(&format!("Ralph-Cost: ${cost:.4}\n"));
-    }
-    text
+    let cost = story.cost_usd.map(|cost| format!("Ralph-Cost: ${cost:.4}\n")).unwrap_or_default();
+    let trailers = format!("Ralph-Story: {id}\nRalph-Checks: {checks}\nRalph-Attempt: {attempt}\n");
+    format!("{subject}{body}\n\n{trailers}{cost}")
 }
 
 /// The first line. A title that begins with a type of its own keeps it; the linters want a scope
@@ -74,17 +68,14 @@ fn own_type(title: &str) -> Option<(String, String)> {
 
 /// Conventional linters refuse a subject in sentence case; a name or an abbreviation stays.
 fn uncapitalised(title: &str) -> String {
-    let mut chars = title.chars();
-    let (Some(first), second) = (chars.next(), title.chars().nth(1)) else {
-        return title.to_owned();
-    };
-    let is_word = second.is_none_or(|second| second.is_lowercase() || second.is_whitespace());
     let first_word = title.split_whitespace().next().unwrap_or_default();
+    let is_word = first_word.chars().nth(1).is_none_or(char::is_lowercase);
     let is_name = first_word.chars().skip(1).any(char::is_uppercase);
-    if !first.is_uppercase() || !is_word || is_name {
-        return title.to_owned();
+    let mut chars = title.chars();
+    match chars.next().filter(|_| is_word && !is_name) {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => title.to_owned(),
     }
-    first.to_lowercase().chain(chars).collect()
 }
 
 fn one_line(text: &str) -> String {

@@ -150,9 +150,7 @@ fn uncommitted_below(source: &Source, folder: &Utf8Path) -> Result<Vec<PathBuf>,
 /// Copies a file or a link, unless it is there already; the time goes with it, so that a later look
 /// is enough to know that.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if let Some(folder) = to.parent() {
-        fs_err::create_dir_all(folder)?;
-    }
+    to.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     let metadata = fs_err::symlink_metadata(from)?;
     if metadata.is_symlink() {
         let target = fs_err::read_link(from)?;

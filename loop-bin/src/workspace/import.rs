@@ -43,20 +43,16 @@ impl Workspace {
         if self.is_in_place {
             return Imported { head, ..Imported::default() };
         }
-        let mut wanted = Vec::new();
-        if head.is_some() {
-            wanted.push(format!("+HEAD:{INCOMING}"));
-        }
-        wanted.extend(discarded.iter().map(|name| format!("+{name}:{name}")));
+        let incoming = head.as_ref().map(|_| format!("+HEAD:{INCOMING}"));
+        let kept = discarded.iter().map(|name| format!("+{name}:{name}"));
+        let wanted: Vec<String> = incoming.into_iter().chain(kept).collect();
         if wanted.is_empty() {
             return Imported { is_sparse, ..Imported::default() };
         }
         let ours = self.source.git();
-        let fetch =
-            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
-        let mut args: Vec<&str> = fetch.to_vec();
-        args.push(self.top.as_str());
-        args.extend(wanted.iter().map(String::as_str));
+        let fetch = "fetch --quiet --no-tags --no-write-fetch-head --no-auto-maintenance";
+        let args = fetch.split(' ').chain([self.top.as_str()]);
+        let args: Vec<&str> = args.chain(wanted.iter().map(String::as_str)).collect();
         if let Err(error) = ours.run(&args) {
             log::warn!("could not fetch the agent's commits: {error}");
             return Imported { is_sparse, ..Imported::default() };

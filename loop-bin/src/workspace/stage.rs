@@ -58,11 +58,7 @@ impl Workspace {
         }
         let found = found?;
         let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
-        let moved: Vec<(PathBuf, String)> = found
-            .iter()
-            .filter(is_moved)
-            .map(|one| (one.path.clone(), one.new.id.clone()))
-            .collect();
+        let moved: Vec<Difference> = found.iter().filter(is_moved).cloned().collect();
         let is_removal = found.iter().any(|one| one.new.is_absent());
         let mut restored = Vec::new();
         for found in found {
@@ -89,8 +85,9 @@ impl Workspace {
         }
         if self.top.join(".gitmodules").exists() {
             staged.dirty_submodules = dirty_submodules(&git)?;
-            let moved = moved.iter().filter(|(path, id)| self.bring_submodule(path, id).is_err());
-            staged.dirty_submodules.extend(moved.map(|(path, _)| path.clone()));
+            let is_stuck = |one: &Difference| self.bring_submodule(&one.path, &one.new.id).is_err();
+            let stuck = moved.into_iter().filter(is_stuck).map(|one| one.path);
+            staged.dirty_submodules.extend(stuck);
         }
         staged.tree = git.line(&["write-tree"])?;
         Ok(staged)
@@ -204,25 +201,20 @@ impl Workspace {
             return Ok(None);
         };
         let parent = git.line(&["rev-parse", "--quiet", "--verify", &format!("{attempt}^1")]);
-        match parent {
-            Ok(parent) if parent == tip => {
-                git.run(&["read-tree", "--reset", "-u", attempt])?;
-            }
-            _ => {
-                let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
-                if let Err(error) = git.run(&pick) {
-                    let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
-                    let why = match paths(&git.run(&unmerged).unwrap_or_default()) {
-                        files if files.is_empty() => error.to_string(),
-                        files => format!("both changed {}", named_files(&files)),
-                    };
-                    // A conflict leaves marks of the operation in the git folder.
-                    let _ = git.run(&["cherry-pick", "--quit"]);
-                    self.match_files_to(start.tip)?;
-                    self.lend_index()?;
-                    return Ok(Some(why));
-                }
-            }
+        let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
+        if parent.is_ok_and(|parent| parent == tip) {
+            git.run(&["read-tree", "--reset", "-u", attempt])?;
+        } else if let Err(error) = git.run(&pick) {
+            let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
+            let why = match paths(&git.run(&unmerged).unwrap_or_default()) {
+                files if files.is_empty() => error.to_string(),
+                files => format!("both changed {}", named_files(&files)),
+            };
+            // A conflict leaves marks of the operation in the git folder.
+            let _ = git.run(&["cherry-pick", "--quit"]);
+            self.match_files_to(start.tip)?;
+            self.lend_index()?;
+            return Ok(Some(why));
         }
         git.run(&["read-tree", "-m", tip])?;
         // Tells which files are as they were; that some are not is no failure.

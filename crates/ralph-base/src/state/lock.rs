@@ -82,7 +82,8 @@ impl Lock {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {
                     let by = read_holder(&mut file);
-                    let is_orphan = by.as_ref().is_some_and(|holder| !is_alive(holder.pid));
+                    let is_alive = |holder: &Holder| write::is_alive(&holder.pid.to_string());
+                    let is_orphan = by.as_ref().is_some_and(|holder| !is_alive(holder));
                     let patience = if is_orphan { patience.max(AFTERLIFE) } else { patience };
                     if begun.elapsed() >= patience {
                         return Err(LockError::Held(Held { path: path.to_owned(), by }));
@@ -100,13 +101,8 @@ impl Lock {
     /// Who holds the lock at `path`, if anybody does; the lock is not taken.
     pub fn holder(path: &Utf8Path) -> Option<Held> {
         let mut file = read::open_regular(path).ok()?;
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => {
-                let by = read_holder(&mut file);
-                Some(Held { path: path.to_owned(), by })
-            }
-            _ => None,
-        }
+        let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        is_held.then(|| Held { path: path.to_owned(), by: read_holder(&mut file) })
     }
 }
 
@@ -127,10 +123,6 @@ fn write_holder(file: &mut File, doing: &str) {
     text.resize(text.len().max(HOLDER_LENGTH), b' ');
     let _ = file.seek(SeekFrom::Start(0));
     let _ = file.write_all(&text);
-}
-
-fn is_alive(process: u32) -> bool {
-    Utf8Path::new("/proc").join(process.to_string()).exists()
 }
 
 fn read_holder(file: &mut File) -> Option<Holder> {

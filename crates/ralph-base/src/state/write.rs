@@ -110,10 +110,7 @@ fn replace_users_by(
 
 /// Appends one line; a newline is added, and those inside are the caller's mistake to avoid.
 pub fn append_line(path: &Utf8Path, line: &[u8]) -> io::Result<()> {
-    let mut block = Vec::with_capacity(line.len() + 1);
-    block.extend_from_slice(line);
-    block.push(b'\n');
-    append(path, &block, None)
+    append(path, &[line, b"\n"].concat(), None)
 }
 
 /// Appends a block of lines and then cuts the file to its last lines if it has grown too large.
@@ -131,13 +128,10 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
         other => other?,
     };
     let old_length = file.seek(SeekFrom::End(0))?;
-    let mut whole = Vec::with_capacity(block.len() + 1);
     let begins_a_line = block.starts_with(b"\n") || block.starts_with(b"\r\n");
-    if old_length > 0 && !begins_a_line && !ends_with_newline(&mut file)? {
-        // A line torn by a crash stays a line of its own instead of spoiling ours.
-        whole.push(b'\n');
-    }
-    whole.extend_from_slice(block);
+    // A line torn by a crash stays a line of its own instead of spoiling ours.
+    let is_torn = old_length > 0 && !begins_a_line && !ends_with_newline(&mut file)?;
+    let whole = [if is_torn { &b"\n"[..] } else { b"" }, block].concat();
     let new_length = old_length + whole.len() as u64;
     if let Err(error) = fault::write().and_then(|()| file.write_all(&whole)) {
         // A full disk takes a part of the line; take that part back.
@@ -163,15 +157,9 @@ fn cut(path: &Utf8Path, file: &mut File, cap: Cap) -> io::Result<()> {
     let mut content = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.read_to_end(&mut content)?;
-    let start = content
-        .iter()
-        .enumerate()
-        .rev()
-        .filter(|(_, byte)| **byte == b'\n')
-        .map(|(at, _)| at + 1)
-        .nth(cap.keep_lines)
-        .unwrap_or(0);
-    replace(path, content.get(start..).unwrap_or_default())
+    let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
+    let start = lines.len().saturating_sub(cap.keep_lines);
+    replace(path, &lines.get(start..).unwrap_or_default().concat())
 }
 
 /// Opens for appending and locks. Whoever waited while the file was replaced holds the lock of a
@@ -291,8 +279,8 @@ pub fn remove_stale_temporaries(folder: &Utf8Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A process that has ended but was not waited for writes no more.
-fn is_alive(pid: &str) -> bool {
+/// A process that has ended but was not waited for does nothing any more.
+pub(super) fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
 }

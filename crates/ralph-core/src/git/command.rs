@@ -49,8 +49,8 @@ impl Default for Patience {
 pub struct Git {
     dir: PathBuf,
     vars: BTreeMap<String, OsString>,
-    user_hooks: bool,
-    patience: Patience,
+    pub(super) user_hooks: bool,
+    pub(super) patience: Patience,
 }
 
 impl Git {
@@ -78,21 +78,10 @@ impl Git {
         git
     }
 
-    /// The same as the user would run it, with the user's git hooks: for commits that are theirs.
-    #[must_use]
-    pub fn with_hooks(&self) -> Self {
-        Self { user_hooks: true, ..self.clone() }
-    }
-
     /// The same with another patience.
     #[must_use]
     pub fn with_patience(&self, patience: Patience) -> Self {
         Self { patience, ..self.clone() }
-    }
-
-    /// How long it is waited for.
-    pub(super) fn patience(&self) -> Patience {
-        self.patience
     }
 
     /// The folder in which it runs.
@@ -160,6 +149,6 @@ mod tests {
             })
         };
         assert!(is_literal(&git) && is_literal(&git.on_index("/index".into())));
-        assert!(!is_literal(&git.with_hooks()));
+        assert!(!is_literal(&Git { user_hooks: true, ..git.clone() }));
     }
 }

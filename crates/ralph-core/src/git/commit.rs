@@ -18,7 +18,8 @@ impl Git {
         limit: Option<Duration>,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), GitError> {
-        let git = self.with_hooks();
+        let mut git = self.clone();
+        git.user_hooks = true;
         git.patiently(|| {
             let ended = supervised::run(git.command(args), message.as_bytes(), limit, stop, false);
             let (end, said) = ended.map_err(|source| git.start_error(args, source))?;

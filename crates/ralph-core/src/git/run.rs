@@ -64,7 +64,7 @@ impl Git {
                 done => return done,
             };
             let Some(lock) = failed.lock() else { return Err(failed) };
-            if begun.elapsed() >= self.patience().locks {
+            if begun.elapsed() >= self.patience.locks {
                 let seconds = begun.elapsed().as_secs();
                 return Err(GitError::Locked { seconds, lock: lock.to_owned() });
             }
@@ -95,13 +95,13 @@ impl Git {
             let writer = scope.spawn(move || write(&mut stdin));
             let reader = scope.spawn(move || read(&mut stdout));
             let listener = scope.spawn(|| last_part(stderr));
-            let ended = wait(&mut child, self.patience().idle);
+            let ended = wait(&mut child, self.patience.idle);
             (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
         });
         let (command, dir) = self.named(args);
         match ended.map_err(failure)? {
             None => {
-                let seconds = self.patience().idle.as_secs();
+                let seconds = self.patience.idle.as_secs();
                 Err(GitError::Deadline { command, dir, seconds })
             }
             Some(status) if status.success() => {

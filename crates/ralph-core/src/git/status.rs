@@ -96,7 +96,11 @@ impl Status {
             let (mode, object) = (text(mode), text(object));
             self.staged.push(Change { path: as_path(path), mode, object, is_inner });
         }
-        let list = if is_inner { &mut self.nested } else { &mut self.changed };
+        self.note(kind, path);
+    }
+
+    fn note(&mut self, kind: &[u8], path: &[u8]) {
+        let list = if kind.first() == Some(&b'S') { &mut self.nested } else { &mut self.changed };
         list.push(as_path(path));
     }
 
@@ -104,9 +108,7 @@ impl Status {
     fn conflict(&mut self, record: &[u8]) {
         let fields: Vec<&[u8]> = record.splitn(11, |byte| *byte == b' ').collect();
         if let [_, _, kind, .., path] = fields.as_slice() {
-            let is_inner = kind.first() == Some(&b'S');
-            let list = if is_inner { &mut self.nested } else { &mut self.changed };
-            list.push(as_path(path));
+            self.note(kind, path);
         }
     }
 }

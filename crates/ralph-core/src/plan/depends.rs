@@ -89,15 +89,12 @@ fn note_at(text: &str, at: usize, is_first: bool) -> Option<Note<'_>> {
         let whole = at - 1..text.len() - list.len() + end + 1;
         return Some(Note { list: list.get(..end)?, strict: true, bracketed: Some(whole) });
     }
-    let names_id = || split(list).next().and_then(ids::leading).is_some_and(is_story_id);
+    // A number among words is seldom an id: `Python 3`.
+    let is_id = |id: ids::Leading<'_>| id.rank > Rank::Number;
+    let names_id = || split(list).next().and_then(ids::leading).is_some_and(is_id);
     let is_labelled = is_first && mark.contains(':');
     let strict = is_strict && is_labelled;
     (is_labelled || names_id()).then_some(Note { list, strict, bracketed: None })
-}
-
-/// A number among words is seldom an id: `Python 3`.
-fn is_story_id(id: ids::Leading<'_>) -> bool {
-    id.rank > Rank::Number
 }
 
 fn split(list: &str) -> impl Iterator<Item = &str> {

@@ -69,21 +69,19 @@ fn is_json(path: &Utf8Path, bytes: &[u8]) -> bool {
 /// Gives every story its id, and tells where each id stands.
 fn assign_ids(drafts: &mut [Draft]) -> Result<HashMap<String, usize>, Error> {
     let mut by_key: HashMap<String, usize> = HashMap::new();
-    let mut lines: HashMap<String, usize> = HashMap::new();
+    let lines: Vec<usize> = drafts.iter().map(|draft| draft.story.line).collect();
     // Written ids go first, so that one made from a title never takes theirs.
     for (at, story) in drafts.iter_mut().map(|draft| &mut draft.story).enumerate() {
         if story.id.is_empty() {
             continue;
         }
         story.id = ids::safe(&story.id);
-        let key = story.id.to_ascii_lowercase();
-        if let Some(first) = lines.insert(key.clone(), story.line) {
-            let id = &story.id;
+        if let Some(first) = by_key.insert(story.id.to_ascii_lowercase(), at) {
+            let (id, first) = (&story.id, lines.get(first).unwrap_or(&0));
             let message =
                 format!("story id {id} is already used on line {first}; change one of the two");
             return Err(Error::at(story.line, message));
         }
-        by_key.insert(key, at);
     }
     let mut repeated: HashMap<String, usize> = HashMap::new();
     for (at, story) in drafts.iter_mut().map(|draft| &mut draft.story).enumerate() {

@@ -25,14 +25,9 @@ impl Plan {
     ///
     /// A story of an optional section is chosen only if a story that counts depends on it.
     pub fn next_story(&self, set_aside: &BTreeSet<String>) -> Next<'_> {
-        let needed = self.needed();
-        let mut left: Vec<&Story> = self
-            .stories
-            .iter()
-            .zip(&needed)
-            .filter(|(story, needed)| **needed && story.state != State::Done)
-            .map(|(story, _)| story)
-            .collect();
+        let needed = self.stories.iter().zip(self.needed()).filter(|(_, needed)| *needed);
+        let mut left: Vec<&Story> = needed.map(|(story, _)| story).collect();
+        left.retain(|story| story.state != State::Done);
         if self.format == Format::Prd {
             left.sort_by_key(|story| story.priority.unwrap_or(i64::MAX));
         }
@@ -50,10 +45,8 @@ impl Plan {
 
     /// Whether all that a story depends on is done.
     pub fn is_ready(&self, story: &Story) -> bool {
-        story
-            .depends
-            .iter()
-            .all(|id| self.story(id).is_some_and(|other| other.state == State::Done))
+        let is_done = |id: &String| self.story(id).is_some_and(|one| one.state == State::Done);
+        story.depends.iter().all(is_done)
     }
 
     /// Marks the stories that are not optional and all that these depend on.
@@ -63,9 +56,8 @@ impl Plan {
             self.stories.iter().filter(|story| !story.optional).collect();
         while let Some(story) = to_visit.pop() {
             for at in story.depends.iter().filter_map(|id| self.by_key.get(&id.to_lowercase())) {
-                if let (Some(slot @ false), Some(other)) =
-                    (needed.get_mut(*at), self.stories.get(*at))
-                {
+                let found = (needed.get_mut(*at), self.stories.get(*at));
+                if let (Some(slot @ false), Some(other)) = found {
                     *slot = true;
                     to_visit.push(other);
                 }

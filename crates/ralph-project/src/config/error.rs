@@ -80,12 +80,8 @@ impl ConfigError {
 }
 
 fn one_line(message: &str) -> String {
-    message
-        .split('\n')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("; ")
+    let parts = message.lines().map(str::trim).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// In "unknown field `x`, expected one of `a`, `b`": the one of `a` and `b` that resembles `x`.

@@ -126,11 +126,8 @@ fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
     let mut layers = Vec::new();
     for key in KEYS {
         if let Some((variable, text)) = key.env.and_then(|name| Some((name, env.get(name)?))) {
-            layers.push(Override {
-                key,
-                value: value_of(key, variable, &text)?,
-                origin: variable.into(),
-            });
+            let value = value_of(key, variable, &text)?;
+            layers.push(Override { key, value, origin: variable.into() });
         }
     }
     for flag in flags {
@@ -157,9 +154,8 @@ fn value_of(key: &Key, origin: &str, given: &str) -> Result<Value, ConfigError> 
         Kind::Integer => (integer(text), "a whole number"),
         Kind::Number => (text.parse().ok().map(Value::Float), "a number"),
         Kind::Seconds => {
-            let seconds = text.parse::<Seconds>().ok();
-            let value = seconds.and_then(|seconds| i64::try_from(seconds.0).ok());
-            (value.map(Value::Integer), "a duration such as 3600, 90m or 8h")
+            let seconds = text.parse::<Seconds>().ok().and_then(|time| i64::try_from(time.0).ok());
+            (seconds.map(Value::Integer), "a duration such as 3600, 90m or 8h")
         }
         Kind::Switch => (switch(text).map(Value::Boolean), "`true` or `false`"),
         Kind::Choice => (integer(text).or_else(|| Some(text.into())), "a word or a number"),

@@ -189,18 +189,13 @@ impl Change {
 }
 
 fn load(path: &Utf8Path) -> io::Result<Option<String>> {
-    match fs_err::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let bytes = state::read_if_there(path)?;
+    bytes.map(String::from_utf8).transpose().map_err(io::Error::other)
 }
 
 /// A running binary cannot be overwritten, but it can be replaced.
 fn copy(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
-    if let Some(folder) = to.parent() {
-        fs_err::create_dir_all(folder)?;
-    }
+    to.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     let fresh = Utf8PathBuf::from(format!("{to}.new"));
     fs_err::copy(from, &fresh)?;
     fs_err::set_permissions(&fresh, std::fs::Permissions::from_mode(0o755))?;

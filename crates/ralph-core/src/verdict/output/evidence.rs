@@ -205,21 +205,18 @@ impl<'a> Evidence<'a> {
             |numbers: &Numbers| numbers.passed.or(numbers.failed).or(numbers.errored).is_some();
         let all = || self.blocks.iter().map(numbers);
         let last = all().rfind(tells).or_else(|| self.blocks.last().map(numbers));
+        let parts: Vec<Numbers> = match last.filter(|last| !last.is_empty()) {
+            Some(last) if sum => all().filter(|part| part.is_part_like(&last)).collect(),
+            Some(last) => vec![last],
+            None if !self.report.numbers.is_empty() => vec![self.report.numbers],
+            None if self.tap.is_tap() => {
+                let Tap { passed, failed, skipped, .. } = self.tap;
+                return Counts { passed, failed, skipped, errored: 0 };
+            }
+            None => return self.packages.counts(),
+        };
         let mut counts = Counts::default();
-        if let Some(last) = last.filter(|last| !last.is_empty()) {
-            let parts = all().filter(|part| sum && part.is_part_like(&last));
-            let parts: Vec<Numbers> = parts.collect();
-            let parts = if sum { parts } else { vec![last] };
-            parts.iter().for_each(|part| add(&mut counts, part));
-        } else if !self.report.numbers.is_empty() {
-            add(&mut counts, &self.report.numbers);
-        } else if self.tap.is_tap() {
-            let Tap { passed, failed, skipped, .. } = self.tap;
-            counts = Counts { passed, failed, skipped, errored: 0 };
-        } else {
-            let (passed, failed, skipped) = self.packages.counts();
-            counts = Counts { passed, failed, skipped, errored: 0 };
-        }
+        parts.iter().for_each(|part| add(&mut counts, part));
         counts
     }
 }

@@ -96,8 +96,8 @@ impl Names {
         // pytest: `______ test_add_negative ______`
         if text.starts_with("___") && text.ends_with("___") {
             let name = text.trim_matches('_').trim();
-            return (name.starts_with("test") && !name.contains(' '))
-                .then(|| (name.to_owned(), None));
+            let is_test = name.starts_with("test") && !name.contains(' ');
+            return is_test.then(|| (name.to_owned(), None));
         }
         // minitest: `CalcTest#test_negatives [test/calc_test.rb:14]:`; rails: `UserTest#test_x:`
         let method = text.strip_suffix(':').filter(|name| name.contains('#'))?;
@@ -112,7 +112,9 @@ impl Names {
         if !name.contains(char::is_alphanumeric) || name.len() > LONGEST_NAME {
             return;
         }
-        let (file, line) = place.map_or((None, None), split_location);
+        let location = place.and_then(location);
+        let file = location.map(|(file, _)| file).or(place.map(str::trim)).map(str::to_owned);
+        let line = location.map(|(_, line)| line);
         self.found.push(FailingTest { name: name.to_owned(), file, line });
         self.open = true;
     }
@@ -150,13 +152,6 @@ fn is_part_of(name: &str, full: &str) -> bool {
         && (ends(name)
             || (name.contains('.') && ends(&name.replace('.', "::")))
             || full.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
-}
-
-fn split_location(place: &str) -> (Option<String>, Option<u32>) {
-    match location(place) {
-        Some((file, line)) => (Some(file.to_owned()), Some(line)),
-        None => (Some(place.trim().to_owned()), None),
-    }
 }
 
 /// `src/calc.rs:18`, `calc.test.js:7:52`

@@ -1,6 +1,8 @@
 //! The output of `go test`: one line a package, and `--- FAIL:` lines for tests. Bazel's and
 //! other runners' lines of one outcome a target are not read here.
 
+use super::super::kind::Counts;
+
 /// What the package lines of an output say.
 #[derive(Debug, Default)]
 pub(crate) struct Packages<'a> {
@@ -26,21 +28,16 @@ impl<'a> Packages<'a> {
         }
         let mut fields = line.split('\t').map(str::trim);
         match (fields.next(), fields.next(), fields.next()) {
-            (Some("ok"), Some(_), Some(rest)) if rest.contains("[no tests to run]") => {
-                self.empty += 1;
-            }
-            (Some("ok"), Some(_), Some(_)) => match fields.next() {
-                Some(rest) if rest.contains("[no tests to run]") => self.empty += 1,
-                _ => (self.ok, self.good) = (self.ok + 1, line),
-            },
-            (Some("?"), Some(_), Some(_)) => self.empty += 1,
+            (Some("ok"), _, Some(_)) if line.contains("[no tests to run]") => self.empty += 1,
+            (Some("ok"), _, Some(_)) => (self.ok, self.good) = (self.ok + 1, line),
+            (Some("?"), _, Some(_)) => self.empty += 1,
             (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => {
                 (self.broken, self.bad) = (self.broken + 1, line);
             }
             (Some("FAIL"), Some(_), _) => {
                 (self.failed, self.bad) = (self.failed + 1, line);
-                self.tests_failed +=
-                    u64::from(std::mem::take(&mut self.ran) && self.tests_failed == 0);
+                let ran = std::mem::take(&mut self.ran);
+                self.tests_failed += u64::from(ran && self.tests_failed == 0);
             }
             _ => {}
         }
@@ -93,7 +90,8 @@ impl<'a> Packages<'a> {
             && (self.ok == 0 || all_skipped)
     }
 
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        (self.tests_passed, self.tests_failed, self.tests_skipped)
+    pub(crate) fn counts(&self) -> Counts {
+        let (passed, failed, skipped) = (self.tests_passed, self.tests_failed, self.tests_skipped);
+        Counts { passed, failed, skipped, errored: 0 }
     }
 }

@@ -19,28 +19,21 @@ pub(crate) struct Report {
 const ELEMENTS: &str =
     "<testsuite |<OverallResultsCases |<OverallResultsTestCases |<assembly |<test-run ";
 
-const ATTRIBUTES: &[(&str, Outcome)] = &[
-    ("tests", Outcome::Total),
-    ("total", Outcome::Total),
-    ("failures", Outcome::Failed),
-    ("failed", Outcome::Failed),
+const ATTRIBUTES: [(&str, Outcome); 5] = [
+    ("tests total", Outcome::Total),
+    ("failures failed", Outcome::Failed),
     ("errors", Outcome::Errored),
     ("skipped", Outcome::Skipped),
-    ("successes", Outcome::Passed),
-    ("passed", Outcome::Passed),
+    ("successes passed", Outcome::Passed),
 ];
 
 /// Keys of the summaries of jest and vitest, mocha, rspec, phpspec, playwright and newman.
-const KEYS: &[(&str, Outcome)] = &[
-    ("\"numFailedTests\":", Outcome::Failed),
-    ("\"numPassedTests\":", Outcome::Passed),
-    ("\"numPendingTests\":", Outcome::Skipped),
-    ("\"passes\":", Outcome::Passed),
-    ("\"failures\":", Outcome::Failed),
-    ("\"example_count\":", Outcome::Total),
-    ("\"failure_count\":", Outcome::Failed),
-    ("\"errors_outside_of_examples_count\":", Outcome::Errored),
-    ("\"pending_count\":", Outcome::Skipped),
+const KEYS: [(&str, Outcome); 5] = [
+    ("numFailedTests failures failure_count", Outcome::Failed),
+    ("numPassedTests passes", Outcome::Passed),
+    ("numPendingTests pending_count", Outcome::Skipped),
+    ("example_count", Outcome::Total),
+    ("errors_outside_of_examples_count", Outcome::Errored),
 ];
 
 /// Events of single tests, of go, libtest and dart; blanks behind the colon do not matter.
@@ -93,6 +86,16 @@ impl Report {
         cases.chain(events).chain(results).take(50).map(test).collect()
     }
 
+    /// Adds the numbers that stand beside these names.
+    fn add(&mut self, rows: &[(&str, Outcome)], number: impl Fn(&str) -> Option<u64>) {
+        for (names, outcome) in rows {
+            for number in names.split(' ').filter_map(&number) {
+                self.seen = true;
+                self.numbers.add(*outcome, number);
+            }
+        }
+    }
+
     fn read_xml(&mut self, text: &str, element: &str) {
         self.seen = true;
         let mut depth = 0_usize;
@@ -108,11 +111,7 @@ impl Report {
             let tag = inside.get(..end).unwrap_or_default();
             // An outer suite repeats what its inner ones say.
             if depth == 0 {
-                for (name, outcome) in ATTRIBUTES {
-                    if let Some(number) = attribute(tag, name) {
-                        self.numbers.add(*outcome, number);
-                    }
-                }
+                self.add(&ATTRIBUTES, |name| attribute(tag, name));
             }
             depth += usize::from(element == "<testsuite " && !tag.ends_with('/'));
         }
@@ -120,12 +119,7 @@ impl Report {
     }
 
     fn read_json(&mut self, text: &str) {
-        for (key, outcome) in KEYS {
-            if let Some(number) = number(text, key) {
-                self.seen = true;
-                self.numbers.add(*outcome, number);
-            }
-        }
+        self.add(&KEYS, |key| number(text, &format!("\"{key}\":")));
         let holds = |patterns: &str| patterns.split('|').any(|pattern| text.contains(pattern));
         self.failing |= holds(FAILED);
         // behave and cucumber

@@ -31,18 +31,12 @@ impl Numbers {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        let pairs = [
-            (Outcome::Passed, other.passed),
-            (Outcome::Failed, other.failed),
-            (Outcome::Errored, other.errored),
-            (Outcome::Skipped, other.skipped),
-            (Outcome::Neutral, other.neutral),
-            (Outcome::Total, other.total),
-        ];
-        for (outcome, number) in pairs {
-            if let Some(number) = number {
-                self.add(outcome, number);
-            }
+        use Outcome::{Errored, Failed, Neutral, Passed, Skipped, Total};
+        let Self { passed, failed, errored, skipped, neutral, total } = *other;
+        let outcomes = [Passed, Failed, Errored, Skipped, Neutral, Total];
+        let numbers = [passed, failed, errored, skipped, neutral, total];
+        for (outcome, number) in outcomes.into_iter().zip(numbers) {
+            number.into_iter().for_each(|number| self.add(outcome, number));
         }
     }
 
