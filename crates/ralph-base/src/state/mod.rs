@@ -21,7 +21,6 @@
 
 mod dir;
 mod event;
-mod git_folder;
 mod id;
 mod journal;
 mod last_verdict;
@@ -38,13 +37,12 @@ pub use dir::{
     is_in_use,
 };
 pub use event::{Event, HookFailure, Record};
-pub use git_folder::RESTORE_NOTE;
 pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use read::{open_regular, read, read_at_most, read_if_there, read_record, read_text};
-pub use run_dir::RunDir;
+pub use run_dir::{RESTORE_NOTE, RunDir};
 pub use session_dir::{LoopDir, SessionDir};
 pub use tail::{Tail, tail};
 pub use write::{

@@ -7,6 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::read;
 
+/// A note in the git folder of a work tree: a restore has begun and is to be finished.
+pub const RESTORE_NOTE: &str = "ralph/restoring";
+
 /// The folder `ralph/` in the git folder of a work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {

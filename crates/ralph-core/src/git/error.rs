@@ -71,7 +71,7 @@ impl GitError {
     }
 
     /// What git said, where it ended by itself with a failure.
-    fn said(&self) -> &str {
+    pub(super) fn said(&self) -> &str {
         match self {
             Self::Failed { stderr, .. } => stderr,
             _ => "",
@@ -81,11 +81,6 @@ impl GitError {
     /// Whether git found no repository where it looked for one.
     pub(super) fn names_no_repository(&self) -> bool {
         self.said().contains("not a git repository")
-    }
-
-    /// Whether git found a repository that is set to have no work tree.
-    pub(super) fn needs_a_work_tree(&self) -> bool {
-        self.said().contains("must be run in a work tree")
     }
 
     /// The lock of another process that was in the way, as git names it.

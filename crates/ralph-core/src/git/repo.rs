@@ -93,15 +93,6 @@ impl Repo {
         &self.shared_git_dir
     }
 
-    /// The locks that are there now, but for those of single branches.
-    pub fn locks(&self) -> Vec<PathBuf> {
-        let (own, shared) = (&self.git_dir, &self.shared_git_dir);
-        let mut found =
-            vec![own.join("index.lock"), own.join("HEAD.lock"), shared.join("packed-refs.lock")];
-        found.retain(|lock| lock.exists());
-        found
-    }
-
     /// What changes are counted against: a commit, or the tree without files where there is none.
     pub(super) fn base(&self, commit: Option<&str>) -> Result<String, GitError> {
         let empty_tree = || self.git.line(&["hash-object", "-t", "tree", "/dev/null"]);
@@ -173,7 +164,7 @@ impl Repo {
 
 /// There is no repository, or it belongs to another user, or has no files; git's message tells which.
 fn unusable(project: &Utf8Path, error: &GitError) -> String {
-    if error.needs_a_work_tree() {
+    if error.said().contains("must be run in a work tree") {
         return format!(
             "the repository in {project} is bare, so it has no files to work on; run `git config \
              core.bare false` there if it has a work tree, or start in a regular clone"

@@ -145,7 +145,7 @@ impl Snapshot {
     pub fn load(repo: &Repo, name: &str) -> Result<Self, SnapshotError> {
         let name = name.to_owned();
         let Some(commit) = repo.resolve(&name)? else {
-            return Err(SnapshotError::Gone { name });
+            return Err(SnapshotError::Gone(name));
         };
         let text = repo.git().line(&["cat-file", "commit", &name])?;
         let (headers, message) = text.split_once("\n\n").unwrap_or_default();

@@ -29,11 +29,8 @@ pub enum SnapshotError {
     )]
     NoCheckpoint,
     /// The ref is not there, or names nothing.
-    #[error("{name} was deleted or damaged; anything saved only there is lost")]
-    Gone {
-        /// The ref.
-        name: String,
-    },
+    #[error("{0} was deleted or damaged; anything saved only there is lost")]
+    Gone(String),
     /// It is not ours to do, or not possible.
     #[error("{0}; nothing was changed")]
     Refused(String),

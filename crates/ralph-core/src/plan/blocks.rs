@@ -43,15 +43,10 @@ pub(super) struct TaskItem {
 pub(super) enum Block {
     Heading(Heading),
     Task(TaskItem),
-    /// A line that speaks of a dependency.
-    Depends {
-        line: usize,
-        text: Range<usize>,
-    },
-    /// A line that holds no box and looks as if it did.
-    Lookalike {
-        line: usize,
-    },
+    /// The number and the text of a line that speaks of a dependency.
+    Depends(usize, Range<usize>),
+    /// The number of a line that holds no box and looks as if it did.
+    Lookalike(usize),
 }
 
 /// Reads the blocks of a Markdown file, in file order.
@@ -201,7 +196,7 @@ impl Scanner {
 
     fn note_lookalike(&mut self, line: Line<'_>) {
         if checkbox::looks_like_one(line.text.trim_ascii_start()) {
-            self.blocks.push(Block::Lookalike { line: line.number });
+            self.blocks.push(Block::Lookalike(line.number));
         }
     }
 
@@ -214,7 +209,7 @@ impl Scanner {
 
     fn note_depends(&mut self, line: Line<'_>) {
         if depends::is_mentioned(line.text) {
-            self.blocks.push(Block::Depends { line: line.number, text: line.start..line.end() });
+            self.blocks.push(Block::Depends(line.number, line.start..line.end()));
         }
     }
 

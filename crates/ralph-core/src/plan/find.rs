@@ -5,6 +5,7 @@
 use super::error::Error;
 use super::story::{Options, Plan};
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::listing::first_few;
 use ralph_base::state;
 use std::io;
 
@@ -14,22 +15,15 @@ pub enum FindError {
     /// None of the files exists.
     #[error(
         "no plan found (looked for {}); create one with `ralph-loop init` or pass one with --plan",
-        list(.looked_at)
+        first_few(.0, usize::MAX)
     )]
-    NotFound {
-        /// Where it could have been.
-        looked_at: Vec<Utf8PathBuf>,
-    },
+    NotFound(Vec<Utf8PathBuf>),
     /// The file is there and cannot be read from disk.
     #[error("cannot read the plan: {0}; check its permissions, or specify another with --plan")]
     Io(#[from] io::Error),
     /// The file is there and is not a plan.
     #[error(transparent)]
     Plan(#[from] Error),
-}
-
-fn list(paths: &[Utf8PathBuf]) -> String {
-    paths.iter().map(|path| path.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Chooses among files, given as groups in order of preference: of the first group that has one, the
@@ -51,7 +45,7 @@ pub fn find(groups: &[Vec<Utf8PathBuf>], options: &Options) -> Result<Plan, Find
             return Ok(plan);
         }
     }
-    Err(FindError::NotFound { looked_at: groups.concat() })
+    Err(FindError::NotFound(groups.concat()))
 }
 
 /// The bytes of a file on disk, `None` where there is none.

@@ -91,7 +91,7 @@ fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> (Vec<Section
                 };
                 last.map_or(&mut loose, |section| &mut section.tasks).push(task);
             }
-            Block::Depends { .. } | Block::Lookalike { .. } => {}
+            Block::Depends(..) | Block::Lookalike(_) => {}
         }
     }
     (found, loose)
@@ -101,7 +101,7 @@ fn sections(text: Text<'_>, blocks: &[Block], options: &Options) -> (Vec<Section
 fn attach_dependencies(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
     let mut drafts = drafts.iter_mut().peekable();
     for block in blocks {
-        let Block::Depends { line, text: range } = block else { continue };
+        let Block::Depends(line, range) = block else { continue };
         while drafts.next_if(|draft| draft.story.span.end <= range.start).is_some() {}
         let around = drafts.peek_mut().filter(|draft| draft.story.span.start <= range.start);
         if let Some(draft) = around {
@@ -113,7 +113,7 @@ fn attach_dependencies(text: Text<'_>, blocks: &[Block], drafts: &mut [Draft]) {
 /// The warning about lines that look like boxes and are none.
 fn lookalike_warning(blocks: &[Block]) -> Option<Warning> {
     let lines = blocks.iter().filter_map(|block| match block {
-        Block::Lookalike { line } => Some(*line),
+        Block::Lookalike(line) => Some(*line),
         _ => None,
     });
     let lines: Vec<usize> = lines.collect();

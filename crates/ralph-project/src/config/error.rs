@@ -8,22 +8,12 @@ pub enum ConfigError {
     /// The file is there but cannot be read.
     #[error("could not read the configuration: {0}")]
     Io(#[from] io::Error),
-    /// The file holds something that is not understood.
-    #[error("{path}:{line}: {message}")]
-    File {
-        /// The file.
-        path: String,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong, and what was probably meant.
-        message: String,
-    },
-    /// A variable or a flag holds something that is not understood.
+    /// A line of the file, a variable or a flag holds something that is not understood.
     #[error("{origin}: {message}")]
     Value {
-        /// The variable or flag.
+        /// The line, the variable or the flag.
         origin: String,
-        /// What is wrong.
+        /// What is wrong, and what was probably meant.
         message: String,
     },
 }
@@ -45,7 +35,7 @@ impl ConfigError {
             Some(meant) => format!("{message}; did you mean `{meant}`?"),
             None => message,
         };
-        Self::File { path: path.to_owned(), line, message }
+        Self::Value { origin: format!("{path}:{line}"), message }
     }
 
     /// Of a file that is no text; the line is where it ceases to be one.
@@ -53,7 +43,7 @@ impl ConfigError {
         let read = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
         let line = read.filter(|byte| **byte == b'\n').count() + 1;
         let message = "this line is not UTF-8; save the file as UTF-8".to_owned();
-        Self::File { path: path.to_owned(), line, message }
+        Self::Value { origin: format!("{path}:{line}"), message }
     }
 
     /// From a complaint about a value of the file: the line that holds it, or else its key.
@@ -70,7 +60,7 @@ impl ConfigError {
         };
         let line = text.lines().position(holds_value);
         let line = line.or_else(|| text.lines().position(holds_key)).unwrap_or(0) + 1;
-        Self::File { path: path.to_owned(), line, message: one_line(message) }
+        Self::of_value(&format!("{path}:{line}"), message)
     }
 
     /// From a complaint about what a variable or a flag holds.

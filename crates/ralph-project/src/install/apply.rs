@@ -96,20 +96,15 @@ pub fn plan_uninstall(place: &Place) -> Result<Change, InstallError> {
     let before = load(&place.settings)?;
     let backup = load(&place.backup())?;
     let mut removals: Vec<Utf8PathBuf> = Vec::new();
-    let after = match &before {
-        Some(text) => {
-            let without = remove(text).map_err(refused)?;
-            match &backup {
-                Some(old) if is_all_that_changed(&without, old) => {
-                    removals.push(place.backup());
-                    Some(old.clone())
-                }
-                // Without an older file there was none: an empty one is of our making.
-                None if without != *text && without.trim() == "{}" => None,
-                _ => Some(without),
-            }
+    let without = before.as_deref().map(remove).transpose().map_err(refused)?;
+    let after = match (without, backup) {
+        (Some(without), Some(old)) if is_all_that_changed(&without, &old) => {
+            removals.push(place.backup());
+            Some(old)
         }
-        None => None,
+        // Without an older file there was none: an empty one is of our making.
+        (without, None) if without != before => without.filter(|text| text.trim() != "{}"),
+        (without, _) => without,
     };
     let sibling = place.sibling.as_deref().map(load).transpose()?.flatten();
     if !sibling.is_some_and(|text| is_registered(&text).unwrap_or(true)) {

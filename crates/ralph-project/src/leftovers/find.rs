@@ -93,17 +93,14 @@ fn has_word(text: &str, word: &str) -> bool {
 
 /// Leftovers in one text that an agent can act on.
 pub fn told(found: &[Leftover]) -> String {
-    let mut text = String::new();
-    for leftover in found.iter().take(NAMED) {
-        text.push_str(&format!("\n- {leftover}"));
-    }
-    if found.len() > NAMED {
-        text.push_str(&format!("\n- and {} more", found.len() - NAMED));
-    }
-    text.push_str(
-        "\nNext: finish or remove them; mark an intended line with the comment `ralph: allow`.",
-    );
-    text
+    let named: String = found.iter().take(NAMED).map(|one| format!("\n- {one}")).collect();
+    let others = match found.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("\n- and {more} more"),
+    };
+    let next =
+        "Next: finish or remove them; mark an intended line with the comment `ralph: allow`.";
+    format!("{named}{others}\n{next}")
 }
 
 #[cfg(test)]

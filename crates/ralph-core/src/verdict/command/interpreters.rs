@@ -1,7 +1,8 @@
 //! Interpreters: the script that they run tells what they do.
 
+use super::super::runners;
 use super::names::{base_name, is_listed, is_test_file, is_test_name};
-use super::purpose::{Purpose, of_row, row};
+use super::purpose::{Purpose, of_row};
 
 const INTERPRETERS: &str = "\
     python node ruby php perl lua luajit bash sh zsh dash ksh fish tsx ts-node bun sbcl Rscript \
@@ -39,7 +40,7 @@ pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     let rest = args.get(at..).unwrap_or_default();
     // `node node_modules/jest/bin/jest.js`, `php vendor/bin/phpunit`, `ruby bin/rails test`
     let file = base_name(script).trim_end_matches(".js");
-    if let Some(row) = row(file, rest) {
+    if let Some(row) = runners::find(file, rest) {
         return Some(of_row(row, file, rest));
     }
     let sub = rest.first().is_some_and(|word| is_test_name(word)) && is_listed(ENTRY_SCRIPTS, file);

@@ -38,7 +38,7 @@ pub(crate) fn base_name(program: &str) -> &str {
 }
 
 /// Whether `word` is one of `words`, which are separated by blanks.
-pub(super) fn is_listed(words: &str, word: &str) -> bool {
+pub(crate) fn is_listed(words: &str, word: &str) -> bool {
     words.split(' ').any(|listed| listed == word)
 }
 

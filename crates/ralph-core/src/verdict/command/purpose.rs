@@ -47,7 +47,7 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
     if let Some(purpose) = of_tool(name, args) {
         return purpose;
     }
-    if let Some(row) = row(name, args) {
+    if let Some(row) = runners::find(name, args) {
         return of_row(row, name, args);
     }
     if let Some(purpose) = of_task(name, args) {
@@ -61,10 +61,6 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
     }
     let purpose = if is_test_file(program) { Purpose::Runs(None) } else { Purpose::May };
     listing(purpose, args)
-}
-
-pub(super) fn row(name: &str, args: &[&str]) -> Option<Runner> {
-    runners::find(name, args)
 }
 
 pub(super) fn of_row(row: Runner, name: &str, args: &[&str]) -> Purpose {

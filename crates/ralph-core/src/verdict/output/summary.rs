@@ -1,6 +1,6 @@
 //! Puts summary lines together to blocks: what one run of one runner printed at its end.
 
-use super::super::command::is_test_name;
+use super::super::command::{is_listed, is_test_name};
 use super::counts;
 use super::search::{find, holds};
 use super::tally::{Numbers, Tally};
@@ -142,7 +142,7 @@ fn starts_with_outcome(line: &str) -> bool {
 fn rewrite(line: &str) -> Option<String> {
     if let Some((level, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         let level = level.trim().to_lowercase();
-        if is_level(&level) {
+        if is_listed(LEVELS, &level) {
             return Some(rest.trim().to_owned());
         }
         // `[  PASSED  ] 2 tests.`
@@ -171,9 +171,4 @@ fn rewrite(line: &str) -> Option<String> {
 }
 
 /// What build tools put before the lines of a runner.
-fn is_level(tag: &str) -> bool {
-    matches!(
-        tag,
-        "error" | "info" | "warning" | "warn" | "debug" | "doctest" | "junit" | "testng" | "java"
-    )
-}
+const LEVELS: &str = "error info warning warn debug doctest junit testng java";
