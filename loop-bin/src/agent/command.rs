@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use camino::Utf8Path;
 
+use ralph_project::install::quoted;
+
 use super::client::written;
 use crate::lifecycle::is_executable;
 
@@ -49,11 +51,6 @@ pub(crate) fn with_files_of(folder: &Utf8Path, line: &str) -> String {
         whole.replace_range(place, &quoted(&folder.join(file)));
     }
     whole
-}
-
-/// A path as a shell reads it.
-pub(super) fn quoted(path: &Utf8Path) -> String {
-    format!("'{}'", path.as_str().replace('\'', r"'\''"))
 }
 
 /// Programs that are given a script to run.

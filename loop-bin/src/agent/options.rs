@@ -11,13 +11,12 @@ use ralph_base::state::{self, RunDir};
 use ralph_core::git::{Git, Repo};
 use ralph_project::config::Config;
 use ralph_project::install::{
-    ClientVersion, HOOK_NAMES, Place, Registrations, hooks_are_off, merge, registered,
+    ClientVersion, Place, Registrations, hooks_are_off, merge, quoted, registered,
 };
 use ralph_project::project::Project;
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
-use super::command::quoted;
 use crate::finding::Finding;
 use crate::lifecycle::is_executable;
 
@@ -154,7 +153,10 @@ impl ClientOptions {
         let mut places = folders.iter().filter_map(|folder| {
             Some(user.parent()?.join("projects").join(named(folder)).join("memory"))
         });
-        if let Some(place) = places.find(|place| has_entries(place)).filter(|_| !is_set) {
+        let has_entries = |place: &Utf8PathBuf| {
+            place.read_dir_utf8().is_ok_and(|mut entries| entries.next().is_some())
+        };
+        if let Some(place) = places.find(has_entries).filter(|_| !is_set) {
             self.settings.insert(MEMORY.to_owned(), json!(place));
             self.passed.push("the project's memory".to_owned());
         }
@@ -213,19 +215,17 @@ fn hooks_to_pass(
     }
     let version = version.ok_or("the client does not report its version, so it gets no hooks")?;
     let folder = crate::install::folder_of_this_program().unwrap_or_default();
-    let beside = hooks_in(&folder);
+    let is_beside = |hook: &str| is_executable(&folder.join(hook));
     let passed = Registrations::of_folder(version, &folder).only(|event, hook| {
         let is_installed = installed.iter().any(|(known, of)| known == event && *of == hook);
-        beside.contains(&hook) && !is_installed
+        is_beside(hook) && !is_installed
     });
-    if passed.events().is_empty() && installed.is_empty() {
-        return Err("no hooks guard the agent; install them, or copy them next to ralph-loop");
-    }
-    if !passed.events().is_empty() && client.has("--settings") {
-        return Err("the agent's command has --settings, so no hooks are passed; install them");
-    }
     if passed.events().is_empty() {
-        return Ok(Map::new());
+        let why = "no hooks guard the agent; install them, or copy them next to ralph-loop";
+        return if installed.is_empty() { Err(why) } else { Ok(Map::new()) };
+    }
+    if client.has("--settings") {
+        return Err("the agent's command has --settings, so no hooks are passed; install them");
     }
     // An empty text always takes registrations.
     let text = merge("", &passed).unwrap_or_default();
@@ -274,11 +274,6 @@ fn text_in_copy(root: &Utf8Path, below: &Utf8Path) -> Option<String> {
     }
 }
 
-/// The hooks in a folder that can be started.
-fn hooks_in(folder: &Utf8Path) -> Vec<&'static str> {
-    HOOK_NAMES.into_iter().filter(|name| is_executable(&folder.join(name))).collect()
-}
-
 /// The folders by which the client may know the project: the newer ones go by the main work tree of
 /// the repository, the older ones by the folder that they were started in.
 fn folders_of(project: &Project) -> Vec<Utf8PathBuf> {
@@ -312,10 +307,6 @@ fn object_in(path: &Utf8Path) -> Option<Map<String, Value>> {
 /// The name of a folder's own folder among the client's.
 fn named(folder: &Utf8Path) -> String {
     folder.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
-}
-
-fn has_entries(folder: &Utf8Path) -> bool {
-    folder.read_dir_utf8().is_ok_and(|mut entries| entries.next().is_some())
 }
 
 #[cfg(test)]

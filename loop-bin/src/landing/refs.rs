@@ -21,15 +21,12 @@ pub(super) fn other_work_tree(source: &Source, branch: &str) -> Result<Option<St
         if let Some(found) = line.strip_prefix("worktree ") {
             path = found;
         }
-        if line == wanted && !is_same_folder(Utf8Path::new(path), &source.top) {
+        let real = |path: &Utf8Path| path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
+        if line == wanted && real(Utf8Path::new(path)) != real(&source.top) {
             return Ok(Some(path.to_owned()));
         }
     }
     Ok(None)
-}
-
-fn is_same_folder(one: &Utf8Path, other: &Utf8Path) -> bool {
-    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|o| o == one))
 }
 
 /// The full name of the branch that is checked out; none if HEAD is detached.

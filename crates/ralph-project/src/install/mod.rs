@@ -30,7 +30,7 @@ mod apply_tests;
 mod settings_tests;
 
 pub use apply::{Change, InstallError, plan_install, plan_uninstall};
-pub use place::Place;
+pub use place::{Place, quoted};
 pub use registration::{HOOK_NAMES, LeftOut, Registrations, STOP_TIMEOUT};
 pub use settings::{SettingsProblem, hooks_are_off, is_registered, merge, registered, remove};
 pub use version::{ClientVersion, NotAVersion};

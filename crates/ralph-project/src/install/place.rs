@@ -73,7 +73,7 @@ impl Place {
 }
 
 /// A path as a shell reads it, whatever it holds.
-pub(super) fn quoted(path: &Utf8Path) -> String {
+pub fn quoted(path: &Utf8Path) -> String {
     format!("'{}'", path.as_str().replace('\'', r"'\''"))
 }
 

@@ -76,10 +76,8 @@ impl Invocation {
 pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation> {
     let (commands, strongest) = classify(script, configured)?;
     let is_test = |purpose: &Purpose| rank(purpose) == rank(&strongest);
-    let tests: Vec<&Command> = commands
-        .iter()
-        .filter_map(|(purpose, command)| is_test(purpose).then_some(*command))
-        .collect();
+    let tests = commands.iter().filter(|(purpose, _)| is_test(purpose));
+    let tests: Vec<&Command> = tests.map(|(_, command)| *command).collect();
     let row = commands.iter().find_map(|(purpose, _)| match purpose {
         Purpose::Runs(Some(row)) | Purpose::Lists(Some(row)) if is_test(purpose) => Some(*row),
         _ => None,
@@ -97,7 +95,7 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         // A command of the same span is the wrapper of a test command, or what it wraps.
         !is_test(purpose)
             && decides(command)
-            && can_fail(command)
+            && !command.program.known().is_some_and(|program| is_listed(NEVER_FAIL, program))
             && !ends_pipe(command)
             && !tests.iter().any(|test| overlap(test, command))
     };
@@ -211,18 +209,13 @@ fn purpose_of(command: &Command, configured: &[String]) -> Purpose {
 /// Whether a command shows files or logs rather than filtering what a pipe brings.
 fn shows_text(command: &Command) -> bool {
     let piped = command.reached.iter().any(|reach| matches!(reach, Reach::Pipe { .. }));
-    let source = command.program.known().is_some_and(|program| {
-        matches!(program, "cat" | "git" | "curl" | "gh" | "docker" | "kubectl" | "journalctl")
-    });
+    let sources = "cat git curl gh docker kubectl journalctl";
+    let source = command.program.known().is_some_and(|program| is_listed(sources, program));
     let edits = command.args.iter().any(|arg| arg.text().starts_with("-i"));
     (!piped || (source && !ends_pipe(command))) && !edits
 }
 
 /// Commands that practically never fail do not share the blame.
-fn can_fail(command: &Command) -> bool {
-    !command.program.known().is_some_and(|program| is_listed(NEVER_FAIL, program))
-}
-
 const NEVER_FAIL: &str = "\
     cd echo printf export set unset source . : true pwd sleep mkdir date ls pushd popd ulimit \
     umask rm touch clear wait shopt alias exit break continue cat tail head tee";

@@ -21,18 +21,16 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
     }
     let lower = line.to_lowercase();
     let tokens = tokens(&lower)?;
-    let first = tokens.iter().find_map(|token| match token {
-        Token::Word { text, .. } => Some(*text),
-        _ => None,
-    });
-    let announces = matches!(first, Some("found" | "collected" | "discovered"));
     let announced =
         |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Announcement, .. });
+    let first = tokens.iter().find(|token| is_word(token));
+    let announces =
+        matches!(first, Some(Token::Word { text: "found" | "collected" | "discovered", .. }));
     if announces || tokens.iter().any(announced) {
         return None;
     }
-    let words = tokens.iter().filter(|token| matches!(token, Token::Word { .. })).count();
-    let numbers = tokens.iter().filter(|token| matches!(token, Token::Number { .. })).count();
+    let words = tokens.iter().filter(|token| is_word(token)).count();
+    let numbers = tokens.iter().filter(|token| is_number(token)).count();
     // `TOTAL    13    1    92%` is the end of a coverage table.
     if words == 1 && numbers > 1 {
         return None;
@@ -49,6 +47,14 @@ fn holds_an_identifier(line: &str) -> bool {
     let bytes = line.as_bytes();
     let joined = |pair: &[u8]| matches!(pair, [letter, b'_'] if letter.is_ascii_alphabetic());
     bytes.windows(2).any(joined) && !bytes.contains(&b'"')
+}
+
+fn is_word(token: &Token<'_>) -> bool {
+    matches!(token, Token::Word { .. })
+}
+
+fn is_number(token: &Token<'_>) -> bool {
+    matches!(token, Token::Number { .. })
 }
 
 /// The phrase on one side of a number, boiled down.
@@ -157,10 +163,8 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
 
 /// The unit named before the first number: `Test Suites: 1 failed`.
 fn label(tokens: &[Token<'_>]) -> Option<Unit> {
-    let end = tokens.iter().position(|token| matches!(token, Token::Number { .. }))?;
-    let words = tokens.get(..end)?;
-    words.iter().any(|token| matches!(token, Token::Word { .. })).then_some(())?;
-    Phrase::of(words.iter().filter(|token| matches!(token, Token::Word { .. }))).unit
+    let end = tokens.iter().position(is_number)?;
+    Phrase::of(tokens.get(..end)?.iter().filter(|token| is_word(token))).unit
 }
 
 /// Whether the number at `at` is the whole in `2 of 3`.
@@ -198,11 +202,7 @@ fn ahead<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
         return Phrase::default();
     }
     let phrase = Phrase::of(words);
-    if whole > 1 && phrase.outcome.is_none() {
-        Phrase { outcome: None, unit: None }
-    } else {
-        phrase
-    }
+    if whole > 1 && phrase.outcome.is_none() { Phrase::default() } else { phrase }
 }
 
 /// What stands before the number: `Failures: 1`, `# of unexpected failures 1`.
@@ -222,7 +222,7 @@ fn behind<'a>(tokens: &'a [Token<'a>], at: usize) -> Phrase {
         }
     }
     let words = before.get(start..).unwrap_or_default();
-    Phrase::of(words.iter().filter(|token| matches!(token, Token::Word { .. })))
+    Phrase::of(words.iter().filter(|token| is_word(token)))
 }
 
 fn is_gap_only(tokens: &[Token<'_>], from: usize) -> bool {
@@ -232,17 +232,11 @@ fn is_gap_only(tokens: &[Token<'_>], from: usize) -> bool {
 /// Whether this number belongs to the word before it although a fitting word follows:
 /// `Errors: 0 Failures: 1`, `PASS 2 FAIL 1`.
 fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
-    let is_number = |token: &Token<'_>| matches!(token, Token::Number { .. });
-    if tokens.first().is_some_and(is_number) {
-        return false;
-    }
-    let follows_key = at
-        .checked_sub(1)
-        .and_then(|index| tokens.get(index))
-        .is_some_and(|token| matches!(token, Token::Word { meaning: Meaning::Outcome(_), .. }));
-    follows_key
-        && matches!(tokens.get(at + 1), Some(Token::Word { .. }))
-        && matches!(tokens.get(at + 2), Some(Token::Number { .. }))
+    let before = at.checked_sub(1).and_then(|index| tokens.get(index));
+    !tokens.first().is_some_and(is_number)
+        && matches!(before, Some(Token::Word { meaning: Meaning::Outcome(_), .. }))
+        && tokens.get(at + 1).is_some_and(is_word)
+        && tokens.get(at + 2).is_some_and(is_number)
 }
 
 /// Whether an outcome stands right before the number.
@@ -274,14 +268,7 @@ fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
             Outcome::Passed => Outcome::Passed,
             _ => continue,
         };
-        let beside_number = at
-            .checked_sub(1)
-            .and_then(|index| tokens.get(index))
-            .into_iter()
-            .chain(tokens.get(at + 1))
-            .any(|token| matches!(token, Token::Number { .. }));
-        let in_numbered_phrase = phrase_has_number(tokens, at);
-        if !beside_number && !in_numbered_phrase && lone != Some(Outcome::Failed) {
+        if !phrase_has_number(tokens, at) && lone != Some(Outcome::Failed) {
             lone = Some(outcome);
         }
     }
@@ -292,7 +279,7 @@ fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
 fn phrase_has_number(tokens: &[Token<'_>], at: usize) -> bool {
     let word = |token: &&Token<'_>| matches!(token, Token::Word { .. } | Token::Gap);
     let zero = |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Zero, .. });
-    let number = |token: Option<&Token<'_>>| matches!(token, Some(Token::Number { .. }));
+    let number = |token: Option<&Token<'_>>| token.is_some_and(is_number);
     let before = tokens.get(..at).unwrap_or_default();
     let after = tokens.get(at + 1..).unwrap_or_default();
     let words_before = before.iter().rev().take_while(word).count();
