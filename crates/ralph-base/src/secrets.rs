@@ -41,12 +41,8 @@ pub fn mask(text: &str) -> String {
     let mut before = Before::Nothing;
     let mut rest = text;
     while !rest.is_empty() {
-        if let Some(length) = private_key_block(rest) {
-            masked.push_str(MASK);
-            rest = rest.get(length..).unwrap_or_default();
-            continue;
-        }
-        if let Some(length) = assigned(rest, before, masked.chars().next_back()) {
+        let last = masked.chars().next_back();
+        if let Some(length) = private_key_block(rest).or_else(|| assigned(rest, before, last)) {
             masked.push_str(MASK);
             rest = rest.get(length..).unwrap_or_default();
             before = Before::Nothing;

@@ -204,17 +204,15 @@ const GAP: &str = "\n\n";
 
 /// The parts of a file, each with its heading of the first or second level.
 fn sections(text: &str) -> Vec<&str> {
-    let mut starts = vec![0];
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.starts_with("# ") || line.starts_with("## ") {
-            starts.push(at);
+    let mut parts = vec![text];
+    for (at, _) in text.match_indices('\n') {
+        let rest = text.get(at + 1..).unwrap_or_default();
+        if rest.starts_with("# ") || rest.starts_with("## ") {
+            let begun = parts.pop().unwrap_or_default();
+            parts.extend([begun.get(..begun.len() - rest.len()).unwrap_or_default(), rest]);
         }
-        at += line.len();
     }
-    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([at]).collect();
-    let parts = starts.into_iter().zip(ends).filter_map(|(start, end)| text.get(start..end));
-    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
 /// The first lines of a text that fit.

@@ -46,10 +46,8 @@ impl Workspace {
     /// Why the copy cannot be made where it is to be, as far as that is known without writing.
     pub(crate) fn refused_folder(&self) -> Option<Failure> {
         let folder = existing(&self.top);
-        let mut writable = Err(Errno::ENOTDIR);
-        if folder.is_dir() {
-            writable = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
-        }
+        let asked = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
+        let writable = if folder.is_dir() { asked } else { Err(Errno::ENOTDIR) };
         writable.err().map(|error| not_made(folder, &error.into()))
     }
 }

@@ -134,12 +134,8 @@ fn read_holder(file: &mut File) -> Option<Holder> {
 }
 
 fn describe(by: Option<&Holder>) -> String {
-    match by {
-        Some(holder) => {
-            format!("process {} ({}, since {})", holder.pid, holder.doing, holder.since)
-        }
-        None => "another process".to_owned(),
-    }
+    let Some(Holder { pid, doing, since }) = by else { return "another process".to_owned() };
+    format!("process {pid} ({doing}, since {since})")
 }
 
 #[cfg(test)]

@@ -94,13 +94,10 @@ pub(super) fn find(repo: &Repo, id: &str) -> Result<Discarded, SnapshotError> {
         return Ok(exact.clone());
     }
     all.retain(|attempt| attempt.id.starts_with(id));
-    let count = all.len();
-    all.pop().filter(|_| count == 1).ok_or_else(|| {
-        let why = match count {
-            0 => format!("no discarded attempt matches `{id}`"),
-            _ => format!("`{id}` matches {count} discarded attempts"),
-        };
-        let why = format!("{why}; list them with `ralph-loop undo`");
-        SnapshotError::Refused(why)
-    })
+    let why = match all.as_slice() {
+        [attempt] => return Ok(attempt.clone()),
+        [] => format!("no discarded attempt matches `{id}`"),
+        several => format!("`{id}` matches {} discarded attempts", several.len()),
+    };
+    Err(SnapshotError::Refused(format!("{why}; list them with `ralph-loop undo`")))
 }

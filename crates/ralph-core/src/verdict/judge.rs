@@ -1,5 +1,7 @@
 //! The judgement itself, by the policy in `docs/verdicts.md`.
 
+use std::borrow::Cow;
+
 use super::command::{self, Ended, Invocation, Purpose};
 use super::kind::{Counts, Judgement, Kind, PolicyRule, Verdict};
 use super::output::{Evidence, Text};
@@ -32,20 +34,11 @@ pub fn judge(run: &Run<'_>) -> Verdict {
 
 /// Judges a finished command, and says by which rule and which line.
 pub fn explain(run: &Run<'_>) -> Judgement {
-    let read_here;
-    let script = match run.script {
-        Some(script) => script,
-        None => {
-            read_here = shell_reader::read(run.command);
-            &read_here
-        }
-    };
-    let Some(invocation) = command::find(script, run.test_commands) else {
-        return Judgement {
-            verdict: Verdict::not_a_test(),
-            rule: PolicyRule::NoTestCommand,
-            evidence: None,
-        };
+    let read = || Cow::Owned(shell_reader::read(run.command));
+    let script = run.script.map_or_else(read, Cow::Borrowed);
+    let Some(invocation) = command::find(&script, run.test_commands) else {
+        let (verdict, rule) = (Verdict::not_a_test(), PolicyRule::NoTestCommand);
+        return Judgement { verdict, rule, evidence: None };
     };
     let text = Text::new(run.output, run.end);
     let (runner, one_summary) = match echoed(&invocation, &text) {

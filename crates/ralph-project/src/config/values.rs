@@ -70,11 +70,10 @@ impl Default for LoopSettings {
 }
 
 /// What the loop does with the plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Works through its stories.
-    #[default]
     Building,
     /// Writes or refreshes it.
     Planning,
@@ -127,11 +126,10 @@ impl Default for Verify {
 }
 
 /// What is done with the checks before the first story.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Baseline {
     /// They are run, and must pass.
-    #[default]
     Check,
     /// They are run, and what fails then does not count against a story.
     Ignore,
@@ -249,11 +247,10 @@ impl Default for Session {
 }
 
 /// Which session of the client another attempt at a story begins with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionRetry {
     /// One that knows nothing.
-    #[default]
     Fresh,
     /// The last attempt's own.
     Resume,
@@ -289,11 +286,10 @@ impl Default for Hooks {
 }
 
 /// What a lifecycle script that fails on its own account does to the loop.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailBehavior {
     /// The loop goes on.
-    #[default]
     Continue,
     /// The loop ends.
     Abort,

@@ -56,12 +56,9 @@ pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
             }
             let parts = parts(line, extension);
             let first = rows.iter().find_map(|row| Some((row.0, found_in(line, &parts, row)?)));
-            found.extend(first.map(|(kind, what)| Leftover {
-                path: file.path.clone(),
-                line: *number,
-                kind,
-                what,
-            }));
+            if let Some((kind, what)) = first {
+                found.push(Leftover { path: file.path.clone(), line: *number, kind, what });
+            }
         }
     }
     found
