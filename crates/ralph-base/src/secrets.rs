@@ -57,7 +57,15 @@ pub fn mask(text: &str) -> String {
             continue;
         }
         let (word, after) = rest.split_at(length);
-        push_word(&mut masked, word, before, after);
+        let is_secret = match before {
+            Before::Bearer => {
+                let is_made = |b: u8| b.is_ascii_digit() || b.is_ascii_uppercase();
+                word.len() >= SHORTEST_VALUE && word.bytes().any(is_made)
+            }
+            Before::User => after.starts_with('@'),
+            _ => false,
+        };
+        masked.push_str(if is_secret || is_key(word) { MASK } else { word });
         before = Before::after(word);
         rest = after;
     }
@@ -120,19 +128,6 @@ impl Before {
             Self::Nothing
         }
     }
-}
-
-/// Puts a word, or the mask in its place.
-fn push_word(masked: &mut String, word: &str, before: Before, after: &str) {
-    let is_secret = match before {
-        Before::Bearer => {
-            word.len() >= SHORTEST_VALUE
-                && word.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
-        }
-        Before::User => after.starts_with('@'),
-        _ => false,
-    };
-    masked.push_str(if is_secret || is_key(word) { MASK } else { word });
 }
 
 fn is_key_char(c: char) -> bool {

@@ -24,16 +24,8 @@ pub(super) fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)]) -> i
     for name in MISLEADING.split(' ') {
         command.env_remove(name);
     }
-    command
-        .arg("-c")
-        .arg(line)
-        .current_dir(root)
-        .envs(vars.iter().map(|(name, value)| (name, value)))
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    command.args(["-c", line]).current_dir(root).envs(vars.iter().cloned()).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
 /// The command line with a program that is a file of this folder, or the script that an interpreter is

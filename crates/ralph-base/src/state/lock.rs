@@ -70,13 +70,9 @@ impl Lock {
     ) -> Result<Self, LockError> {
         let begun = Instant::now();
         write::prepare_parent(path)?;
-        let file = fs_err::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
-        let mut file = file.into_parts().0;
+        let mut options = fs_err::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(path)?.into_parts().0;
         loop {
             match file.try_lock() {
                 Ok(()) => break,

@@ -117,13 +117,8 @@ impl Git {
             // called `*` or `:!x`.
             command.env("GIT_LITERAL_PATHSPECS", "1").args(["-c", "core.hooksPath=/dev/null"]);
         }
-        command
-            .envs(&self.vars)
-            .args(SETTINGS.split(' '))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.envs(&self.vars).args(SETTINGS.split(' ')).args(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 

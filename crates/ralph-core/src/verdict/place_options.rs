@@ -1,4 +1,4 @@
-//! Which options of which programs say where they work. Adding one is adding a row.
+//! Which options of which programs say where they work.
 
 /// The programs, and behind a colon the options of theirs that name the place where they work, or a
 /// file in it; with `; ` between.

@@ -14,8 +14,7 @@ const INTERPRETERS: &str = "\
 const ENTRY_SCRIPTS: &str = "setup.py manage.py artisan console rails tasks.py Build run.py dev.py";
 
 /// Options that make an interpreter read a text or check a file instead of running a script.
-const NOT_RUNNING: &[&str] =
-    &["-c", "-e", "-p", "-l", "-n", "--eval", "--check", "--print", "-pe", "-ne"];
+const NOT_RUNNING: &str = "-c -e -p -l -n --eval --check --print -pe -ne";
 
 /// What an interpreter is started for; `None` for other programs.
 pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
@@ -26,7 +25,7 @@ pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     let mut scripts = args.iter().copied().filter(|arg| !arg.starts_with('-'));
     let script = scripts.nth(usize::from(compiles));
     let mut before_script = args.iter().take_while(|arg| Some(**arg) != script);
-    let checks_only = before_script.any(|arg| NOT_RUNNING.contains(arg));
+    let checks_only = before_script.any(|arg| is_listed(NOT_RUNNING, arg));
     if checks_only && !matches!(name, "java" | "emacs" | "swipl" | "nim" | "sbcl") {
         return Some(Purpose::Other);
     }

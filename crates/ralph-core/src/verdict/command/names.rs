@@ -2,8 +2,7 @@
 //! files (`run_tests.sh`, `calc_test.rb`, `t/basic.t`); and the plain name of a program.
 
 /// Words that end like `test` without meaning it.
-const NO_TESTS: &[&str] =
-    &["latest", "contest", "greatest", "fastest", "attest", "protest", "detest", "newest"];
+const NO_TESTS: &str = "latest contest greatest fastest attest protest detest newest";
 
 /// Words that turn a name into something other than a test run.
 const OTHER_PURPOSE: &str = "\
@@ -74,7 +73,7 @@ fn is_test_word(word: &str) -> bool {
     matches!(plain, "spec" | "specs" | "testing" | "testall" | "tst")
         || word == "e2e"
         || starts
-        || (ends && !NO_TESTS.contains(&plain))
+        || (ends && !is_listed(NO_TESTS, plain))
 }
 
 /// Whether a target or script of this name runs tests.
