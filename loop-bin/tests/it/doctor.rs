@@ -44,6 +44,13 @@ fn an_unknown_variable_in_the_prompt() {
 }
 
 #[test]
+fn a_prompt_that_does_not_say_what_the_story_asks_for() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.write(PLAN.replace("plan.md", "prompt.md"), "Do {{STORY_ID}}\n");
+    stage.run(&["doctor"]).ended(0).says("note ").says("neither {{STORY_DETAILS}} nor");
+}
+
+#[test]
 fn a_repository_that_calls_itself_bare() {
     let stage = Stage::new("works", ONE);
     stage.repo.git(["config", "core.bare", "true"]);

@@ -94,10 +94,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     preflight.outline()?;
     let uncommitted = preflight.look_at_tree(&repo)?;
     preflight.look_for_programs(env, &repo, &uncommitted);
-    if let Some(plan) = &preflight.plan {
-        let doubts = trust::doubts(preflight.project.own_state(), plan.path());
-        preflight.findings.extend(doubts.into_iter().map(Finding::Note));
-    }
+    preflight.look_at_plan()?;
     // Before a setup could install into the environment that leads back.
     let Config { workspace, verify, .. } = &preflight.config;
     let commands = [&workspace.setup[..], &verify.commands].concat();
@@ -249,6 +246,21 @@ impl Preflight {
 
     pub(super) fn problem(&mut self, text: String) {
         self.findings.push(Finding::Problem(text));
+    }
+
+    /// What is doubtful about the plan's file, and about the prompt beside it.
+    fn look_at_plan(&mut self) -> Result<(), Failure> {
+        let Some(plan) = &self.plan else { return Ok(()) };
+        let mut doubts = trust::doubts(self.project.own_state(), plan.path());
+        if template(plan.path())?.lacks_details() {
+            doubts.push(
+                "the prompt template has neither {{STORY_DETAILS}} nor {{PLAN_PATH}}, so the agent \
+                 is not told what the story asks for"
+                    .to_owned(),
+            );
+        }
+        self.findings.extend(doubts.into_iter().map(Finding::Note));
+        Ok(())
     }
 
     /// Uncommitted work: named where the agent works in a copy, refused in place.
