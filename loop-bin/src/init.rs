@@ -49,7 +49,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let (table, found) = detect_in(root)?;
     tell(&found);
     let trunk = default_branch(root);
-    write_new(&state.config(), &config_text::config_text(&found, trunk.as_deref())?, false)?;
+    write_new(&state.config(), &config_text::config_text(&found, trunk.as_deref()), false)?;
     let find = || Ok::<_, Failure>(here::plan(&project, env, &here::config(&project, env, &[])?));
     if find()?.is_err() && state.prd_numbers().is_empty() {
         write_new(&state.plan(1), PLAN, false)?;

@@ -205,9 +205,11 @@ impl Session {
             if let Some(question) = mailbox.and_then(Mailbox::waiting) {
                 return Ok(Turn::Asks(question));
             }
-            let seen = self.seen();
-            let heard = seen.heard.unwrap_or(begun).max(hook_seen);
-            match watch.reason_to_end(begun, heard, &seen) {
+            let reason = {
+                let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                watch.reason_to_end(begun, seen.heard.unwrap_or(begun).max(hook_seen), &seen)
+            };
+            match reason {
                 // The client prints nothing while a hook is at work, for as long as that takes.
                 Some(RunEnd::Silent(_) | RunEnd::Finished) if self.descendants.include_ours() => {
                     hook_seen = Instant::now();

@@ -3,7 +3,6 @@
 use ralph_project::config::{Config, KEYS};
 
 use super::detect::{Detected, FoundCommand};
-use crate::exit::Failure;
 
 const HEAD: &str = "# All settings are optional; a key behind a `#` is shown with its default.\n";
 
@@ -11,8 +10,8 @@ const HEAD: &str = "# All settings are optional; a key behind a `#` is shown wit
 pub(super) const BRANCH: &str = "ralph/{plan}";
 
 /// Writes it. `trunk` is the default branch, if the project stands on it.
-pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> Result<String, Failure> {
-    let defaults = toml::Table::try_from(Config::default())?;
+pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> String {
+    let defaults = Config::default();
     let (mut text, mut last) = (HEAD.to_owned(), "");
     for key in KEYS {
         let (table, name) = key.name.split_once('.').unwrap_or(("", key.name));
@@ -21,7 +20,7 @@ pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> Result<Strin
             last = table;
         }
         text.push_str(&format!("# {}\n", key.help));
-        let default = defaults.get(table).and_then(|table| table.get(name));
+        let default = defaults.value(key);
         text.push_str(&match (key.name, trunk) {
             ("verify.commands", _) if !found.checks.is_empty() => {
                 list(name, &found.checks, &found.proposed)
@@ -31,7 +30,7 @@ pub(super) fn config_text(found: &Detected, trunk: Option<&str>) -> Result<Strin
             _ => default.map(|value| format!("#{name} = {value}\n")).unwrap_or_default(),
         });
     }
-    Ok(text)
+    text
 }
 
 /// A list, each item with what speaks for it; what is only proposed is a comment.
@@ -75,14 +74,14 @@ mod tests {
 
     #[test]
     fn what_was_found_can_be_read_back() {
-        let config = read(&config_text(&found(), None).unwrap());
+        let config = read(&config_text(&found(), None));
         assert_eq!(config.verify.commands, ["cargo test", "echo \"hi\" \\ x", "a 'b'"]);
         assert_eq!(config.workspace.setup, ["npm ci"]);
     }
 
     #[test]
     fn every_key_is_there_with_its_default() {
-        let text = config_text(&Detected::default(), None).unwrap();
+        let text = config_text(&Detected::default(), None);
         assert_eq!(read(&text), Config::default());
         let all = uncommented(&text);
         assert_eq!(read(&all), Config::default());
@@ -95,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_branch_is_proposed_on_the_default_one() {
-        let text = config_text(&Detected::default(), Some("main")).unwrap();
+        let text = config_text(&Detected::default(), Some("main"));
         assert_eq!(read(&text).run.branch, "");
         assert_eq!(read(&uncommented(&text)).run.branch, BRANCH);
     }

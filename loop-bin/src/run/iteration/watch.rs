@@ -182,14 +182,12 @@ impl Run {
     fn book_session(&mut self, live: &LiveAgent, run: &AgentRun) {
         self.note_window(run);
         let cost = self.record.counters.cost_of_session(run.seen.cost_usd, live.tokens());
-        let Some(cost) = cost else {
-            for (story, tokens) in &live.stories {
+        for (story, tokens) in &live.stories {
+            let Some(cost) = cost else {
                 let spent = Spent { unpriced: *tokens, ..Spent::default() };
                 self.record.counters.book(story, spent);
-            }
-            return;
-        };
-        for (story, tokens) in &live.stories {
+                continue;
+            };
             let share = match live.tokens() {
                 0 => 1.0 / live.stories.len() as f64,
                 all => *tokens as f64 / all as f64,
