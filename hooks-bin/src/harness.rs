@@ -77,12 +77,15 @@ pub fn serve(hook: &Hook, env: &Env, reader: impl Read) -> Reply {
             return fail(&Call::new(hook.name, &nothing, env), "reading", &in_full(&error));
         }
     };
-    let input = match Input::parse(&bytes) {
+    let mut input = match Input::parse(&bytes) {
         Ok(input) => input,
         Err(error) => {
             return fail(&Call::new(hook.name, &nothing, env), "parsing", &in_full(&error));
         }
     };
+    if input.event.is_empty() {
+        input.event = input.event_among(hook.events).unwrap_or_default().to_owned();
+    }
     let call = Call::new(hook.name, &input, env);
     if !hook.events.contains(&input.event.as_str()) {
         let error = format!("{} does not handle the event `{}`", hook.name, input.event);

@@ -72,9 +72,12 @@ impl Env {
         self.path("CLAUDE_CONFIG_DIR")
     }
 
-    /// `RALPH_LOOP_DIR`: a folder with `feature_list.json`, for continuation without our loop.
+    /// `RALPH_LOOP_DIR`: a folder with `feature_list.json`, for continuation without our loop. Where
+    /// it is not set, the folder in which other loops keep theirs; an agent of our own loop has our
+    /// loop to answer to.
     pub fn loop_dir(&self) -> Option<Utf8PathBuf> {
-        self.path("RALPH_LOOP_DIR")
+        let usual = || self.run().is_none().then(|| ".claude/data/ralph-loops/current".into());
+        self.path("RALPH_LOOP_DIR").or_else(usual)
     }
 
     /// `RALPH_RUN`: set by the loop for its agent, so that hooks know whose session it is.

@@ -10,16 +10,25 @@ pub struct LoopProgress {
     pub iteration: Option<u64>,
     /// `- Max Iterations: n`
     pub max_iterations: Option<u64>,
+    /// `- Status: …`, in capital letters.
+    pub status: Option<String>,
 }
 
 impl LoopProgress {
     /// Reads the values; the first line that has one counts.
     pub fn parse(bytes: &[u8]) -> Self {
-        let number = |name| {
-            let value = std::str::from_utf8(bytes.get(find(bytes, name)?)?).ok()?;
-            value.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-        };
-        Self { iteration: number("Iteration"), max_iterations: number("Max Iterations") }
+        let text = |name| std::str::from_utf8(bytes.get(find(bytes, name)?)?).ok();
+        let number = |name| text(name)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+        Self {
+            iteration: number("Iteration"),
+            max_iterations: number("Max Iterations"),
+            status: text("Status").map(|status| status.trim().to_ascii_uppercase()),
+        }
+    }
+
+    /// Whether a person said that the loop is not to go on for now.
+    pub fn is_paused(&self) -> bool {
+        matches!(self.status.as_deref(), Some("PAUSED" | "STOPPED"))
     }
 
     /// The bytes with the value of `name` changed, every other byte as it was; a missing line is
@@ -73,8 +82,10 @@ mod tests {
     #[test]
     fn the_numbers_are_read() {
         let found = LoopProgress::parse(FILE.as_bytes());
-        let expected = LoopProgress { iteration: Some(3), max_iterations: Some(20) };
+        let status = Some("IN PROGRESS".to_owned());
+        let expected = LoopProgress { iteration: Some(3), max_iterations: Some(20), status };
         assert_eq!(found, expected);
+        assert!(!found.is_paused() && LoopProgress::parse(b"Status: paused \n").is_paused());
         assert_eq!(LoopProgress::parse(b"Iteration: soon\n\xff"), LoopProgress::default());
     }
 

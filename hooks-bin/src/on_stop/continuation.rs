@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use ralph_base::state::{self, Event, LoopDir};
+use ralph_base::state::{self, Event, LoopDir, StateDir};
 use ralph_core::hook::Decision;
 use ralph_core::plan;
 use ralph_project::config::Config;
@@ -47,6 +47,9 @@ fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> A
         }
     };
     let progress = plan::read_file(&dir.progress()).ok().flatten().unwrap_or_default();
+    if LoopProgress::parse(&progress).is_paused() {
+        return Answer::Open(StopStatus::Allowed);
+    }
     let standing = standing(&progress, call.config());
     let story = match course(&plan, &BTreeSet::new(), standing) {
         Course::GoOn(story) => story,
@@ -65,7 +68,11 @@ fn with_feature_list(session: &Session<'_>, dir: &LoopDir, ending: &Ending) -> A
         call.record("continuation", &error.to_string());
     }
     let ticking = Ticking::Agent { progress: dir.progress() };
-    let text = instruction(None, &plan, story, standing, &ticking);
+    let mut text = instruction(None, &plan, story, standing, &ticking);
+    let task = StateDir::task_beside(&path);
+    if task.is_file() {
+        text.push_str(&format!("\nThe whole task is described in {task}."));
+    }
     Answer::Decided(send_on(session, text))
 }
 

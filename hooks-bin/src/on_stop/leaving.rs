@@ -4,10 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::Utf8PathBuf;
 use ralph_base::secrets::mask;
-use ralph_base::state::{self, Cap, Event, SessionDir, StateDir};
+use ralph_base::state::{self, Cap, Event, LoopDir, SessionDir, StateDir};
 use ralph_core::hook::Decision;
 use ralph_core::plan::State;
 use ralph_project::gate::{Fill, LastStop, StopStatus, Who, handoff_note, note_on_disk};
+use ralph_project::loop_progress::LoopProgress;
 
 use super::session::Session;
 use crate::call::Call;
@@ -28,7 +29,29 @@ pub(super) fn allow(session: &Session<'_>, status: StopStatus, note: Option<Stri
             _ => blocks.allowed(&session.who),
         });
     }
-    Decision::NoOpinion
+    match &session.loop_dir {
+        Some(dir) if matches!(status, StopStatus::Complete | StopStatus::ReachedLimit) => {
+            announce(session, dir, status)
+        }
+        _ => Decision::NoOpinion,
+    }
+}
+
+/// Another tool's list came to its end: its `progress.txt` says so, and the person is told, once.
+fn announce(session: &Session<'_>, dir: &LoopDir, status: StopStatus) -> Decision {
+    let (path, word) = (dir.progress(), status.word());
+    let before = fs_err::read(&path).unwrap_or_default();
+    if LoopProgress::parse(&before).status.as_deref() == Some(word) {
+        return Decision::NoOpinion;
+    }
+    if let Err(error) = state::replace_users(&path, &LoopProgress::set(&before, "Status", word)) {
+        session.call.record("stopping", &error.to_string());
+    }
+    let list = dir.feature_list();
+    Decision::Notice(match status {
+        StopStatus::Complete => format!("{word}: every story of {list} is done"),
+        _ => format!("{word}: no iterations are left, and stories of {list} are still open"),
+    })
 }
 
 /// Lets the session go because its context is nearly full; a fresh one finds a note.
@@ -82,7 +105,7 @@ pub(super) fn failed(call: &Call<'_>) -> Decision {
 /// The session is over.
 pub(super) fn ended(call: &Call<'_>) -> Decision {
     let session = Session::new(call, Who::Session);
-    if session.is_bound() {
+    if session.is_bound() || session.own_story().is_some() {
         let before = call.session().and_then(|dir| LastStop::load(&dir));
         let status = before.as_ref().map_or(StopStatus::Ended, |stop| stop.status);
         if before.is_none() {
@@ -98,7 +121,7 @@ pub(super) fn ended(call: &Call<'_>) -> Decision {
 }
 
 /// Writes down how the session stopped, and once for each story that it left it open.
-fn record(session: &Session<'_>, status: StopStatus, note: Option<String>) {
+pub(super) fn record(session: &Session<'_>, status: StopStatus, note: Option<String>) {
     let Some(dir) = session.call.session() else { return };
     let before = LastStop::load(&dir);
     let recorded = before.as_ref().and_then(|stop| stop.incomplete.clone());

@@ -6,7 +6,7 @@ use ralph_core::hook::Decision;
 use ralph_project::attempt;
 use ralph_project::gate::{Cause, StopStatus, Who};
 use ralph_project::leftovers::{LeftoverKind, added_lines, find, told};
-use ralph_project::transcript::Ending;
+use ralph_project::transcript::{self, Ending};
 
 use super::session::Session;
 use crate::call::Call;
@@ -17,7 +17,9 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
     // Without a repository nobody can tell which lines are new.
     let Ok(repo) = call.repo() else { return Ok(Decision::NoOpinion) };
     let checkpoint = checkpoint(call, &repo);
-    let found = find(&added_lines(&repo, checkpoint.as_ref())?, kinds);
+    // What was committed since the session began is this work too.
+    let began = call.input.transcript_path.as_deref().and_then(transcript::began);
+    let found = find(&added_lines(&repo, checkpoint.as_ref(), began.as_deref())?, kinds);
     if found.is_empty() {
         return Ok(Decision::NoOpinion);
     }

@@ -45,7 +45,9 @@ impl<'a> Session<'a> {
         dirs.dedup();
         dirs.retain(|dir| dir.root().is_dir());
         let loop_dir = call.env.loop_dir().map(|dir| LoopDir::at(project.root().join(dir)));
-        let loop_dir = loop_dir.filter(|dir| dir.feature_list().is_file());
+        // A list that our own loop works on is no business of a person's session.
+        let is_meant = || call.env.run().is_some() || !call.is_beside_a_run();
+        let loop_dir = loop_dir.filter(|dir| dir.feature_list().is_file() && is_meant());
         Self { call, dirs, who, loop_dir, bound: OnceCell::new() }
     }
 

@@ -19,6 +19,9 @@ use crate::call::Call;
 pub(super) fn decide(call: &Call<'_>) -> Decision {
     let session = Session::new(call, Who::Session);
     if !concerns_us(&session) {
+        if session.own_story().is_some() {
+            leaving::record(&session, StopStatus::Allowed, None);
+        }
         return Decision::NoOpinion;
     }
     let (ending, fill) = context(&session);

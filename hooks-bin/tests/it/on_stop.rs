@@ -24,6 +24,8 @@ struct Stage {
 struct Answer {
     /// The reason, if it blocked.
     blocked: Option<String>,
+    /// What the person is told.
+    notice: Option<String>,
     exit_code: i32,
     stderr: String,
 }
@@ -66,13 +68,18 @@ impl Stage {
         let mut command = program(BINARY, &home);
         command.env("CLAUDE_PROJECT_DIR", self.repo.root()).envs(self.vars.iter().cloned());
         let output = run_with_input(&mut command, input.to_string().as_bytes());
-        let blocked = (!output.stdout.is_empty()).then(|| {
-            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let answer: Value = match output.stdout.as_slice() {
+            [] => Value::Null,
+            text => serde_json::from_slice(text).unwrap(),
+        };
+        let notice = answer["systemMessage"].as_str().map(str::to_owned);
+        let blocked = (!answer.is_null() && notice.is_none()).then(|| {
             assert_eq!(answer["decision"], "block");
             answer["reason"].as_str().unwrap().to_owned()
         });
         Answer {
             blocked,
+            notice,
             exit_code: output.status.code().unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }

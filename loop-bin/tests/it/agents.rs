@@ -252,8 +252,14 @@ fn a_feature_list_and_its_counter_are_kept_up() {
         let mut command = stage.command(args);
         crate::stage::Ran::from(command.env("RALPH_LOOP_DIR", &folder).output().unwrap())
     };
-    let agent = "env >\"$AGENT_NOTES/environment\"; echo x >x.txt";
+    stage.repo.write("work/RALPH_PROMPT.md", "Build the greeter.\n");
+    let agent = "env >\"$AGENT_NOTES/environment\"; cat >\"$AGENT_NOTES/prompt\"; echo x >x.txt";
     run(&["--agent", agent]).ended(0);
+    let prompt = stage.note("prompt");
+    assert!(
+        prompt.starts_with("# The task\n\nBuild the greeter.\n\n# Your part\n\nYou are"),
+        "{prompt}"
+    );
     let environment = stage.note("environment");
     let plan = stage.copy().unwrap().join("work/feature_list.json");
     assert!(environment.contains(&format!("PLAN_PATH={plan}\n")), "{environment}");

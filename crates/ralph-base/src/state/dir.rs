@@ -135,6 +135,11 @@ impl StateDir {
         plan.with_file_name("progress.txt")
     }
 
+    /// What the whole task is, as other loops write it beside their feature list.
+    pub fn task_beside(plan: &Utf8Path) -> Utf8PathBuf {
+        plan.with_file_name("RALPH_PROMPT.md")
+    }
+
     /// The prompt template that belongs to a plan at any place.
     pub fn prompt_beside(plan: &Utf8Path) -> Utf8PathBuf {
         plan.with_file_name("prompt.md")

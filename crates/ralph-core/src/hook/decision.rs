@@ -14,6 +14,8 @@ pub enum Decision {
     Block(String),
     /// Something for the agent to know.
     Context(String),
+    /// Something for the person to know; the agent goes its way.
+    Notice(String),
 }
 
 /// What a hook process prints and how it exits.
@@ -45,6 +47,7 @@ impl Decision {
                 }
             })),
             Self::Block(reason) => Reply::json(&json!({"decision": "block", "reason": reason})),
+            Self::Notice(text) => Reply::json(&json!({"systemMessage": text})),
             Self::Context(text) => Reply::json(&json!({
                 "hookSpecificOutput": {"hookEventName": event, "additionalContext": text}
             })),
@@ -83,6 +86,11 @@ mod tests {
             "UserPromptSubmit",
             r#"{"hookSpecificOutput":{"additionalContext":"C","hookEventName":"UserPromptSubmit"}}"#,
         );
+    }
+
+    #[test]
+    fn a_notice_is_for_the_person_and_decides_nothing() {
+        check(Decision::Notice("N".into()), "Stop", r#"{"systemMessage":"N"}"#);
     }
 
     #[test]

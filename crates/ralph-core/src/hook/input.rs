@@ -146,6 +146,32 @@ impl Input {
         Ok(serde_json::from_slice(&repaired)?)
     }
 
+    /// The event that an input without a name for it is about, as its fields say: older setups send
+    /// none. Of several that fit, the first that the hook knows.
+    pub fn event_among<'e>(&self, known: &[&'e str]) -> Option<&'e str> {
+        let fitting: &[&str] = if !self.tool_name.is_empty() {
+            let failed = self.error.is_some();
+            if failed { &["PostToolUseFailure"] } else { &["PreToolUse", "PostToolUse"] }
+        } else if self.prompt.is_some() {
+            &["UserPromptSubmit"]
+        } else if self.task_id.is_some() {
+            &["TaskCompleted"]
+        } else if self.teammate_name.is_some() {
+            &["TeammateIdle"]
+        } else if self.error.is_some() {
+            &["StopFailure"]
+        } else if self.reason.is_some() {
+            &["SessionEnd"]
+        } else if self.agent_id.is_some() {
+            &["SubagentStop"]
+        } else if !self.session_id.is_empty() {
+            &["Stop"]
+        } else {
+            &[]
+        };
+        known.iter().copied().find(|event| fitting.contains(event))
+    }
+
     /// The command line that a tool is to run: an input that holds a command is one, whatever the
     /// tool is called (`Bash`, `Monitor`, that of a server).
     pub fn bash(&self) -> Option<BashCall> {

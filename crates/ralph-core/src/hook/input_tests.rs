@@ -116,6 +116,26 @@ fn other_types_than_expected_count_as_missing() {
 }
 
 #[test]
+fn an_input_without_an_event_is_known_by_its_fields() {
+    let check = |sent: &str, known: &[&str], expected: Option<&str>| {
+        let input = Input::parse(sent.as_bytes()).unwrap();
+        assert_eq!(input.event_among(known), expected, "{sent}");
+    };
+    let stops = ["Stop", "SubagentStop", "TaskCompleted", "TeammateIdle", "SessionEnd"];
+    check(r#"{"tool_name":"Bash"}"#, &["PreToolUse"], Some("PreToolUse"));
+    check(r#"{"tool_name":"Bash"}"#, &["PostToolUse"], Some("PostToolUse"));
+    let failed = r#"{"tool_name":"Bash","error":"Exit code 1"}"#;
+    check(failed, &["PostToolUse", "PostToolUseFailure"], Some("PostToolUseFailure"));
+    check(r#"{"prompt":"go"}"#, &["UserPromptSubmit"], Some("UserPromptSubmit"));
+    check(r#"{"session_id":"s1","stop_hook_active":false}"#, &stops, Some("Stop"));
+    check(r#"{"session_id":"s1","agent_id":"a"}"#, &stops, Some("SubagentStop"));
+    check(r#"{"session_id":"s1","task_id":"1"}"#, &stops, Some("TaskCompleted"));
+    check(r#"{"session_id":"s1","reason":"exit"}"#, &stops, Some("SessionEnd"));
+    check("{}", &stops, None);
+    check(r#"{"tool_name":"Bash"}"#, &stops, None);
+}
+
+#[test]
 fn half_a_character_does_not_hide_the_command() {
     let sent = br#"{"tool_name":"Bash","tool_input":{"command":"git push \ud83d"}}"#;
     assert_eq!(Input::parse(sent).unwrap().bash().unwrap().command, "git push \u{fffd}");

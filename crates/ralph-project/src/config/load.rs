@@ -55,9 +55,8 @@ impl Config {
             table.get(outer)?.get(inner).map(|_| path.to_string())
         };
         let flag = key.flag.filter(|_| flags.iter().any(|flag| flag.key == key.name));
-        let variable = || key.env.filter(|name| env.get(name).is_some());
         flag.map(|flag| format!("--{flag}"))
-            .or_else(|| variable().map(str::to_owned))
+            .or_else(|| variable(env, key).map(|(name, _)| name))
             .or_else(in_file)
     }
 
@@ -122,12 +121,22 @@ struct Override {
     origin: String,
 }
 
+/// The variable that sets a key, and its text. Other loops have a word in front of those for
+/// lifecycle scripts.
+fn variable(env: &Env, key: &Key) -> Option<(String, String)> {
+    let name = key.env?;
+    let fronts: &[&str] =
+        if key.name.starts_with("hooks.") { &["", "RALPH_", "FRESHER_"] } else { &[""] };
+    let names = fronts.iter().map(|front| format!("{front}{name}"));
+    names.into_iter().find_map(|name| env.get(&name).map(|text| (name, text)))
+}
+
 fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
     let mut layers = Vec::new();
     for key in KEYS {
-        if let Some((variable, text)) = key.env.and_then(|name| Some((name, env.get(name)?))) {
-            let value = value_of(key, variable, &text)?;
-            layers.push(Override { key, value, origin: variable.into() });
+        if let Some((origin, text)) = variable(env, key) {
+            let value = value_of(key, &origin, &text)?;
+            layers.push(Override { key, value, origin });
         }
     }
     for flag in flags {

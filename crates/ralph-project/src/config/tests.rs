@@ -196,6 +196,15 @@ fn every_default_can_be_written_as_text() {
 }
 
 #[test]
+fn variables_for_lifecycle_scripts_may_have_a_word_in_front() {
+    for name in ["HOOK_TIMEOUT", "RALPH_HOOK_TIMEOUT", "FRESHER_HOOK_TIMEOUT"] {
+        assert_eq!(load("", &[(name, "7")], &[]).unwrap().hooks.timeout, Seconds(7), "{name}");
+    }
+    let off = load("", &[("FRESHER_HOOK_NEXT_ITERATION_ENABLED", "false")], &[]).unwrap();
+    assert!(!off.hooks.next_iteration && off.hooks.started);
+}
+
+#[test]
 fn variables_and_flags_are_used_once_and_every_flag_has_a_variable() {
     let variables: BTreeSet<_> = KEYS.iter().filter_map(|key| key.env).collect();
     let flags: BTreeSet<_> = KEYS.iter().filter_map(|key| key.flag).collect();

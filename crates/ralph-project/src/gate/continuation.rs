@@ -137,10 +137,15 @@ pub fn instruction(
     text
 }
 
-/// `progress.txt` with the next iteration counted, every other byte as it was.
+/// `progress.txt` with the next iteration counted, every other byte as it was. A loop that had come
+/// to its end and goes on is in progress again.
 pub fn counted_up(progress: &[u8], standing: Standing) -> Vec<u8> {
     let next = standing.iteration.saturating_add(1).to_string();
-    LoopProgress::set(progress, "Iteration", &next)
+    let counted = LoopProgress::set(progress, "Iteration", &next);
+    match LoopProgress::parse(progress).status.as_deref() {
+        Some("COMPLETE" | "REACHED_LIMIT") => LoopProgress::set(&counted, "Status", "IN_PROGRESS"),
+        _ => counted,
+    }
 }
 
 #[cfg(test)]

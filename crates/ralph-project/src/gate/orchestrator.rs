@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::state_file::{StateFile, flag, text, truth};
+use super::state_file::{StateFile, flag, shown, text, truth};
 use super::unmet::{Unmet, quoted};
 use ralph_base::state::SessionDir;
 
@@ -45,11 +45,22 @@ const CONDITIONS: [(&str, &str); 9] = [
     ("retrospective_done", "write down what was learned"),
 ];
 
+/// An adversarial review is asked for from this complexity on, where a complexity is stated.
+const ADVERSARIAL_FROM: f64 = 7.0;
+
 impl Orchestrator {
+    /// Whether a condition is asked for, as hard as the task is (`complexity`, from 1 to 10).
+    fn counts(&self, condition: &str) -> bool {
+        let complexity = self.other.get("complexity").and_then(|value| shown(value).parse().ok());
+        condition != "adversarial_passed"
+            || complexity.is_none_or(|complexity: f64| complexity >= ADVERSARIAL_FROM)
+    }
+
     /// The conditions that do not hold, known ones first in their order: how each is shown, and what
     /// to do about it.
     fn unmet(&self) -> Vec<(String, &str)> {
-        let known = CONDITIONS.iter().filter_map(|(name, next)| {
+        let counting = CONDITIONS.iter().filter(|(name, _)| self.counts(name));
+        let known = counting.filter_map(|(name, next)| {
             let value = self.conditions.get(*name).or_else(|| self.other.get(*name))?;
             // Of the nine conditions, whatever is not clearly true is not met.
             Some((*name, *next, truth(value).unwrap_or(Some(false))))
@@ -133,6 +144,20 @@ mod tests {
                  o.json once everything holds.",
             ),
         );
+    }
+
+    #[test]
+    fn an_adversarial_review_is_only_asked_for_where_the_task_is_hard() {
+        for (complexity, counts) in
+            [("3", false), ("\"6\"", false), ("7", true), ("\"high\"", true), ("null", true)]
+        {
+            let text = format!(
+                r#"{{"complexity":{complexity},"conditions":{{"adversarial_passed":false}}}}"#
+            );
+            let state: Orchestrator = serde_json::from_str(&text).unwrap();
+            let what = state.gate("o.json".into()).unwrap().to_string();
+            assert_eq!(what.contains("unmet: adversarial_passed"), counts, "{text}");
+        }
     }
 
     #[test]

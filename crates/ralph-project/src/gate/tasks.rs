@@ -11,6 +11,9 @@ use ralph_base::state::SessionDir;
 /// More files than this are not read: a gate must stay quick.
 const MOST_FILES: usize = 20_000;
 
+/// Some tools keep a folder for each team or list.
+const DEEPEST: usize = 3;
+
 /// How many titles a reason names.
 const NAMED: usize = 3;
 
@@ -90,10 +93,19 @@ impl Tasks {
 }
 
 fn files(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
-    let Ok(entries) = folder.read_dir_utf8() else { return Vec::new() };
-    let paths = entries.flatten().map(|entry| entry.path().to_owned());
-    let mut paths: Vec<_> =
-        paths.filter(|path| path.extension() == Some("json")).take(MOST_FILES).collect();
+    let mut paths = Vec::new();
+    let mut folders = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+            // Links are not followed, so that there is an end to it.
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && depth < DEEPEST {
+                folders.push((entry.path().to_owned(), depth + 1));
+            } else if entry.path().extension() == Some("json") && paths.len() < MOST_FILES {
+                paths.push(entry.path().to_owned());
+            }
+        }
+    }
     paths.sort();
     paths
 }
@@ -121,6 +133,15 @@ mod tests {
         check(&[], None, 0);
         check(&[("1.json", r#"{"status":"completed"}"#), ("2.json", "{}")], None, 0);
         check(&[("1.json", "rubbish"), ("2.txt", r#"{"status":"pending"}"#)], None, 1);
+    }
+
+    #[test]
+    fn tasks_may_be_kept_in_folders() {
+        let scratch = Scratch::new();
+        let session = StateDir::of_project(scratch.root()).session(&Id::parse("s1").unwrap());
+        scratch.file(".ralph/state/s1/tasks/team/list/1.json", r#"{"status":"pending"}"#);
+        scratch.file(".ralph/state/s1/tasks/a/b/c/d/e.json", r#"{"status":"pending"}"#);
+        assert_eq!(Tasks::load(&session).tasks.len(), 1);
     }
 
     #[test]

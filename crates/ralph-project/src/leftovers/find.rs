@@ -56,6 +56,8 @@ pub fn find(added: &[Added], kinds: &[LeftoverKind]) -> Vec<Leftover> {
             }
             let parts = parts(line, extension);
             let first = rows.iter().find_map(|row| Some((row.0, found_in(line, &parts, row)?)));
+            let first = first.or_else(|| empty_body(file, *number, &parts, extension));
+            let first = first.filter(|(kind, _)| kinds.contains(kind));
             if let Some((kind, what)) = first {
                 found.push(Leftover { path: file.path.clone(), line: *number, kind, what });
             }
@@ -70,6 +72,35 @@ fn found_in(line: &str, parts: &Parts<'_>, (_, _, place, words): &Row) -> Option
     let word = words.iter().copied().find(|word| has_word(text, word))?;
     let says_so = || UNDONE.iter().any(|words| line.to_ascii_lowercase().contains(words));
     Some(word).filter(|_| *place != Place::Undone || says_so())
+}
+
+/// A function in Python whose body is only `pass` or `...`, a text that describes it aside. What is
+/// declared for others to fill in is meant so.
+fn empty_body(
+    file: &Added,
+    number: usize,
+    parts: &Parts<'_>,
+    extension: &str,
+) -> Option<(LeftoverKind, &'static str)> {
+    let code = parts.code.trim();
+    let what = ["pass", "..."].into_iter().find(|body| code.ends_with(body))?;
+    let is_head = |line: &str| line.starts_with("def ") || line.starts_with("async def ");
+    let before = |back: usize| {
+        let wanted = number.checked_sub(back)?;
+        file.lines.iter().find(|(at, _)| *at == wanted).map(|(_, line)| line.as_str())
+    };
+    let is_text = |line: &&str| line.starts_with("\"\"\"") || line.ends_with("\"\"\"");
+    let described = (1..).map_while(before).take_while(is_text).count();
+    let head = match code.strip_suffix(what).map(str::trim_end) {
+        Some("") => before(described + 1).filter(|line| is_head(line) && line.ends_with(':')),
+        Some(line) if is_head(line) && line.ends_with(':') => Some(line),
+        _ => None,
+    };
+    let is_declared = |line: &str| {
+        ["abstractmethod", "overload", "Protocol"].iter().any(|word| line.contains(word))
+    };
+    let declared = file.lines.iter().any(|(_, line)| is_declared(line));
+    (extension == "py" && head.is_some() && !declared).then_some((LeftoverKind::Placeholder, what))
 }
 
 fn is_word(c: char) -> bool {
@@ -147,6 +178,25 @@ mod tests {
         });
         check("a.ts", "throw new Error('no such user');", None);
         check("a.rs", "let s = \"todo!()\";", None);
+    }
+
+    #[test]
+    fn a_function_whose_body_does_nothing_is_a_placeholder() {
+        let check = |path: &str, text: &str, expected: &[usize]| {
+            let numbered = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim().into()));
+            let added = [Added { path: path.to_owned(), lines: numbered.collect() }];
+            let found: Vec<_> = find(&added, &LeftoverKind::ALL).iter().map(|it| it.line).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("a.py", "def f(x):\n    pass\n", &[2]);
+        check("a.py", "async def f(x):\n    \"\"\"Later.\"\"\"\n    ...\n", &[3]);
+        check("a.py", "def f(): ...\ndef g(): pass\n", &[1, 2]);
+        check("a.py", "try:\n    f()\nexcept KeyError:\n    pass\n", &[]);
+        check("a.py", "class Gone(Exception):\n    pass\n", &[]);
+        check("a.py", "def f():\n    x = 1\n    pass\n", &[]);
+        check("a.py", "@abstractmethod\ndef f(): ...\n", &[]);
+        check("a.pyi", "def f(): ...\n", &[]);
+        check("a.py", "def f():\n    return bypass\n", &[]);
     }
 
     #[test]

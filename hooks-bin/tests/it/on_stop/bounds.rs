@@ -143,7 +143,7 @@ impl World {
         });
         let reply = serve(&HOOK, &self.env, input.to_string().as_bytes());
         assert_eq!(reply.exit_code, 0);
-        reply.stdout.is_some()
+        reply.stdout.is_some_and(|text| text.contains("\"decision\""))
     }
 }
 

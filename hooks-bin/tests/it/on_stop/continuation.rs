@@ -54,7 +54,49 @@ fn three_features_are_worked_through_and_then_it_ends() {
     pass_next(&stage);
     assert_eq!(stage.stop("s1", true), None);
     assert_eq!(stage.allowed().0, "COMPLETE");
-    assert_eq!(progress(&stage), PROGRESS.replace("Iteration: 0", "Iteration: 2"));
+    let ended = PROGRESS.replace("Iteration: 0", "Iteration: 2").replace("running", "COMPLETE");
+    assert_eq!(progress(&stage), ended);
+}
+
+#[test]
+fn the_person_is_told_the_end_once_and_a_list_that_grows_goes_on() {
+    let stage = stage();
+    let done = FEATURES.replace("false", "true");
+    stage.repo.scratch().file("loop/feature_list.json", &done);
+    let told = stage.send(&stop_of("s1")).notice.unwrap();
+    assert!(told.starts_with("COMPLETE: every story of "), "{told}");
+    assert_eq!(stage.send(&stop_of("s1")).notice, None);
+    stage.repo.scratch().file("loop/feature_list.json", FEATURES);
+    assert!(stage.stop("s1", false).is_some());
+    assert!(progress(&stage).contains("- Status: IN_PROGRESS\r\n"), "{}", progress(&stage));
+}
+
+fn stop_of(session: &str) -> serde_json::Value {
+    let mut input = super::payload("Stop-first");
+    input["session_id"] = session.into();
+    input
+}
+
+#[test]
+fn a_person_may_pause_the_loop() {
+    let stage = stage();
+    let paused = PROGRESS.replace("running", "paused");
+    stage.repo.scratch().file("loop/progress.txt", &paused);
+    assert_eq!(stage.stop("s1", false), None);
+    assert_eq!(progress(&stage), paused);
+}
+
+#[test]
+fn the_usual_folder_of_such_loops_needs_no_variable() {
+    let stage = Stage::new();
+    stage.write(".claude/data/ralph-loops/current/feature_list.json", FEATURES);
+    stage.write(".claude/data/ralph-loops/current/RALPH_PROMPT.md", "# Task\n");
+    let reason = stage.stop("s1", false).unwrap();
+    assert!(reason.starts_with("CONTINUATION: iteration 1/"), "{reason}");
+    assert!(reason.ends_with("ralph-loops/current/RALPH_PROMPT.md."), "{reason}");
+    let ours = Stage::new().with("RALPH_RUN", "r1");
+    ours.write(".claude/data/ralph-loops/current/feature_list.json", FEATURES);
+    assert_eq!(ours.stop("s1", false), None, "an agent of our loop answers to our loop");
 }
 
 #[test]
@@ -69,6 +111,7 @@ fn at_the_limit_the_session_is_released_and_what_remains_is_told() {
     assert_eq!(stage.stop("s1", true), None);
     let remain = "3 stories remain: 1 (Log in), 2 (Log out), 3 (Reset)";
     assert_eq!(stage.allowed(), ("REACHED_LIMIT".into(), remain.into()));
+    assert!(progress(&stage).contains("- Status: REACHED_LIMIT\r\n"));
 }
 
 #[test]

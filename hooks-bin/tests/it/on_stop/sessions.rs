@@ -40,10 +40,24 @@ fn another_session_in_the_same_project_is_never_held_back() {
     subagent["session_id"] = "mine".into();
     subagent["agent_type"] = "ralph-coder".into();
     assert_eq!(stage.send(&subagent).blocked, None);
-    let mut end = payload("SessionEnd-first");
-    end["session_id"] = "mine".into();
-    stage.send(&end);
-    assert!(!stage.exists(".ralph/sessions.log"), "nor is it written down as having stopped early");
+}
+
+#[test]
+fn another_loops_story_that_is_left_open_is_written_down() {
+    let stage = Stage::new();
+    stage.write(".ralph/current-story", "US-001\n").write(".ralph/PRD-1/plan.md", PLAN);
+    assert_eq!(stage.stop("s1", false), None);
+    end(&stage, "s1");
+    assert_eq!(incomplete(&stage), ["US-001"]);
+}
+
+#[test]
+fn a_payload_without_an_event_gets_the_opinion_that_its_fields_call_for() {
+    let stage = busy_project();
+    let mut input = payload("Stop-first");
+    input["session_id"] = "theirs".into();
+    input.as_object_mut().unwrap().remove("hook_event_name");
+    assert!(stage.send(&input).blocked.unwrap().contains("gate"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use ralph_base::env::{MAILBOX, WORKSPACE};
 use ralph_base::listing::first_few;
-use ralph_base::state::StateDir;
+use ralph_base::state::{self, StateDir};
 use ralph_core::plan::Plan;
 use ralph_project::attempt::{LESSONS_TITLE, last_failure, lessons};
 use ralph_project::config::{self, KEYS, Key, Kind};
@@ -103,7 +103,19 @@ impl Run {
             verify: &self.context.config.verify.commands,
             spec_dir: &self.context.config.run.specs,
         };
-        Ok(template(&self.books.plan)?.render(&values) + &self.told_by_user())
+        let rendered = template(&self.books.plan)?.render(&values);
+        Ok(self.task() + &rendered + &self.told_by_user())
+    }
+
+    /// The whole task, where another loop's plan has it beside it and no template of ours is there.
+    fn task(&self) -> String {
+        let plan = &self.books.plan;
+        let task = state::read_text(StateDir::task_beside(plan)).unwrap_or_default();
+        if task.trim().is_empty() || StateDir::prompt_beside(plan).exists() {
+            return String::new();
+        }
+        let end = task.floor_char_boundary(LONGEST_PART);
+        format!("# The task\n\n{}\n\n# Your part\n\n", task.get(..end).unwrap_or_default().trim())
     }
 
     /// What the user told meanwhile, behind any other text.
