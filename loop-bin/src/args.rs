@@ -10,8 +10,8 @@ use ralph_project::config::{Flag, KEYS, Key, Kind};
 
 use crate::exit::Failure;
 use crate::{
-    attempts, clean, complete, demo, doctor, explain, init, install, request_merge, retry, run,
-    show_config, status, stop, stories, tell, undo,
+    attempts, clean, complete, demo, doctor, explain, init, install, report, request_merge, retry,
+    run, show_config, status, stop, stories, tell, undo,
 };
 
 const PLAN_FILE: &str = "plan-file";
@@ -52,6 +52,7 @@ enum Request {
     Doctor,
     Stories(stories::Stories),
     Status(status::Status),
+    Report(report::Report),
     Stop(stop::Stop),
     Tell(tell::Tell),
     /// Print every effective setting and where it comes from
@@ -85,6 +86,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         }
         Request::Stories(stories) => stories.run(env),
         Request::Status(status) => status.run(env),
+        Request::Report(report) => report.run(env),
         Request::Stop(stop) => stop.run(env),
         Request::Tell(tell) => tell.run(env),
         Request::Config => show_config::run(env, &given_flags(given)),

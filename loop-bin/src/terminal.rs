@@ -215,6 +215,18 @@ pub(crate) fn clock(duration: Duration) -> String {
     }
 }
 
+/// A long duration as people write it: `45 s`, `20 m`, `1 h 5 m`.
+pub(crate) fn in_words(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let minutes = (seconds + 30) / 60;
+    match (seconds, minutes) {
+        (0..60, _) => format!("{seconds} s"),
+        (_, 0..60) => format!("{minutes} m"),
+        (_, _) if minutes.is_multiple_of(60) => format!("{} h", minutes / 60),
+        _ => format!("{} h {} m", minutes / 60, minutes % 60),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,5 +243,15 @@ mod tests {
         assert_eq!(clock(Duration::from_secs(65)), "1:05");
         assert_eq!(clock(Duration::from_secs(3_725)), "1:02:05");
         assert_eq!(counted(1, "file", "files"), "1 file");
+        for (seconds, words) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 m"),
+            (1_200, "20 m"),
+            (3_590, "1 h"),
+            (3_900, "1 h 5 m"),
+        ] {
+            assert_eq!(in_words(Duration::from_secs(seconds)), words);
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use ralph_base::state::{Event, Journal, Marks, RunDir, StateDir};
+use ralph_project::checks::Check;
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
@@ -57,6 +58,24 @@ impl Context {
     pub(crate) fn note(&self, story: Option<&str>, event: &Event) {
         if let Err(error) = self.journal(story).append(event) {
             self.view.warn(error.to_string());
+        }
+    }
+
+    /// Writes down how checks ended, and what their runners counted.
+    pub(crate) fn note_checks(&self, story: Option<&str>, checks: &[Check]) {
+        for check in checks {
+            let counts = check.verdict_of(&self.config).map(|verdict| verdict.counts);
+            let counts = counts.filter(|counts| counts.passed + counts.failed > 0);
+            self.note(
+                story,
+                &Event::Checked {
+                    check: check.name(),
+                    ended: check.verdict(),
+                    passed: counts.map(|counts| counts.passed),
+                    failed: counts.map(|counts| counts.failed),
+                    seconds: check.took.as_secs_f64(),
+                },
+            );
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::git::Git;
@@ -11,17 +12,18 @@ use ralph_core::plan::{Plan, State};
 use ralph_project::checks::RUN_MARK;
 use ralph_project::config::Mode;
 
-use super::Run;
 use super::decide::{Ending, Finish};
 use super::iteration::{LEAST_TIME, receipt};
+use super::{Run, RunRecord};
 use crate::agent::Descendants;
 use crate::exit::Failure;
 use crate::git_output::paths;
-use crate::housekeeping;
 use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
+use crate::morning::{self, Standing};
 use crate::saved;
 use crate::terminal::{self, clock, counted};
 use crate::workspace::Start;
+use crate::{here, housekeeping};
 
 /// What the commit with the last entries of the progress says.
 const RECORDS: &str = "chore(ralph): record progress";
@@ -38,7 +40,8 @@ impl Run {
         self.tell(ended);
         let recorded = self.record_progress();
         self.tell(recorded);
-        self.run_finished(&finish);
+        let report = self.write_report(&finish);
+        self.run_finished(&finish, report.as_deref());
         let interrupts = &self.context.interrupts;
         Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
         fault::point("loop.finishing");
@@ -56,10 +59,27 @@ impl Run {
         self.record.finish = Some(finish.word().to_owned());
         self.record.reason = finish.reason().map(str::to_owned);
         self.save();
-        self.close(finish)
+        self.close(finish, report.as_deref())
     }
 
-    fn run_finished(&self, finish: &Finish) {
+    /// The page of this run; the journal has all but its end by now.
+    fn write_report(&self, finish: &Finish) -> Option<Utf8PathBuf> {
+        let project = &self.context.project;
+        let plan = self.books.load(&self.target).ok();
+        let RunRecord { target, misfit, .. } = &self.record;
+        let (target, misfit) = (target.clone(), misfit.clone());
+        let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
+        let standing = Standing { target, misfit, running: None, ends };
+        let page = morning::page(project, plan.as_ref(), &standing, "last");
+        let written =
+            page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());
+        written.unwrap_or_else(|error| {
+            self.context.view.warn(format!("the report could not be written: {error}"));
+            None
+        })
+    }
+
+    fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
         let counters = &self.record.counters;
         let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
         let vars = vec![
@@ -71,6 +91,7 @@ impl Run {
             ("REASON", finish.reason().unwrap_or_default().to_owned()),
             ("COST", format!("{:.4}", counters.spent.cost_usd)),
             ("BLOCKED", blocked.join(" ")),
+            ("REPORT", report.map(Utf8Path::to_string).unwrap_or_default()),
         ];
         self.context.script("finished", vars);
     }
@@ -145,7 +166,7 @@ impl Run {
     }
 
     /// The account of the run, and what remains.
-    fn close(&self, finish: Finish) -> ExitCode {
+    fn close(&self, finish: Finish, report: Option<&Utf8Path>) -> ExitCode {
         let (context, counters) = (&self.context, &self.record.counters);
         for (story, spent) in &counters.story_spent {
             context.view.line(format!("{story}: {}", receipt(*spent)));
@@ -168,6 +189,9 @@ impl Run {
             .last_lines()
             .iter()
             .for_each(|line| context.view.line(line));
+        if let Some(report) = report {
+            context.view.line(format!("report: {}", here::shown(report)));
+        }
         context.view.close();
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);

@@ -58,7 +58,11 @@ impl Run {
         let attempt = self.new_attempt(NAME, NAME, number, start);
         self.put_under_way(&attempt)?;
         self.attempt = Some(attempt);
-        self.journal_note(&state::Event::IterationStarted { iteration: 1 });
+        self.journal_note(&state::Event::IterationStarted {
+            iteration: 1,
+            title: String::new(),
+            attempt: 1,
+        });
         let finish = self.let_plan(before)?;
         self.keep_rest(start, &finish)?;
         let outcome = match finish {

@@ -15,9 +15,10 @@ use super::start::{Trial, failed_before, findings};
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::lifecycle;
+use crate::history::{self, Forecast};
 use crate::terminal::counted;
 use crate::workspace::Start;
+use crate::{forecast, lifecycle};
 
 /// What the shell says of a program that it cannot start.
 const NOT_STARTED: i32 = 126;
@@ -111,9 +112,24 @@ impl Run {
         self.take_waiting()?;
         // Work of an earlier run that waits to be landed is in the copy already.
         if plan.counts().open > 0 && self.attempt.is_none() {
-            return self.prepare_first();
+            let finish = self.prepare_first()?;
+            if finish.is_none() {
+                self.foretell(plan.counts().open);
+            }
+            return Ok(finish);
         }
         Ok(None)
+    }
+
+    /// What the run is likely to take and to cost. A journal that cannot be read foretells nothing.
+    fn foretell(&self, stories: usize) {
+        let Ok(past) = history::of(self.context.state()) else { return };
+        let forecast = forecast::from(stories, &past);
+        let most = self.context.config.limits.max_cost_usd;
+        self.context.view.line(forecast::told(&forecast, most));
+        let Forecast { stories, based_on, seconds, cost_usd } = forecast;
+        let event = state::Event::Forecast { stories, based_on, seconds, cost_usd };
+        self.context.note(None, &event);
     }
 
     /// The copy before the first story, and what in it leads elsewhere; then the checks in it, and
@@ -141,6 +157,7 @@ impl Run {
         if let Some(signal) = interrupts.signal() {
             return Ok(Some(Finish::Manual(signal)));
         }
+        self.context.note_checks(None, &checks);
         let mut problems = Vec::new();
         for found in findings(&checks, config) {
             match found {

@@ -120,3 +120,20 @@ fn doctor_runs_the_checks_unless_told_otherwise() {
     doctor(&[]).ended(0).says("passes before any changes");
     assert_eq!(stage.repo.git(["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_run_is_foretold_from_what_earlier_stories_took() {
+    let mut stage = stage("");
+    stage.agent("client");
+    let limited = [&CHECK[..], &["--max-cost", "9"]].concat();
+    run(&stage, &[&limited[..], &["--max-iterations", "1"]].concat()).ended(0).says(
+        "forecast: 2 stories; no earlier story here to estimate from; the run stops at $9.00",
+    );
+    let dry = run(&stage, &[&limited[..], &["--dry-run"]].concat());
+    let expected = "forecast: 1 story, about 0 s and $0.25, going by 1 earlier story here";
+    dry.ended(0).says(expected).says("pytest` (took 0 s last time)");
+    run(&stage, &limited).ended(0).says(expected);
+    let events = stage.read(".ralph/events.jsonl");
+    assert!(events.contains(r#""event":"forecast","stories":1,"based_on":1"#), "{events}");
+    assert!(events.contains(r#""ended":"passed","passed":2,"failed":0"#), "{events}");
+}

@@ -6,13 +6,14 @@ use test_support::{fixtures, program};
 
 use crate::stage::LOOP;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "init",
     "install",
     "uninstall",
     "doctor",
     "stories",
     "status",
+    "report",
     "stop",
     "tell",
     "config",

@@ -41,6 +41,7 @@ mod planning;
 mod progress_words;
 mod real_projects;
 mod refused_at_the_start;
+mod report;
 mod says_done_only_when_checked;
 mod scripts;
 mod sessions;

@@ -75,8 +75,32 @@ pub enum Event {
         mode: String,
         plan: String,
     },
+    /// What is expected of the run: from `based_on` earlier stories.
+    Forecast {
+        stories: usize,
+        based_on: usize,
+        seconds: Option<f64>,
+        cost_usd: Option<f64>,
+    },
     IterationStarted {
         iteration: u32,
+        #[serde(default)]
+        title: String,
+        #[serde(default)]
+        attempt: u64,
+    },
+    /// A check ran, with what its runner counted; before the first story it belongs to none.
+    Checked {
+        check: String,
+        ended: String,
+        passed: Option<u64>,
+        failed: Option<u64>,
+        seconds: f64,
+    },
+    /// A wait for the agent's service is over.
+    Waited {
+        why: String,
+        seconds: f64,
     },
     IterationFinished {
         outcome: String,

@@ -21,7 +21,9 @@ impl Event {
             | Self::RolledBack { why: text, .. }
             | Self::NotRolledBack { why: text }
             | Self::Prompt { prompt: text }
-            | Self::StorySetAside { why: text } => vec![text],
+            | Self::StorySetAside { why: text }
+            | Self::IterationStarted { title: text, .. }
+            | Self::Checked { check: text, .. } => vec![text],
             Self::Verdict { tests: texts, .. }
             | Self::StopBlocked { reasons: texts }
             | Self::PlanRepaired { findings: texts } => texts.iter_mut().collect(),

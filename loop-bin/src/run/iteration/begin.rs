@@ -43,7 +43,7 @@ impl Run {
         let newest = saved::newest(attempts);
         self.resumed = self.session_to_resume(newest.as_ref());
         let kept = self.to_resume(newest);
-        let attempt = self.new_attempt(story, &found.title, number, start);
+        let (attempt, nth) = (self.new_attempt(story, &found.title, number, start), number);
         self.remember_books(tip.as_deref(), plan.bytes())?;
         // In place, what is in the tree from here on is the attempt's.
         self.put_under_way(&attempt)?;
@@ -67,7 +67,11 @@ impl Run {
         self.attempt = Some(attempt);
         self.update_loop_progress(&plan, "IN_PROGRESS")?;
         let number = u32::try_from(iteration).unwrap_or(u32::MAX);
-        self.journal_note(&state::Event::IterationStarted { iteration: number });
+        self.journal_note(&state::Event::IterationStarted {
+            iteration: number,
+            title: found.title,
+            attempt: nth,
+        });
         Ok(plan)
     }
 

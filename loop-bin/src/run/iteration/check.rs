@@ -142,7 +142,9 @@ impl Run {
         let rules = self.check_rules();
         let context = CheckContext { dir: self.workspace.root(), run: &self.context.run, rules };
         let stop = || self.context.is_interrupted();
-        Ok(run_checks(context, &verify.commands, self.check_limit(), &stop)?)
+        let checks = run_checks(context, &verify.commands, self.check_limit(), &stop)?;
+        self.context.note_checks(Some(story), &checks);
+        Ok(checks)
     }
 
     fn check_rules(&self) -> Option<CheckRules<'_>> {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use ralph_base::state;
 
 use super::judge::LONGEST_WAIT;
 use crate::run::Run;
@@ -31,11 +32,13 @@ impl Run {
         // No longer than the run may take; then the choice of the next story ends it.
         let until = Instant::now() + self.context.time_left().map_or(pause, |left| pause.min(left));
         self.context.view.line(format!("{why}; waiting for {}", clock(pause)));
+        let begun = Instant::now();
         // To the last instant: with a moment left the choice would start the agent once more.
         while let Some(left) =
             until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
         {
             if let Some(signal) = self.context.interrupts.signal() {
+                self.waited(why, begun);
                 return Some(Finish::Manual(signal));
             }
             if reset.is_some_and(|reset| now() >= reset) {
@@ -44,7 +47,13 @@ impl Run {
             self.context.view.waiting(&format!("usage limit; continuing in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
+        self.waited(why, begun);
         None
+    }
+
+    fn waited(&self, why: &str, begun: Instant) {
+        let (why, seconds) = (why.to_owned(), begun.elapsed().as_secs_f64());
+        self.context.note(None, &state::Event::Waited { why, seconds });
     }
 }
 

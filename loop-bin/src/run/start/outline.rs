@@ -1,6 +1,7 @@
 //! What a run would do, for people who ask before it begins.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
@@ -9,11 +10,11 @@ use ralph_project::config::{Config, Limits, Mode, StoriesPerSession};
 use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::here;
 use crate::landing::Waiting;
 use crate::run::RunRecord;
 use crate::stories::lines as story_lines;
-use crate::terminal::counted;
+use crate::terminal::{counted, in_words};
+use crate::{forecast, here, history};
 
 impl Preflight {
     /// Puts it among the findings.
@@ -31,8 +32,16 @@ impl Preflight {
             findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
         }
         findings.push(good(format!("agent `{}`", agent.command)));
-        let checks = verify.commands.iter();
-        findings.extend(checks.map(|check| good(format!("check `{}`", one_line(check)))));
+        let past = history::of(self.project.own_state()).unwrap_or_default();
+        let took = |check: &str| {
+            let checks = past.last()?.baseline.iter().find(|past| past.check == check)?;
+            let took = in_words(Duration::try_from_secs_f64(checks.seconds).ok()?);
+            Some(format!(" (took {took} last time)"))
+        };
+        for check in verify.commands.iter().map(|check| one_line(check)) {
+            let took = took(&check).unwrap_or_default();
+            findings.push(good(format!("check `{check}`{took}")));
+        }
         if verify.commands.is_empty() && !is_planning {
             findings.push(Finding::Note(
                 "no verify commands are set, so everything lands unchecked".to_owned(),
@@ -42,6 +51,10 @@ impl Preflight {
         findings.push(good(format!("the agent works in {top}; work lands on {branch}")));
         findings.extend(self.waiting()?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
+        if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
+            let expected = forecast::from(plan.counts().open, &past);
+            findings.push(good(forecast::told(&expected, limits.max_cost_usd)));
+        }
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
         if limits.story_max_cost_usd > 0.0 && !is_alone && !is_planning {
             findings.push(Finding::Note(

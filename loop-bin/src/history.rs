@@ -1,0 +1,375 @@
+//! What the journal tells of the runs in a project, one after the other. Pure: lines go in, runs come
+//! out, and a line that cannot be read is passed over.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader};
+
+use ralph_base::state::{self, StateDir};
+use serde::{Deserialize, Serialize};
+
+/// Who writes into the journal besides the hooks.
+const OURS: &str = "ralph-loop";
+
+/// A line that is longer holds nothing that is shown.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// One of a kind is kept with how often it came; of different ones, so many.
+const MOST_KINDS: usize = 500;
+
+/// A run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct PastRun {
+    pub(crate) run: String,
+    pub(crate) plan: String,
+    pub(crate) started_at: String,
+    /// The time of its last line.
+    pub(crate) ended_at: String,
+    /// How it ended; none if it goes on, or was killed.
+    pub(crate) finish: Option<String>,
+    pub(crate) reason: Option<String>,
+    pub(crate) forecast: Option<Forecast>,
+    pub(crate) attempts: Vec<PastAttempt>,
+    /// What the checks said before the first story.
+    pub(crate) baseline: Vec<PastCheck>,
+    pub(crate) waits: Vec<Wait>,
+    /// Why each story was set aside.
+    pub(crate) set_aside: BTreeMap<String, String>,
+    pub(crate) refusals: Counted,
+    pub(crate) weakened: Counted,
+    pub(crate) rollbacks: Counted,
+    pub(crate) hook_errors: Counted,
+    pub(crate) stops: Vec<Stops>,
+}
+
+/// One iteration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct PastAttempt {
+    pub(crate) story: String,
+    pub(crate) title: String,
+    pub(crate) attempt: Option<u64>,
+    pub(crate) began_at: String,
+    pub(crate) ended_at: String,
+    /// `success`, `failed`, …; empty while it goes on.
+    pub(crate) outcome: String,
+    pub(crate) duration_s: f64,
+    pub(crate) tokens: Option<u64>,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) commit: Option<String>,
+    pub(crate) checks: Vec<PastCheck>,
+}
+
+/// What was expected of a run before it began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Forecast {
+    /// Stories that could be worked on.
+    pub(crate) stories: usize,
+    /// How many earlier ones it rests on.
+    pub(crate) based_on: usize,
+    /// All attempts at all of them.
+    pub(crate) seconds: Option<f64>,
+    pub(crate) cost_usd: Option<f64>,
+}
+
+/// A check, as it ended last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct PastCheck {
+    pub(crate) check: String,
+    /// `passed`, or how it ended else.
+    pub(crate) ended: String,
+    /// What its runner counted.
+    pub(crate) passed: Option<u64>,
+    pub(crate) failed: Option<u64>,
+    pub(crate) seconds: f64,
+}
+
+/// How many tests passed in these checks; none where no runner counted.
+pub(crate) fn tests_passed(checks: &[PastCheck]) -> Option<u64> {
+    checks.iter().filter_map(|check| check.passed).reduce(|sum, more| sum + more)
+}
+
+/// A wait for the agent's service.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Wait {
+    pub(crate) ended_at: String,
+    pub(crate) seconds: f64,
+    pub(crate) why: String,
+}
+
+/// How often each thing came, in the order in which they came first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Counted(pub(crate) Vec<Kind>);
+
+/// One thing that came, perhaps several times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Kind {
+    /// Which rule, if one.
+    pub(crate) rule: String,
+    pub(crate) what: String,
+    pub(crate) story: String,
+    pub(crate) count: u64,
+}
+
+/// What the stop hook decided in one session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Stops {
+    pub(crate) session: String,
+    /// Each gate that held it, and how often.
+    pub(crate) held: BTreeMap<String, u64>,
+    /// How it was let go in the end.
+    pub(crate) let_go: String,
+    pub(crate) note: String,
+}
+
+/// The fields of every event that is read here.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow)]
+    at: Cow<'a, str>,
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    #[serde(borrow, default)]
+    source: Cow<'a, str>,
+    #[serde(borrow, default)]
+    run: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    story: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    session: Option<Cow<'a, str>>,
+    #[serde(default)]
+    plan: Option<String>,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    attempt: Option<u64>,
+    #[serde(default)]
+    outcome: Option<String>,
+    #[serde(default)]
+    duration_s: Option<f64>,
+    #[serde(default)]
+    seconds: Option<f64>,
+    #[serde(default)]
+    tokens: Option<u64>,
+    #[serde(default)]
+    cost_usd: Option<f64>,
+    #[serde(default)]
+    commit: Option<String>,
+    #[serde(default)]
+    check: Option<String>,
+    #[serde(default)]
+    ended: Option<String>,
+    #[serde(default)]
+    passed: Option<u64>,
+    #[serde(default)]
+    failed: Option<u64>,
+    #[serde(default)]
+    why: Option<String>,
+    #[serde(default)]
+    what: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    reasons: Vec<String>,
+    #[serde(default)]
+    finish_type: Option<String>,
+    #[serde(default)]
+    stories: Option<usize>,
+    #[serde(default)]
+    based_on: Option<usize>,
+    #[serde(default)]
+    rule: Option<String>,
+    #[serde(default)]
+    target: Option<String>,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    note: Option<String>,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+/// All runs of a project, oldest first; none if there is no journal.
+pub(crate) fn of(state: &StateDir) -> io::Result<Vec<PastRun>> {
+    match state::open_regular(state.journal()) {
+        Ok(file) => read(BufReader::with_capacity(1 << 16, file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The runs that these lines tell of.
+fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
+    let mut runs: Vec<PastRun> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        if lines.read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(runs);
+        }
+        if bytes.len() > LONGEST_LINE {
+            continue;
+        }
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(&bytes) else { continue };
+        let Some(name) = line.run.as_deref() else { continue };
+        let at = match places.get(name) {
+            Some(at) => *at,
+            None => {
+                let (run, started_at) = (name.to_owned(), line.at.clone().into_owned());
+                places.insert(run.clone(), runs.len());
+                runs.push(PastRun { run, started_at, ..PastRun::default() });
+                runs.len() - 1
+            }
+        };
+        if let Some(run) = runs.get_mut(at) {
+            run.take(line);
+        }
+    }
+}
+
+impl PastRun {
+    fn take(&mut self, line: Line<'_>) {
+        self.ended_at = line.at.clone().into_owned();
+        let story = line.story.as_deref().unwrap_or_default();
+        match line.event.as_ref() {
+            "loop_started" => self.plan = line.plan.unwrap_or_default(),
+            "forecast" => {
+                self.forecast = Some(Forecast {
+                    stories: line.stories.unwrap_or_default(),
+                    based_on: line.based_on.unwrap_or_default(),
+                    seconds: line.seconds,
+                    cost_usd: line.cost_usd,
+                });
+            }
+            "loop_finished" => (self.finish, self.reason) = (line.finish_type, line.reason),
+            "iteration_started" => self.attempts.push(PastAttempt {
+                story: story.to_owned(),
+                title: line.title.unwrap_or_default(),
+                attempt: line.attempt,
+                began_at: line.at.into_owned(),
+                ..PastAttempt::default()
+            }),
+            "story_set_aside" => {
+                self.set_aside.insert(story.to_owned(), line.why.unwrap_or_default());
+            }
+            "checked" => self.checked(line),
+            "waited" => self.waits.push(Wait {
+                ended_at: line.at.into_owned(),
+                seconds: line.seconds.unwrap_or_default(),
+                why: line.why.unwrap_or_default(),
+            }),
+            "denied" => {
+                let rule = line.rule.as_deref().unwrap_or_default();
+                self.refusals.note(rule, line.target.as_deref(), story);
+            }
+            "tests_weakened" => self.weakened.note("", line.what.as_deref(), story),
+            // An attempt that the loop keeps is told as an attempt.
+            "rolled_back" if line.source == OURS => {}
+            "rolled_back" => self.rollbacks.note("", line.why.as_deref(), story),
+            "hook_error" => self.hook_errors.note("", line.error.as_deref(), story),
+            "stop_blocked" | "stop_allowed" => self.stopped(&line),
+            _ => self.in_iteration(line),
+        }
+    }
+
+    /// Events of the iteration under way.
+    fn in_iteration(&mut self, line: Line<'_>) {
+        let story = line.story.as_deref().unwrap_or_default();
+        let Some(attempt) = self.attempts.iter_mut().rev().find(|one| one.story == story) else {
+            return;
+        };
+        match line.event.as_ref() {
+            "committed" => attempt.commit = line.commit,
+            "story_done" => attempt.outcome = "success".to_owned(),
+            "iteration_finished" => {
+                attempt.ended_at = line.at.into_owned();
+                attempt.outcome = line.outcome.unwrap_or_default();
+                attempt.duration_s = line.duration_s.unwrap_or_default();
+                (attempt.tokens, attempt.cost_usd) = (line.tokens, line.cost_usd);
+            }
+            _ => {}
+        }
+    }
+
+    fn checked(&mut self, line: Line<'_>) {
+        let story = line.story.as_deref().unwrap_or_default();
+        let of_story = self.attempts.last_mut().filter(|last| last.story == story);
+        let checks = of_story.map_or(&mut self.baseline, |attempt| &mut attempt.checks);
+        let check = PastCheck {
+            check: line.check.unwrap_or_default(),
+            ended: line.ended.unwrap_or_default(),
+            passed: line.passed,
+            failed: line.failed,
+            seconds: line.seconds.unwrap_or_default(),
+        };
+        checks.retain(|earlier| earlier.check != check.check);
+        checks.push(check);
+    }
+
+    fn stopped(&mut self, line: &Line<'_>) {
+        let session = line.session.as_deref().unwrap_or_default();
+        let at = self.stops.iter().position(|stops| stops.session == session);
+        let at = at.unwrap_or_else(|| {
+            self.stops.push(Stops { session: session.to_owned(), ..Stops::default() });
+            self.stops.len() - 1
+        });
+        let Some(stops) = self.stops.get_mut(at) else { return };
+        for reason in &line.reasons {
+            let gate = reason.split([' ', ':']).next().unwrap_or_default();
+            *stops.held.entry(gate.to_owned()).or_default() += 1;
+        }
+        if let Some(status) = &line.status {
+            stops.let_go.clone_from(status);
+            stops.note = line.note.clone().unwrap_or_default();
+        }
+    }
+}
+
+impl Counted {
+    fn note(&mut self, rule: &str, what: Option<&str>, story: &str) {
+        let what = what.unwrap_or_default();
+        let is_same = |one: &&mut Kind| one.what == what && one.rule == rule && one.story == story;
+        if let Some(one) = self.0.iter_mut().find(is_same) {
+            one.count += 1;
+        } else if self.0.len() < MOST_KINDS {
+            let (rule, what, story) = (rule.to_owned(), what.to_owned(), story.to_owned());
+            self.0.push(Kind { rule, what, story, count: 1 });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_told_apart_and_rubbish_is_passed_over() {
+        let lines = r#"{"v":1,"at":"t1","source":"s","run":"r1","event":"loop_started","mode":"building","plan":"p.md"}
+rubbish
+{"v":1,"at":"t2","source":"s","run":"r1","event":"checked","check":"pytest","passed":3,"failed":0,"seconds":1.5}
+{"v":1,"at":"t3","source":"s","run":"r1","story":"A","event":"iteration_started","iteration":1,"title":"Log in","attempt":1}
+{"v":1,"at":"t4","source":"h","session":"x","run":"r1","story":"A","event":"denied","rule":"git-push","tool":"Bash","target":"git push"}
+{"v":1,"at":"t4","source":"h","session":"x","run":"r1","story":"A","event":"denied","rule":"git-push","tool":"Bash","target":"git push"}
+{"v":1,"at":"t5","source":"h","session":"x","run":"r1","event":"stop_blocked","reasons":["TESTS gate failed: x"]}
+{"v":1,"at":"t5","source":"h","session":"x","run":"r1","event":"stop_allowed","status":"allowed"}
+{"v":1,"at":"t6","source":"s","run":"r1","story":"A","event":"checked","check":"pytest","passed":5,"failed":0,"seconds":2.0}
+{"v":1,"at":"t6","source":"s","run":"r1","story":"A","event":"committed","commit":"abc"}
+{"v":1,"at":"t7","source":"s","run":"r1","story":"A","event":"iteration_finished","outcome":"success","duration_s":60.0,"tokens":10,"cost_usd":0.5}
+{"v":1,"at":"t8","source":"s","run":"r1","event":"loop_finished","finish_type":"complete"}
+{"v":1,"at":"t9","source":"s","run":"r2","event":"loop_started","mode":"building","plan":"p.md"}
+{"v":1,"at":"t9","source":"h","session":"mine","event":"prompt","prompt":"hi"}
+"#;
+        let runs = read(lines.as_bytes()).unwrap();
+        assert_eq!(runs.iter().map(|run| run.run.as_str()).collect::<Vec<_>>(), ["r1", "r2"]);
+        let [first, second] = runs.as_slice() else { panic!("two runs") };
+        assert_eq!((first.finish.as_deref(), second.finish.as_deref()), (Some("complete"), None));
+        let attempt = &first.attempts[0];
+        assert_eq!((attempt.title.as_str(), attempt.outcome.as_str()), ("Log in", "success"));
+        assert_eq!(tests_passed(&first.baseline), Some(3));
+        assert_eq!(tests_passed(&attempt.checks), Some(5));
+        assert_eq!(attempt.commit.as_deref(), Some("abc"));
+        assert_eq!(first.refusals.0[0].count, 2);
+        assert_eq!(first.stops[0].held["TESTS"], 1);
+        assert_eq!(first.stops[0].let_go, "allowed");
+    }
+}

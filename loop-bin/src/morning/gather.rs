@@ -1,0 +1,174 @@
+//! What the journal, the refs and the plan hold of a run.
+
+use std::collections::BTreeMap;
+
+use ralph_core::git::{Git, GitError, Repo};
+use ralph_core::plan::{Plan, State};
+use ralph_project::project::Project;
+
+use super::Standing;
+use crate::exit::Failure;
+use crate::git_output::base_of;
+use crate::history::{self, PastRun};
+use crate::landing::Waiting;
+use crate::saved::{self, SavedAttempt};
+use crate::workspace::Source;
+
+/// How much of a difference is kept.
+const LONGEST_DIFF: usize = 60_000;
+
+/// Of so many failed attempts the differences are kept.
+const MOST_DIFFS: usize = 60;
+
+/// All that a page is made of.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gathered {
+    pub(super) run: PastRun,
+    /// What the landed commits say, by their ids.
+    pub(super) commits: BTreeMap<String, Landed>,
+    pub(super) kept: Vec<Kept>,
+    pub(super) stories: Vec<PlanStory>,
+    /// The branch on which the work landed.
+    pub(super) target: String,
+    /// What waits beside the checkout.
+    pub(super) waiting: Option<String>,
+    pub(super) is_running: bool,
+}
+
+/// A commit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Landed {
+    pub(super) subject: String,
+    /// The agent's own words, and the trailers.
+    pub(super) body: String,
+    /// `2 files changed, 10 insertions(+)`
+    pub(super) stat: String,
+}
+
+/// A failed attempt with its difference.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept {
+    pub(super) attempt: SavedAttempt,
+    pub(super) files: Vec<String>,
+    pub(super) diff: String,
+}
+
+/// A story as the plan has it now.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PlanStory {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) state: Option<State>,
+    pub(super) depends: Vec<String>,
+}
+
+/// Collects it for the last run, the one of this number, or all of them; none if there is no such run.
+pub(super) fn gather(
+    project: &Project,
+    plan: Option<&Plan>,
+    standing: &Standing,
+    which: &str,
+) -> Result<Option<Gathered>, Failure> {
+    let Some(mut run) = chosen(history::of(project.own_state())?, which)? else { return Ok(None) };
+    if let Some((finish, reason)) = &standing.ends {
+        (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
+    }
+    let repo = Repo::open(project.root())?;
+    let git = repo.git();
+    let source = Source::of(project, &repo)?;
+    let waiting = Waiting::find(&source, &standing.target)?;
+    let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
+    let commits = landed(git, &commits.collect::<Vec<_>>())?;
+    let stories = plan.iter().flat_map(|plan| plan.stories());
+    let stories = stories.map(|story| PlanStory {
+        id: story.id.clone(),
+        title: story.title.clone(),
+        state: Some(story.state),
+        depends: story.depends.clone(),
+    });
+    Ok(Some(Gathered {
+        commits,
+        kept: kept(git, &run)?,
+        stories: stories.collect(),
+        target: standing.target.clone(),
+        waiting: waiting.map(|waiting| waiting.told(standing.misfit.as_deref())),
+        is_running: standing.running.as_ref() == Some(&run.run),
+        run,
+    }))
+}
+
+/// The run that is meant; `all` makes one of them.
+fn chosen(mut runs: Vec<PastRun>, which: &str) -> Result<Option<PastRun>, Failure> {
+    match which {
+        "last" => Ok(runs.pop()),
+        "all" => Ok(runs.into_iter().reduce(together)),
+        number => {
+            let wanted = number.parse::<usize>().ok().filter(|number| *number > 0);
+            let count = runs.len();
+            let found = wanted.and_then(|wanted| runs.into_iter().nth(wanted - 1));
+            found.map(Some).ok_or_else(|| {
+                Failure::usage(format!("there is no run {number}; the journal has {count}"))
+            })
+        }
+    }
+}
+
+fn together(mut first: PastRun, next: PastRun) -> PastRun {
+    let PastRun { attempts, waits, set_aside, stops, .. } = next;
+    first.attempts.extend(attempts);
+    first.waits.extend(waits);
+    first.set_aside.extend(set_aside);
+    first.stops.extend(stops);
+    first.refusals.0.extend(next.refusals.0);
+    first.weakened.0.extend(next.weakened.0);
+    first.rollbacks.0.extend(next.rollbacks.0);
+    first.hook_errors.0.extend(next.hook_errors.0);
+    (first.run, first.ended_at) = ("all".to_owned(), next.ended_at);
+    (first.finish, first.reason, first.forecast) = (next.finish, next.reason, None);
+    first
+}
+
+/// What commits say, in one call. One that git no longer has is left out.
+fn landed(git: &Git, commits: &[&str]) -> Result<BTreeMap<String, Landed>, GitError> {
+    if commits.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let args = ["log", "--no-walk=unsorted", "--ignore-missing", "--shortstat", "--no-color"];
+    let format = "--format=%x01%H%x02%s%x02%b%x02";
+    let args = [&args[..], &[format, "--stdin"]].concat();
+    let output = git.feed(&args, commits.join("\n").as_bytes())?;
+    let text = String::from_utf8_lossy(&output).into_owned();
+    let mut found = BTreeMap::new();
+    for one in text.split('\u{1}') {
+        let parts: Vec<&str> = one.splitn(4, '\u{2}').collect();
+        let [id, subject, body, stat] = parts.as_slice() else { continue };
+        let [subject, body, stat] = [subject, body, stat].map(|text| text.trim().to_owned());
+        found.insert((*id).to_owned(), Landed { subject, body, stat });
+    }
+    Ok(found)
+}
+
+/// The failed attempts of this run's stories, newest first.
+fn kept(git: &Git, run: &PastRun) -> Result<Vec<Kept>, Failure> {
+    let mut found = Vec::new();
+    for attempt in saved::all(git, None)? {
+        let is_meant = run.attempts.iter().any(|one| one.story == attempt.story);
+        if attempt.outcome.is_none() || !is_meant {
+            continue;
+        }
+        let base = base_of(git, attempt.base.as_deref())?;
+        let names = git.run(&["diff", "--name-only", "-z", &base, &attempt.commit])?;
+        let names = String::from_utf8_lossy(&names).into_owned();
+        let files = names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let diff = if found.len() < MOST_DIFFS {
+            let args = ["diff", "--no-ext-diff", "--no-color", &base, &attempt.commit];
+            let diff = git.run(&args)?;
+            let diff = String::from_utf8_lossy(diff.get(..LONGEST_DIFF).unwrap_or(&diff));
+            diff.into_owned()
+        } else {
+            String::new()
+        };
+        found.push(Kept { attempt, files, diff });
+    }
+    Ok(found)
+}

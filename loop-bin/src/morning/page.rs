@@ -1,0 +1,365 @@
+//! What the page says about a run. Pure: what was gathered goes in, texts come out.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ralph_core::plan::State;
+use serde::Serialize;
+
+use super::gather::{Gathered, Kept, Landed};
+use super::proposals::{self, Proposal};
+use super::text::{block, epoch, line, local};
+use super::time_line::{self, TimeLine};
+use crate::history::{Kind, PastAttempt, PastRun, Stops, tests_passed};
+use crate::landing::UNCHECKED;
+use crate::terminal::{counted, in_words};
+
+/// The page.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Page {
+    /// In one line: what came of it.
+    pub(crate) verdict: String,
+    pub(crate) run: String,
+    pub(crate) plan: String,
+    pub(crate) when: String,
+    pub(crate) ended: String,
+    pub(crate) needs: Vec<Need>,
+    pub(crate) also_needed: Vec<String>,
+    pub(crate) done: Vec<Done>,
+    pub(crate) open: Vec<String>,
+    pub(crate) twice: Vec<String>,
+    pub(crate) time_line: TimeLine,
+    pub(crate) costs: Vec<Cost>,
+    pub(crate) total: String,
+    pub(crate) failed_cost: String,
+    pub(crate) forecast: Vec<String>,
+    pub(crate) stops: Vec<StopRow>,
+    pub(crate) proposals: Vec<Proposal>,
+    pub(crate) undo: Vec<String>,
+}
+
+/// A story that waits for a person.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Need {
+    pub(crate) story: String,
+    pub(crate) title: String,
+    pub(crate) why: String,
+    pub(crate) keeps_waiting: String,
+    pub(crate) attempts: Vec<Tried>,
+    pub(crate) commands: Vec<String>,
+}
+
+/// A failed attempt.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Tried {
+    pub(crate) id: String,
+    pub(crate) outcome: String,
+    pub(crate) why: String,
+    pub(crate) failing: String,
+    pub(crate) files: String,
+    pub(crate) cost: String,
+    pub(crate) at: String,
+    pub(crate) diff: String,
+}
+
+/// A story that landed.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Done {
+    pub(crate) story: String,
+    pub(crate) title: String,
+    pub(crate) commit: String,
+    pub(crate) stat: String,
+    pub(crate) tests: String,
+    pub(crate) checks: String,
+    pub(crate) attempts: usize,
+    pub(crate) time: String,
+    pub(crate) cost: String,
+    /// The agent's own words.
+    pub(crate) claim: String,
+}
+
+/// What a story cost.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Cost {
+    pub(crate) story: String,
+    pub(crate) all: String,
+    pub(crate) failed: String,
+}
+
+/// What the stop hook did in one session.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct StopRow {
+    pub(crate) session: String,
+    pub(crate) held: String,
+    pub(crate) let_go: String,
+}
+
+/// Makes the page.
+pub(super) fn new(gathered: &Gathered) -> Page {
+    let run = &gathered.run;
+    let done = done(gathered);
+    let needs = needs(gathered);
+    let open: Vec<String> = gathered
+        .stories
+        .iter()
+        .filter(|story| story.state == Some(State::Open))
+        .map(|story| line(&format!("{} {}", story.id, story.title)))
+        .collect();
+    let spent = spent(run.attempts.iter());
+    Page {
+        verdict: verdict(gathered, done.len(), needs.len(), open.len()),
+        run: run.run.clone(),
+        plan: line(&run.plan),
+        when: when(run),
+        ended: ended(gathered),
+        also_needed: gathered.waiting.iter().map(|told| line(told)).collect(),
+        twice: twice(gathered),
+        time_line: time_line::of(run),
+        costs: costs(run),
+        total: format!("{}, {} tokens", money(spent.0), short_count(spent.1)),
+        failed_cost: failed_cost(run.attempts.iter()),
+        forecast: forecast(run, done.len()),
+        stops: run.stops.iter().map(stop_row).filter(|row| !row.held.is_empty()).collect(),
+        proposals: proposals::of(run),
+        undo: undo(gathered),
+        needs,
+        done,
+        open,
+    }
+}
+
+fn is_failed(attempt: &PastAttempt) -> bool {
+    attempt.outcome != "success" && !attempt.outcome.is_empty()
+}
+
+fn verdict(gathered: &Gathered, done: usize, blocked: usize, open: usize) -> String {
+    let mut parts = vec![format!("{} done", counted(done, "story", "stories"))];
+    if blocked > 0 {
+        parts.push(format!("{blocked} blocked"));
+    }
+    if open > 0 {
+        parts.push(format!("{open} still open"));
+    }
+    let needed = blocked + usize::from(gathered.waiting.is_some());
+    parts.push(match needed {
+        0 => "nothing needs you".to_owned(),
+        1 => "1 thing needs you".to_owned(),
+        more => format!("{more} things need you"),
+    });
+    parts.join(", ")
+}
+
+fn when(run: &PastRun) -> String {
+    let took = epoch(&run.ended_at).zip(epoch(&run.started_at)).map(|(end, start)| end - start);
+    format!(
+        "{} to {} ({})",
+        local(&run.started_at),
+        local(&run.ended_at),
+        time(took.unwrap_or(0.0))
+    )
+}
+
+fn ended(gathered: &Gathered) -> String {
+    match (&gathered.run.finish, &gathered.run.reason) {
+        (Some(finish), Some(reason)) => line(&format!("{finish}: {reason}")),
+        (Some(finish), None) => finish.clone(),
+        (None, _) if gathered.is_running => "it is still running".to_owned(),
+        (None, _) => "it was killed; `ralph-loop` goes on with it".to_owned(),
+    }
+}
+
+fn needs(gathered: &Gathered) -> Vec<Need> {
+    let set_aside = &gathered.run.set_aside;
+    let blocked = gathered.stories.iter().filter(|story| story.state == Some(State::Blocked));
+    let mut ids: Vec<(&str, &str)> = blocked.map(|story| (&*story.id, &*story.title)).collect();
+    let is_known = |id: &str| gathered.stories.iter().any(|story| story.id == id);
+    ids.extend(set_aside.keys().filter(|id| !is_known(id)).map(|id| (&**id, "")));
+    let need = |(id, title): &(&str, &str)| {
+        let waits = gathered.stories.iter().filter(|story| {
+            story.state == Some(State::Open) && story.depends.iter().any(|other| other == id)
+        });
+        let waits: Vec<&str> = waits.map(|story| story.id.as_str()).collect();
+        let tried = gathered.kept.iter().filter(|kept| kept.attempt.story == *id).rev();
+        let tried: Vec<Tried> = tried.map(tried_once).collect();
+        let why = set_aside.get(*id).cloned();
+        let why = why.or_else(|| tried.last().map(|tried| tried.why.clone())).unwrap_or_default();
+        let mut commands = Vec::new();
+        if let Some(last) = tried.last() {
+            commands.push(format!("ralph-loop attempts {}", last.id));
+            commands.push(format!("ralph-loop attempts take {}", last.id));
+        }
+        commands.push(format!("ralph-loop retry {id} --hint \"…\""));
+        Need {
+            story: line(id),
+            title: line(title),
+            why: line(&why),
+            keeps_waiting: line(&waits.join(", ")),
+            attempts: tried,
+            commands: commands.iter().map(|command| line(command)).collect(),
+        }
+    };
+    ids.iter().map(need).collect()
+}
+
+fn tried_once(kept: &Kept) -> Tried {
+    let attempt = &kept.attempt;
+    Tried {
+        id: line(&attempt.id),
+        outcome: attempt.outcome.clone().unwrap_or_default(),
+        why: line(&attempt.why),
+        failing: block(&attempt.details),
+        files: line(&kept.files.join(", ")),
+        cost: money(attempt.cost_usd),
+        at: attempt.at.clone(),
+        diff: block(&kept.diff),
+    }
+}
+
+fn done(gathered: &Gathered) -> Vec<Done> {
+    let run = &gathered.run;
+    let mut before = tests_passed(&run.baseline);
+    let mut found = Vec::new();
+    for attempt in run.attempts.iter().filter(|attempt| attempt.commit.is_some()) {
+        let commit = attempt.commit.as_deref().unwrap_or_default();
+        let landed = gathered.commits.get(commit).cloned().unwrap_or_default();
+        let all: Vec<&PastAttempt> =
+            run.attempts.iter().filter(|one| one.story == attempt.story).collect();
+        let after = tests_passed(&attempt.checks);
+        let tests = match (before, after) {
+            (Some(before), Some(after)) => format!("{before} → {after}"),
+            (None, Some(after)) => after.to_string(),
+            _ => String::new(),
+        };
+        before = after.or(before);
+        let (claim, checks) = words(&landed);
+        found.push(Done {
+            story: line(&attempt.story),
+            title: line(if attempt.title.is_empty() { &landed.subject } else { &attempt.title }),
+            commit: commit.chars().take(8).collect(),
+            stat: landed.stat,
+            tests,
+            checks,
+            attempts: all.len(),
+            time: time(all.iter().map(|one| one.duration_s).sum()),
+            cost: money(spent(all.into_iter()).0),
+            claim,
+        });
+    }
+    found
+}
+
+/// The agent's words, and the checks, in the body of a commit.
+fn words(landed: &Landed) -> (String, String) {
+    let is_trailer = |text: &&str| text.starts_with("Ralph-");
+    let claim: Vec<&str> = landed.body.lines().filter(|text| !is_trailer(text)).collect();
+    let checks = landed.body.lines().find_map(|text| text.strip_prefix("Ralph-Checks: "));
+    (block(&claim.join("\n")), line(checks.unwrap_or_default()))
+}
+
+fn twice(gathered: &Gathered) -> Vec<String> {
+    let run = &gathered.run;
+    let told = |kinds: &[Kind], what: &str| -> Vec<String> {
+        let one = |kind: &Kind| {
+            let times =
+                if kind.count > 1 { format!(" ({} times)", kind.count) } else { String::new() };
+            let of = [&*kind.story, &*kind.rule].into_iter().filter(|part| !part.is_empty());
+            let of = of.collect::<Vec<_>>().join(", ");
+            line(&format!("{what}{times}: {} [{of}]", kind.what)).replace(" []", "")
+        };
+        kinds.iter().map(one).collect()
+    };
+    let mut found = told(&run.weakened.0, "a test was weakened");
+    let unchecked = run.attempts.iter().filter_map(|attempt| {
+        let commit = attempt.commit.as_deref()?;
+        let body = &gathered.commits.get(commit)?.body;
+        let is_unchecked = body.contains(&format!("Ralph-Checks: {UNCHECKED}"));
+        is_unchecked.then(|| line(&format!("no check has seen {}", attempt.story)))
+    });
+    found.extend(unchecked);
+    found.extend(told(&run.rollbacks.0, "rolled back in a session"));
+    found.extend(told(&run.refusals.0, "refused"));
+    found.extend(told(&run.hook_errors.0, "a hook failed"));
+    found
+}
+
+fn costs(run: &PastRun) -> Vec<Cost> {
+    let mut seen = BTreeSet::new();
+    let stories = run.attempts.iter().map(|attempt| attempt.story.as_str());
+    let stories = stories.filter(|story| !story.is_empty() && seen.insert(*story));
+    let of = |story: &str| {
+        let all: Vec<&PastAttempt> = run.attempts.iter().filter(|one| one.story == story).collect();
+        Cost {
+            story: line(story),
+            failed: failed_cost(all.iter().copied()),
+            all: money(spent(all.iter().copied()).0),
+        }
+    };
+    stories.collect::<Vec<_>>().into_iter().map(of).collect()
+}
+
+/// What the failed ones among these attempts cost.
+fn failed_cost<'a>(attempts: impl Iterator<Item = &'a PastAttempt>) -> String {
+    let failed: Vec<&PastAttempt> = attempts.filter(|one| is_failed(one)).collect();
+    if failed.is_empty() { "$0.00".to_owned() } else { money(spent(failed.into_iter()).0) }
+}
+
+/// What these attempts cost, none if nobody knows, and their tokens.
+fn spent<'a>(attempts: impl Iterator<Item = &'a PastAttempt>) -> (Option<f64>, u64) {
+    let mut cost = None;
+    let mut tokens = 0;
+    for attempt in attempts {
+        cost = attempt.cost_usd.map(|more| cost.unwrap_or(0.0) + more).or(cost);
+        tokens += attempt.tokens.unwrap_or(0);
+    }
+    (cost, tokens)
+}
+
+fn forecast(run: &PastRun, done: usize) -> Vec<String> {
+    let Some(expected) = &run.forecast else { return Vec::new() };
+    let (cost, _) = spent(run.attempts.iter());
+    let took: f64 = run.attempts.iter().map(|attempt| attempt.duration_s).sum();
+    let expected_time = expected.seconds.map_or_else(|| "unknown".to_owned(), time);
+    vec![
+        format!("stories: {} expected, {done} done", expected.stories),
+        format!("agent time: {expected_time} expected, {} taken", time(took)),
+        format!("cost: {} expected, {} spent", money(expected.cost_usd), money(cost)),
+    ]
+}
+
+fn stop_row(stops: &Stops) -> StopRow {
+    let held = stops.held.iter().map(|(gate, count)| format!("{gate} {count}×"));
+    let note = if stops.note.is_empty() { String::new() } else { format!(": {}", stops.note) };
+    StopRow {
+        session: line(&stops.session).chars().take(8).collect(),
+        held: line(&held.collect::<Vec<_>>().join(", ")),
+        let_go: line(&format!("{}{note}", stops.let_go)),
+    }
+}
+
+fn undo(gathered: &Gathered) -> Vec<String> {
+    let commits = gathered.run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
+    let Some(first) = commits.into_iter().next() else { return Vec::new() };
+    let (first, target) = (first.chars().take(12).collect::<String>(), &gathered.target);
+    vec![format!("git revert --no-edit $(git rev-list --grep='^Ralph-' {first}^..{target})")]
+}
+
+fn time(seconds: f64) -> String {
+    in_words(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+fn money(cost: Option<f64>) -> String {
+    match cost {
+        None => "unknown".to_owned(),
+        Some(cost) if cost > 0.0 && cost < 0.1 => format!("${cost:.4}"),
+        Some(cost) => format!("${cost:.2}"),
+    }
+}
+
+/// `330k`
+fn short_count(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}k", count / 1000),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}

@@ -1,0 +1,90 @@
+//! The morning after: one page that says what needs the person, what was done and what it cost.
+
+use serde_json::Value;
+
+use crate::stage::{Ran, Stage};
+
+const PLAN: &str = "- [ ] US-001: Log in\n- [ ] US-002: <script>alert(1)</script> & more\n\
+                    - [ ] US-003: Later (depends: US-002)\n";
+
+/// A night with one story done, one blocked in the words of a hostile test, and one that waits.
+fn bad_night() -> (Stage, Ran) {
+    let stage = Stage::new("works", PLAN);
+    let agent = "cat >/dev/null; id=$(cat \"$RALPH_ROOT/.ralph/current-story\"); echo x >$id.txt; \
+                 echo '{\"type\":\"result\",\"is_error\":false,\"result\":\"All <b>done</b>.\",\
+                 \"total_cost_usd\":0.5}'";
+    let check = "if test -e US-002.txt; then printf '</pre><script>alert(2)</script>\\033[31m\\n'; \
+                 exit 1; fi";
+    let args = ["--agent", agent, "--verify", check, "--attempts", "2"];
+    let ran = stage.run(&args);
+    (stage, ran)
+}
+
+#[test]
+fn the_end_of_a_run_names_its_page_and_tells_the_script() {
+    let stage = Stage::new("works", "- [ ] US-001: Log in\n");
+    stage.script("finished", "echo \"the page is $RALPH_REPORT\"");
+    let ran = stage.run(&[]);
+    ran.ended(0).says("report: .ralph/logs/report-").says("the page is /");
+    let untracked = stage.repo.git(["status", "--porcelain", "--untracked-files=all"]);
+    assert!(!untracked.contains("report"), "it is nothing of git's: {untracked}");
+    let html = stage.run(&["report"]);
+    let page = fs_err::read_to_string(html.out.trim()).unwrap();
+    assert!(
+        page.contains("1 story done, nothing needs you") && page.contains("complete"),
+        "{page}"
+    );
+}
+
+#[test]
+fn what_needs_the_person_comes_first_with_the_commands() {
+    let (stage, ran) = bad_night();
+    ran.ended(8);
+    let json = stage.run(&["report", "--json"]);
+    let page: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(page["verdict"], "1 story done, 1 blocked, 1 still open, 1 thing needs you");
+    let need = &page["needs"][0];
+    assert_eq!((&need["story"], &need["keeps_waiting"]), (&"US-002".into(), &"US-003".into()));
+    assert_eq!(need["attempts"].as_array().unwrap().len(), 2, "side by side");
+    assert!(need["attempts"][0]["diff"].as_str().unwrap().contains("+x"));
+    let commands = ["ralph-loop attempts US-002/2", "ralph-loop attempts take US-002/2"];
+    assert_eq!(
+        (&need["commands"][0], &need["commands"][1]),
+        (&commands[0].into(), &commands[1].into())
+    );
+    assert_eq!(page["done"][0]["claim"], "All <b>done</b>.");
+    assert_eq!(
+        (&page["failed_cost"], &page["costs"][0]["all"]),
+        (&"$1.00".into(), &"$0.50".into())
+    );
+    for command in &commands[..1] {
+        let args: Vec<&str> = command.split(' ').skip(1).collect();
+        stage.run(&args).ended(0).says("US-002.txt");
+    }
+}
+
+#[test]
+fn nothing_that_others_wrote_is_markup_on_the_page() {
+    let (stage, _) = bad_night();
+    let path = stage.run(&["report", "--output", "page.html"]).out;
+    let html = fs_err::read_to_string(stage.repo.root().join(path.trim())).unwrap();
+    assert!(!html.contains("<script") && !html.contains("<b>done"), "{html}");
+    assert!(html.contains("&#60;script&#62;alert(2)") && !html.contains('\u{1b}'), "{html}");
+    let markdown = stage.run(&["report", "--markdown"]).out;
+    assert!(
+        markdown.contains("&lt;script>alert(1)") && !markdown.contains("<script"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn history_survives_the_next_run() {
+    let (stage, _) = bad_night();
+    stage.run(&["--max-iterations", "1"]).ended(8);
+    let verdict = |which: &str| -> String {
+        let json = stage.run(&["report", "--json", "--run", which]).out;
+        serde_json::from_str::<Value>(&json).unwrap()["done"].as_array().unwrap().len().to_string()
+    };
+    assert_eq!([verdict("last"), verdict("1"), verdict("all")], ["0", "1", "1"]);
+    stage.run(&["report", "--run", "7"]).ended(2).says("there is no run 7; the journal has 2");
+}
