@@ -15,6 +15,7 @@ mod fuzz;
 mod guard;
 mod install;
 mod nightly;
+mod pages;
 mod run;
 #[cfg(test)]
 mod tidy;
@@ -64,6 +65,8 @@ enum Task {
         #[arg(long, default_value_t = 20_260_101)]
         seed: u64,
     },
+    /// Reports of runs in a headless browser; needs chromium, node, npm and the registry.
+    Pages(pages::Pages),
     /// The checks of the tree's own rules: file lengths, names, documented paths, what hooks link.
     Tidy,
     /// Breaks our own programs on purpose, and checks that nothing is lost.
@@ -84,6 +87,7 @@ fn main() -> anyhow::Result<()> {
         Task::Install(arguments) => install::install(&arguments),
         Task::Guard => guard::run(),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Pages(arguments) => pages::run(&arguments),
         Task::Nightly { seed } => nightly::run(seed),
         Task::FuzzGuard { cases, seed } => fuzz::for_guard(cases, seed),
         Task::Verdicts => verdicts::run(),
