@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
 use ralph_base::state::{Event, Journal, Marks, RunDir, StateDir};
 use ralph_project::checks::Check;
 use ralph_project::config::{Config, Flag};
@@ -21,7 +20,6 @@ pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) config: Config,
-    pub(crate) plan: Utf8PathBuf,
     pub(crate) view: View,
     /// Where programs are looked for.
     pub(crate) path: String,

@@ -93,12 +93,12 @@ impl Run {
             ("BLOCKED", blocked.join(" ")),
             ("REPORT", report.map(Utf8Path::to_string).unwrap_or_default()),
         ];
-        self.context.script("finished", vars);
+        self.script("finished", vars);
     }
 
     /// The last entries of the progress, the lessons and the boxes of blocked stories, as one commit
     /// where git has the plan: so that nothing of ours is left uncommitted.
-    fn record_progress(&mut self) -> Result<(), Failure> {
+    pub(super) fn record_progress(&mut self) -> Result<(), Failure> {
         if self.attempt.is_some() {
             return Ok(());
         }
@@ -168,9 +168,7 @@ impl Run {
     /// The account of the run, and what remains.
     fn close(&self, finish: Finish, report: Option<&Utf8Path>) -> ExitCode {
         let (context, counters) = (&self.context, &self.record.counters);
-        for (story, spent) in &counters.story_spent {
-            context.view.line(format!("{story}: {}", receipt(*spent)));
-        }
+        self.show_receipts();
         let plan = self.books.load(&self.target).ok();
         let most = context.config.limits.max_cost_usd;
         match &finish {
@@ -230,6 +228,12 @@ impl Run {
             blocked: blocked.into_iter().collect(),
             waiting: waiting.map(|waiting| waiting.told(misfit)),
             has_options: !context.flags.is_empty(),
+            other_prds: self.other_prds().unwrap_or_default().iter().map(open_in).collect(),
         }
     }
+}
+
+/// The number of a plan, and how many of its stories are open.
+fn open_in((number, plan): &(u32, Plan)) -> (u32, usize) {
+    (*number, plan.counts().open)
 }

@@ -7,6 +7,7 @@
 //! | before the first story | `start/` |
 //! | one iteration, in the order of its files | `iteration/` |
 //! | lifecycle scripts; the end | `scripts.rs`, `finish.rs` |
+//! | several plans in one run | `prds.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
 mod allowance;
@@ -16,6 +17,7 @@ mod decide;
 mod finish;
 mod iteration;
 mod planning;
+mod prds;
 pub(crate) mod record;
 mod scripts;
 pub(crate) mod start;

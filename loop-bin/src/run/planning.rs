@@ -29,16 +29,15 @@ impl Run {
         self.record.story = Some(NAME.to_owned());
         self.record.counters.iteration = 1;
         let context = &self.context;
-        let (mode, plan) = (NAME.to_owned(), context.plan.to_string());
+        let (mode, plan) = (NAME.to_owned(), self.books.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
-        let shown = context.plan.strip_prefix(context.project.root()).unwrap_or(&context.plan);
-        context.view.line(format!("planning: {shown}"));
+        context.view.line(format!("planning: {}", self.shown_plan()));
         let specs = &context.config.run.specs;
         if !context.project.root().join(specs).exists() {
             let why = format!("{specs} does not exist; the agent plans from the code alone");
             context.view.warn(why);
         }
-        if context.run_started_script() == Wish::Stop {
+        if self.run_started_script() == Wish::Stop {
             return Ok(Finish::HookAbort);
         }
         match self.run_next_iteration() {

@@ -23,30 +23,31 @@ use crate::{forecast, lifecycle};
 /// What the shell says of a program that it cannot start.
 const NOT_STARTED: i32 = 126;
 
-impl Context {
+impl Run {
     /// Runs one script, if there is one, and shows what it prints, marked as its own.
     pub(super) fn script(&self, name: &str, more: Vec<(&str, String)>) -> Wish {
-        let settings = &self.config.hooks;
-        let path = lifecycle::folder(self.state(), self.project.root()).join(name);
+        let context = &self.context;
+        let settings = &context.config.hooks;
+        let path = lifecycle::folder(context.state(), context.project.root()).join(name);
         if !is_enabled(settings, name) || !lifecycle::is_executable(&path) {
             return Wish::GoOn;
         }
-        let mode = match self.config.run.mode {
+        let mode = match context.config.run.mode {
             Mode::Building => "building",
             Mode::Planning => "planning",
         };
         let mut vars = vec![
             ("MODE", mode.to_owned()),
-            ("MAX_ITERATIONS", self.config.run.max_iterations.to_string()),
-            ("PROJECT_DIR", self.project.root().to_string()),
-            ("LOG_DIR", self.state().logs().to_string()),
-            ("STARTED_AT", self.started_at.clone()),
-            ("PLAN_FILE", self.plan.to_string()),
+            ("MAX_ITERATIONS", context.config.run.max_iterations.to_string()),
+            ("PROJECT_DIR", context.project.root().to_string()),
+            ("LOG_DIR", context.state().logs().to_string()),
+            ("STARTED_AT", context.started_at.clone()),
+            ("PLAN_FILE", self.books.plan.to_string()),
         ];
         vars.extend(more);
-        let signals = self.interrupts.count();
-        let stop = || self.interrupts.count() > signals;
-        let (program, limit) = (self.command(&path, &vars), settings.timeout.limit());
+        let signals = context.interrupts.count();
+        let stop = || context.interrupts.count() > signals;
+        let (program, limit) = (context.command(&path, &vars), settings.timeout.limit());
         let ran = supervised::run(program, &[], limit, &stop, true);
         let (end, output) = ran.unwrap_or_else(|error| {
             let why = format!(
@@ -55,19 +56,39 @@ impl Context {
             );
             (CheckEnd::Exited(Some(NOT_STARTED)), why)
         });
-        output.lines().for_each(|line| self.view.line(format!("[{name}] {line}")));
+        output.lines().for_each(|line| context.view.line(format!("[{name}] {line}")));
         let exit_code = match end {
             CheckEnd::Exited(code) => code,
             _ => None,
         };
-        self.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
+        context.note(None, &state::Event::Lifecycle { name: name.to_owned(), exit_code });
         let (wish, advice) = wish(settings, name, end);
         if !advice.is_empty() {
-            self.view.warn(format!("the {name} script {advice}"));
+            context.view.warn(format!("the {name} script {advice}"));
         }
         wish
     }
 
+    /// What is told at the start of any run, and its script.
+    pub(super) fn run_started_script(&self) -> Wish {
+        let context = &self.context;
+        let is_client = Client::find(&context.config.agent.command).is_some();
+        if is_client && context.config.limits.max_cost_usd == 0.0 {
+            context
+                .view
+                .line("the agent uses your account; limit the cost of a run with --max-cost");
+        }
+        let specs = context.project.root().join(&context.config.run.specs);
+        self.script("started", vec![("SPEC_DIR", specs.into_string())])
+    }
+
+    /// The plan from the project's folder.
+    pub(super) fn shown_plan(&self) -> &Utf8Path {
+        self.books.plan.strip_prefix(self.context.project.root()).unwrap_or(&self.books.plan)
+    }
+}
+
+impl Context {
     /// Each variable is given as `RALPH_…` and as `FRESHER_…`.
     #[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]
     fn command(&self, path: &Utf8Path, vars: &[(&str, String)]) -> Command {
@@ -82,36 +103,27 @@ impl Context {
         command.env(RUN_MARK, &self.run).current_dir(root).env("PATH", search_path);
         command
     }
-
-    /// What is told at the start of any run, and its script.
-    pub(super) fn run_started_script(&self) -> Wish {
-        let is_client = Client::find(&self.config.agent.command).is_some();
-        if is_client && self.config.limits.max_cost_usd == 0.0 {
-            self.view.line("the agent uses your account; limit the cost of a run with --max-cost");
-        }
-        let specs = self.project.root().join(&self.config.run.specs);
-        self.script("started", vec![("SPEC_DIR", specs.into_string())])
-    }
 }
 
 impl Run {
     /// What is said and done before the first story; and why there is none, if so.
     pub(super) fn run_started(&mut self) -> Result<Option<Finish>, Failure> {
         let context = &self.context;
-        let (mode, plan) = ("building".to_owned(), context.plan.to_string());
+        let (mode, plan) = ("building".to_owned(), self.books.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
         let plan = self.books.load(&self.target)?;
         context.view.position(&plan);
-        let shown = context.plan.strip_prefix(context.project.root()).unwrap_or(&context.plan);
+        let shown = self.shown_plan();
         let open = counted(plan.counts().open, "open story", "open stories");
         let branch = &self.target.branch;
         context.view.line(format!("working on {shown}, landing on {branch}: {open}"));
-        if context.run_started_script() == Wish::Stop {
+        if self.run_started_script() == Wish::Stop {
             return Ok(Some(Finish::HookAbort));
         }
         self.take_waiting()?;
         // Work of an earlier run that waits to be landed is in the copy already.
-        if plan.counts().open > 0 && self.attempt.is_none() {
+        let has_story = plan.counts().open > 0 || self.context.config.run.all_prds;
+        if has_story && self.attempt.is_none() {
             let finish = self.prepare_first()?;
             if finish.is_none() {
                 self.foretell(plan.counts().open);
@@ -184,7 +196,7 @@ impl Run {
             ("LAST_DURATION", format!("{:.0}", counters.last_duration_s)),
             ("COMMITS_MADE", counters.commits.to_string()),
         ];
-        self.context.script("next_iteration", vars)
+        self.script("next_iteration", vars)
     }
 
     /// The end of an iteration; and why the run ends with it, if it does.
@@ -205,7 +217,7 @@ impl Run {
         // Who interrupts does not want to wait for it.
         let mut wish = Wish::GoOn;
         if !self.context.is_interrupted() {
-            wish = self.context.script("post_iteration", vars);
+            wish = self.script("post_iteration", vars);
         }
         match (then, wish) {
             (Then::End(finish), _) => Some(finish),

@@ -21,6 +21,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) waiting: Option<String>,
     /// Whether the run was started with options of its own.
     pub(crate) has_options: bool,
+    /// The other numbered plans: how many of their stories are open.
+    pub(crate) other_prds: Vec<(u32, usize)>,
 }
 
 impl Ending<'_> {
@@ -30,6 +32,12 @@ impl Ending<'_> {
         lines.extend(self.stories.map(|stories| self.what_remains(stories)));
         lines.extend(self.waiting.clone());
         lines.extend(self.what_goes_on());
+        if self.stories.is_some_and(|stories| stories.open == 0) {
+            lines.extend(self.other_prds.iter().map(|(number, open)| {
+                let open = counted(*open, "open story", "open stories");
+                format!("PRD-{number} has {open}: `ralph-loop --prd {number}`, or --all-prds")
+            }));
+        }
         lines
     }
 
@@ -104,15 +112,17 @@ mod tests {
             has_attempt: !matches!(finish, Finish::NoChanges),
             waiting: None,
             has_options: false,
+            other_prds: vec![(2, 3)],
         };
         ending.last_lines().join("\n")
     }
 
     #[test]
-    fn complete_leaves_nothing_to_do() {
+    fn complete_leaves_nothing_to_do_but_other_plans() {
         insta::assert_snapshot!(told(Finish::Complete, 0, &[]), @r"
         finished (complete): 1 story landed in 2 iterations
         1 of 1 story done
+        PRD-2 has 3 open stories: `ralph-loop --prd 2`, or --all-prds
         ");
     }
 
@@ -208,6 +218,7 @@ mod tests {
             has_attempt: false,
             waiting: Some("1 commit waits on feature/x: …".to_owned()),
             has_options: true,
+            other_prds: Vec::new(),
         };
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (max_iterations): 1 story landed in 1 iteration

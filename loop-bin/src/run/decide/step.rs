@@ -85,6 +85,15 @@ impl Counters {
         self.set_aside.insert(story.to_owned());
     }
 
+    /// Another plan follows, whose stories are others though their ids may be the same.
+    pub(crate) fn forget_stories(&mut self) {
+        self.attempts.clear();
+        self.moved.clear();
+        self.handovers.clear();
+        self.set_aside.clear();
+        self.story_spent.clear();
+    }
+
     /// A script that always skips would keep a run without limits going for ever, and stories that
     /// give nothing are no better.
     pub(crate) fn is_stalled(&self, limits: &Limits) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use camino::Utf8PathBuf;
 use ralph_project::config::SessionRetry;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,10 @@ pub(crate) struct Counters {
     /// What all of it cost, and what each story did.
     pub(crate) spent: Spent,
     pub(crate) story_spent: BTreeMap<String, Spent>,
+    /// Plans that this run is through with, and why stories remain in the first of them that has
+    /// such.
+    pub(crate) plans_left: BTreeSet<Utf8PathBuf>,
+    pub(crate) stuck: Option<String>,
     /// How the last iteration ended.
     pub(crate) last_exit_code: Option<i32>,
     pub(crate) last_duration_s: f64,

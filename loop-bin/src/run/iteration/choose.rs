@@ -41,9 +41,9 @@ impl Run {
         self.context.view.position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {
             Next::Story(story) => story.id.clone(),
-            Next::Complete => return Ok(Choice::Finish(Finish::Complete)),
+            Next::Complete => return self.leave_plan(None),
             Next::Stuck { waiting, blocked } => {
-                return Ok(Choice::Finish(Finish::Blocked(stuck(&waiting, &blocked))));
+                return self.leave_plan(Some(stuck(&waiting, &blocked)));
             }
         };
         log::info!("chosen: {story}");

@@ -80,14 +80,19 @@ fn plan_to_write(project: &Project, config: &Config, flags: &[Flag]) -> io::Resu
 }
 
 /// The record of this run, with what it takes over from the last one.
-fn new_record(context: &Context, target: &str, last: Option<RunRecord>) -> RunRecord {
+fn new_record(
+    context: &Context,
+    books: &Books,
+    target: &str,
+    last: Option<RunRecord>,
+) -> RunRecord {
     let last = last.unwrap_or_default();
     let is_unfinished = last.finish.is_none() && !last.planning;
     RunRecord {
         run: context.run.clone(),
         folder: context.run_dir.root().to_owned(),
         started_at: context.started_at.clone(),
-        plan: context.plan.clone(),
+        plan: books.plan.clone(),
         target: target.to_owned(),
         planning: context.config.run.mode == Mode::Planning,
         failed_before: if is_unfinished { last.failed_before } else { BTreeMap::new() },
@@ -144,7 +149,6 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
         options,
-        plan: path,
         project,
         config,
         view,
@@ -152,7 +156,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     };
     target.make()?;
     let mut run = Run {
-        record: new_record(&context, &target.branch, found.record.clone()),
+        record: new_record(&context, &books, &target.branch, found.record.clone()),
         context,
         books,
         workspace,

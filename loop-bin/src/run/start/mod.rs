@@ -4,6 +4,7 @@
 mod baseline;
 mod begin;
 mod outline;
+mod plan_file;
 mod preflight;
 mod programs;
 mod recover;

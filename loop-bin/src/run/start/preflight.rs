@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::listing::{first_few, named_files};
-use ralph_base::state::{self, Lock, RunDir, StateDir};
+use ralph_base::listing::named_files;
+use ralph_base::state::{Lock, RunDir, StateDir};
 use ralph_core::git::Repo;
-use ralph_core::plan::{FindError, Format, Plan};
+use ralph_core::plan::{Format, Plan};
 use ralph_project::config::{Config, Flag, Key, LoopSettings, Mode};
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
+use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
@@ -56,7 +57,10 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
     }
     let mut flags = given.to_vec();
     let findings = init::add_checks(&project, env, &mut config, &mut flags)?;
-    let plan = find_plan(&project, env, &config)?;
+    let plan = find_plan(&project, env, &plan_of_attempt(&project, &config)?)?;
+    if config.run.all_prds {
+        look_at_prds(&project, &config)?;
+    }
     if let Some(plan) = &plan
         && let Some(flag) = iterations_of(plan, &project, env, &flags)?
     {
@@ -108,48 +112,6 @@ pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
     Ok(RunDir::in_git_folder(text_path(repo.git_dir())?))
 }
 
-/// The plan; none if planning is to write it.
-fn find_plan(project: &Project, env: &Env, config: &Config) -> Result<Option<Plan>, Failure> {
-    match here::plan(project, env, config) {
-        Ok(plan) => {
-            refuse_links(plan.path())?;
-            let progress = progress_path(&config.run, project.root(), plan.path());
-            if progress.is_dir() {
-                return Err(Failure::usage(format!(
-                    "{progress} is a folder, but progress is written to a file; specify one with \
-                     --progress or PROGRESS_PATH"
-                )));
-            }
-            template(plan.path())?;
-            Ok(Some(plan))
-        }
-        // Planning writes the plan, so there may be none yet, or one without stories.
-        Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => Ok(None),
-        Err(FindError::Plan(error))
-            if config.run.mode == Mode::Planning && error.is_without_stories =>
-        {
-            Ok(None)
-        }
-        Err(error @ FindError::NotFound { .. }) => {
-            Err(Failure::because(format!("{error}{}", likely_plans(project.root()))))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Files that look like a plan but are not found by themselves.
-fn likely_plans(root: &Utf8Path) -> String {
-    let named = ["PLAN.md", "TODO.md", "PRD.md"].map(|name| root.join(name));
-    let below = root.join("docs/plans").read_dir_utf8().into_iter().flatten().flatten();
-    let below = below.map(|entry| entry.into_path()).filter(|path| path.extension() == Some("md"));
-    let mut found: Vec<Utf8PathBuf> =
-        named.into_iter().chain(below).filter(|path| path.is_file()).collect();
-    found.sort();
-    let Some(first) = found.first() else { return String::new() };
-    let names = first_few(found.iter().map(|path| here::shown(path)), 5);
-    format!("; found {names}: to work on it, run `ralph-loop {}`", here::shown(first))
-}
-
 /// Where progress is written: beside the plan, unless the user wants it elsewhere.
 pub(crate) fn progress_path(
     settings: &LoopSettings,
@@ -181,18 +143,6 @@ fn iterations_of(
     }
     let limit = LoopProgress::parse(&fs_err::read(&path)?).max_iterations;
     Ok(limit.map(|limit| Flag::new(KEY, limit.to_string())))
-}
-
-/// Before an agent worked for nothing.
-fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
-    let progress = StateDir::progress_beside(plan);
-    match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
-        Some(path) => Err(Failure::usage(format!(
-            "{path} is behind a symlink inside .ralph, and ralph never writes through those; pass \
-             the real file with --plan, or move it there"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// The branch that was asked for: by flag, by the plan itself, or none.

@@ -1,0 +1,102 @@
+//! The plan's file: which one it is, and what would keep the loop from working on it.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::env::Env;
+use ralph_base::listing::first_few;
+use ralph_base::state::{self, RunDir, StateDir};
+use ralph_core::plan::{self, FindError, Plan};
+use ralph_project::config::{Config, Mode};
+use ralph_project::project::Project;
+
+use super::preflight::progress_path;
+use crate::exit::Failure;
+use crate::run::iteration::template;
+use crate::run::record::attempt_left;
+use crate::{here, init};
+
+/// The plan; none if planning is to write it.
+pub(super) fn find_plan(
+    project: &Project,
+    env: &Env,
+    config: &Config,
+) -> Result<Option<Plan>, Failure> {
+    match here::plan(project, env, config) {
+        Ok(plan) => {
+            refuse_flaws_around(&plan, project, config)?;
+            Ok(Some(plan))
+        }
+        // Planning writes the plan, so there may be none yet, or one without stories.
+        Err(FindError::NotFound { .. }) if config.run.mode == Mode::Planning => Ok(None),
+        Err(FindError::Plan(error))
+            if config.run.mode == Mode::Planning && error.is_without_stories =>
+        {
+            Ok(None)
+        }
+        Err(error @ FindError::NotFound { .. }) => {
+            Err(Failure::because(format!("{error}{}", likely_plans(project.root()))))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What would keep the loop from working on a plan that can be read.
+fn refuse_flaws_around(plan: &Plan, project: &Project, config: &Config) -> Result<(), Failure> {
+    refuse_links(plan.path())?;
+    let progress = progress_path(&config.run, project.root(), plan.path());
+    if progress.is_dir() {
+        return Err(Failure::usage(format!(
+            "{progress} is a folder, but progress is written to a file; specify one with \
+             --progress or PROGRESS_PATH"
+        )));
+    }
+    template(plan.path()).map(drop)
+}
+
+/// Every numbered plan, before an agent has worked for hours on the one before it.
+pub(super) fn look_at_prds(project: &Project, config: &Config) -> Result<(), Failure> {
+    let state = project.own_state();
+    let paths = state.prd_numbers().into_iter().map(|number| state.plan(number));
+    for path in paths.filter(|path| path.is_file()) {
+        let plan = plan::load(&path, &config.plan)?;
+        refuse_flaws_around(&plan, project, config)?;
+        init::refuse_example(&plan)?;
+    }
+    Ok(())
+}
+
+/// Where no plan is named, that of an attempt which was left under way comes first.
+pub(super) fn plan_of_attempt(project: &Project, config: &Config) -> Result<Config, Failure> {
+    let mut config = config.clone();
+    let is_named = !config.run.plan.is_empty() || config.run.prd > 0;
+    if let (false, Some(run_dir)) = (is_named, RunDir::of_project(project.root()))
+        && let Some(attempt) = attempt_left(&run_dir)?.filter(|left| left.plan.is_file())
+    {
+        config.run.plan = attempt.plan.into_string();
+    }
+    Ok(config)
+}
+
+/// Files that look like a plan but are not found by themselves.
+fn likely_plans(root: &Utf8Path) -> String {
+    let named = ["PLAN.md", "TODO.md", "PRD.md"].map(|name| root.join(name));
+    let below = root.join("docs/plans").read_dir_utf8().into_iter().flatten().flatten();
+    let below = below.map(|entry| entry.into_path()).filter(|path| path.extension() == Some("md"));
+    let mut found: Vec<Utf8PathBuf> =
+        named.into_iter().chain(below).filter(|path| path.is_file()).collect();
+    found.sort();
+    let Some(first) = found.first() else { return String::new() };
+    let names = first_few(found.iter().map(|path| here::shown(path)), 5);
+    format!("; found {names}: to work on it, run `ralph-loop {}`", here::shown(first))
+}
+
+/// Before an agent worked for nothing.
+fn refuse_links(plan: &Utf8Path) -> Result<(), Failure> {
+    let progress = StateDir::progress_beside(plan);
+    match [plan, &progress].into_iter().find(|path| state::leads_elsewhere(path)) {
+        Some(path) => Err(Failure::usage(format!(
+            "{path} is behind a symlink inside .ralph, and ralph never writes through those; pass \
+             the real file with --plan, or move it there"
+        ))),
+        None => Ok(()),
+    }
+}
