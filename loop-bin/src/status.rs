@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_core::git::Repo;
@@ -16,6 +18,7 @@ use crate::here;
 use crate::landing::{UNCHECKED, Waiting, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
+use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::saved;
 use crate::terminal::{counted, printable, say};
@@ -40,6 +43,8 @@ struct Report {
     /// The story under way, and the iteration.
     story: Option<String>,
     iteration: u64,
+    /// What the run waits for now, if it does.
+    pause: Option<Pause>,
     commits: u64,
     /// How many of those no check has seen.
     unchecked: usize,
@@ -117,6 +122,7 @@ impl Report {
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; `ralph-loop` continues it".into());
             }
+            self.pause = record.pause.filter(|_| holder.is_some());
             self.story = record.story.filter(|_| holder.is_some());
         }
         for (story, title) in &self.blocked {
@@ -156,6 +162,9 @@ impl Report {
         if let Some(story) = &self.story {
             say(format!("Story     {story}, iteration {}", self.iteration));
         }
+        if let Some(Pause { why, until }) = &self.pause {
+            say(format!("Waiting   {why}; until {}", local(until)));
+        }
         if self.iteration > 0 {
             let commits = counted(self.commits as usize, "commit", "commits");
             let iterations = counted(self.iteration as usize, "iteration", "iterations");
@@ -170,4 +179,10 @@ impl Report {
         }
         self.waiting.iter().for_each(|line| say(format!("Needs you {line}")));
     }
+}
+
+/// A time of today as people here read it.
+fn local(time: &str) -> String {
+    let zoned = time.parse::<Timestamp>().map(|time| time.to_zoned(TimeZone::system()));
+    zoned.map_or_else(|_| time.to_owned(), |time| time.strftime("%H:%M:%S").to_string())
 }

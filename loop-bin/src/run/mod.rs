@@ -42,6 +42,7 @@ use context::Context;
 use decide::{Finish, Next, Outcome, Then, Wish, WorkEnd};
 use iteration::{Choice, LiveAgent, Report, start_of};
 pub(crate) use record::RunRecord;
+use scripts::NEXT_ITERATION;
 
 /// Runs the loop, with the settings that were given on the command line.
 pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
@@ -114,15 +115,13 @@ impl Run {
                     if let Some(signal) = interrupts.signal() {
                         return Ok(Finish::Manual(signal));
                     }
-                    let counters = &mut self.record.counters;
-                    counters.skipped = if wish == Wish::Skip { counters.skipped + 1 } else { 0 };
                     match wish {
-                        Wish::Stop => return Ok(Finish::HookAbort),
-                        Wish::Skip if counters.is_stalled(&self.context.config.limits) => {
-                            return Ok(Finish::NoChanges);
-                        }
-                        Wish::Skip => continue,
-                        Wish::GoOn => {}
+                        Wish::Stop => return Ok(Finish::stopped_by(NEXT_ITERATION)),
+                        Wish::Skip => match self.wait_after_skip()? {
+                            Some(finish) => return Ok(finish),
+                            None => continue,
+                        },
+                        Wish::GoOn => self.record.counters.skipped = 0,
                     }
                     let plan = self.begin(&story)?;
                     self.run_agent(&plan)?

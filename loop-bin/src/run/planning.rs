@@ -11,6 +11,7 @@ use ralph_project::prompt::{self, Template, Values};
 use super::Run;
 use super::decide::{Finish, Next, Outcome, SessionEnd, Then, Wish};
 use super::iteration::{Judged, Watched, judge};
+use super::scripts::{NEXT_ITERATION, STARTED};
 use crate::agent::AgentRun;
 use crate::exit::Failure;
 use crate::saved;
@@ -38,13 +39,20 @@ impl Run {
             context.view.warn(why);
         }
         if self.run_started_script() == Wish::Stop {
-            return Ok(Finish::HookAbort);
+            return Ok(Finish::stopped_by(STARTED));
         }
-        match self.run_next_iteration() {
-            Wish::GoOn => {}
-            Wish::Skip => return Ok(Finish::NoChanges),
-            Wish::Stop => return Ok(Finish::HookAbort),
+        loop {
+            match self.run_next_iteration() {
+                Wish::GoOn => break,
+                Wish::Stop => return Ok(Finish::stopped_by(NEXT_ITERATION)),
+                Wish::Skip => {
+                    if let Some(finish) = self.wait_after_skip()? {
+                        return Ok(finish);
+                    }
+                }
+            }
         }
+        self.record.counters.iteration = 1;
         let (tip, branch) = (self.target.tip()?, self.target.current_branch());
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;

@@ -37,6 +37,8 @@ pub(crate) struct RunRecord {
     pub(crate) counters: Counters,
     /// The story under way.
     pub(crate) story: Option<String>,
+    /// What it waits for, if it does.
+    pub(crate) pause: Option<Pause>,
     /// Why it ended; none while it runs, or if it never got to its end.
     pub(crate) finish: Option<String>,
     /// What there is to say about that.
@@ -51,6 +53,14 @@ pub(crate) struct RunRecord {
     pub(crate) interrupted: bool,
     /// Whether it writes the plan instead of working through it.
     pub(crate) planning: bool,
+}
+
+/// A wait of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pause {
+    pub(crate) why: String,
+    /// As RFC 3339 in UTC.
+    pub(crate) until: String,
 }
 
 impl RunRecord {

@@ -20,6 +20,11 @@ use crate::terminal::counted;
 use crate::workspace::Start;
 use crate::{forecast, lifecycle};
 
+/// The scripts that can stop a run, by name.
+pub(super) const STARTED: &str = "started";
+pub(super) const NEXT_ITERATION: &str = "next_iteration";
+const POST_ITERATION: &str = "post_iteration";
+
 /// What the shell says of a program that it cannot start.
 const NOT_STARTED: i32 = 126;
 
@@ -79,7 +84,7 @@ impl Run {
                 .line("the agent uses your account; limit the cost of a run with --max-cost");
         }
         let specs = context.project.root().join(&context.config.run.specs);
-        self.script("started", vec![("SPEC_DIR", specs.into_string())])
+        self.script(STARTED, vec![("SPEC_DIR", specs.into_string())])
     }
 
     /// The plan from the project's folder.
@@ -118,7 +123,7 @@ impl Run {
         let branch = &self.target.branch;
         context.view.line(format!("working on {shown}, landing on {branch}: {open}"));
         if self.run_started_script() == Wish::Stop {
-            return Ok(Some(Finish::HookAbort));
+            return Ok(Some(Finish::stopped_by(STARTED)));
         }
         self.take_waiting()?;
         // Work of an earlier run that waits to be landed is in the copy already.
@@ -196,7 +201,7 @@ impl Run {
             ("LAST_DURATION", format!("{:.0}", counters.last_duration_s)),
             ("COMMITS_MADE", counters.commits.to_string()),
         ];
-        self.script("next_iteration", vars)
+        self.script(NEXT_ITERATION, vars)
     }
 
     /// The end of an iteration; and why the run ends with it, if it does.
@@ -217,11 +222,11 @@ impl Run {
         // Who interrupts does not want to wait for it.
         let mut wish = Wish::GoOn;
         if !self.context.is_interrupted() {
-            wish = self.script("post_iteration", vars);
+            wish = self.script(POST_ITERATION, vars);
         }
         match (then, wish) {
             (Then::End(finish), _) => Some(finish),
-            (_, Wish::Stop) => Some(Finish::HookAbort),
+            (_, Wish::Stop) => Some(Finish::stopped_by(POST_ITERATION)),
             (Then::Wait(reset), _) => self.wait(reset),
             _ if self.record.counters.is_stalled(&self.context.config.limits) => {
                 Some(Finish::NoChanges)
@@ -234,9 +239,9 @@ impl Run {
 fn is_enabled(settings: &Hooks, name: &str) -> bool {
     settings.enabled
         && match name {
-            "started" => settings.started,
-            "next_iteration" => settings.next_iteration,
-            "post_iteration" => settings.post_iteration,
+            STARTED => settings.started,
+            NEXT_ITERATION => settings.next_iteration,
+            POST_ITERATION => settings.post_iteration,
             _ => settings.finished,
         }
 }
@@ -249,7 +254,7 @@ fn wish(settings: &Hooks, name: &str, end: CheckEnd) -> (Wish, String) {
     };
     match end {
         CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => (Wish::GoOn, String::new()),
-        CheckEnd::Exited(Some(1)) if name == "next_iteration" => {
+        CheckEnd::Exited(Some(1)) if name == NEXT_ITERATION => {
             (Wish::Skip, "skipped this iteration".to_owned())
         }
         CheckEnd::Exited(Some(1)) => (Wish::GoOn, "reported a warning (exit code 1)".to_owned()),

@@ -1,6 +1,6 @@
 //! Lifecycle scripts: when they run, what they are told and what their exit codes do.
 
-use crate::stage::{Ran, Stage};
+use crate::stage::{Ran, Stage, signal, until};
 
 const ONE: &str = "- [ ] US-001: First\n";
 const LOG: &str = "env | grep '^RALPH_\\|^FRESHER_' | sort >\"$AGENT_NOTES/$(basename \"$0\")\"";
@@ -65,7 +65,7 @@ fn exit_codes_stop_skip_and_warn() {
         ("started", 2, 3, "finished (hook_abort): 0 stories"),
         ("started", 1, 0, "started script reported a warning"),
         ("next_iteration", 2, 3, "finished (hook_abort): 0 stories"),
-        ("next_iteration", 1, 4, "skipped this iteration"),
+        ("next_iteration", 1, 3, "the next_iteration script skipped every iteration for 0:01"),
         ("post_iteration", 2, 3, "finished (hook_abort): 1 story"),
         ("post_iteration", 7, 0, "post_iteration script failed (exit code 7)"),
     ];
@@ -73,7 +73,7 @@ fn exit_codes_stop_skip_and_warn() {
         let stage = Stage::new("works", ONE);
         stage.script(name, &format!("exit {code}"));
         stage.script("finished", "echo $RALPH_FINISH_TYPE >\"$AGENT_NOTES/finish\"");
-        stage.run(&[]).ended(expected).says(words);
+        stage.run(&["--hook-skip-limit", "1"]).ended(expected).says(words);
         assert!(!stage.note("finish").is_empty(), "finished runs after {name} {code}");
     }
 }
@@ -204,4 +204,48 @@ fn a_script_that_cannot_be_started_is_named_and_does_as_told() {
         with("abort").ended(3).says("hooks/started (");
         with("continue").ended(0).says("hooks/started (");
     }
+}
+
+#[test]
+fn a_skipped_iteration_is_tried_again_later_and_costs_none() {
+    let stage = Stage::new("works", ONE);
+    let skip = "echo x >>\"$AGENT_NOTES/asked\"; [ $(wc -l <\"$AGENT_NOTES/asked\") -gt 2 ]";
+    stage.script("next_iteration", &format!("{skip} || exit 1"));
+    let ran = stage.run(&["--max-iterations", "1", "--stalled-after", "1"]);
+    ran.ended(0).says("next_iteration skipped; waiting for 0:02").says("US-001 done");
+    assert_eq!(stage.note("asked").lines().count(), 3);
+    let planning = Stage::new("works", ONE);
+    planning.script("next_iteration", "exit 1");
+    let ran = planning.run(&["--mode", "planning", "--hook-skip-limit", "1"]);
+    ran.ended(3).says("skipped every iteration for 0:01");
+}
+
+#[test]
+fn a_wait_for_a_script_is_shown_and_ended_at_once() {
+    for end in [&["stop"][..], &["stop", "--now"], &[]] {
+        let stage = Stage::new("works", ONE);
+        stage.script("next_iteration", "exit 1");
+        let child = stage.start(&[]);
+        let says = |words: &str| stage.run(&["status"]).out.contains(words);
+        // A pause that is long enough to be met.
+        until("the run waits", || says("Waiting   next_iteration skipped; until "));
+        let asked = |stage: &Stage| stage.events().iter().filter(|at| *at == "lifecycle").count();
+        until("it waits for longer", || asked(&stage) > 3);
+        if end.is_empty() {
+            signal("INT", child.id());
+        } else {
+            stage.run(end).ended(0);
+        }
+        let ran: Ran = child.wait_with_output().unwrap().into();
+        ran.ended(130).says("finished (manual)");
+        assert!(asked(&stage) <= 5, "{end:?}: {}", ran.out);
+        assert!(!stage.run(&["status"]).out.contains("Waiting"));
+    }
+}
+
+#[test]
+fn a_wait_for_a_script_ends_with_the_time_of_the_run() {
+    let stage = Stage::new("works", ONE);
+    stage.script("next_iteration", "exit 1");
+    stage.run(&["--max-duration", "1"]).ended(6).says("time limit of 1 second reached");
 }

@@ -108,6 +108,7 @@ pub const KEYS: &[Key] = &[
     key("hooks.finished", Kind::Switch, "HOOK_FINISHED_ENABLED", "", "Run `finished`."),
     key("hooks.timeout", Kind::Seconds, "HOOK_TIMEOUT", "hook-timeout", "Maximum time for a lifecycle script; 0 means no limit."),
     key("hooks.fail_behavior", Kind::Choice, "HOOK_FAIL_BEHAVIOR", "hook-fail-behavior", "What to do when a lifecycle script fails: `continue` or `abort`."),
+    key("hooks.skip_limit", Kind::Seconds, "HOOK_SKIP_LIMIT", "hook-skip-limit", "How long a run waits in total while `next_iteration` skips (exit code 1), before it ends; 0 means no limit."),
     key("tests.commands", Kind::List, "RALPH_TESTS", "", "Your own test commands, if they are not recognised automatically."),
     key("tests.files", Kind::List, "RALPH_TEST_FILES", "", "Globs of test files, if they are not recognised automatically."),
     key("tests.weakened", Kind::Choice, "RALPH_TESTS_WEAKENED", "", "What to do when a story leaves fewer tests or weaker ones: `report`, `refuse` or `ignore`."),

@@ -271,6 +271,7 @@ pub struct Hooks {
     pub finished: bool,
     pub timeout: Seconds,
     pub fail_behavior: FailBehavior,
+    pub skip_limit: Seconds,
 }
 
 impl Default for Hooks {
@@ -283,6 +284,7 @@ impl Default for Hooks {
             finished: true,
             timeout: Seconds(30),
             fail_behavior: FailBehavior::Continue,
+            skip_limit: Seconds(12 * 3600),
         }
     }
 }

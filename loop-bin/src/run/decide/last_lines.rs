@@ -73,9 +73,7 @@ impl Ending<'_> {
                 format!("no story made any changes; edit the plan or the prompt, then run {again}")
             }
             Finish::Blocked(_) => format!("once the plan has a story to work on, run {again}"),
-            Finish::HookAbort => {
-                format!("a lifecycle script stopped the run; to continue, run {again}")
-            }
+            Finish::HookAbort(why) => format!("{why}; to continue, run {again}"),
             Finish::Budget(_) => {
                 format!("to continue, run {again}; --max-cost and --max-duration start over")
             }
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn iterations_that_were_skipped_can_be_tried_again() {
+    fn stories_that_gave_nothing_can_be_tried_again() {
         insta::assert_snapshot!(told(Finish::NoChanges, 1, &[]), @r"
         finished (no_changes): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
@@ -182,10 +180,10 @@ mod tests {
 
     #[test]
     fn a_script_that_ended_the_run_is_named() {
-        insta::assert_snapshot!(told(Finish::HookAbort, 1, &[]), @r"
+        insta::assert_snapshot!(told(Finish::stopped_by("started"), 1, &[]), @r"
         finished (hook_abort): 1 story landed in 2 iterations
         1 of 2 stories done, 1 left
-        a lifecycle script stopped the run; to continue, run `ralph-loop`
+        the started script stopped the loop; to continue, run `ralph-loop`
         ");
     }
 

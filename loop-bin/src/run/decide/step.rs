@@ -1,10 +1,15 @@
 //! What follows from the end of an agent, and what ends a run. Pure: nothing here touches a disk, a
 //! clock or a process, so that every case can be tested without one.
 
+use std::time::Duration;
+
 use ralph_project::config::Limits;
 
 use super::words::{Counters, Discarding, Finish, Next, Outcome, SessionEnd, Spent, Then, WorkEnd};
 use crate::terminal::{counted, seconds as seconds_of};
+
+/// The longest pause, in seconds, after a script skipped an iteration.
+const LONGEST_SKIP_S: u64 = 300;
 
 impl Counters {
     /// How many attempts at a story count.
@@ -94,10 +99,21 @@ impl Counters {
         self.story_spent.clear();
     }
 
-    /// A script that always skips would keep a run without limits going for ever, and stories that
-    /// give nothing are no better.
+    /// Stories that give nothing would keep a run without limits going for ever.
     pub(crate) fn is_stalled(&self, limits: &Limits) -> bool {
-        limits.stalled_after > 0 && self.idle.max(self.skipped) >= limits.stalled_after
+        limits.stalled_after > 0 && self.idle >= limits.stalled_after
+    }
+
+    /// A script skips the next iteration: it is not counted, and tried again after a pause that grows
+    /// from one skip to the next; none if the run has waited for as long as it may.
+    pub(crate) fn pause_after_skip(&mut self, limit: Option<Duration>) -> Option<Duration> {
+        let pause = |skips: u64| (1 << skips.min(16)).min(LONGEST_SKIP_S);
+        let waited: u64 = (0..self.skipped).map(pause).sum();
+        let left = limit.map_or(u64::MAX, |limit| limit.as_secs().saturating_sub(waited));
+        let seconds = pause(self.skipped).min(left);
+        self.iteration = self.iteration.saturating_sub(1);
+        self.skipped += 1;
+        if seconds == 0 { None } else { Some(Duration::from_secs(seconds)) }
     }
 
     /// What follows from the end of an agent or of a landing.

@@ -123,7 +123,18 @@ fn stories_in_a_row_that_gave_nothing_stall_the_run_and_work_that_failed_does_no
     assert!(!counters.is_stalled(&limits));
     counters.set_aside("US-004");
     assert!(counters.is_stalled(&limits));
-    assert!(Counters { skipped: 2, ..Counters::default() }.is_stalled(&limits));
+}
+
+#[test]
+fn pauses_after_skips_grow_and_end() {
+    let pauses = |limit: Option<u64>| {
+        let mut counters = Counters { iteration: 1, ..Counters::default() };
+        let mut next = || counters.pause_after_skip(limit.map(Duration::from_secs));
+        let pauses = std::iter::from_fn(|| Some(next()?.as_secs())).take(12).collect::<Vec<_>>();
+        (pauses, counters.iteration)
+    };
+    assert_eq!(pauses(Some(10)), (vec![1, 2, 4, 3], 0));
+    assert_eq!(pauses(None), (vec![1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300], 0));
 }
 
 #[test]

@@ -230,17 +230,25 @@ pub(crate) enum Finish {
     Error(String),
     /// The checks were red before the first story.
     RedBaseline(String),
-    HookAbort,
+    /// A lifecycle script stopped the run, or kept it from going on for too long.
+    HookAbort(String),
     Budget(String),
 }
 
 impl Finish {
+    /// A script asked for it.
+    pub(crate) fn stopped_by(script: &str) -> Self {
+        Self::HookAbort(format!("the {script} script stopped the loop"))
+    }
+
     /// Why, where there is more to say than the type.
     pub(crate) fn reason(&self) -> Option<&str> {
         match self {
-            Self::Error(why) | Self::RedBaseline(why) | Self::Budget(why) | Self::Blocked(why) => {
-                Some(why)
-            }
+            Self::Error(why)
+            | Self::RedBaseline(why)
+            | Self::Budget(why)
+            | Self::Blocked(why)
+            | Self::HookAbort(why) => Some(why),
             _ => None,
         }
     }
@@ -251,7 +259,7 @@ impl Finish {
             Self::Complete | Self::MaxIterations if incomplete => 7,
             Self::Complete | Self::MaxIterations => 0,
             Self::Error(_) => 1,
-            Self::HookAbort => 3,
+            Self::HookAbort(_) => 3,
             Self::NoChanges => 4,
             Self::Budget(_) => 6,
             Self::Blocked(_) => 8,
@@ -270,7 +278,7 @@ impl Finish {
             Self::Blocked(_) => "blocked",
             Self::Manual(_) => "manual",
             Self::Error(_) | Self::RedBaseline(_) => "error",
-            Self::HookAbort => "hook_abort",
+            Self::HookAbort(_) => "hook_abort",
             Self::Budget(_) => "budget",
         }
     }

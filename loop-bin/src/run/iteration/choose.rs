@@ -31,9 +31,7 @@ impl Run {
             self.bring_back_work()?;
             return Ok(Choice::Unlanded);
         }
-        let request = self.context.run_dir.stop_request();
-        if fs_err::read_to_string(&request).is_ok_and(|run| run == self.context.run) {
-            state::remove_if_there(request)?;
+        if self.is_stop_requested()? {
             return Ok(Choice::Finish(Finish::Manual(Signal::Interrupt)));
         }
         self.target.look_again()?;
@@ -71,6 +69,16 @@ impl Run {
         self.record.story = Some(story.clone());
         self.save();
         Ok(Choice::Story(story))
+    }
+
+    /// Whether `ralph-loop stop` asked this run to end before its next story.
+    pub(super) fn is_stop_requested(&self) -> Result<bool, Failure> {
+        let request = self.context.run_dir.stop_request();
+        let is_ours = fs_err::read_to_string(&request).is_ok_and(|run| run == self.context.run);
+        if is_ours {
+            state::remove_if_there(request)?;
+        }
+        Ok(is_ours)
     }
 
     /// Keeps the `progress.txt` of a feature list up to date, where there is one.

@@ -1,4 +1,4 @@
-//! Waiting for the agent's service.
+//! Waiting: for the agent's service, or for a lifecycle script that has the loop try again later.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +6,12 @@ use jiff::Timestamp;
 use ralph_base::state;
 
 use super::judge::LONGEST_WAIT;
+use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::Finish;
+use crate::run::record::Pause;
+use crate::run::scripts::NEXT_ITERATION;
+use crate::signals::Signal;
 use crate::terminal::clock;
 
 /// How often a wait looks for signals.
@@ -29,26 +33,60 @@ impl Run {
         };
         let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
+        self.wait_for(why, pause, &|| reset.is_some_and(|reset| now() >= reset))
+    }
+
+    /// Waits before `next_iteration` is asked again; and why the run ends instead.
+    pub(in crate::run) fn wait_after_skip(&mut self) -> Result<Option<Finish>, Failure> {
+        let limit = self.context.config.hooks.skip_limit.limit();
+        let Some(pause) = self.record.counters.pause_after_skip(limit) else {
+            let waited = clock(limit.unwrap_or_default());
+            let why = format!("the {NEXT_ITERATION} script skipped every iteration for {waited}");
+            return Ok(Some(Finish::HookAbort(why)));
+        };
+        // An agent that waits for its next story is not kept for hours.
+        self.end_session("the next story begins later, in a new session")?;
+        self.record.story = None;
+        let why = format!("{NEXT_ITERATION} skipped");
+        if let Some(finish) = self.wait_for(&why, pause, &|| false) {
+            return Ok(Some(finish));
+        }
+        let elapsed = self.context.elapsed().as_secs_f64();
+        Ok(self.record.counters.limit_reached(&self.context.config.limits, 0, elapsed))
+    }
+
+    /// Waits so long, or until it is over; a signal or `ralph-loop stop` ends it, and the run.
+    fn wait_for(
+        &mut self,
+        why: &str,
+        pause: Duration,
+        is_over: &dyn Fn() -> bool,
+    ) -> Option<Finish> {
+        self.context.view.line(format!("{why}; waiting for {}", clock(pause)));
+        let until = (Timestamp::now() + pause).to_string();
+        self.record.pause = Some(Pause { why: why.to_owned(), until });
+        self.save();
         // No longer than the run may take; then the choice of the next story ends it.
         let until = Instant::now() + self.context.time_left().map_or(pause, |left| pause.min(left));
-        self.context.view.line(format!("{why}; waiting for {}", clock(pause)));
         let begun = Instant::now();
+        let mut finish = None;
         // To the last instant: with a moment left the choice would start the agent once more.
         while let Some(left) =
             until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
         {
-            if let Some(signal) = self.context.interrupts.signal() {
-                self.waited(why, begun);
-                return Some(Finish::Manual(signal));
-            }
-            if reset.is_some_and(|reset| now() >= reset) {
+            let stop = self.is_stop_requested().is_ok_and(|stop| stop);
+            let stop = if stop { Some(Signal::Interrupt) } else { None };
+            finish = self.context.interrupts.signal().or(stop).map(Finish::Manual);
+            if finish.is_some() || is_over() {
                 break;
             }
-            self.context.view.waiting(&format!("usage limit; continuing in {}", clock(left)));
+            self.context.view.waiting(&format!("{why}; continuing in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
         self.waited(why, begun);
-        None
+        self.record.pause = None;
+        self.save();
+        finish
     }
 
     fn waited(&self, why: &str, begun: Instant) {
