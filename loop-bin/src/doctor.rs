@@ -12,6 +12,8 @@ use ralph_project::config::{Baseline, Flag, Mode};
 
 use crate::exit::Failure;
 use crate::finding::Finding;
+use crate::here;
+use crate::plan_choice::with_plan_of_run;
 use crate::run::record::attempt_left;
 use crate::run::start::{
     Preflight, Trial, findings, held_by, look_for_recovery, preflight, take_lock,
@@ -29,7 +31,8 @@ pub(crate) const NO_CHECKS: &str = "no-checks";
 /// Examines.
 pub(crate) fn run(env: &Env, flags: &[Flag], with_checks: bool) -> Result<ExitCode, Failure> {
     let mut findings = Vec::new();
-    match preflight(env, flags) {
+    let flags = with_plan_of_run(flags.to_vec(), &here::project(env)?)?;
+    match preflight(env, &flags) {
         Ok(mut preflight) => {
             findings.extend([all(&preflight)?, disks(&preflight)?].concat());
             findings.iter().for_each(show);

@@ -21,6 +21,7 @@ mod landing;
 mod lifecycle;
 mod morning;
 mod report;
+mod plan_choice;
 mod request_merge;
 mod retry;
 mod run;

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::here;
 use crate::landing::{UNCHECKED, Waiting, resolve};
+use crate::plan_choice::PlanChoice;
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::record::Pause;
@@ -27,6 +28,8 @@ use crate::workspace::Source;
 /// Show run status and anything that needs your attention
 #[derive(Debug, Args)]
 pub(crate) struct Status {
+    #[command(flatten)]
+    choice: PlanChoice,
     /// Print the status as one JSON object
     #[arg(long)]
     json: bool,
@@ -63,7 +66,7 @@ struct Report {
 impl Status {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let config = here::config(&project, env, &[])?;
+        let config = here::config(&project, env, &self.choice.flags(&project)?)?;
         let mut report = Report::default();
         let plan = here::plan(&project, env, &config).map_err(Failure::from);
         match plan.and_then(|plan| where_the_work_is(plan, &project, &config)) {

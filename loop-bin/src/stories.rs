@@ -5,23 +5,18 @@ use std::process::ExitCode;
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_core::plan::{Plan, State, Story};
-use ralph_project::config::Flag;
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
 use crate::here;
-use crate::run::record::plan_of_run;
+use crate::plan_choice::PlanChoice;
 use crate::terminal::say;
 
 /// List the stories of the plan as they were read
 #[derive(Debug, Args)]
 pub(crate) struct Stories {
-    /// The plan to read; defaults to that of the current run, or the first one found
-    #[arg(long, value_name = "PATH")]
-    plan: Option<String>,
-    /// Number of the PRD-N folder to use
-    #[arg(long, value_name = "N")]
-    prd: Option<u32>,
+    #[command(flatten)]
+    choice: PlanChoice,
     /// Print the stories as one JSON array
     #[arg(long)]
     json: bool,
@@ -30,13 +25,7 @@ pub(crate) struct Stories {
 impl Stories {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let mut flags = Vec::new();
-        flags.extend(self.plan.clone().map(|plan| Flag::new("loop.plan", plan)));
-        flags.extend(self.prd.map(|prd| Flag::new("loop.prd", prd.to_string())));
-        if flags.is_empty() {
-            flags.extend(plan_of_run(&project)?.map(|plan| Flag::new("loop.plan", plan)));
-        }
-        let config = here::config(&project, env, &flags)?;
+        let config = here::config(&project, env, &self.choice.flags(&project)?)?;
         let plan = here::plan(&project, env, &config)?;
         if self.json {
             let row = |story: &Story| {

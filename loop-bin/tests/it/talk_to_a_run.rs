@@ -87,3 +87,27 @@ fn what_the_user_tells_reaches_the_next_prompt_until_a_story_landed() {
     assert!(first.ends_with("## From the user, just now\n\n- use tabs\n"), "{first}");
     assert!(second.ends_with("## From the user, just now\n\n- and be quick\n"), "{second}");
 }
+
+#[test]
+fn whoever_looks_at_a_run_sees_its_plan_unless_another_one_is_named() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.repo.write(".ralph/PRD-2/plan.md", "- [ ] US-201: Second\n");
+    stage.repo.write("OTHER.md", "- [ ] A-1: Other\n- [ ] A-2: More\n");
+    stage.repo.commit_all("plans");
+    let looks = [&["stories"][..], &["status"], &["doctor", "--no-checks"]];
+    let shows = |choice: &[&str], plan: &str| {
+        for look in looks {
+            stage.run(&[look, choice].concat()).says(plan);
+        }
+    };
+    shows(&[], "PRD-1/plan.md");
+    let child = stage.start(&["--agent", SLOW, "--prd", "2"]);
+    until("the agent works", || !stage.note("prompt-US-201").is_empty());
+    shows(&[], "PRD-2/plan.md");
+    shows(&["--prd", "1"], "PRD-1/plan.md");
+    shows(&["--plan", "OTHER.md"], "OTHER.md");
+    stage.run(&["status", "--plan", "OTHER.md"]).says("0 done, 2 open");
+    fs_err::write(stage.note_path("go"), "").unwrap();
+    Ran::from(child.wait_with_output().unwrap()).ended(0);
+    shows(&[], "PRD-1/plan.md");
+}
