@@ -8,7 +8,7 @@ mod output;
 
 use ralph_base::state::{Event, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
-use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
+use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places, what_failed};
 use shell_reader::Script;
 
 use crate::call::Call;
@@ -53,7 +53,7 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
     if verdict.kind == Kind::NotATest || runs_elsewhere(call, &script) {
         return Ok(Decision::NoOpinion);
     }
-    remember(call, command, &verdict);
+    remember(call, command, output.text(result), &verdict);
     match verdict.kind {
         Kind::Failed => failed::settle(call, command, output.text(result), &verdict),
         Kind::Passed => {
@@ -84,7 +84,7 @@ fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
 }
 
 /// For the journal, the gates and the loop.
-fn remember(call: &Call<'_>, command: &str, verdict: &Verdict) {
+fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
     let tests = names(verdict);
     let known = verdict.counts != Default::default();
     call.journal(&Event::Verdict {
@@ -95,12 +95,15 @@ fn remember(call: &Call<'_>, command: &str, verdict: &Verdict) {
         tests: tests.clone(),
     });
     let Some(session) = call.session() else { return };
+    let has_failed = verdict.kind == Kind::Failed;
+    let what = if has_failed { what_failed(Some(verdict), output) } else { None };
     let before = LastVerdict::load(&session).map_or(0, |last| last.failures_in_a_row);
     let last = LastVerdict {
         verdict: verdict.kind.name().to_owned(),
         command: command.chars().take(500).collect(),
         runner: verdict.runner.map(str::to_owned),
         tests,
+        what: what.unwrap_or_default(),
         run: call.env.run().unwrap_or_default(),
         failures_in_a_row: match verdict.kind {
             Kind::Failed => before + 1,

@@ -107,7 +107,11 @@ pub fn one_line(command: &str) -> String {
     let first = lines.next().unwrap_or_default();
     match lines.count() {
         0 => first.to_owned(),
-        more => format!("{first} … ({} lines)", more + 1),
+        // Of a here-document only the program that reads it.
+        more => {
+            let first = first.split("<<").next().unwrap_or_default().trim_end();
+            format!("{first} … ({} lines)", more + 1)
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use ralph_project::attempt::{
     self, Circumstances, Done, HookRollback, Memory, Outcome, TestFiles, add_lesson, record_failure,
 };
 
+use ralph_project::checks::one_line;
+
 use crate::call::Call;
 use crate::harness::Failure;
 
@@ -35,7 +37,7 @@ pub(super) fn settle(
     let (story, told) = (call.story(), told_later(command, output, verdict));
     let settled = record_failure(state, story.as_ref().map(Id::as_str), &told)
         .map_err(Failure::from)
-        .and_then(|()| settle_attempt(call, verdict, begun_at));
+        .and_then(|()| settle_attempt(call, verdict, output, begun_at));
     let decision = match settled {
         Ok(Some(done)) => {
             if matches!(done, Done::Weighed(Outcome::FailedBefore)) {
@@ -66,7 +68,7 @@ fn note_failed_before(call: &Call<'_>) {
 /// What the next attempt is told. Only the beginning of it is kept, and runners name what failed at
 /// the end.
 fn told_later(command: &str, output: &str, verdict: &Verdict) -> String {
-    let command = command.replace('\n', " ");
+    let command = one_line(command);
     let names: Vec<&str> = verdict.failing.iter().map(|test| test.name.as_str()).collect();
     match names.as_slice() {
         [] => format!("$ {command}\n{output}"),
@@ -78,6 +80,7 @@ fn told_later(command: &str, output: &str, verdict: &Verdict) -> String {
 fn settle_attempt(
     call: &Call<'_>,
     verdict: &Verdict,
+    output: &str,
     begun_at: u64,
 ) -> Result<Option<Done>, Failure> {
     let state = call.project().own_state();
@@ -113,8 +116,9 @@ fn settle_attempt(
     let mut memory = Memory::load(state, &checkpoint);
     let outcome =
         weigh(call, &repo, &memory, &Seen { checkpoint: &checkpoint, target, verdict, begun_at })?;
+    let why = attempt::cause(verdict, output);
     let done = match outcome {
-        Outcome::RollBack => roll_back(call, &repo, &checkpoint, verdict, &mut memory)?,
+        Outcome::RollBack => roll_back(call, &repo, &checkpoint, &why, &mut memory)?,
         other => Done::Weighed(other),
     };
     match outcome {
@@ -196,19 +200,18 @@ fn roll_back(
     call: &Call<'_>,
     repo: &Repo,
     checkpoint: &Checkpoint,
-    verdict: &Verdict,
+    why: &str,
     memory: &mut Memory,
 ) -> Result<Done, Failure> {
     let state = call.project().own_state();
-    let why = attempt::cause(verdict);
-    let Some(restored) = rollback_changes(repo, state, call.story().as_ref(), &why)? else {
+    let Some(restored) = rollback_changes(repo, state, call.story().as_ref(), why)? else {
         return Ok(Done::Weighed(Outcome::RolledBackAlready));
     };
     let to = checkpoint.commit.clone().unwrap_or_default();
     let saved_as = restored.saved.name;
-    call.journal(&Event::RolledBack { to, saved_as: saved_as.clone(), why: why.clone() });
+    call.journal(&Event::RolledBack { to, saved_as: saved_as.clone(), why: why.to_owned() });
     let failures = memory.failures + 1;
-    let rollback = HookRollback { failures, why: why.clone(), saved_as: saved_as.clone() };
+    let rollback = HookRollback { failures, why: why.to_owned(), saved_as: saved_as.clone() };
     memory.rollbacks.push(rollback);
     let run_dir = call.run_dir().filter(|_| call.is_of_our_loop());
     let lesson = format!("{why}: run these tests early, and make smaller changes.");

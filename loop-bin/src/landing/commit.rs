@@ -6,6 +6,8 @@ use std::time::Duration;
 use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
+use ralph_project::attempt::with_cause;
+
 use crate::exit::Failure;
 use crate::terminal::counted;
 
@@ -35,7 +37,9 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ByHook(said) => write!(f, "your git hooks rejected the commit\n{said}"),
+            Self::ByHook(said) => {
+                f.write_str(&with_cause("your git hooks rejected the commit", None, said))
+            }
             Self::Impossible(why) => write!(f, "{why}"),
             Self::Stopped => write!(f, "the commit was interrupted"),
         }

@@ -114,9 +114,12 @@ fn another_storys_failure_is_not_in_the_prompt_and_outlasts_its_success() {
                  [ -e US-002 ] || { echo oops >&2; exit 3; }";
     stage.run(&["--agent", agent, "--attempts", "1"]).ended(8).says("US-002 done");
     let prompt = stage.note("prompt");
-    assert!(!prompt.contains("exited with code 3\noops"), "{prompt}");
+    assert!(!prompt.contains("exited with code 3: oops\noops"), "{prompt}");
     let log = stage.read(".ralph/failure-context.log");
-    assert!(log.contains(" ===\nStory: US-001\nthe agent exited with code 3\noops\n"), "{log}");
+    assert!(
+        log.contains(" ===\nStory: US-001\nthe agent exited with code 3: oops\noops\n"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -132,7 +135,10 @@ fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
         stage.run(&["--agent", agent]).ended(0).says("US-001 done");
         assert_eq!(stage.note("found"), "a\n");
         let prompt = stage.note("prompt");
-        assert!(prompt.contains(hint) && prompt.contains("exited with code 3\noops"), "{prompt}");
+        assert!(
+            prompt.contains(hint) && prompt.contains("exited with code 3: oops\noops"),
+            "{prompt}"
+        );
     }
     let stage = blocked();
     stage.run(&["retry", "US-009"]).ended(1).says("has no story US-009");
@@ -186,4 +192,42 @@ fn a_story_that_is_blocked_on_another_branch_is_tried_again() {
     let works = [&run[..], &["--agent", "echo x >good.txt"]].concat();
     stage.run(&works).ended(0).says("1 story landed");
     assert!(stage.repo.git(["show", "feature:.ralph/PRD-1/plan.md"]).contains("[x]"));
+}
+
+#[test]
+fn a_lesson_and_the_next_prompt_name_what_failed_and_not_how_many() {
+    let stage = Stage::new("works", ONE);
+    let check = "sh <<'E'\necho tests/test_a.py F\n\
+                 echo 'FAILED tests/test_a.py::test_b - assert 1 == 2'\n\
+                 echo '1 failed in 0.1s'\nexit 1\nE";
+    let agent = "cat >\"$AGENT_NOTES/prompt\"; date +%N >x.txt";
+    stage.run(&["--agent", agent, "--attempts", "2", "--verify", check]).ended(8);
+    let what = "`sh … (6 lines)` failed with exit code 1: FAILED tests/test_a.py::test_b - assert \
+                1 == 2\n";
+    assert!(stage.read(".ralph/guardrails.md").ends_with(&format!("- US-001: {what}")));
+    let prompt = stage.note("prompt");
+    assert!(prompt.contains(&format!("{what}tests/test_a.py F\n")), "{prompt}");
+}
+
+/// A check that fails with many lines until the agent has been told so.
+const LONG: &str = "[ -e told.txt ] || { seq 1 80; echo 'assert 1 == 2'; exit 1; }";
+
+#[test]
+fn the_failing_output_is_told_and_kept_until_its_story_is_done() {
+    let stage = Stage::new("works", ONE);
+    let log = || stage.read(".ralph/failure-context.log");
+    // Enough of another story's for the file to be cut.
+    let old = "=== Test Failure 2026-01-01T00:00:00Z ===\nStory: US-009\n".to_owned()
+        + &format!("{}\n", "y".repeat(300)).repeat(98);
+    stage.repo.write(".ralph/failure-context.log", old.repeat(6));
+    let agent = "cat >\"$AGENT_NOTES/prompt\"; date +%N >x.txt; \
+                 if grep -q '^80$' \"$AGENT_NOTES/prompt\"; then touch told.txt; fi";
+    let run = |most: &str| stage.run(&["--agent", agent, "--verify", LONG, "--attempts", most]);
+    run("1").ended(8);
+    assert!(log().ends_with("\n79\n80\nassert 1 == 2\n"), "{}", log());
+    assert!(log().contains("Story: US-001\n") && log().lines().count() == 500);
+    stage.run(&["retry", "US-001"]).ended(0);
+    run("1").ended(0).says("US-001 done");
+    assert!(stage.note("prompt").contains("\n79\n80\nassert 1 == 2\n"));
+    assert!(!log().contains("US-001") && log().contains("yyy"), "{}", log());
 }

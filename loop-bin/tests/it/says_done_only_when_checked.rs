@@ -36,7 +36,7 @@ fn run_plain(stage: &Stage, runs: &[String], args: &[&str]) -> Ran {
 fn a_failed_verdict_counts_although_the_agent_names_no_session() {
     let stage = Stage::new("works", ONE);
     let ran = run_plain(&stage, &[test_run("s-1", false)], &["--attempts", "1"]);
-    ran.ended(8).says("US-001: the last test run failed: `pytest` test_a.py::test_b");
+    ran.ended(8).says("US-001: the last test run failed (pytest): test_a.py::test_b");
     assert_eq!((stage.plan().as_str(), stage.subjects().len()), ("- [!] US-001: First\n", 1));
 }
 

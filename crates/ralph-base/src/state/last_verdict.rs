@@ -22,6 +22,8 @@ pub struct LastVerdict {
     pub runner: Option<String>,
     /// The tests that failed, where they were printed.
     pub tests: Vec<String>,
+    /// What failed, in one line; empty if nothing did.
+    pub what: String,
     /// The loop's run that the session works for; empty if it works for none.
     pub run: String,
     /// Whether all that failed had failed before the work began.
@@ -37,10 +39,10 @@ impl LastVerdict {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Writes it, stamped with the time, and without the keys in the command.
+    /// Writes it, stamped with the time, and without the keys in command and output.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
-        let command = crate::secrets::mask(&self.command);
-        let stamped = Self { at: journal::now(), command, ..self.clone() };
+        let [command, what] = [&self.command, &self.what].map(|text| crate::secrets::mask(text));
+        let stamped = Self { at: journal::now(), command, what, ..self.clone() };
         // The session does not outlive a power cut, so the disk need not be waited for.
         write::replace_unsynced(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
     }

@@ -20,6 +20,7 @@
 //! ```
 
 mod command;
+mod failing_line;
 mod judge;
 mod kind;
 mod output;
@@ -27,6 +28,7 @@ mod place_options;
 mod places;
 mod runners;
 
+pub use failing_line::what_failed;
 pub use judge::{Run, explain, judge};
 pub use kind::{Counts, FailingTest, Judgement, Kind, PolicyRule, Verdict};
 pub use places::{Place, places};

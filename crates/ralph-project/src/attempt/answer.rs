@@ -2,7 +2,7 @@
 
 use super::decide::Outcome;
 use ralph_core::git::saved_id;
-use ralph_core::verdict::{FailingTest, Verdict};
+use ralph_core::verdict::{FailingTest, Verdict, what_failed};
 
 /// How many failing tests are named.
 const MOST_NAMED: usize = 8;
@@ -114,10 +114,21 @@ fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log:
 }
 
 /// The cause of a rollback in one line, for the journal, the ref, the lesson and the loop.
-pub fn cause(verdict: &Verdict) -> String {
-    let names: Vec<&str> = verdict.failing.iter().take(3).map(|test| test.name.as_str()).collect();
+pub fn cause(verdict: &Verdict, output: &str) -> String {
     let failed = format!("{} failed", verdict.runner.unwrap_or("tests"));
-    if names.is_empty() { failed } else { format!("{failed}: {}", names.join(", ")) }
+    match what_failed(Some(verdict), output) {
+        Some(what) => format!("{failed}: {what}"),
+        None => failed,
+    }
+}
+
+/// What did not go well, with what failed in it on the same line, and the output below: the first line
+/// is all that lessons and the progress hold.
+pub fn with_cause(what: &str, verdict: Option<&Verdict>, output: &str) -> String {
+    match what_failed(verdict, output) {
+        Some(cause) => format!("{what}: {cause}\n{}", output.trim_end()),
+        None => format!("{what}\n{}", output.trim_end()),
+    }
 }
 
 /// `Tests failed: 2 failed, 12 passed (pytest)`, and their names below.

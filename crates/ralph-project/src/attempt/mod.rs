@@ -21,7 +21,7 @@ mod lessons;
 mod memory;
 mod test_files;
 
-pub use answer::{Done, answer, cause};
+pub use answer::{Done, answer, cause, with_cause};
 pub use checkpoint::{checkpoint, stale};
 pub use decide::{Circumstances, Outcome, decide};
 pub use failure_context::{clear_failure, last_failure, record_failure};

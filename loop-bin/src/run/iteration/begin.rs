@@ -224,7 +224,8 @@ impl Run {
         let told = format!("{}{why}", rollbacks.collect::<String>());
         attempt::record_failure(self.context.state(), Some(story), &told)?;
         let run_dir = Some(&self.context.run_dir);
-        attempt::add_lesson(self.context.state(), run_dir, &lesson(story, why))?;
+        let lesson = format!("{story}: {}", why.lines().next().unwrap_or_default());
+        attempt::add_lesson(self.context.state(), run_dir, &lesson)?;
         Ok(())
     }
 }
@@ -232,18 +233,4 @@ impl Run {
 /// Where an attempt stands, for the workspace.
 pub(in crate::run) fn start_of<'a>(attempt: &'a Attempt) -> Start<'a> {
     Start { tip: attempt.base.as_deref(), branch: &attempt.target }
-}
-
-/// What a lesson holds of one failure at most.
-const LONGEST_LESSON: usize = 160;
-
-/// What went wrong and the last thing that was said about it, in one line.
-fn lesson(story: &str, why: &str) -> String {
-    let mut lines = why.lines().filter(|line| !line.trim().is_empty());
-    let (what, said) = (lines.next().unwrap_or_default(), lines.next_back().unwrap_or_default());
-    let short = |text: &str| text.trim().chars().take(LONGEST_LESSON).collect::<String>();
-    if said.is_empty() {
-        return format!("{story}: {}", short(what));
-    }
-    format!("{story}: {}; output: {}", short(what), short(said))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, Id};
 use ralph_core::guard::{Facts, out_of_scope};
-use ralph_project::attempt::TestFiles;
+use ralph_project::attempt::{TestFiles, with_cause};
 use ralph_project::checks::{
     Check, CheckContext, CheckEnd, CheckRules, RUN_MARK, one_line, run_checks,
 };
@@ -207,7 +207,11 @@ impl Run {
                 "the check `{name}` needs `{program}`, which was not found; install it, or fix \
                  [verify] commands"
             )),
-            None => WorkEnd::failed(format!("`{name}` {verdict}\n{}", check.excerpt())),
+            None => {
+                let tests = check.verdict_of(&self.context.config);
+                let what = format!("`{name}` {verdict}");
+                WorkEnd::failed(with_cause(&what, tests.as_ref(), &check.excerpt()))
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ralph_base::state::LastVerdict;
 use ralph_core::plan::{AgentsPlan, State as StoryState};
+use ralph_project::attempt::with_cause;
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
 
@@ -58,8 +59,11 @@ pub(in crate::run) fn judge(judged: &Judged<'_>) -> WorkEnd {
     if let Some(failed) =
         judged.last_verdict.filter(|last| last.verdict == "failed" && !last.failed_before)
     {
-        let (command, tests) = (&failed.command, failed.tests.join(", "));
-        return WorkEnd::failed(format!("the last test run failed: `{command}` {tests}"));
+        let runner = failed.runner.iter().map(|runner| format!(" ({runner})"));
+        let what = [failed.what.clone(), failed.tests.join(", ")];
+        let what = what.into_iter().find(|what| !what.is_empty()).map(|what| format!(": {what}"));
+        let told: String = runner.chain(what).collect();
+        return WorkEnd::failed(format!("the last test run failed{told}"));
     }
     WorkEnd::Well
 }
@@ -153,10 +157,7 @@ fn bad_exit(run: &AgentRun) -> String {
     };
     let said =
         [&run.seen.complaints, &run.seen.text].into_iter().find(|text| !text.trim().is_empty());
-    match said {
-        Some(said) => format!("{how}\n{}", said.trim()),
-        None => how,
-    }
+    said.map_or(how.clone(), |said| with_cause(&how, None, said))
 }
 
 #[cfg(test)]

@@ -1,0 +1,138 @@
+//! What failed, in one line: for reasons and lessons, which are read without the output.
+
+use super::kind::Verdict;
+use super::output::Text;
+
+/// How many failing tests are named.
+const MOST_NAMED: usize = 3;
+
+/// A line longer than this is no sentence any more.
+const LONGEST: usize = 200;
+
+/// What lines that tell of a failure hold, in lower case.
+const FAILURE: &str = "\
+    error|fail|assert|expect|panick|exception|not ok|✗|✕|✘|✖|×|not found|no such|cannot|\
+    undefined|denied|fatal|refused|mismatch";
+
+/// Words of which counts are made: a line of nothing else says how many, and not what.
+const COUNTING: &str = "\
+    test tests testing suite suites spec specs file files example examples scenario \
+    scenarios step steps assertion assertions case cases check checks expectation \
+    expectations failed failure failures fail fails failing passed passing pass error \
+    errors errored skipped skip pending ignored todo total run ran result results ok not \
+    of in out and with the were was are is some there status exit code time s ms sec \
+    seconds warnings warning filtered measured finished build summary overall duration \
+    all success successes collected item items tried elapsed estimated snapshots";
+
+/// Messages of those who started the tests, and headings.
+const OF_STARTERS: &str = "\
+    make:|make[|npm err|npm error|error: test failed, to rerun|error command|\
+    error: script|elifecycle|err_pnpm|error: recipe|failures:|> task|[error] ->|\
+    [error] re-run|[error] for more|[error] to see|short test summary";
+
+/// The failing tests by name or, where none is named, the first line that tells of a failure; none if
+/// no line does more than count.
+pub fn what_failed(verdict: Option<&Verdict>, output: &str) -> Option<String> {
+    let failing = verdict.map_or(&[][..], |verdict| &verdict.failing);
+    if failing.is_empty() {
+        return failing_line(output);
+    }
+    let named: Vec<String> = failing.iter().take(MOST_NAMED).map(|test| cut(&test.name)).collect();
+    let named = named.join(", ");
+    match failing.len().saturating_sub(MOST_NAMED) {
+        0 => Some(named),
+        rest => Some(format!("{named} and {rest} more")),
+    }
+}
+
+/// The first line of an output that tells of a failure, with the one below it where it announces that;
+/// else the last line that does more than count.
+fn failing_line(output: &str) -> Option<String> {
+    let text = Text::new(output, None);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| says_what(line)).collect();
+    let Some(at) = lines.iter().position(|line| tells_of_failure(line)) else {
+        return lines.last().map(|line| cut(line));
+    };
+    let found = lines.get(at..)?;
+    Some(match found {
+        [heading, below, ..] if heading.ends_with(':') => cut(&format!("{heading} {below}")),
+        [line, ..] => cut(line),
+        [] => return None,
+    })
+}
+
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.to_owned(),
+    }
+}
+
+/// Whether it does more than count, and is not the word of whoever started the tests.
+fn says_what(line: &str) -> bool {
+    let low = line.to_lowercase();
+    let mut words = low.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    words.any(|word| !COUNTING.split(' ').any(|known| known == word))
+        && !OF_STARTERS.split('|').any(|start| low.starts_with(start))
+}
+
+fn tells_of_failure(line: &str) -> bool {
+    let low = line.to_lowercase();
+    let is_advice = low.contains("warning") || low.contains("future version");
+    FAILURE.split('|').any(|word| low.contains(word)) && !is_advice
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::test_runs;
+
+    use super::*;
+    use crate::verdict::{Run, judge};
+
+    /// What is told of recorded runs.
+    fn told(name: &str) -> String {
+        let cases = [test_runs::recorded(), test_runs::recorded_later()]
+            .iter()
+            .flat_map(|folder| test_runs::load(folder).unwrap())
+            .collect::<Vec<_>>();
+        let case = cases.iter().find(|case| case.name == name).unwrap();
+        let (command, output, exit_code) = (&*case.command, &*case.output, Some(case.exit_code));
+        let verdict = judge(&Run { command, output, exit_code, ..Run::default() });
+        what_failed(Some(&verdict), output).unwrap_or_default()
+    }
+
+    #[test]
+    fn tests_are_named_and_errors_quoted() {
+        for (name, expected) in [
+            ("cargotest/fail-result", "tests::parses"),
+            ("jest/fail-two-suites", "upper"),
+            ("gotest/build-failed-v", "./calc_test.go:6:5: undefined: Addd"),
+            ("gotest/testmain-exit", "setup: cannot connect to database: connection refused"),
+            ("shunit2/syntax", "./calc_test.sh: 7: Syntax error: \"}\" unexpected"),
+            ("ctest/not-built", "The following tests FAILED: 1 - calc_test_NOT_BUILT (Not Run)"),
+            ("catch2/fail", "test.cpp:7: FAILED: REQUIRE( add(-1, -2) == -4 )"),
+            ("jest/fail-tail", ""),
+        ] {
+            assert_eq!(told(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_only_counts_tells_nothing() {
+        for counts in ["1 failed", "Tests: 1 failed, 3 passed, 4 total", "FAILED (failures=1)\n"] {
+            assert_eq!(failing_line(counts), None, "{counts}");
+        }
+        for (output, expected) in [
+            (
+                "ok\n\u{1b}[31mhello.sh: wrong greeting\u{1b}[0m\n1 failed\n",
+                "hello.sh: wrong greeting",
+            ),
+            ("make: *** [Makefile:2: test] Error 1", ""),
+            ("E: broken\nmore", "more"),
+            ("Errors found:\n  no such table\n", "Errors found: no such table"),
+        ] {
+            assert_eq!(failing_line(output).unwrap_or_default(), expected);
+        }
+        assert!(failing_line(&"error x".repeat(99)).unwrap().ends_with('…'));
+    }
+}
