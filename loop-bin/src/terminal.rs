@@ -178,7 +178,7 @@ fn glimpse_line(story: &str, iteration: u64, elapsed: Duration, seen: &Seen) -> 
     if seen.tokens > 0 {
         parts.push(format!("{}k tokens", seen.tokens / 1000));
     }
-    if let Some(window) = seen.window.filter(|window| *window > 0) {
+    if let Some(window) = seen.window().filter(|window| *window > 0) {
         parts.push(format!("context {}%", seen.context * 100 / window));
     }
     if let Some(cost) = seen.cost_usd {

@@ -25,6 +25,8 @@ pub struct Ending {
     pub length: u64,
     /// Tokens in the main conversation's context after its last answer, where that was found.
     pub context: Option<u64>,
+    /// The model that gave that answer; empty where it is not said.
+    pub model: String,
     /// What the main conversation's last answer said, where that was found.
     pub said: String,
     /// Whether a tool was called after `since`.
@@ -85,6 +87,7 @@ fn judge(tail: &Tail, since: u64) -> (Ending, bool) {
         if !context_known {
             (ending.context, context_known) = line.context();
             ending.said = line.text();
+            ending.model = line.message.and_then(|message| message.model).unwrap_or_default();
         }
     }
     let is_settled = context_known && (ending.tool_called || start <= since);
@@ -113,6 +116,7 @@ struct Line<'a> {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Message<'a> {
+    model: Option<String>,
     usage: Option<Usage>,
     /// Kept as it stands: a text in some lines, a list of blocks in others.
     #[serde(borrow)]

@@ -31,6 +31,10 @@ fn bulky(size: usize) -> String {
 #[test]
 fn the_last_answer_of_the_main_conversation_counts() {
     check(&[answer(1000), answer(2000)], 2, Some(2015), false);
+    let by = |model: &str| {
+        answer(9).replace("\"message\":{", &format!("\"message\":{{\"model\":\"{model}\","))
+    };
+    assert_eq!(read(&[by("old"), by("new")], 2).model, "new");
     let side = answer(9000).replace("\"isSidechain\":false", "\"isSidechain\":true");
     check(&[answer(1000), side], 2, Some(1015), false);
     let made_up = answer(0).replace("10", "0").replace(":5", ":0");

@@ -8,7 +8,7 @@
 use ralph_base::state::Event;
 use ralph_core::hook::{BackgroundTask, Decision, Input};
 use ralph_project::config::Stop;
-use ralph_project::gate::{self, Cause, ContextWindow, Fill, LetGo, StopStatus, Who, reason};
+use ralph_project::gate::{self, Cause, ContextWindows, Fill, LetGo, StopStatus, Who, reason};
 use ralph_project::transcript::Ending;
 
 use super::session::Session;
@@ -103,7 +103,7 @@ fn context(session: &Session<'_>) -> (Ending, Option<Fill>) {
 
 fn fill(session: &Session<'_>, ending: &Ending) -> Option<Fill> {
     let state = session.call.project().own_state();
-    let reported = || ContextWindow::load(state).map(|window| window.tokens);
+    let reported = || ContextWindows::load(state).of(&ending.model);
     Fill::new(ending.context?, &session.call.config().session, reported)
 }
 

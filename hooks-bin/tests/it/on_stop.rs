@@ -107,7 +107,7 @@ impl Stage {
         let line = json!({
             "type": "assistant",
             "isSidechain": false,
-            "message": {"content": content, "usage": {"input_tokens": tokens, "output_tokens": 0}},
+            "message": {"model": "m", "content": content, "usage": {"input_tokens": tokens, "output_tokens": 0}},
         });
         let path = self.repo.scratch().path("transcript.jsonl");
         let before = fs_err::read_to_string(&path).unwrap_or_default();

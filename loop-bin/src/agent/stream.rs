@@ -3,6 +3,7 @@
 //! Lines that are not known are passed over, and an agent that prints plain text is as good as one
 //! that prints events; then its exit code is all there is.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -23,11 +24,11 @@ pub(crate) struct Seen {
     pub(crate) doing: String,
     /// Tokens used, in all.
     pub(crate) tokens: u64,
-    /// Tokens in the context, and how many fit.
+    /// Tokens in the context, and the model of the conversation.
     pub(crate) context: u64,
-    pub(crate) window: Option<u64>,
-    /// The model with that window.
     pub(crate) model: String,
+    /// How many tokens fit, by model, as far as it was told.
+    pub(crate) windows: BTreeMap<String, u64>,
     /// What it cost, as far as it was told.
     pub(crate) cost_usd: Option<f64>,
     /// How it says that it ended.
@@ -75,6 +76,11 @@ fn tokens_of_session(result: &Value) -> u64 {
 }
 
 impl Seen {
+    /// How many tokens fit into the context, if that was told.
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.windows.get(&self.model).copied()
+    }
+
     /// A line of standard error.
     pub(super) fn complaint(&mut self, line: &[u8]) {
         keep_end(&mut self.complaints, &String::from_utf8_lossy(line));
@@ -128,6 +134,7 @@ impl Seen {
         // A subagent has a context of its own; tokens count wherever they were used.
         if text_of(event, "parent_tool_use_id").is_none() && used > 0 {
             self.context = used;
+            self.model = text_of(message, "model").unwrap_or_default().to_owned();
         }
         self.tokens += used;
         let parts = message.get("content").and_then(Value::as_array);
@@ -148,13 +155,10 @@ impl Seen {
         self.cost_usd = event.get("total_cost_usd").and_then(sum).or(self.cost_usd);
         let total = [tokens_of_session(event), tokens_of(event)].into_iter().find(|sum| *sum > 0);
         self.tokens = total.unwrap_or(self.tokens);
-        // Small models do side work; the conversation has the largest window.
         let models = event.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
-        let windows =
-            models.filter_map(|(name, usage)| Some((usage.get("contextWindow")?.as_u64()?, name)));
-        if let Some((window, model)) = windows.max() {
-            (self.window, self.model) = (Some(window), model.clone());
-        }
+        self.windows.extend(models.filter_map(|(name, usage)| {
+            Some((name.clone(), usage.get("contextWindow")?.as_u64()?))
+        }));
         let kind = text_of(event, "subtype").filter(|kind| kind.starts_with("error"));
         let is_fine = matches!(event.get("is_error"), None | Some(Value::Bool(false)));
         let status = event.get("api_error_status").and_then(Value::as_u64);
@@ -219,9 +223,9 @@ mod tests {
     #[test]
     fn a_run_that_went_well() {
         let seen = seen("success.jsonl");
-        let verdict = seen.verdict.unwrap();
+        let verdict = seen.verdict.clone().unwrap();
         assert_eq!((verdict.is_error, verdict.text.as_str()), (false, "All done."));
-        assert_eq!((seen.context, seen.window, seen.tokens), (161_020, Some(1_000_000), 312_040));
+        assert_eq!((seen.context, seen.window(), seen.tokens), (161_020, Some(1_000_000), 312_040));
         assert!((seen.cost_usd.unwrap() - 1.245).abs() < 1e-9);
         assert_eq!(seen.session.unwrap(), "f20e8b35-b9c4-4b7e-8fc0-39ff3b2d0b37");
         assert_eq!((seen.doing.as_str(), seen.rejected), ("All done.", None));

@@ -42,7 +42,7 @@ const THREE: [&str; 2] = ["--stories-per-session", "3"];
 /// The client said earlier how large its window is.
 fn with_window(stories: usize) -> Stage {
     let stage = Stage::new("obeys-stop-hook", &plan(stories));
-    let known = r#"{"version":1,"model":"large","tokens":100000}"#;
+    let known = r#"{"windows":{"large":100000,"small":1000}}"#;
     stage.repo.write(".ralph/context-window.json", known);
     stage
 }
@@ -281,4 +281,14 @@ fn checks_that_take_longer_than_the_agent_may_be_silent_are_no_silence() {
     let args = [&AUTO[..], &["--silence", "1", "--verify", "sleep 2"]].concat();
     run(&stage, &args, 1, "").ended(0).says("2 stories landed");
     assert_eq!((stage.subjects().len(), stage.discarded()), (3, 0));
+}
+
+#[test]
+fn the_windows_that_the_client_reports_are_kept_by_model() {
+    let stage = Stage::new("obeys-stop-hook", &plan(1));
+    run(&stage, &["--stories-per-session", "1"], 10, "").ended(0);
+    let known: serde_json::Value =
+        serde_json::from_str(&stage.read(".ralph/context-window.json")).unwrap();
+    assert_eq!(known["windows"]["small"], 10);
+    assert!(known["windows"]["large"].as_u64() > Some(10), "{known}");
 }

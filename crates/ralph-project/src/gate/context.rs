@@ -1,5 +1,6 @@
 //! How full the context window is, and when a session is handed over to a fresh one.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -11,28 +12,31 @@ use crate::progress::section_for;
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, StateDir};
 
-/// The window that the agent's last `result` reported; the loop writes it down for the hooks.
+/// The windows of models as the client reported them; the loop writes them down for the hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ContextWindow {
-    /// The model.
-    pub model: String,
-    /// Its window, in tokens.
-    pub tokens: u64,
+pub struct ContextWindows {
+    /// How many tokens fit, by the name of the model.
+    pub windows: BTreeMap<String, u64>,
 }
 
-impl ContextWindow {
-    /// Reads what was reported last; none if nothing was.
-    pub fn load(state: &StateDir) -> Option<Self> {
-        match state_file::read::<Self>(&state.context_window()) {
-            Reading::Found(window) if window.tokens > 0 => Some(window),
-            _ => None,
+impl ContextWindows {
+    /// Reads what was reported so far.
+    pub fn load(state: &StateDir) -> Self {
+        match state_file::read(&state.context_window()) {
+            Reading::Found(windows) => windows,
+            _ => Self::default(),
         }
     }
 
     /// Writes down what was reported.
     pub fn save(&self, state: &StateDir) -> io::Result<()> {
         state_file::write(&state.context_window(), self)
+    }
+
+    /// The window of a model; none if nobody said.
+    pub fn of(&self, model: &str) -> Option<u64> {
+        self.windows.get(model).copied()
     }
 }
 
@@ -165,11 +169,12 @@ mod tests {
     fn what_was_reported_is_kept_and_rubbish_is_not_believed() {
         let scratch = Scratch::new();
         let state = StateDir::of_project(scratch.root());
-        assert_eq!(ContextWindow::load(&state), None);
-        let window = ContextWindow { model: "m".into(), tokens: 1_000_000 };
-        window.save(&state).unwrap();
-        assert_eq!(ContextWindow::load(&state).unwrap().tokens, 1_000_000);
-        fs_err::write(state.context_window(), r#"{"tokens":-5}"#).unwrap();
-        assert_eq!(ContextWindow::load(&state), None);
+        assert_eq!(ContextWindows::load(&state).of("m"), None);
+        let windows = [("m".to_owned(), 1_000_000)].into();
+        ContextWindows { windows }.save(&state).unwrap();
+        let known = ContextWindows::load(&state);
+        assert_eq!((known.of("m"), known.of("other")), (Some(1_000_000), None));
+        fs_err::write(state.context_window(), r#"{"windows":{"m":-5}}"#).unwrap();
+        assert_eq!(ContextWindows::load(&state).of("m"), None);
     }
 }

@@ -6,7 +6,7 @@ const PLAN: &str = "- [ ] US-001: Log in\n";
 
 /// What the loop writes down of the agent's last result.
 fn reported(tokens: u64) -> String {
-    format!("{{\"version\":1,\"model\":\"m\",\"tokens\":{tokens}}}")
+    format!("{{\"windows\":{{\"m\":{tokens},\"side\":10000000}}}}")
 }
 
 fn stage(used: u64) -> Stage {
@@ -90,6 +90,9 @@ fn the_window_comes_from_the_configuration_or_from_the_last_result() {
 #[test]
 fn where_nobody_tells_the_window_no_guess_is_made() {
     let stage = stage(900_000);
+    let others = reported(200_000).replace("\"m\"", "\"other\"");
+    stage.write(".ralph/context-window.json", &others);
+    assert!(stage.stop("s1", false).unwrap().starts_with("STORY gate"));
     stage.repo.remove(".ralph/context-window.json");
     assert!(stage.stop("s1", false).unwrap().starts_with("STORY gate"));
 }

@@ -180,7 +180,7 @@ impl Run {
 
     /// What a session cost, divided among its stories by the tokens that each took.
     fn book_session(&mut self, live: &LiveAgent, run: &AgentRun) {
-        self.note_window(run);
+        self.note_windows(run);
         let cost = self.record.counters.cost_of_session(run.seen.cost_usd, live.tokens());
         for (story, tokens) in &live.stories {
             let Some(cost) = cost else {

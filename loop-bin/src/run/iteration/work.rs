@@ -6,7 +6,7 @@ use ralph_base::state::{self, Id, LastVerdict};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
 use ralph_project::attempt::{HookRollback, Memory, checkpoint};
 use ralph_project::claim::{Claim, ClaimStatus};
-use ralph_project::gate::{ContextWindow, Standing, StopStatus, Ticking, instruction};
+use ralph_project::gate::{ContextWindows, Standing, StopStatus, Ticking, instruction};
 use ralph_project::under_way::{Attempt, Phase};
 
 use super::judge::{Judged, judge};
@@ -252,12 +252,17 @@ impl Run {
         Allowance::of(&config.agent, &config.limits, elapsed, story, counters.spent)
     }
 
-    /// The stop hook wants to know how large the window is; the client says so only at its end.
-    pub(super) fn note_window(&self, run: &AgentRun) {
-        let Some(tokens) = run.seen.window else { return };
+    /// The stop hook wants to know how large the window of its model is; the client says so only at
+    /// its end.
+    pub(super) fn note_windows(&self, run: &AgentRun) {
         let state = self.context.state();
-        let window = ContextWindow { model: run.seen.model.clone(), tokens };
-        if let Err(error) = window.save(state) {
+        let known = ContextWindows::load(state);
+        let mut windows = known.windows.clone();
+        windows.extend(run.seen.windows.clone());
+        if windows == known.windows {
+            return;
+        }
+        if let Err(error) = (ContextWindows { windows }).save(state) {
             self.context.view.warn(format!("the context window could not be recorded: {error}"));
         }
     }
