@@ -176,10 +176,7 @@ pub fn progress_excerpt(bytes: &[u8], limit: usize) -> String {
     if text.trim().len() <= limit {
         return text.trim().to_owned();
     }
-    let is_pattern = |section: &&str| {
-        let heading = section.lines().next().unwrap_or_default();
-        heading.starts_with('#') && heading.to_ascii_lowercase().contains("pattern")
-    };
+    let is_pattern = |section: &&str| is_about_patterns(section.lines().next().unwrap_or_default());
     let (patterns, others): (Vec<&str>, Vec<&str>) =
         sections(&text).into_iter().partition(is_pattern);
     let patterns = beginning(patterns.join(GAP), limit / 2);
@@ -197,6 +194,11 @@ pub fn progress_excerpt(bytes: &[u8], limit: usize) -> String {
     parts.reverse();
     parts.retain(|part| !part.is_empty());
     parts.join(GAP)
+}
+
+/// Whether a line is the heading of what was learned about the code, which holds for all stories.
+pub fn is_about_patterns(line: &str) -> bool {
+    line.starts_with('#') && line.to_ascii_lowercase().contains("pattern")
 }
 
 /// What stands between the parts of a file.

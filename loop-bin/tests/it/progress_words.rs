@@ -49,3 +49,27 @@ fn what_a_person_writes_while_the_agent_works_stays() {
         assert!(now.contains("\nMine\n") && now.contains("- US-001\n"), "{is_tracked}: {now}");
     }
 }
+
+#[test]
+fn what_others_wrote_reaches_the_agent_and_of_much_the_patterns_and_the_newest() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n- [ ] US-002: Second\n");
+    let entry =
+        |n: usize| format!("## 2026-01-{n:02} - OLD-{n}\n{}---\n\n", "- did much\n".repeat(99));
+    let entries: String = (1..=30).map(entry).collect();
+    let patterns = "## Codebase Patterns\n- Use the builder\n";
+    stage.repo.write(PROGRESS, format!("# Ralph Progress Log\n\n{patterns}\n{entries}"));
+    stage.repo.commit_all("progress of another loop");
+    let agent = format!(
+        "story=$(cat \"$RALPH_ROOT/.ralph/current-story\"); cat >\"$AGENT_NOTES/$story\"; \
+         echo x >$story.txt; sed -i 's/^- Use the builder/&\\n- Dates of '$story' are UTC/' {PROGRESS}"
+    );
+    stage.run(&["--agent", &agent]).ended(0);
+    let (first, second) = (stage.note("US-001"), stage.note("US-002"));
+    for (prompt, newest) in [(&first, "- OLD-30\n"), (&second, "## Iteration 1 - US-001\n")] {
+        let at = |text: &str| prompt.find(text).unwrap_or_else(|| panic!("no {text} in {prompt}"));
+        assert!(at(patterns) < at("- OLD-30\n") && at("- OLD-30\n") <= at(newest));
+        assert!(!prompt.contains("- OLD-1\n"), "{prompt}");
+    }
+    let learned = "## Codebase Patterns\n- Dates of US-001 are UTC\n";
+    assert!(second.find(learned).unwrap() < second.find("- OLD-30").unwrap(), "{second}");
+}
