@@ -89,6 +89,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Report(report) => report.run(env),
         Request::Stop(stop) => stop.run(env),
         Request::Tell(tell) => tell.run(env),
+        Request::Config if given.get_flag(show_config::SCHEMA) => show_config::print_schema(),
         Request::Config => show_config::run(env, &given_flags(given)),
         Request::Explain(explain) => explain.run(env),
         Request::Attempts(attempts) => attempts.run(env),
@@ -121,7 +122,7 @@ pub(crate) fn command() -> Command {
     let of_a_run = |command: Command| command.args(flags_of_keys().map(|flag| flag.hide(true)));
     Request::augment_subcommands(command)
         .mut_subcommand("doctor", |doctor| of_a_run(doctor.arg(no_checks())))
-        .mut_subcommand("config", of_a_run)
+        .mut_subcommand("config", |config| of_a_run(config.arg(schema())))
 }
 
 /// The plan, named without a flag. A word that could be a subcommand is none.
@@ -145,6 +146,11 @@ fn allow_dirty() -> Arg {
     };
     let flag = Arg::new("allow-dirty").long("allow-dirty").hide(true);
     flag.num_args(0..=1).require_equals(true).default_missing_value("true").value_parser(gone)
+}
+
+fn schema() -> Arg {
+    let help = "Print the JSON schema of config.toml, for editors";
+    Arg::new(show_config::SCHEMA).long(show_config::SCHEMA).action(ArgAction::SetTrue).help(help)
 }
 
 fn no_checks() -> Arg {

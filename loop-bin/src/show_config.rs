@@ -3,11 +3,20 @@
 use std::process::ExitCode;
 
 use ralph_base::env::Env;
-use ralph_project::config::{Config, Flag, KEYS};
+use ralph_project::config::{Config, Flag, KEYS, schema};
 
 use crate::exit::Failure;
 use crate::here;
 use crate::terminal::say;
+
+/// The flag that asks for the schema instead.
+pub(crate) const SCHEMA: &str = "schema";
+
+/// Prints the JSON schema of the file.
+pub(crate) fn print_schema() -> Result<ExitCode, Failure> {
+    say(serde_json::to_string_pretty(&schema())?);
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Prints them as the file would have them.
 pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {

@@ -23,6 +23,7 @@ mod error;
 mod items;
 mod keys;
 mod load;
+mod schema;
 mod seconds;
 mod stories_per_session;
 mod values;
@@ -31,6 +32,7 @@ pub use error::ConfigError;
 pub use items::as_variable;
 pub use keys::{KEYS, Key, Kind};
 pub use load::Flag;
+pub use schema::schema;
 pub use seconds::Seconds;
 pub use stories_per_session::StoriesPerSession;
 pub use values::{

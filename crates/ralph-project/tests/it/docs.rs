@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use ralph_base::env::Env;
-use ralph_project::config::{Config, KEYS, Kind};
+use ralph_project::config::{Config, KEYS, Kind, schema};
 use test_support::fixtures;
 
 #[test]
@@ -18,6 +18,17 @@ fn the_table_of_keys_is_that_of_the_code() {
     if Env::process().get("RALPH_INTERNAL__UPDATE_DOCS").is_some() {
         fs_err::write(&path, &expected).unwrap();
     }
+    assert_eq!(text, expected, "write it anew, as the head of this file tells");
+}
+
+#[test]
+fn the_schema_is_that_of_the_code() {
+    let path = fixtures().join("../docs/config.schema.json");
+    let expected = format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap());
+    if Env::process().get("RALPH_INTERNAL__UPDATE_DOCS").is_some() {
+        fs_err::write(&path, &expected).unwrap();
+    }
+    let text = fs_err::read_to_string(&path).unwrap_or_default();
     assert_eq!(text, expected, "write it anew, as the head of this file tells");
 }
 

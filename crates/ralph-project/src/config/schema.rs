@@ -1,0 +1,102 @@
+//! A JSON schema of `config.toml`, for editors: made from the list of keys, so that it cannot know
+//! others.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{KEYS, Key, Kind};
+use super::values::Config;
+
+/// The schema.
+pub fn schema() -> Value {
+    let mut tables = Map::new();
+    let defaults = serde_json::to_value(Config::default()).unwrap_or_default();
+    for key in KEYS {
+        let Some((table, name)) = key.name.split_once('.') else { continue };
+        let default = defaults.get(table).and_then(|table| table.get(name));
+        let empty = || json!({"type": "object", "additionalProperties": false, "properties": {}});
+        let entry = tables.entry(table).or_insert_with(empty);
+        if let Some(keys) = entry.get_mut("properties").and_then(Value::as_object_mut) {
+            keys.insert(name.to_owned(), described(key, default.cloned().unwrap_or_default()));
+        }
+    }
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "ralph-loop: .ralph/config.toml",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": tables,
+    })
+}
+
+fn described(key: &Key, default: Value) -> Value {
+    let mut entry = kind(key, &default);
+    entry.insert("description".to_owned(), key.help.into());
+    entry.insert("default".to_owned(), default);
+    Value::Object(entry)
+}
+
+fn kind(key: &Key, default: &Value) -> Map<String, Value> {
+    let least = u8::from(key.help.contains("at least 1"));
+    let kind = match key.kind {
+        Kind::Integer => json!({"type": "integer", "minimum": least}),
+        Kind::Number => json!({"type": "number", "minimum": least}),
+        Kind::Seconds => json!({"type": ["integer", "string"], "minimum": least}),
+        Kind::Switch => json!({"type": "boolean"}),
+        Kind::Text => json!({"type": "string"}),
+        Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Choice if default.is_number() => json!({"anyOf": [
+            {"type": "integer", "minimum": least}, {"enum": choices(key)},
+        ]}),
+        Kind::Choice => json!({"enum": choices(key)}),
+        Kind::Table if default.is_array() => json!({"type": "array", "items": {"type": "object"}}),
+        Kind::Table => json!({"type": "object"}),
+    };
+    kind.as_object().cloned().unwrap_or_default()
+}
+
+/// The words that a key may be set to: its help names them all, and no others, in backticks.
+fn choices(key: &Key) -> Vec<&'static str> {
+    key.help.split('`').skip(1).step_by(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_base::env::Env;
+
+    use super::*;
+    use crate::config::Flag;
+
+    fn takes(key: &Key, value: &str) -> bool {
+        let flags = [Flag::new(key.name, value)];
+        Config::from_parts("c", "", &Env::of([("", "")]), &flags).is_ok()
+    }
+
+    #[test]
+    fn every_choice_is_taken_and_the_default_is_one() {
+        for key in KEYS.iter().filter(|key| key.kind == Kind::Choice) {
+            let words = choices(key);
+            assert!(!words.is_empty() && words.iter().all(|word| takes(key, word)), "{words:?}");
+            assert!(!takes(key, "nonsense"), "{}", key.name);
+            let default = Config::default().value(key).unwrap();
+            let is_known = default.as_str().is_none_or(|word| words.contains(&word));
+            assert!(is_known, "{} {default}", key.name);
+        }
+    }
+
+    #[test]
+    fn the_least_number_is_that_of_the_settings() {
+        for key in KEYS.iter().filter(|key| matches!(key.kind, Kind::Integer | Kind::Number)) {
+            assert_eq!(takes(key, "0"), !key.help.contains("at least 1"), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn every_key_is_in_it() {
+        let schema = schema();
+        for key in KEYS {
+            let path = key.name.replace('.', "/properties/");
+            let entry = schema.pointer(&format!("/properties/{path}"));
+            assert!(entry.is_some_and(|entry| entry["description"] == key.help), "{}", key.name);
+        }
+    }
+}
