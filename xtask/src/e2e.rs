@@ -5,6 +5,7 @@
 
 mod client;
 mod expect;
+mod npm;
 mod processes;
 mod scenario;
 mod scenarios;

@@ -1,9 +1,9 @@
 //! The message of a story's commit: a first line that conventional-commit linters accept, what the
 //! agent says that it did, and trailers for machines. Pure.
 
-/// The longest line that the usual linters accept.
+/// The longest lines that the usual linters accept; one of the body may get a blank in front.
 const LONGEST_SUBJECT: usize = 100;
-const LONGEST_LINE: usize = 100;
+const LONGEST_LINE: usize = 99;
 
 /// More of the agent's own words nobody reads in a log.
 const LONGEST_BODY: usize = 4_000;
@@ -34,30 +34,65 @@ pub(crate) fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let summary = story.summary.map(str::trim).filter(|summary| !summary.is_empty());
     let body = summary.map(|summary| format!("\n\n{}", body(summary))).unwrap_or_default();
     let (id, attempt) = (one_line(story.id), story.attempt);
-    let checks: Vec<String> = story.checks.iter().map(|check| one_line(check)).collect();
-    let checks = if checks.is_empty() { UNCHECKED.to_owned() } else { checks.join(", ") };
+    let checks = checks_trailer(story.checks);
     let cost = story.cost_usd.map(|cost| format!("Ralph-Cost: ${cost:.4}\n")).unwrap_or_default();
-    let trailers = format!("Ralph-Story: {id}\nRalph-Checks: {checks}\nRalph-Attempt: {attempt}\n");
+    let trailers = format!("Ralph-Story: {id}\n{checks}\nRalph-Attempt: {attempt}\n");
     format!("{subject}{body}\n\n{trailers}{cost}")
 }
 
-/// The first line. A title that begins with a type of its own keeps it; the linters want a scope
-/// and no full stop.
+/// The checks that passed; folded, as a trailer may be, where a line would be too long.
+fn checks_trailer(checks: &[String]) -> String {
+    if checks.is_empty() {
+        return format!("Ralph-Checks: {UNCHECKED}");
+    }
+    let last = checks.len() - 1;
+    let mut lines = vec!["Ralph-Checks:".to_owned()];
+    for (at, check) in checks.iter().enumerate() {
+        let comma = if at == last { "" } else { "," };
+        let check = shortened(&one_line(check), LONGEST_LINE - 4) + comma;
+        match lines.last_mut() {
+            Some(line) if length(line) + 1 + length(&check) <= LONGEST_LINE => {
+                line.push_str(&format!(" {check}"));
+            }
+            _ => lines.push(format!("  {check}")),
+        }
+    }
+    lines.join("\n")
+}
+
+/// As the linters count.
+fn length(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// A line cut to a length, at a blank if there is one.
+fn shortened(line: &str, longest: usize) -> String {
+    if length(line) <= longest {
+        return line.to_owned();
+    }
+    let (mut cut, mut left) = (String::new(), longest - 1);
+    for c in line.chars() {
+        let Some(rest) = left.checked_sub(c.len_utf16()) else { break };
+        left = rest;
+        cut.push(c);
+    }
+    let at = cut.rfind(' ').filter(|at| *at > cut.len() / 2).unwrap_or(cut.len());
+    format!("{}…", cut.get(..at).unwrap_or(&cut).trim_end())
+}
+
+/// The first line. A title that begins with a type of its own keeps it; the linters want a scope,
+/// words and no full stop.
 pub(crate) fn subject(template: &str, kind: &str, id: &str, title: &str) -> String {
-    let title = one_line(title);
+    // Linters would take all before it for the scope.
+    let title = one_line(title).replace("): ", ") ");
     let (kind, title) = own_type(&title).unwrap_or((kind.to_owned(), title.clone()));
-    let title = title.trim_end_matches('.').to_owned();
+    let title = title.trim_end_matches(['.', ' ']);
+    let title = if title.is_empty() { "complete the story" } else { title };
     let line = template
         .replace("{type}", &kind)
         .replace("{id}", &one_line(id))
-        .replace("{title}", &uncapitalised(&title));
-    let line = one_line(&line);
-    if line.chars().count() <= LONGEST_SUBJECT {
-        return line;
-    }
-    let cut: String = line.chars().take(LONGEST_SUBJECT - 1).collect();
-    let at = cut.rfind(' ').filter(|at| *at > LONGEST_SUBJECT / 2).unwrap_or(cut.len());
-    format!("{}…", cut.get(..at).unwrap_or(&cut).trim_end())
+        .replace("{title}", &uncapitalised(title));
+    shortened(&one_line(&line), LONGEST_SUBJECT)
 }
 
 fn own_type(title: &str) -> Option<(String, String)> {
@@ -66,15 +101,20 @@ fn own_type(title: &str) -> Option<(String, String)> {
     TYPES.contains(&kind.as_str()).then(|| (kind, rest.trim().to_owned()))
 }
 
-/// Conventional linters refuse a subject in sentence case; a name or an abbreviation stays.
+/// Conventional linters refuse a subject that begins with a capital letter; a name or an abbreviation
+/// keeps it in quotes, which they pass over.
 fn uncapitalised(title: &str) -> String {
-    let first_word = title.split_whitespace().next().unwrap_or_default();
-    let is_word = first_word.chars().nth(1).is_none_or(char::is_lowercase);
-    let is_name = first_word.chars().skip(1).any(char::is_uppercase);
-    let mut chars = title.chars();
-    match chars.next().filter(|_| is_word && !is_name) {
-        Some(first) => first.to_lowercase().chain(chars).collect(),
-        None => title.to_owned(),
+    let end = title.find(|c: char| !c.is_alphanumeric() && !"_-./".contains(c));
+    let (word, rest) = title.split_at(end.unwrap_or(title.len()));
+    let mut chars = word.chars();
+    match chars.next() {
+        Some(first) if first.is_uppercase() => {
+            if chars.clone().any(|c| c.is_uppercase() || c.is_numeric()) {
+                return format!("`{word}`{rest}");
+            }
+            first.to_lowercase().chain(chars).chain(rest.chars()).collect()
+        }
+        _ => title.to_owned(),
     }
 }
 
@@ -91,15 +131,13 @@ fn body(summary: &str) -> String {
         let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
         let mut current = String::new();
         for word in line.split_whitespace() {
-            if !current.is_empty()
-                && current.chars().count() + 1 + word.chars().count() > LONGEST_LINE
-            {
+            if !current.is_empty() && length(&current) + 1 + length(word) > LONGEST_LINE {
                 lines.push(std::mem::take(&mut current));
             }
             if !current.is_empty() {
                 current.push(' ');
             }
-            current.extend(word.chars().take(LONGEST_LINE));
+            current.push_str(&shortened(word, LONGEST_LINE));
         }
         lines.push(current);
     }
@@ -120,9 +158,14 @@ mod tests {
     fn the_first_line_is_what_linters_accept() {
         for (title, expected) in [
             ("Greet the world", "feat(US-001): greet the world"),
-            ("README for users.", "feat(US-001): README for users"),
-            ("GraphQL endpoint", "feat(US-001): GraphQL endpoint"),
+            ("README for users.", "feat(US-001): `README` for users"),
+            ("GraphQL: endpoint", "feat(US-001): `GraphQL`: endpoint"),
+            ("A page", "feat(US-001): a page"),
+            ("Ärger vermeiden", "feat(US-001): ärger vermeiden"),
+            ("日本語の挨拶", "feat(US-001): 日本語の挨拶"),
+            ("...", "feat(US-001): complete the story"),
             ("fix: the parser", "fix(US-001): the parser"),
+            ("Fix(parser): Do it", "feat(US-001): fix(parser) Do it"),
             ("Two\nlines\u{0}", "feat(US-001): two lines"),
         ] {
             assert_eq!(subject(TEMPLATE, "feat", "US-001", title), expected);
@@ -151,5 +194,9 @@ mod tests {
         let bare = Story { id: "A-1", title: "x", attempt: 1, ..Story::default() };
         let text = message(TEMPLATE, "feat", &bare);
         assert!(text.contains("\nRalph-Checks: unchecked\n"), "{text}");
+        let checks = ["cargo test", &"x".repeat(200), "true"].map(str::to_owned);
+        let many = message(TEMPLATE, "feat", &Story { checks: &checks, ..bare.clone() });
+        assert!(many.contains("\nRalph-Checks: cargo test,\n  xxx"), "{many}");
+        assert!(many.contains("xxx…,\n  true\n") && many.lines().all(|line| length(line) < 100));
     }
 }

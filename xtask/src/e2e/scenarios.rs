@@ -2,6 +2,7 @@
 
 mod beside_a_run;
 mod client_facts;
+mod commit_messages;
 mod guard;
 mod installation;
 mod kept_by_client;
@@ -28,6 +29,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         prompt::SCENARIOS,
         installation::SCENARIOS,
         whole_loop::SCENARIOS,
+        commit_messages::SCENARIOS,
         kept_by_client::SCENARIOS,
         beside_a_run::SCENARIOS,
     ]
