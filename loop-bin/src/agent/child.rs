@@ -145,7 +145,7 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// It has ended, and everything that it started with it.
-    Ended(AgentRun),
+    Ended(Box<AgentRun>),
     /// It wants to stop, and its hook waits for our word.
     Asks(Question),
 }
@@ -223,7 +223,7 @@ impl Session {
         end_everything(&mut self.child, &self.descendants, &end, watch)?;
         drain(&self.ticks);
         look(&self.seen());
-        Ok(Turn::Ended(AgentRun { end, seen: self.seen() }))
+        Ok(Turn::Ended(Box::new(AgentRun { end, seen: self.seen() })))
     }
 }
 

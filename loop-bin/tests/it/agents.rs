@@ -35,6 +35,19 @@ fn an_agent_that_only_talks_is_not_done() {
 }
 
 #[test]
+fn an_idle_story_costs_its_attempts_and_the_others_are_done() {
+    let plan: String = (1..=6).map(|n| format!("- [ ] US-00{n}: Story {n}\n")).collect();
+    let stage = Stage::new("works", &plan);
+    let agent = "cat >/dev/null; story=$(cat \"$RALPH_ROOT/.ralph/current-story\"); \
+                 echo $story >>\"$AGENT_NOTES/tried\"; [ $story = US-003 ] || echo x >$story.txt";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(8).says("5 of 6 stories done, 1 blocked (US-003)");
+    assert_eq!(stage.plan(), plan.replace("[ ]", "[x]").replace("[x] US-003", "[!] US-003"));
+    assert_eq!(stage.note("tried").matches("US-003").count(), 3);
+    assert_eq!(stage.note("tried").lines().count(), 8);
+}
+
+#[test]
 fn attempts_of_an_agent_that_fails_are_kept_and_its_story_is_blocked() {
     let stage = Stage::new("fails", "- [ ] US-001: First\n- [ ] US-002: Second\n");
     stage

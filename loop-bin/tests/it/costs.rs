@@ -62,8 +62,11 @@ fn a_session_that_cost_more_than_the_run_may_ends_it_or_is_told_of() {
 /// Says what it used, and then what it cost, unless it hangs before that.
 const HANGS_LATER: &str = r#"cat >/dev/null; echo work >>work.txt
     echo '{"type":"assistant","session_id":"s","message":{"usage":{"input_tokens":1000}}}'
-    [ -z "$HANGS" ] && [ ! -e "$AGENT_NOTES/called" ] || sleep 300
-    touch "$AGENT_NOTES/called"
+    case $HANGS in
+    1) sleep 300 ;;
+    first) mkdir "$AGENT_NOTES/called" 2>/dev/null && sleep 300 ;;
+    *) mkdir "$AGENT_NOTES/called" 2>/dev/null || sleep 300 ;;
+    esac
     echo '{"type":"result","is_error":true,"result":"no","session_id":"s","total_cost_usd":0.6,"usage":{"input_tokens":1000}}'"#;
 
 #[test]
@@ -74,19 +77,22 @@ fn a_limit_holds_over_sessions_that_are_ended_before_they_say_what_they_cost() {
     ran.ended(6).says("spent $1.20 of $1.00").says("in 2 iterations");
 }
 
-#[test]
-fn what_nobody_knows_is_called_unknown() {
+/// Sessions that are all, or but for the second, ended before they say what they cost.
+fn hanging(hangs: &str, args: &[&str]) -> crate::stage::Ran {
     let stage = Stage::new("works", "- [ ] US-001: First\n");
-    let mut command = stage.command(&[
-        "--agent",
-        HANGS_LATER,
-        "--timeout",
-        "2",
-        "--grace",
-        "1",
-        "--attempts",
-        "1",
-    ]);
-    let ran: crate::stage::Ran = command.env("HANGS", "1").output().unwrap().into();
-    ran.ended(8).says("cost unknown for 1000 tokens");
+    let more = ["--agent", HANGS_LATER, "--timeout", "2", "--grace", "1"];
+    stage.command(&[&more, args].concat()).env("HANGS", hangs).output().unwrap().into()
+}
+
+#[test]
+fn what_nobody_knows_is_called_unknown_and_ends_a_run_with_a_limit() {
+    hanging("1", &["--attempts", "1"]).ended(8).says("cost unknown for 1000 tokens");
+    let ran = hanging("1", &["--attempts", "9", "--max-cost", "1.0"]);
+    ran.ended(6).says("the cost of 2000 tokens is unknown").says("in 2 iterations");
+}
+
+#[test]
+fn what_was_unknown_is_counted_once_the_price_is_known() {
+    let ran = hanging("first", &["--attempts", "9", "--max-cost", "1.0"]);
+    ran.ended(6).says("spent $1.20 of $1.00").says("in 2 iterations");
 }

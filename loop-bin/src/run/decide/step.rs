@@ -11,6 +11,10 @@ use crate::terminal::{counted, seconds as seconds_of};
 /// The longest pause, in seconds, after a script skipped an iteration.
 const LONGEST_SKIP_S: u64 = 300;
 
+/// After so many sessions in a row whose cost nobody knows, a limit of money is taken for reached:
+/// what is unknown never counts as nothing.
+const MOST_UNPRICED: u64 = 2;
+
 impl Counters {
     /// How many attempts at a story count.
     pub(crate) fn attempts_at(&self, story: &str) -> u64 {
@@ -35,15 +39,23 @@ impl Counters {
     }
 
     /// What a session cost: as it says or, where it was ended before it could, by its tokens at the
-    /// price that other sessions imply; none if that is not known either.
+    /// price that other sessions imply; none if that is not known either. Once it is, what was unknown
+    /// before is booked as well.
     pub(crate) fn cost_of_session(&mut self, said: Option<f64>, tokens: u64) -> Option<f64> {
         if let Some(cost) = said {
             self.priced.cost_usd += cost;
             self.priced.tokens += tokens;
-            return said;
         }
         let Spent { cost_usd, tokens: known, .. } = self.priced;
-        (known > 0 && tokens > 0).then(|| cost_usd / known as f64 * tokens as f64)
+        if known == 0 {
+            return said;
+        }
+        let price = cost_usd / known as f64;
+        for book in self.story_spent.values_mut().chain([&mut self.spent]) {
+            book.cost_usd += price * std::mem::take(&mut book.unpriced) as f64;
+        }
+        self.unpriced_sessions = 0;
+        said.or(if tokens > 0 { Some(price * tokens as f64) } else { None })
     }
 
     /// Why no further story is begun, if the run is `seconds` old.
@@ -57,6 +69,12 @@ impl Counters {
         if most > 0.0 && spent >= most {
             let why = format!("budget exceeded: spent ${spent:.2} of ${most:.2}");
             return Some(Finish::Budget(why));
+        }
+        if most > 0.0 && self.unpriced_sessions >= MOST_UNPRICED {
+            return Some(Finish::Budget(format!(
+                "the cost of {} tokens is unknown, so the limit of ${most:.2} cannot be kept",
+                self.spent.unpriced
+            )));
         }
         if let Some(limit) =
             limits.max_duration.limit().filter(|limit| seconds >= limit.as_secs_f64())

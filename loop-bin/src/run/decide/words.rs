@@ -29,6 +29,8 @@ pub(crate) struct Counters {
     pub(crate) idle: u64,
     /// What sessions cost that said so, and the tokens for that: the price of a token.
     pub(crate) priced: Spent,
+    /// Sessions that were ended before they said what they cost, while no price is known.
+    pub(crate) unpriced_sessions: u64,
     /// Iterations in a row that a script skipped.
     pub(crate) skipped: u64,
     /// Stories committed.

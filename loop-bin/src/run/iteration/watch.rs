@@ -154,7 +154,7 @@ impl Run {
             Turn::Ended(run) => {
                 self.book_session(&live, &run);
                 self.tell_if_costless(&run);
-                Ok(Watched { session: run.seen.session.clone(), said, ended: Some(run) })
+                Ok(Watched { session: run.seen.session.clone(), said, ended: Some(*run) })
             }
             Turn::Asks(question) => {
                 let said = question.said.clone().unwrap_or(said);
@@ -182,6 +182,9 @@ impl Run {
     fn book_session(&mut self, live: &LiveAgent, run: &AgentRun) {
         self.note_windows(run);
         let cost = self.record.counters.cost_of_session(run.seen.cost_usd, live.tokens());
+        if cost.is_none() && run.seen.verdict.is_none() && live.tokens() > 0 {
+            self.record.counters.unpriced_sessions += 1;
+        }
         for (story, tokens) in &live.stories {
             let Some(cost) = cost else {
                 let spent = Spent { unpriced: *tokens, ..Spent::default() };
