@@ -8,7 +8,7 @@ mod output;
 
 use ralph_base::state::{Event, LastVerdict};
 use ralph_core::hook::{BashResult, Decision};
-use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places, what_failed};
+use ralph_core::verdict::{Kind, Place, Run, Verdict, judge, places};
 use shell_reader::Script;
 
 use crate::call::Call;
@@ -96,7 +96,7 @@ fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
     });
     let Some(session) = call.session() else { return };
     let has_failed = verdict.kind == Kind::Failed;
-    let what = if has_failed { what_failed(Some(verdict), output) } else { None };
+    let what = if has_failed { verdict.what_failed(output) } else { None };
     let before = LastVerdict::load(&session).map_or(0, |last| last.failures_in_a_row);
     let last = LastVerdict {
         verdict: verdict.kind.name().to_owned(),

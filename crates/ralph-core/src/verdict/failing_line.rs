@@ -30,18 +30,19 @@ const OF_STARTERS: &str = "\
     error: script|elifecycle|err_pnpm|error: recipe|failures:|> task|[error] ->|\
     [error] re-run|[error] for more|[error] to see|short test summary";
 
-/// The failing tests by name or, where none is named, the first line that tells of a failure; none if
-/// no line does more than count.
-pub fn what_failed(verdict: Option<&Verdict>, output: &str) -> Option<String> {
-    let failing = verdict.map_or(&[][..], |verdict| &verdict.failing);
-    if failing.is_empty() {
-        return failing_line(output);
-    }
-    let named: Vec<String> = failing.iter().take(MOST_NAMED).map(|test| cut(&test.name)).collect();
-    let named = named.join(", ");
-    match failing.len().saturating_sub(MOST_NAMED) {
-        0 => Some(named),
-        rest => Some(format!("{named} and {rest} more")),
+impl Verdict {
+    /// The failing tests by name or, where none is named, the first line of the output that tells of
+    /// a failure; none if no line does more than count.
+    pub fn what_failed(&self, output: &str) -> Option<String> {
+        if self.failing.is_empty() {
+            return failing_line(output);
+        }
+        let named = self.failing.iter().take(MOST_NAMED).map(|test| cut(&test.name));
+        let named = named.collect::<Vec<_>>().join(", ");
+        match self.failing.len().saturating_sub(MOST_NAMED) {
+            0 => Some(named),
+            rest => Some(format!("{named} and {rest} more")),
+        }
     }
 }
 
@@ -98,7 +99,7 @@ mod tests {
         let case = cases.iter().find(|case| case.name == name).unwrap();
         let (command, output, exit_code) = (&*case.command, &*case.output, Some(case.exit_code));
         let verdict = judge(&Run { command, output, exit_code, ..Run::default() });
-        what_failed(Some(&verdict), output).unwrap_or_default()
+        verdict.what_failed(output).unwrap_or_default()
     }
 
     #[test]

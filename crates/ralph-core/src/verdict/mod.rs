@@ -28,7 +28,6 @@ mod place_options;
 mod places;
 mod runners;
 
-pub use failing_line::what_failed;
 pub use judge::{Run, explain, judge};
 pub use kind::{Counts, FailingTest, Judgement, Kind, PolicyRule, Verdict};
 pub use places::{Place, places};

@@ -2,7 +2,7 @@
 
 use super::decide::Outcome;
 use ralph_core::git::saved_id;
-use ralph_core::verdict::{FailingTest, Verdict, what_failed};
+use ralph_core::verdict::{FailingTest, Verdict};
 
 /// How many failing tests are named.
 const MOST_NAMED: usize = 8;
@@ -116,7 +116,7 @@ fn rolled_back(saved_as: &str, untracked_stay: bool, left_alone: &[String], log:
 /// The cause of a rollback in one line, for the journal, the ref, the lesson and the loop.
 pub fn cause(verdict: &Verdict, output: &str) -> String {
     let failed = format!("{} failed", verdict.runner.unwrap_or("tests"));
-    match what_failed(Some(verdict), output) {
+    match verdict.what_failed(output) {
         Some(what) => format!("{failed}: {what}"),
         None => failed,
     }
@@ -125,7 +125,8 @@ pub fn cause(verdict: &Verdict, output: &str) -> String {
 /// What did not go well, with what failed in it on the same line, and the output below: the first line
 /// is all that lessons and the progress hold.
 pub fn with_cause(what: &str, verdict: Option<&Verdict>, output: &str) -> String {
-    match what_failed(verdict, output) {
+    let verdict = verdict.cloned().unwrap_or_else(Verdict::not_a_test);
+    match verdict.what_failed(output) {
         Some(cause) => format!("{what}: {cause}\n{}", output.trim_end()),
         None => format!("{what}\n{}", output.trim_end()),
     }
