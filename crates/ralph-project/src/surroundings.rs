@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::known_files::resolved;
 use crate::project::Project;
 use ralph_base::env::Env;
-use ralph_base::state::{Id, PROJECT_MARKER, SessionDir};
+use ralph_base::state::{Id, PROJECT_MARKER, RunDir, SessionDir};
 use ralph_core::git::Git;
 use ralph_core::guard::{CopyOf, Edit, Facts};
 
@@ -43,32 +43,34 @@ pub struct Surroundings<'a> {
 impl Surroundings<'_> {
     /// What is known about the place where a command line would run.
     pub fn of_command(&self, cwd: &Utf8Path, command: &str) -> Facts {
-        Facts {
-            cwd: resolved(cwd),
-            // Only asked when it matters, because it means to start git.
-            head_is_newer: command.contains("--amend") && self.head_is_newer(),
-            ..self.facts(&[cwd.as_str(), command])
-        }
+        let at = resolved(cwd);
+        let facts = self.facts(&at, &[cwd.as_str(), command]);
+        // Only asked when it matters, because it means to start git.
+        let head_is_newer = command.contains("--amend") && self.head_is_newer(&facts);
+        Facts { cwd: at, head_is_newer, ..facts }
     }
 
     /// What is known about an edit, but for whether the file was read.
     pub fn of_edit(&self, path: &Utf8Path, story: Option<&Id>) -> Edit {
-        let facts = self.facts(&[path.as_str()]);
+        let at = resolved(path);
+        let facts = self.facts(&at, &[path.as_str()]);
         // Commands are read as text, but the paths of edits are resolved.
         let home = self.env.home().map(|home| resolved(&home)).unwrap_or_default();
         Edit {
-            path: resolved(path),
+            exists: at.exists(),
+            path: at,
             facts: Facts { home, ..facts },
             scope: scope_of(story, self.config),
-            exists: path.exists(),
             known: false,
         }
     }
 
-    /// What is known in any case, as far as these texts ask for it.
-    fn facts(&self, texts: &[&str]) -> Facts {
+    /// What is known in any case at this place, as far as these texts ask for it.
+    fn facts(&self, at: &Utf8Path, texts: &[&str]) -> Facts {
+        let root = resolved(self.project.work_root());
         Facts {
-            root: resolved(self.project.work_root()),
+            linked_root: linked_root(&root, at),
+            root,
             copy: self.copy(),
             temp: resolved(&self.env.temp_dir()),
             home: self.env.home().unwrap_or_default(),
@@ -113,11 +115,11 @@ impl Surroundings<'_> {
     }
 
     /// Whether the last commit was made after the checkpoint, by the agent itself.
-    fn head_is_newer(&self) -> bool {
+    fn head_is_newer(&self, facts: &Facts) -> bool {
         let Ok(Some(checkpoint)) = attempt::checkpoint(self.project.own_state()) else {
             return false;
         };
-        let git = Git::at(self.project.work_root().as_std_path());
+        let git = Git::at(facts.tree().as_std_path());
         let head = git.line(&["rev-parse", "--verify", "HEAD"]);
         head.is_ok_and(|head| Some(head) != checkpoint.commit)
     }
@@ -137,6 +139,24 @@ fn kept_files(session: &SessionDir) -> Vec<Utf8PathBuf> {
 pub fn scope_of(story: Option<&Id>, config: &Config) -> Vec<String> {
     let own = story.and_then(|id| config.scope.stories.get(id.as_str()));
     own.unwrap_or(&config.scope.paths).clone()
+}
+
+/// What stands for the root in a linked work tree of the same repository, if the place lies in one: a
+/// subagent may have a work tree of its own.
+fn linked_root(root: &Utf8Path, at: &Utf8Path) -> Option<Utf8PathBuf> {
+    let top = top_of(at);
+    if root.starts_with(top) || !top.join(".git").is_file() {
+        return None;
+    }
+    let below = root.strip_prefix(top_of(root)).ok()?;
+    (shared_git_folder(top)? == shared_git_folder(root)?).then(|| top.join(below))
+}
+
+/// The git folder of the main work tree, which the linked ones share.
+fn shared_git_folder(folder: &Utf8Path) -> Option<Utf8PathBuf> {
+    let own = resolved(RunDir::of_project(folder)?.root().parent()?);
+    let worktrees = own.parent().filter(|parent| parent.ends_with("worktrees"));
+    Some(worktrees.and_then(Utf8Path::parent).unwrap_or(&own).to_owned())
 }
 
 /// The top of the repository around a folder, found without starting git; the folder itself where

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ralph_core::git::Status;
+use ralph_core::git::{Repo, Status};
 use ralph_core::guard::{self, Denial, Facts};
 use shell_reader::Script;
 
@@ -18,7 +18,7 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<D
     if scope.is_empty() || !config.guard.in_force("scope") || !guard::commits(script, facts) {
         return None;
     }
-    let repo = call.repo().ok()?;
+    let repo = Repo::open(facts.tree()).ok()?;
     let status = Status::read(&repo).ok()?;
     let changed = status
         .changed
@@ -27,7 +27,7 @@ pub(super) fn check(call: &Call<'_>, facts: &Facts, script: &Script) -> Option<D
         .filter_map(|path| camino::Utf8PathBuf::from_path_buf(repo.top().join(path)).ok());
     let outside: BTreeSet<String> = guard::out_of_scope(changed.collect(), &scope, facts)
         .iter()
-        .map(|path| path.strip_prefix(&facts.root).unwrap_or(path).to_string())
+        .map(|path| facts.inside(path).unwrap_or(path).to_string())
         .collect();
     let named = outside.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
     (!outside.is_empty()).then(|| Denial {

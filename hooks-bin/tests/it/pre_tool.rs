@@ -290,6 +290,41 @@ fn a_scope_holds_edits_and_commits() {
 }
 
 #[test]
+fn a_work_tree_of_a_subagent_is_judged_as_the_project_is() {
+    let test = TestRepo::new();
+    test.write(".ralph/config.toml", "[scope]\npaths = [\"src/**\"]\n");
+    test.write(".ralph/.checkpoint", format!("{}\n", test.head()));
+    // Temporary files are free anyway.
+    let other = test.scratch().path("other");
+    let var = ("TMPDIR", test.scratch().dir("temp"));
+    for tree in [test.root().join(".claude/worktrees/a"), other] {
+        test.git(["worktree", "add", "-q", tree.as_str()]);
+        let client = Client::in_repo(&test).with("CLAUDE_PROJECT_DIR", test.root().as_str());
+        let client = client.with(var.0, var.1.as_str());
+        let subagent = Client { cwd: tree.clone(), ..client };
+        let main = Client::in_repo(&test).with(var.0, var.1.as_str());
+        for client in [&subagent, &main] {
+            let write = |name: &str| client.edit_denied("Write", tree.join(name).as_str());
+            assert_eq!(write("src/new.rs"), None);
+            assert!(write("new.txt").unwrap().contains("`new.txt` is forbidden by rule scope"));
+            assert!(write(".git").unwrap().contains("protected-path"));
+        }
+        assert_eq!(subagent.bash_denied("mkdir build && rm -rf build"), None);
+        assert!(subagent.bash_denied("rm -rf .").unwrap().contains("rm-outside"));
+        let main_state = test.root().join(".ralph/config.toml");
+        assert!(subagent.bash_denied(&format!("echo > {main_state}")).is_some());
+        assert!(subagent.bash_denied("git commit --amend --no-edit").is_some());
+        fs_err::write(tree.join("src/lib.rs"), "changed").unwrap();
+        assert_eq!(subagent.bash_denied("git commit -am x"), None);
+        test.git_in(tree.as_std_path(), ["commit", "-qam", "a subagent's"]);
+        assert_eq!(subagent.bash_denied("git commit --amend --no-edit"), None);
+        fs_err::write(tree.join("a.txt"), "changed").unwrap();
+        assert!(subagent.bash_denied("git commit -am x").unwrap().contains("changed a.txt"));
+        assert_eq!(main.bash_denied("git commit -am x"), None);
+    }
+}
+
+#[test]
 fn amending_is_for_commits_newer_than_the_checkpoint() {
     let test = TestRepo::new();
     test.write(".ralph/.checkpoint", format!("{}\n", test.head()));

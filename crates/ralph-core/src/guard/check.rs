@@ -85,7 +85,7 @@ pub fn commits(script: &Script, facts: &Facts) -> bool {
         let directory = call.directory.as_ref();
         let is_elsewhere = matches!(
             directory.map(|directory| paths::place(directory, None, facts)),
-            Some(Place::At(path)) if !path.starts_with(&facts.root)
+            Some(Place::At(path)) if facts.inside(&path).is_none()
         );
         call.name() == "commit" && !call.has("--dry-run") && !is_elsewhere
     })

@@ -32,7 +32,7 @@ pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
     let Edit { path, facts, scope, .. } = edit;
     let denial = |rule: &str, reason: &str, instead: &str| Denial {
         rule: rule.to_owned(),
-        found: path.strip_prefix(&facts.root).unwrap_or(path).to_string(),
+        found: facts.inside(path).unwrap_or(path).to_string(),
         reason: reason.to_owned(),
         instead: instead.to_owned(),
     };
@@ -67,11 +67,11 @@ pub fn out_of_scope(
     facts: &Facts,
 ) -> Vec<Utf8PathBuf> {
     let globs = protected::globs(scope);
-    let is_within = |path: &Utf8Path| match path.strip_prefix(&facts.root) {
+    let is_within = |path: &Utf8Path| match facts.inside(path) {
         _ if protected::is_own(path, facts) => true,
         // The plan is part of every story.
-        Ok(inside) => inside.starts_with(PROJECT_MARKER) || globs.is_match(inside),
-        Err(_) => path.starts_with(&facts.temp) && facts.temp != "",
+        Some(inside) => inside.starts_with(PROJECT_MARKER) || globs.is_match(inside),
+        None => path.starts_with(&facts.temp) && facts.temp != "",
     };
     paths.retain(|path| !scope.is_empty() && !is_within(path));
     paths
@@ -205,6 +205,27 @@ mod tests {
         check(&scoped("/elsewhere/a.rs"), Some("scope"));
         check(&scoped("/tmp/notes"), None);
         check(&scoped("/p/.ralph/PRD-1/plan.md"), None);
+    }
+
+    #[test]
+    fn a_file_in_another_work_tree_is_judged_by_its_place_there() {
+        for tree in ["/p/.claude/worktrees/a", "/elsewhere/a"] {
+            let scoped = |path: &str| {
+                let edit = edit(&format!("{tree}/{path}"));
+                let facts = Facts { linked_root: Some(tree.into()), ..edit.facts };
+                Edit { facts, scope: vec!["src/**".into()], ..edit }
+            };
+            check(&scoped("src/a.rs"), None);
+            check(&scoped(".ralph/PRD-1/plan.md"), None);
+            check(&scoped("README.md"), Some("scope"));
+            for path in [".git", ".ralph/config.toml", ".claude/settings.json"] {
+                check(&scoped(path), Some("protected-path"));
+            }
+            let denial = check_edit(&scoped("README.md"), &Settings::default()).unwrap();
+            assert_eq!(denial.found, "README.md");
+            let main = Edit { path: "/p/.ralph/config.toml".into(), ..scoped("x") };
+            check(&main, Some("protected-path"));
+        }
     }
 
     #[test]

@@ -9,6 +9,9 @@ use shell_reader::Script;
 pub struct Facts {
     /// The folder in which the agent works: the project's, or that of its copy.
     pub root: Utf8PathBuf,
+    /// The folder that stands for it in another work tree of the same repository, if the command
+    /// begins or the file lies in one.
+    pub linked_root: Option<Utf8PathBuf>,
     /// What that is a copy of, if it is one.
     pub copy: Option<CopyOf>,
     /// Where the command line begins.
@@ -28,6 +31,17 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// The project's folder in the work tree at hand.
+    pub fn tree(&self) -> &Utf8Path {
+        self.linked_root.as_ref().unwrap_or(&self.root)
+    }
+
+    /// The path relative to the project, if it lies in it or in that other work tree.
+    pub fn inside<'p>(&self, path: &'p Utf8Path) -> Option<&'p Utf8Path> {
+        let mut roots = self.linked_root.iter().chain([&self.root]);
+        roots.find_map(|root| path.strip_prefix(root).ok())
+    }
+
     /// Reads a command line with what is known about the place.
     pub fn read(&self, command: &str) -> Script {
         let project = self.copy.as_ref().and_then(CopyOf::project_root).unwrap_or_default();

@@ -72,7 +72,7 @@ fn forbidden(word: &Word, act: &Act) -> bool {
 /// Whether everything at `path` may go: inside the project or the temp folder, but not the folder
 /// itself, nor git's and the loop's own.
 fn may_delete(path: &Utf8Path, act: &Act) -> bool {
-    match paths::in_project(path, act.facts) {
+    match act.facts.inside(path) {
         // A clone's own history inside the project is not the project's.
         Some(inside) => inside.components().next().is_some_and(|first| {
             let owner = owner_inside(first.as_str().into());
@@ -177,7 +177,7 @@ fn moves_away(act: &Act) -> bool {
     let comes_in = matches!(&target, Place::At(path) if path.starts_with(&act.facts.root));
     into_nothing
         || sources.iter().any(|source| match act.place(source) {
-            Place::At(path) => match paths::in_project(&path, act.facts) {
+            Place::At(path) => match act.facts.inside(&path) {
                 Some(inside) => inside == "" || inside.starts_with(".git"),
                 None => !(may_delete(&path, act) || comes_in && is_the_users(&path, act)),
             },

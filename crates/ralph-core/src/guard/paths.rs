@@ -135,11 +135,6 @@ pub(super) fn temp_folders(facts: &Facts) -> impl Iterator<Item = &Utf8Path> {
     usual.chain([facts.temp.as_path()]).filter(|folder| *folder != "")
 }
 
-/// The path relative to the project, if it lies in it.
-pub(super) fn in_project<'p>(path: &'p Utf8Path, facts: &Facts) -> Option<&'p Utf8Path> {
-    path.strip_prefix(&facts.root).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,10 +30,10 @@ pub(super) fn owner(path: &Utf8Path, facts: &Facts, settings: &Settings) -> Owne
     if is_own(path, facts) {
         return Owner::Work;
     }
-    let inside = path.strip_prefix(&facts.root).ok();
+    let inside = facts.inside(path);
     let folders = facts.copy.iter().flat_map(CopyOf::guarded).chain([facts.root.clone()]);
-    let mut owners =
-        folders.filter_map(|folder| Some(owner_inside(path.strip_prefix(folder).ok()?)));
+    let others = folders.filter_map(|folder| path.strip_prefix(folder).ok());
+    let mut owners = inside.into_iter().chain(others).map(owner_inside);
     if let Some(owner) = owners.find(|owner| *owner != Owner::Work) {
         return owner;
     }

@@ -54,11 +54,12 @@ fn monitor(stage: &mut Stage<'_>) -> Result<()> {
     expect::that(stage.root().join("watched").exists(), "other commands run")
 }
 
-/// What fails in a subagent's work tree, or in one that the agent entered, is not the project's.
+/// What fails in a subagent's work tree, or in one that the agent entered, is not the project's; a
+/// file has the same place there as in the project.
 fn work_trees(stage: &mut Stage<'_>) -> Result<()> {
     stage.repo.write("sum.test.js", failing_test(0));
     stage.repo.commit_all("a test");
-    stage.configure("[rollback]\nafter_failures = 1\n")?;
+    stage.configure("[rollback]\nafter_failures = 1\n[scope]\npaths = [\"src/**\"]\n")?;
     fs_err::write(stage.state.current_story(), "US-001\n")?;
     Checkpoint::create(&Repo::open(stage.root())?, &stage.state, "before the attempt")?;
     let task = json!({
@@ -74,6 +75,8 @@ fn work_trees(stage: &mut Stage<'_>) -> Result<()> {
         Answer::tool("Agent", task),
         Answer::tool("EnterWorktree", json!({"name": "mine"})),
         fails(),
+        Answer::write(stage.path(".claude/worktrees/mine/src/new.js"), "new\n"),
+        Answer::write(stage.path(".claude/worktrees/mine/new.js"), "new\n"),
         Answer::tool("ExitWorktree", json!({"action": "keep"})),
         Answer::bash("cat work.txt .ralph/events.jsonl"),
         Answer::bash("node --test"),
@@ -90,5 +93,8 @@ fn work_trees(stage: &mut Stage<'_>) -> Result<()> {
         expect::lacks(&before, word)?;
     }
     expect::contains(&told.concat(), "/.claude/worktrees/mine")?;
+    let written = stage.read(".claude/worktrees/mine/src/new.js");
+    expect::same("a file within the scope", &written, &"new\n".to_owned())?;
+    expect::contains(&told.concat(), "`new.js` is forbidden by rule scope")?;
     expect::contains(&told.last().cloned().unwrap_or_default(), "refs/ralph/discarded/")
 }
