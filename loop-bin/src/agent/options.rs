@@ -203,13 +203,12 @@ fn hooks_to_pass(
     client: &Client<'_>,
     version: Option<ClientVersion>,
 ) -> Result<Map<String, Value>, &'static str> {
-    let mut installed = Vec::new();
-    for text in settings_of(env, project, client, !config.workspace.in_place) {
-        if hooks_are_off(&text) {
-            return Err("the client's settings set `disableAllHooks`, so no hooks guard the agent");
-        }
-        installed.extend(registered(&text).unwrap_or_default());
+    let settings = settings_of(env, project, client, !config.workspace.in_place);
+    if settings.iter().filter_map(|text| hooks_are_off(text)).next_back() == Some(true) {
+        return Err("the client's settings set `disableAllHooks`, so no hooks guard the agent");
     }
+    let installed = settings.iter().flat_map(|text| registered(text).unwrap_or_default());
+    let installed: Vec<(String, &str)> = installed.collect();
     if client.has("--bare") {
         return Err("the agent's command has --bare, so no hooks guard it");
     }
@@ -232,14 +231,15 @@ fn hooks_to_pass(
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// The texts of the settings that this client reads. One that it cannot read either does not count.
+/// The texts of the settings that this client reads; where they differ, the last one counts. One that
+/// it cannot read either does not count.
 fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool) -> Vec<String> {
     let sources = client.value_of("--setting-sources").unwrap_or("project,local,user");
     let root = project.root();
     let places = [
+        ("user", Place::user(env)),
         ("project", Some(Place::project(root))),
         ("local", Some(Place::project_local(root))),
-        ("user", Place::user(env)),
     ];
     let read = places.into_iter().filter(|(name, _)| sources.split(',').any(|s| s.trim() == *name));
     let files = read.filter_map(|(_, place)| Some(place?.settings));

@@ -160,6 +160,11 @@ fn hooks_that_are_switched_off_anywhere_are_named_before_the_run() {
             ran.ended(0).says("set `disableAllHooks`, so no hooks guard the agent");
         }
     }
+    // The narrower settings win.
+    let stage = stage_with(&["ralph-pre-tool"]);
+    stage.repo.scratch().file("home/.claude/settings.json", all_off);
+    stage.repo.write(".claude/settings.local.json", r#"{"disableAllHooks":false}"#);
+    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("are passed to the agent");
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub fn plan_install(
     Ok(Change {
         place: place.clone(),
         keeps_old: true,
-        hooks_are_off: hooks_are_off(&after),
+        hooks_are_off: hooks_are_off(&after) == Some(true),
         before,
         after: Some(after),
         copies,

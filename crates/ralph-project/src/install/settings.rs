@@ -79,10 +79,9 @@ pub fn registered(text: &str) -> Result<Vec<(String, &'static str)>, SettingsPro
     Ok(found)
 }
 
-/// Whether the file switches every hook off, ours included.
-pub fn hooks_are_off(text: &str) -> bool {
-    let file = serde_json::from_str::<Value>(without_mark(text).1).unwrap_or_default();
-    file.get("disableAllHooks") == Some(&Value::Bool(true))
+/// Whether the file switches every hook off, ours included; none if it leaves that to others.
+pub fn hooks_are_off(text: &str) -> Option<bool> {
+    serde_json::from_str::<Value>(without_mark(text).1).ok()?.get("disableAllHooks")?.as_bool()
 }
 
 /// A settings file, taken apart as far as hooks are concerned.

@@ -172,8 +172,8 @@ fn what_cannot_be_understood_is_refused_with_its_place() {
 
 #[test]
 fn a_switch_that_silences_all_hooks_is_noticed() {
-    assert!(hooks_are_off("{\"disableAllHooks\": true}"));
-    assert!(!hooks_are_off("{\"disableAllHooks\": false}"));
+    assert_eq!(hooks_are_off("{\"disableAllHooks\": true}"), Some(true));
+    assert_eq!(hooks_are_off("{\"disableAllHooks\": false}"), Some(false));
 }
 
 /// Any JSON object as a settings file, in one of two layouts.
