@@ -3,6 +3,7 @@
 mod beside_a_run;
 mod client_facts;
 mod commit_messages;
+mod cut_short;
 mod guard;
 mod installation;
 mod kept_by_client;
@@ -30,6 +31,7 @@ pub(super) fn all() -> Vec<&'static Scenario> {
         installation::SCENARIOS,
         whole_loop::SCENARIOS,
         commit_messages::SCENARIOS,
+        cut_short::SCENARIOS,
         kept_by_client::SCENARIOS,
         beside_a_run::SCENARIOS,
     ]

@@ -21,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(90);
 /// What remains of a session, or of a whole run of the loop.
 pub(super) struct Run {
     pub(super) exit_code: Option<i32>,
-    /// What the client or the loop printed, one JSON object a line.
+    /// What the client printed, one JSON object a line, or the loop, for people.
     pub(super) stdout: String,
     /// The requests of the main conversation and of subagents.
     pub(super) requests: Vec<Request>,
@@ -68,11 +68,16 @@ impl Stage<'_> {
         self.watch(command, script, None)
     }
 
+    /// The same with further arguments of the client.
+    pub(super) fn run_given(&mut self, args: &[&str], prompt: &str, script: Script) -> Result<Run> {
+        let mut command = self.client_command(prompt)?;
+        command.args(args);
+        self.watch(command, script, None)
+    }
+
     /// Goes on with the first session, with further arguments.
     pub(super) fn resume(&mut self, prompt: &str, script: Script, args: &[&str]) -> Result<Run> {
-        let mut command = self.client_command(prompt)?;
-        command.args(["--resume", SESSION]).args(args);
-        self.watch(command, script, None)
+        self.run_given(&[&["--resume", SESSION], args].concat(), prompt, script)
     }
 
     /// The same, with SIGTERM to the client as soon as this file of the home folder is there.
@@ -112,6 +117,16 @@ impl Stage<'_> {
         self.watch(command, script, Some(&sign))
     }
 
+    /// All that the loop prints when it is asked something, with this command for its agent.
+    pub(super) fn ask_loop(&self, question: &str, agent: &str) -> Result<String> {
+        let mut command = self.loop_command();
+        command.arg(question).env("RALPH_AGENT", agent);
+        self.surround(&mut command, "");
+        let output = command.output()?;
+        let texts = [output.stdout, output.stderr];
+        Ok(texts.iter().map(|text| String::from_utf8_lossy(text)).collect())
+    }
+
     fn home(&self) -> Utf8PathBuf {
         self.repo.scratch().path("home")
     }
@@ -125,7 +140,7 @@ impl Stage<'_> {
         scratch.script("tools/claude", &script);
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = run::command(self.binaries.join("ralph-loop").as_str());
-        command.arg("--json").env("PATH", format!("{}:{path}", scratch.path("tools")));
+        command.env("PATH", format!("{}:{path}", scratch.path("tools")));
         command
     }
 
@@ -173,7 +188,7 @@ impl Stage<'_> {
         let folder = run::root().join("target/e2e/logs");
         fs_err::create_dir_all(&folder)?;
         let name = format!("{}-{}-{}", self.client.version, self.name, self.sessions);
-        fs_err::write(folder.join(format!("{name}.stdout.jsonl")), stdout)?;
+        fs_err::write(folder.join(format!("{name}.stdout.txt")), stdout)?;
         let told: Vec<String> = requests
             .iter()
             .filter(|request| request.is_conversation())

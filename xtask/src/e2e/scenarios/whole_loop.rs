@@ -1,12 +1,10 @@
 //! The whole loop, with the real client as its agent.
 
-use std::time::{Duration, Instant};
-
 use anyhow::Result;
 use camino::Utf8PathBuf;
 use ralph_project::install::plan_uninstall;
 use scripted_model::{Answer, Script};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::e2e::expect;
 use crate::e2e::scenario::Scenario;
@@ -21,13 +19,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::new("loop-agent-works-in-its-copy", &["ralph-pre-tool"], in_the_copy)
         .needing((2, 1, 208), "the client itself refuses to edit what its Read tool has not read"),
     Scenario::new("loop-brings-its-own-hooks", &[], own_hooks),
-    Scenario::new("loop-waits-for-a-usage-limit", &[], usage_limit)
-        .needing((2, 1, 63), "a refusal is tried again for minutes, whatever the service says"),
-    Scenario::new("loop-ended-by-a-signal-and-resumed", &[], signal),
-    Scenario::new("loop-goes-on-in-the-session-that-met-a-limit", &[], resumed)
-        .needing((2, 1, 63), "a refusal is tried again for minutes, whatever the service says"),
-    Scenario::new("loop-is-not-held-up-by-a-forgotten-server", &["ralph-on-stop"], forgotten)
-        .needing((2, 1, 63), "a background command does not keep the client alive"),
 ];
 
 const STORIES: &str = "# Plan
@@ -51,18 +42,18 @@ pub(super) fn prepare(stage: &Stage<'_>, plan: &str, config: &str) -> Result<()>
 }
 
 /// The agent writes a story's file.
-fn write(story: &str, content: &str) -> Answer {
+pub(super) fn write(story: &str, content: &str) -> Answer {
     Answer::bash(&format!("echo {content} > {story}.story"))
 }
 
 /// The commits since the plan was written, oldest first.
-fn commits(stage: &Stage<'_>) -> Vec<String> {
+pub(super) fn commits(stage: &Stage<'_>) -> Vec<String> {
     let log = stage.repo.git(["log", "--reverse", "--format=%s"]);
     log.lines().filter(|line| line.starts_with("feat")).map(str::to_owned).collect()
 }
 
 /// How each iteration ended, by the journal.
-fn outcomes(stage: &Stage<'_>) -> Vec<String> {
+pub(super) fn outcomes(stage: &Stage<'_>) -> Vec<String> {
     let field = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
     let finished = stage.journal("iteration_finished");
     finished
@@ -187,69 +178,4 @@ fn own_hooks(stage: &mut Stage<'_>) -> Result<()> {
         expect::same(event, &stage.journal(event).len(), &1)?;
     }
     expect::that(!stage.root().join(".claude").exists(), "the project's settings are untouched")
-}
-
-fn usage_limit(stage: &mut Stage<'_>) -> Result<()> {
-    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
-    let words = "This exceeds your rate limit, try again in 2 seconds.";
-    let limit = Answer::refused(429, "rate_limit_error", words);
-    // Otherwise the client tries for three minutes before it gives up.
-    let limit = limit.with_header("x-should-retry", "false");
-    let script = Script::of([limit, write("one", "right"), Answer::text("It is done.")]);
-    let run = stage.run_loop(script)?;
-    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
-    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])?;
-    let expected = ["US-001 quota", "US-001 success"].map(str::to_owned).to_vec();
-    expect::same("the iterations", &outcomes(stage), &expected)
-}
-
-fn signal(stage: &mut Stage<'_>) -> Result<()> {
-    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
-    let endless = "echo half > one.story; touch ~/begun; setsid sleep 1000";
-    let script = Script::of([Answer::bash(endless)]);
-    let run = stage.run_loop_until(script, "begun")?;
-    expect::same("the loop's exit code", &run.exit_code, &Some(143))?;
-    expect::same("processes left behind", &run.left_behind, &0)?;
-    expect::that(
-        !stage.root().join("one.story").exists(),
-        "the project has nothing of the attempt",
-    )?;
-    let script = Script::of([write("one", "right"), Answer::text("It is done.")]);
-    let run = stage.run_loop(script)?;
-    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
-    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])
-}
-
-/// What was read and written before a usage limit is not paid for again.
-fn resumed(stage: &mut Stage<'_>) -> Result<()> {
-    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", VERIFY)?;
-    let words = "This exceeds your rate limit, try again in 2 seconds.";
-    let limit = Answer::refused(429, "rate_limit_error", words);
-    let limit = limit.with_header("x-should-retry", "false");
-    let turns = [write("one", "wrong"), limit, write("one", "right"), Answer::text("It is done.")];
-    let run = stage.run_loop(Script::of(turns))?;
-    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
-    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])?;
-    let prompts = stage.journal("prompt");
-    let mut sessions: Vec<&Value> = prompts.iter().map(|prompt| &prompt["session"]).collect();
-    sessions.dedup();
-    expect::same("prompts", &prompts.len(), &2)?;
-    expect::same("sessions", &sessions.len(), &1)
-}
-
-/// The client waits for what runs in the background; the loop does not, once the turn is over.
-fn forgotten(stage: &mut Stage<'_>) -> Result<()> {
-    let config = format!("{VERIFY}\n[agent]\ngrace = 2\n");
-    prepare(stage, "# Plan\n\n- [ ] US-001: Write one\n", &config)?;
-    let server = Answer::tool(
-        "Bash",
-        json!({"command": "sleep 250", "description": "Serve", "run_in_background": true}),
-    );
-    let begun = Instant::now();
-    let turns = [server, write("one", "right"), Answer::text("It is done.")];
-    let run = stage.run_loop(Script::of(turns))?;
-    expect::same("the loop's exit code", &run.exit_code, &Some(0))?;
-    expect::same("the commits", &commits(stage), &vec!["feat(US-001): write one".to_owned()])?;
-    expect::same("processes left behind", &run.left_behind, &0)?;
-    expect::that(begun.elapsed() < Duration::from_secs(120), "the server was not waited for")
 }
