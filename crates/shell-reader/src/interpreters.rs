@@ -22,7 +22,7 @@ const INTERPRETERS: [(&str, &str, &str); 7] = [
     ),
     ("deno", "", "-c --config --import-map"),
     ("perl", "-e -E", "-I -M"),
-    ("ruby lua luajit osascript Rscript julia elixir", "-e", "-r -I"),
+    ("ruby rake lua luajit osascript Rscript julia elixir", "-e", "-r -I"),
     ("php", "-r", "-d -c"),
     ("awk gawk mawk nawk", "", "-F -v"),
 ];
@@ -53,6 +53,8 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
         _ if !given.is_empty() => {
             Some(given.iter().map(Word::text).collect::<Vec<_>>().join("\n").into())
         }
+        // Which of its tasks are run is not looked at.
+        _ if name == "rake" => walker.expander().file("Rakefile"),
         _ if is_input => walker.standard_input(call, context),
         Some("eval") => operands.next().map(Rc::from),
         Some(text) if name.ends_with("awk") => Some(text.into()),

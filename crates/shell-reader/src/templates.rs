@@ -2,8 +2,10 @@
 
 use super::call::Call;
 use super::context::Context;
+use super::options::values;
 use super::script::UNKNOWN;
 use super::walk::Walker;
+use super::wrappers::skip_options;
 use super::{Fate, Reach, Word};
 
 /// Lines of input for which a template is filled in.
@@ -26,34 +28,16 @@ pub(super) fn follow(walker: &mut Walker, name: &str, call: &Call, context: &Con
 }
 
 fn xargs(walker: &mut Walker, call: &Call, context: &Context) {
-    let mut args = call.args();
-    let mut placeholder = None;
-    let (mut separated, mut one_by_one) = (false, false);
-    while let [first, rest @ ..] = args {
-        let text = first.text();
-        if !text.starts_with('-') || text.len() < 2 {
-            break;
-        }
-        args = rest;
-        if text == "--" {
-            break;
-        }
-        let takes = |letter| !text.starts_with("--") && text.contains(letter);
-        separated |= takes('0') || takes('d') || text.starts_with("--null");
-        one_by_one |= text == "-n1"
-            || text == "-L1"
-            || matches!((text, rest), ("-n" | "-L", [one, ..]) if one.text() == "1");
-        if text == "-i" || text.starts_with("--replace") {
-            placeholder = Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned());
-        } else if let Some(mark) = text.strip_prefix("-I").filter(|mark| !mark.is_empty()) {
-            placeholder = Some(mark.to_owned());
-        } else if XARGS_VALUES.split(' ').any(|option| option == text) {
-            if text == "-I" {
-                placeholder = args.first().map(|mark| mark.text().to_owned());
-            }
-            args = args.get(1..).unwrap_or_default();
-        }
-    }
+    let (options, args) = call.args().split_at(skip_options(call.args(), XARGS_VALUES));
+    let given = |wanted| values(options, wanted, XARGS_VALUES).into_iter();
+    let one_by_one = given("-n -L").any(|number| number.text() == "1");
+    let mut texts = options.iter().map(Word::text);
+    let separates = |text: &str| !text.starts_with("--") && text.contains(['0', 'd']);
+    let separated = texts.clone().any(|text| separates(text) || text.starts_with("--null"));
+    let placeholder = given("-I").next().map(|mark| mark.text().to_owned()).or_else(|| {
+        let text = texts.find(|text| *text == "-i" || text.starts_with("--replace"))?;
+        Some(text.split_once('=').map_or("{}", |(_, mark)| mark).to_owned())
+    });
     let input = walker.standard_input(call, context);
     let context = context.via(Reach::Template("xargs".to_owned()));
     match (placeholder, input) {
@@ -137,11 +121,8 @@ fn fd(walker: &mut Walker, call: &Call, context: &Context) {
 
 /// `parallel` joins its words and hands them to a shell.
 fn parallel(walker: &mut Walker, call: &Call, context: &Context) {
-    let options = super::wrappers::skip_options(
-        call.args(),
-        "-j --jobs -P -I -n -N -a --arg-file -S --delay --timeout",
-    );
-    let args = call.args().get(options..).unwrap_or_default();
+    let takers = "-j --jobs -P -I -n -N -a --arg-file -S --delay --timeout";
+    let args = call.args().split_at(skip_options(call.args(), takers)).1;
     let end = args.iter().position(|arg| arg.text().starts_with(":::")).unwrap_or(args.len());
     let (template, values) = args.split_at(end);
     if args.is_empty() {

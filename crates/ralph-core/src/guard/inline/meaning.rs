@@ -53,16 +53,11 @@ pub(super) fn amounts_to(language: &str, text: &str, settings: &Settings) -> Vec
     if runs_what_it_fetches(&tokens) {
         lines.push("curl | sh".to_owned());
     }
-    let texts = tokens.iter().filter_map(Token::text).map(str::to_owned);
-    let runs_all = match language {
-        "osascript" => true,
-        // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
-        _ if language.ends_with("awk") => text.contains('|') || text.contains("system("),
-        _ => false,
-    };
-    if runs_all {
-        lines.extend(texts);
-    } else if matches!(language, "ruby" | "perl" | "php") {
+    // `print | "command"`, `"command" | getline` and `cmd = "command"; system(cmd)`.
+    let awk_runs = || language.ends_with("awk") && (text.contains('|') || text.contains("system("));
+    if language == "osascript" || awk_runs() {
+        lines.extend(tokens.iter().filter_map(Token::text).map(str::to_owned));
+    } else if matches!(language, "ruby" | "rake" | "perl" | "php") {
         lines.extend(tokens.iter().filter_map(|token| match token {
             Token::Quoted(command) => Some(command.clone()),
             _ => None,
@@ -162,13 +157,15 @@ fn command_of(literals: &[String]) -> Option<String> {
         [program, name, ..] if program == name => literals.get(1..)?,
         _ => literals,
     };
-    let first = literals.first()?;
-    if first.contains(' ') {
+    // `run("git", each)`: each of several lines comes behind the words.
+    let (lines, words): (Vec<_>, Vec<_>) = literals.iter().partition(|word| word.starts_with(' '));
+    if words.first().is_some_and(|first| first.contains(' ')) {
         // One of them is run, or each in its turn.
-        let lines: Vec<&str> = literals.iter().map(String::as_str).collect();
-        return Some(lines.join("\n"));
+        return Some(literals.join("\n"));
     }
-    Some(literals.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+    let words = words.into_iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let run: Vec<String> = lines.iter().map(|line| format!("{words}{line}")).collect();
+    Some(if run.is_empty() { words } else { run.join("\n") }).filter(|run| !run.is_empty())
 }
 
 fn is_writing_mode(mode: &str) -> bool {
@@ -215,7 +212,6 @@ mod tests {
         for (language, text) in [
             ("python3", "for c in ['a b', 'c d']: os.system(c)"),
             ("python3", "for c in 'a b', 'c d':\n  os.system(c)"),
-            ("python3", "l = [['a', 'b'], ['c', 'd']]\nfor c in l: run(c)"),
             ("node", "for (const c of ['a b', 'c d']) execSync(c)"),
             ("node", "const l = ['a b', 'c d']; l.forEach((c) => execSync(c))"),
             ("ruby", "['a b', 'c d'].each { |c| system(c) }"),
@@ -225,5 +221,22 @@ mod tests {
             check(language, text, &["a b\nc d"]);
         }
         check("python3", "for c in ['a b']: print(c)", &[]);
+        for (language, text) in [
+            ("node", "for (const a of [['status'], ['push', 'x']]) spawnSync('git', a)"),
+            ("node", "[['status'], ['push', 'x']].forEach(a => spawnSync('git', a))"),
+            ("python3", "for a in [['status'], ('push', 'x')]: run(['git', *a])"),
+        ] {
+            check(language, text, &["'git' status\n'git' push x"]);
+        }
+        for text in [
+            "%w[push merge].each { |x| system(\"git #{x}\") }",
+            "%i(push merge).each do |x| system \"git #{x}\" end",
+            "for x in %w{push merge}; system('git ' + x); end",
+        ] {
+            check("ruby", text, &["git push\ngit merge"]);
+        }
+        let lists = "l = [['a', 'b'], ['c', 'd']]\nfor c in l: run(c)";
+        check("python3", lists, &[" a b\n c d"]);
+        check("perl", "system(qw(git push))", &["'git' 'push'"]);
     }
 }

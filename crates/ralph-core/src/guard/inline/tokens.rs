@@ -7,9 +7,8 @@ const MAX_TOKENS: usize = 10_000;
 /// A quote whose partner is farther away is none.
 const MAX_TEXT: usize = 4096;
 
-/// How Ruby and Perl quote without quotation marks, and whether what they quote is run.
-const NAMED_QUOTES: [(&str, bool); 5] =
-    [("%x", true), ("qx", true), ("qq", false), ("qw", false), ("q", false)];
+/// How Ruby and Perl quote without quotation marks: what is run, lists of words, and texts.
+const NAMED_QUOTES: [&str; 7] = ["%x", "qx", "%w", "%i", "qw", "qq", "q"];
 
 /// A piece of a program.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,14 +25,26 @@ pub(super) enum Token<'a> {
 
 /// The tokens of a program.
 pub(super) fn tokens<'a>(language: &str, text: &'a str) -> Vec<Token<'a>> {
-    let has_named_quotes = matches!(language, "perl" | "ruby");
+    let has_named_quotes = matches!(language, "perl" | "ruby" | "rake");
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next()
         && found.len() < MAX_TOKENS
     {
-        let named = || named_quote(rest).filter(|_| has_named_quotes);
-        let (token, length) = quoted(rest).or_else(named).unwrap_or_else(|| {
+        if let Some((kind, text)) = named_quote(rest).filter(|_| has_named_quotes) {
+            match kind {
+                "%x" | "qx" => found.push(Token::Quoted(text.to_owned())),
+                "qq" | "q" => found.push(Token::Text(text.to_owned())),
+                _ => {
+                    found.push(Token::Mark('['));
+                    found.extend(text.split_whitespace().map(|word| Token::Text(word.to_owned())));
+                    found.push(Token::Mark(']'));
+                }
+            }
+            rest = rest.get(kind.len() + text.len() + 2..).unwrap_or_default();
+            continue;
+        }
+        let (token, length) = quoted(rest).unwrap_or_else(|| {
             let is_other = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
             match rest.split_at(rest.find(is_other).unwrap_or(rest.len())).0 {
                 "" => (Token::Mark(first), first.len_utf8()),
@@ -72,8 +83,9 @@ fn quoted(rest: &str) -> Option<(Token<'_>, usize)> {
     None
 }
 
-fn named_quote(rest: &str) -> Option<(Token<'_>, usize)> {
-    let (name, is_run) = NAMED_QUOTES.into_iter().find(|(name, _)| rest.starts_with(name))?;
+/// The quote that begins here by its name, and the text in it.
+fn named_quote(rest: &str) -> Option<(&'static str, &str)> {
+    let name = NAMED_QUOTES.into_iter().find(|name| rest.starts_with(name))?;
     let behind = rest.get(name.len()..)?;
     let closing = match behind.chars().next()? {
         '(' => ')',
@@ -82,10 +94,7 @@ fn named_quote(rest: &str) -> Option<(Token<'_>, usize)> {
         '/' => '/',
         _ => return None,
     };
-    let text = behind.get(1..)?.split_once(closing)?.0;
-    let length = name.len() + text.len() + 2;
-    let token = if is_run { Token::Quoted } else { Token::Text };
-    Some((token(text.to_owned()), length))
+    Some((name, behind.get(1..)?.split_once(closing)?.0))
 }
 
 /// How many tokens belong to a call or a value that begins here: up to the bracket that closes it,
@@ -110,7 +119,7 @@ pub(super) type Variables<'a> = BTreeMap<&'a str, Vec<String>>;
 /// The names that a program gives to fixed texts, or to each of several in its turn.
 pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
     let mut found = Variables::new();
-    let mut last = Vec::new();
+    let (mut last, mut last_end) = (Vec::new(), 0);
     let at_place = |place: Option<usize>| place.and_then(|place| tokens.get(place));
     for (at, token) in tokens.iter().enumerate() {
         let behind = tokens.get(at + 1..).unwrap_or_default();
@@ -128,9 +137,12 @@ pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
                 let mut names = behind.iter().take(4).filter_map(Token::name);
                 (names.find(|name| *name != "do"), std::mem::take(&mut last))
             }
-            (_, Token::Mark('[') | Token::Name(_)) => {
-                let value = items(tokens.get(at..).unwrap_or_default(), &found);
-                last = if value.is_empty() { last } else { value };
+            (_, Token::Mark('[') | Token::Name(_)) if at >= last_end => {
+                let here = tokens.get(at..).unwrap_or_default();
+                let value = items(here, &found);
+                if !value.is_empty() {
+                    (last, last_end) = (value, at + length(here));
+                }
                 continue;
             }
             _ => continue,
@@ -142,7 +154,8 @@ pub(super) fn variables<'a>(tokens: &[Token<'a>]) -> Variables<'a> {
 
 const LIST: Token = Token::Mark('(');
 
-/// The texts of a value that begins here; a list in a list is a command with its words.
+/// The texts of a value that begins here; a list in a list is a line of its words
+/// behind a blank.
 fn items(tokens: &[Token], known: &Variables) -> Vec<String> {
     let is_text =
         |token: &&Token| matches!(token, Token::Text(_) | Token::Quoted(_) | Token::Mark(','));
@@ -157,7 +170,8 @@ fn items(tokens: &[Token], known: &Variables) -> Vec<String> {
         return texts(value);
     }
     let lists = value.split(|token| matches!(token, Token::Mark(']' | ')')));
-    lists.map(|list| texts(list).join(" ")).filter(|line| !line.is_empty()).collect()
+    let lines = lists.map(|list| texts(list).join(" ")).filter(|line| !line.is_empty());
+    lines.map(|line| format!(" {line}")).collect()
 }
 
 impl<'a> Token<'a> {
