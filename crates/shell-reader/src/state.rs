@@ -14,7 +14,7 @@ const MAX_VALUE: usize = 16 * 1024;
 /// A longer path is not remembered: `cd x` a thousand times would make every command carry it.
 const MAX_PATH: usize = 1024;
 /// How much work one command line may cause beyond its own length, in parts of words and commands.
-const BUDGET: usize = 30_000;
+const BUDGET: usize = 10_000;
 /// How much of its length counts; a longer line is read as far as that lasts.
 const MAX_CREDIT: usize = 60_000;
 
