@@ -41,7 +41,7 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
-pub use options::values;
+pub use options::{quoted, values};
 pub use read::{read, read_with};
 pub use script::{Command, FETCHED, Fate, Reach, Redirect, RedirectKind, Script, UNKNOWN, Word};
 pub use sources::downloads;

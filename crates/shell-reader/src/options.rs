@@ -1,4 +1,4 @@
-//! Options with values, found as getopt finds them.
+//! Options with values, found as getopt finds them, and words as a shell takes them.
 
 use super::Word;
 
@@ -34,4 +34,9 @@ pub fn values(args: &[Word], wanted: &str, takers: &str) -> Vec<Word> {
         }
     }
     found
+}
+
+/// A word in quotes, so that a shell takes it as it is.
+pub fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
 }

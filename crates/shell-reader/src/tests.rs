@@ -4,7 +4,7 @@ mod flow;
 
 use proptest::prelude::*;
 
-use super::{Fate, Reach, RedirectKind, Script, UNKNOWN, read, read_with};
+use super::{Fate, Reach, RedirectKind, Script, UNKNOWN, quoted, read, read_with};
 
 /// One command a line, words separated by a blank, `?` for what is unknown.
 fn words(script: &Script) -> Vec<String> {
@@ -315,17 +315,13 @@ fn hostile_text_ends_in_an_answer() {
     assert!(!survives(&format!("a0=xx;{doubling} echo $a60")).complete);
     let mut text = "git push".to_owned();
     for _ in 0..12 {
-        text = format!("bash -c {}", shell_quoted(&text));
+        text = format!("bash -c {}", quoted(&text));
     }
     let _ = survives(&text);
     let _ = survives(&"eval ".repeat(1000));
     let _ = survives(&"{a,b}".repeat(60));
     let loops = "for i in 1 2 3 4 5 6 7 8 9; do ".repeat(9);
     assert!(!survives(&format!("{loops} git push; {}", "done;".repeat(9))).complete);
-}
-
-fn shell_quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[test]
@@ -374,7 +370,7 @@ proptest! {
 
     #[test]
     fn quoting_a_word_gives_it_back(word in "[^\\x00\u{fffc}]{0,40}") {
-        let script = read(&format!("cmd {}", shell_quoted(&word)));
+        let script = read(&format!("cmd {}", quoted(&word)));
         prop_assert_eq!(script.commands[0].arg(0), Some(word.as_str()));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::context::Context;
+use super::options::quoted;
 use super::walk::Walker;
 use super::wrapper_table::{TEXT_OPTIONS, Wrapper, wrapper};
 use super::{Fate, Reach, Word};
@@ -144,9 +145,7 @@ fn shell_text(name: &str, args: &[Word]) -> Option<String> {
                 let first = rest.next()?.text().to_owned();
                 // `env -S` and `nix -c` also take the words behind it.
                 let behind = rest.filter(|_| matches!(name, "env" | "nix"));
-                return Some(behind.fold(first, |text, word| {
-                    format!("{text} '{}'", word.text().replace('\'', "'\\''"))
-                }));
+                return Some(behind.fold(first, |text, word| text + " " + &quoted(word.text())));
             }
             let behind = text.strip_prefix(option).filter(|value| !value.is_empty());
             if let Some(value) = behind.and_then(|value| value.strip_prefix('=')) {

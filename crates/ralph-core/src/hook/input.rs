@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use camino::Utf8PathBuf;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
+use shell_reader::quoted;
 
 use super::{lenient, repair};
 
@@ -90,10 +92,37 @@ pub struct BackgroundTask {
 
 /// The input of a tool that runs a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(from = "CommandInput")]
 pub struct BashCall {
     /// The command line.
     pub command: String,
+}
+
+/// A command as tools take it: a line, or words in one list or behind the program.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CommandInput {
+    command: Value,
+    args: Value,
+}
+
+impl From<CommandInput> for BashCall {
+    fn from(CommandInput { command, args }: CommandInput) -> Self {
+        let mut parts = match command {
+            Value::String(line) => vec![line],
+            list => words(&list),
+        };
+        if parts.first().is_some_and(|program| !program.is_empty()) {
+            parts.extend(words(&args));
+        }
+        Self { command: parts.join(" ") }
+    }
+}
+
+/// The texts in a list, as words of a shell.
+fn words(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.map(quoted).collect()
 }
 
 /// How a command ended, as far as the client tells.
@@ -149,27 +178,21 @@ impl Input {
     /// The event that an input without a name for it is about, as its fields say: older setups send
     /// none. Of several that fit, the first that the hook knows.
     pub fn event_among<'e>(&self, known: &[&'e str]) -> Option<&'e str> {
-        let fitting: &[&str] = if !self.tool_name.is_empty() {
-            let failed = self.error.is_some();
-            if failed { &["PostToolUseFailure"] } else { &["PreToolUse", "PostToolUse"] }
-        } else if self.prompt.is_some() {
-            &["UserPromptSubmit"]
-        } else if self.task_id.is_some() {
-            &["TaskCompleted"]
-        } else if self.teammate_name.is_some() {
-            &["TeammateIdle"]
-        } else if self.error.is_some() {
-            &["StopFailure"]
-        } else if self.reason.is_some() {
-            &["SessionEnd"]
-        } else if self.agent_id.is_some() {
-            &["SubagentStop"]
-        } else if !self.session_id.is_empty() {
-            &["Stop"]
-        } else {
-            &[]
-        };
-        known.iter().copied().find(|event| fitting.contains(event))
+        let (is_of_tool, failed) = (!self.tool_name.is_empty(), self.error.is_some());
+        let events = [
+            ("PostToolUseFailure", is_of_tool && failed),
+            ("PreToolUse", is_of_tool && !failed),
+            ("PostToolUse", is_of_tool && !failed),
+            ("UserPromptSubmit", self.prompt.is_some()),
+            ("TaskCompleted", self.task_id.is_some()),
+            ("TeammateIdle", self.teammate_name.is_some()),
+            ("StopFailure", failed && !is_of_tool),
+            ("SessionEnd", self.reason.is_some()),
+            ("SubagentStop", self.agent_id.is_some() && !is_of_tool),
+            ("Stop", !self.session_id.is_empty() && !is_of_tool),
+        ];
+        let mut fitting = events.into_iter().filter(|(_, fits)| *fits);
+        fitting.find_map(|(name, _)| known.iter().copied().find(|event| *event == name))
     }
 
     /// The command line that a tool is to run: an input that holds a command is one, whatever the

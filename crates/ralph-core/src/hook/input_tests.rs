@@ -86,7 +86,14 @@ fn whatever_holds_a_command_runs_one() {
         assert_eq!(input.bash().unwrap().command, "git push", "{tool}");
         assert!(input.bash_result().is_none() && input.file().is_none(), "{tool}");
     }
-    for input in [r#"{"command":""}"#, r#"{"prompt":"git push"}"#, r#"{"command":["git"]}"#] {
+    for input in [
+        r#"{"command":["git","push"]}"#,
+        r#"{"command":"'git'","args":["push",7]}"#,
+        r#"{"command":"'git' 'push'","args":"x"}"#,
+    ] {
+        assert_eq!(sent("mcp__box__run", input).bash().unwrap().command, "'git' 'push'", "{input}");
+    }
+    for input in [r#"{"command":""}"#, r#"{"prompt":"x"}"#, r#"{"command":[7],"args":["x"]}"#] {
         assert!(sent("Monitor", input).bash().is_none(), "{input}");
     }
     assert!(sent("Write", r#"{"file_path":"/a","command":"git push"}"#).bash().is_none());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::tokens::{Token, arguments, tokens, variables};
 use crate::guard::settings::Settings;
+use shell_reader::quoted;
 
 /// Calls that run a command given as text or as a list of words.
 const RUNS: &str = "system popen Popen run call check_call check_output getoutput getstatusoutput \
@@ -170,10 +171,6 @@ fn command_of(literals: &[String]) -> Option<String> {
 
 fn is_writing_mode(mode: &str) -> bool {
     mode.len() <= 3 && mode.contains(['w', 'a', 'x', '+'])
-}
-
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
