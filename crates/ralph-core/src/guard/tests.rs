@@ -314,6 +314,7 @@ fn files_that_a_line_writes_are_found() {
     };
     check("echo x > a; cmd >> sub/b 2>&1", &["/w/app/a", "/w/app/sub/b"]);
     check("ls > /dev/null 2>&1", &[]);
+    check("ls > /dev/shm/a", &["/dev/shm/a"]);
     check("cat <<'E' | tee -a a b\nx\nE", &["/w/app/a", "/w/app/b"]);
     check(
         "sed -i.bak -e s/a/b/ x.rs y.rs; sed -i 's/a/b/' z.rs",
