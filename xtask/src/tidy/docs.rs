@@ -1,10 +1,11 @@
 //! Documents: the paths they name exist, and so do the commands.
 
 use camino::Utf8Path;
+use clap::CommandFactory;
 use regex::Regex;
 
 use super::tree::{File, files, report};
-use crate::run;
+use crate::{Arguments, run};
 
 #[test]
 fn documents_name_paths_that_exist() {
@@ -33,8 +34,8 @@ fn paths_in(file: &File) -> Vec<String> {
 
 #[test]
 fn documents_name_tasks_and_subcommands_that_exist() {
-    let tasks = words_after("cargo xtask ", &help_of("xtask"));
-    let subcommands = words_after("ralph-loop ", &help_of("ralph-loop"));
+    let (tasks, subcommands) = (tasks(), subcommands());
+    assert!(!tasks.is_empty() && !subcommands.is_empty());
     let mut findings = Vec::new();
     for file in files(&[".md"]) {
         for (what, known) in [(r"cargo xtask", &tasks), (r"ralph-loop", &subcommands)] {
@@ -50,24 +51,15 @@ fn documents_name_tasks_and_subcommands_that_exist() {
     report(findings);
 }
 
-fn help_of(package: &str) -> String {
-    run::output(run::command("cargo").args([
-        "run",
-        "--quiet",
-        "--package",
-        package,
-        "--",
-        "--help",
-    ]))
-    .unwrap()
+/// The tasks, as this program reads them.
+fn tasks() -> Vec<String> {
+    let command = Arguments::command();
+    command.get_subcommands().map(|task| task.get_name().to_owned()).collect()
 }
 
-/// The names under `Commands:` in a program's help.
-fn words_after(program: &str, help: &str) -> Vec<String> {
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands = commands.take_while(|line| line.starts_with("  "));
-    let names: Vec<String> =
-        commands.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();
-    assert!(!names.is_empty(), "no commands in the help of {program}");
-    names
+/// The subcommands of the loop, from the page that a test of the loop compares with its help.
+fn subcommands() -> Vec<String> {
+    let page = fs_err::read_to_string(run::root().join("docs/cli.md")).unwrap();
+    let names = page.lines().filter_map(|line| line.strip_prefix("## ralph-loop "));
+    names.map(str::to_owned).collect()
 }
