@@ -44,7 +44,10 @@ impl Default for TestRepo {
 impl TestRepo {
     /// A repository without commits, on the branch `main`.
     pub fn empty() -> Self {
-        let scratch = Scratch::new();
+        Self::empty_in(Scratch::new())
+    }
+
+    fn empty_in(scratch: Scratch) -> Self {
         let root = scratch.dir("repo");
         scratch.dir("home");
         let repo = Self { scratch, root };
@@ -54,12 +57,20 @@ impl TestRepo {
 
     /// A repository with one commit: `a.txt` and `src/lib.rs`, and `*.log` ignored.
     pub fn new() -> Self {
-        let repo = Self::empty();
-        repo.write("a.txt", "a\n");
-        repo.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\n");
-        repo.write(".gitignore", "*.log\n/build/\n");
-        repo.commit_all("first");
-        repo
+        Self::empty().with_one_commit()
+    }
+
+    /// The same on a disk, for what is measured, and for programs that are not ours.
+    pub fn on_disk() -> Self {
+        Self::empty_in(Scratch::on_disk()).with_one_commit()
+    }
+
+    fn with_one_commit(self) -> Self {
+        self.write("a.txt", "a\n");
+        self.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\n");
+        self.write(".gitignore", "*.log\n/build/\n");
+        self.commit_all("first");
+        self
     }
 
     /// A clone of it, in a scratch folder of its own.

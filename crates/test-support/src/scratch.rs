@@ -1,4 +1,10 @@
 //! A folder that is gone when the test ends.
+//!
+//! It lies in memory where the machine has room there: git and our own programs write through to the
+//! disk, and on a disk the tests would mostly wait for that.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -19,7 +25,17 @@ impl Scratch {
     /// A new empty folder; its path is free of symlinks, so that it compares equal to what
     /// programs report.
     pub fn new() -> Self {
-        let guard = tempfile::tempdir().expect("a temporary folder");
+        static PLACE: LazyLock<PathBuf> = LazyLock::new(place);
+        Self::below(&PLACE)
+    }
+
+    /// The same in the temporary folder, for what must not lie in memory.
+    pub fn on_disk() -> Self {
+        Self::below(&std::env::temp_dir())
+    }
+
+    fn below(place: &Path) -> Self {
+        let guard = tempfile::tempdir_in(place).expect("a temporary folder");
         let root = guard.path().canonicalize().expect("a real path");
         let root = Utf8PathBuf::from_path_buf(root).expect("a UTF-8 temporary folder");
         Self { root, _guard: guard }
@@ -71,6 +87,32 @@ impl Scratch {
     pub fn read(&self, name: &str) -> String {
         fs_err::read_to_string(self.path(name)).expect("a readable file")
     }
+}
+
+/// Where scratch folders are made: where `TMPDIR` says, else in memory, else in the system's folder.
+fn place() -> PathBuf {
+    if std::env::var_os("TMPDIR").is_some() {
+        return std::env::temp_dir();
+    }
+    memory().unwrap_or_else(std::env::temp_dir)
+}
+
+/// A folder in memory, if programs can be written there and started, and there is room.
+#[cfg(target_os = "linux")]
+fn memory() -> Option<PathBuf> {
+    use nix::sys::statvfs::{FsFlags, statvfs};
+    const ROOM: u64 = 1 << 30;
+    let folder = Path::new("/dev/shm");
+    let facts = statvfs(folder).ok()?;
+    let is_closed = facts.flags().intersects(FsFlags::ST_RDONLY | FsFlags::ST_NOEXEC);
+    let has_room = facts.blocks_available().saturating_mul(facts.fragment_size()) >= ROOM;
+    let is_usable = !is_closed && has_room && tempfile::tempdir_in(folder).is_ok();
+    is_usable.then(|| folder.to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn memory() -> Option<PathBuf> {
+    None
 }
 
 /// The workspace's `fixtures/` folder.

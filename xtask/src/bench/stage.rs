@@ -25,7 +25,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// An ordinary project: ten stories, ten files that were read, a short transcript.
     pub(crate) fn new(binaries: &Utf8Path) -> Result<Self> {
-        let stage = Self { repo: TestRepo::new(), binaries: binaries.to_owned() };
+        let stage = Self { repo: TestRepo::on_disk(), binaries: binaries.to_owned() };
         stage.state().prepare()?;
         stage.set_plan(10)?;
         stage.set_reads(10)?;

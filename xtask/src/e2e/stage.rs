@@ -34,7 +34,7 @@ impl<'a> Stage<'a> {
         client: &'a Client,
         binaries: &'a Utf8PathBuf,
     ) -> Result<Self> {
-        let repo = TestRepo::new();
+        let repo = TestRepo::on_disk();
         repo.write(".gitignore", "*.log\n/.claude/hooks/\n");
         let state = StateDir::of_project(repo.root());
         state.prepare()?;
