@@ -112,6 +112,7 @@ impl TestRepo {
         args: impl IntoIterator<Item = S>,
     ) -> Output {
         Command::new("git")
+            .args(["-c", "maintenance.auto=false"])
             .args(args)
             .current_dir(dir)
             .env_clear()

@@ -25,9 +25,13 @@ pub(super) struct IndexLock {
 impl IndexLock {
     /// Takes the lock on the index in a git folder; none if another process keeps it.
     pub(super) fn take(git_dir: &Path, top: &Path) -> io::Result<Option<Self>> {
+        Self::take_within(git_dir, top, PATIENCE)
+    }
+
+    fn take_within(git_dir: &Path, top: &Path, patience: Duration) -> io::Result<Option<Self>> {
         let begun = Instant::now();
         loop {
-            let is_late = begun.elapsed() >= PATIENCE;
+            let is_late = begun.elapsed() >= patience;
             let is_free = || is_late || !is_git_at_work(top);
             // Looked at before, so that no git fails halfway, and once more after: one that started
             // during the first look may be past the index and about to move HEAD. Whoever starts
@@ -39,7 +43,7 @@ impl IndexLock {
                 return Ok(Some(lock));
             }
             // One that has been there for longer is not waited for anew at every landing.
-            if is_late || is_old(&path_in(git_dir)) {
+            if is_late || is_older(&path_in(git_dir), patience) {
                 return Ok(None);
             }
             std::thread::sleep(PULSE);
@@ -83,9 +87,9 @@ pub(super) fn path_in(git_dir: &Path) -> PathBuf {
     git_dir.join("index.lock")
 }
 
-fn is_old(path: &Path) -> bool {
+fn is_older(path: &Path, patience: Duration) -> bool {
     let since = path.metadata().and_then(|metadata| metadata.modified()).ok();
-    since.and_then(|since| since.elapsed().ok()).is_some_and(|age| age >= PATIENCE)
+    since.and_then(|since| since.elapsed().ok()).is_some_and(|age| age >= patience)
 }
 
 /// Whether a git of another process is at work in a folder, as far as the system tells.
@@ -95,4 +99,38 @@ fn is_git_at_work(top: &Path) -> bool {
         fs_err::read(process.join("comm")).is_ok_and(|name| name.trim_ascii_end() == b"git")
             && fs_err::read_link(process.join("cwd")).is_ok_and(|folder| folder.starts_with(top))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use test_support::Scratch;
+
+    use super::*;
+
+    fn take(scratch: &Scratch, patience: Duration) -> Option<IndexLock> {
+        let folder = scratch.root().as_std_path();
+        IndexLock::take_within(folder, folder, patience).unwrap()
+    }
+
+    #[test]
+    fn a_lock_that_goes_is_waited_for() {
+        let scratch = Scratch::new();
+        let lock = scratch.file("index.lock", "");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(PULSE * 5);
+                fs_err::remove_file(lock).unwrap();
+            });
+            assert!(take(&scratch, Duration::from_secs(60)).is_some());
+        });
+        assert!(!scratch.path("index.lock").exists(), "free again");
+    }
+
+    #[test]
+    fn a_lock_that_stays_is_left_to_whoever_holds_it() {
+        let scratch = Scratch::new();
+        scratch.file("index.lock", "");
+        assert!(take(&scratch, PULSE * 5).is_none());
+        assert_eq!(scratch.read("index.lock"), "");
+    }
 }

@@ -108,12 +108,14 @@ fn processes_left_behind_are_ended_and_do_not_hold_us_up() {
 #[test]
 fn output_of_any_size_is_logged_with_little_memory() {
     let stage = Stage::new("floods", ONE);
-    stage.run(&[]).ended(0);
+    // Each of the two floods is more than the loop may hold.
+    let flood: Ran = stage.command(&[]).env("FLOOD_MEGABYTES", "40").output().unwrap().into();
+    flood.ended(0);
     let peak: u64 = stage.note("peak").trim().parse().unwrap();
     assert!(peak < 32 * 1024, "the loop needed {peak} kB");
     let logs: Vec<_> = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap().collect();
     let size = logs[0].as_ref().unwrap().metadata().unwrap().len();
-    assert!(logs.len() == 1 && size > 136_000_000, "{size}");
+    assert!(logs.len() == 1 && size > 88_000_000, "{size}");
 }
 
 #[test]
@@ -384,7 +386,7 @@ fn subagents_at_work_are_waited_for() {
     let stop = r#"{"status":"working"}"#;
     let folder = "\"$RALPH_ROOT/.ralph/state/s-1\"";
     let agent = forgetful(&format!(
-        "mkdir -p {folder}; echo '{stop}' >{folder}/stop.json; sleep 5; echo more >>work.txt"
+        "mkdir -p {folder}; echo '{stop}' >{folder}/stop.json; sleep 3; echo more >>work.txt"
     ));
     stage.run(&["--agent", &agent, "--grace", "1"]).ended(0).says("US-001 done");
     assert_eq!(stage.read("work.txt"), "work\nmore\n");

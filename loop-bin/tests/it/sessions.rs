@@ -278,7 +278,7 @@ fn a_hook_does_not_wait_for_a_loop_that_was_killed() {
 #[test]
 fn checks_that_take_longer_than_the_agent_may_be_silent_are_no_silence() {
     let stage = Stage::new("obeys-stop-hook", &plan(2));
-    let args = [&AUTO[..], &["--silence", "1", "--verify", "sleep 2"]].concat();
+    let args = [&AUTO[..], &["--silence", "1", "--verify", "sleep 1.5"]].concat();
     run(&stage, &args, 1, "").ended(0).says("2 stories landed");
     assert_eq!((stage.subjects().len(), stage.discarded()), (3, 0));
 }

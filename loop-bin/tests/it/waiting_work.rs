@@ -79,7 +79,7 @@ fn an_ignored_file_of_the_users_is_not_overwritten_either() {
 #[test]
 fn a_lock_on_the_index_is_named() {
     let stage = committed(ONE);
-    let agent = format!("{AGENT}; touch $RALPH_ROOT/.git/index.lock");
+    let agent = format!("{AGENT}; touch -d @1 $RALPH_ROOT/.git/index.lock");
     let cause = "index.lock; wait for it, or delete the file if git is not running";
     stage.run(&["--agent", &agent]).ended(0).says("your checkout is unchanged").says(cause);
     is_told(&stage, cause);

@@ -281,7 +281,7 @@ fn a_split_index_is_saved_whole() {
 #[test]
 fn a_change_in_the_same_instant_as_the_index_is_not_missed() {
     // Same size, same second: git itself only notices because the index is no newer.
-    for _ in 0..20 {
+    for _ in 0..10 {
         check(
             |test| {
                 test.write("a.txt", "b\n");

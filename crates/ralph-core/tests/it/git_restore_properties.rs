@@ -215,7 +215,7 @@ fn run_case(with_commit: bool, user: &[Act], agent: &[Act]) -> Result<(), TestCa
 fn run_cases(with_commit: bool) {
     let cases = Env::process().get("RALPH_INTERNAL__CASES").and_then(|n| n.parse().ok());
     let config = ProptestConfig {
-        cases: cases.unwrap_or(60) / 2,
+        cases: cases.unwrap_or(40) / 2,
         failure_persistence: None,
         ..ProptestConfig::default()
     };
