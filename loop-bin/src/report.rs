@@ -7,10 +7,12 @@ use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_core::git::Repo;
+use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::here;
-use crate::morning::{self, Standing};
+use crate::morning::{self, Page, Standing};
+use crate::plan_choice::PlanChoice;
 use crate::run::RunRecord;
 use crate::run::start::run_dir;
 use crate::terminal::{say, say_as_it_is};
@@ -20,6 +22,8 @@ use crate::terminal::{say, say_as_it_is};
 /// Writes one HTML file that needs no network, and prints its path. Runs write it too when they end.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
+    #[command(flatten)]
+    choice: PlanChoice,
     /// The run: last, a number as in `status --run all`, or all
     #[arg(long, value_name = "last|N|all", default_value = "last")]
     run: String,
@@ -37,19 +41,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let config = here::config(&project, env, &[])?;
-        let plan = here::plan(&project, env, &config).ok();
-        let run_dir = run_dir(&Repo::open(project.root())?)?;
-        let record = RunRecord::load(&run_dir)?.unwrap_or_default();
-        let standing = Standing {
-            target: record.target,
-            misfit: record.misfit,
-            running: Lock::holder(&run_dir.lock()).map(|_| record.run),
-            ends: None,
-        };
-        let Some(page) = morning::page(&project, plan.as_ref(), &standing, &self.run)? else {
-            return Err(Failure::because("there is no run to report on yet; start one"));
-        };
+        let page = page_of(env, &project, &self.choice, &self.run)?;
         if self.json {
             say_as_it_is(&serde_json::to_string_pretty(&page)?);
         } else if self.markdown {
@@ -59,4 +51,25 @@ impl Report {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The page of a run.
+pub(crate) fn page_of(
+    env: &Env,
+    project: &Project,
+    choice: &PlanChoice,
+    which: &str,
+) -> Result<Page, Failure> {
+    let config = here::config(project, env, &choice.flags(project)?)?;
+    let plan = here::plan(project, env, &config).ok();
+    let run_dir = run_dir(&Repo::open(project.root())?)?;
+    let record = RunRecord::load(&run_dir)?.unwrap_or_default();
+    let standing = Standing {
+        target: record.target,
+        misfit: record.misfit,
+        running: Lock::holder(&run_dir.lock()).map(|_| record.run),
+        ends: None,
+    };
+    let page = morning::page(project, plan.as_ref(), &standing, which)?;
+    page.ok_or_else(|| Failure::because("there is no run to report on yet; start one"))
 }

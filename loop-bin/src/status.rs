@@ -14,22 +14,25 @@ use ralph_project::project::Project;
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::here;
 use crate::landing::{UNCHECKED, Waiting, resolve};
 use crate::plan_choice::PlanChoice;
+use crate::report::page_of;
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
-use crate::saved;
 use crate::terminal::{counted, printable, say};
 use crate::workspace::Source;
+use crate::{here, morning, saved};
 
 /// Show run status and anything that needs your attention
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     #[command(flatten)]
     choice: PlanChoice,
+    /// An earlier run instead: last, its number, or all for a list
+    #[arg(long, value_name = "last|N|all")]
+    run: Option<String>,
     /// Print the status as one JSON object
     #[arg(long)]
     json: bool,
@@ -66,6 +69,9 @@ struct Report {
 impl Status {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
+        if let Some(which) = &self.run {
+            return self.show_past(env, &project, which);
+        }
         let config = here::config(&project, env, &self.choice.flags(&project)?)?;
         let mut report = Report::default();
         let plan = here::plan(&project, env, &config).map_err(Failure::from);
@@ -79,6 +85,23 @@ impl Status {
             say(serde_json::to_string_pretty(&report)?);
         } else {
             report.show();
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn show_past(&self, env: &Env, project: &Project, which: &str) -> Result<ExitCode, Failure> {
+        let runs = morning::runs(project)?;
+        match (which, self.json) {
+            ("all", true) => say(serde_json::to_string_pretty(&runs)?),
+            ("all", false) => runs.iter().for_each(|run| say(run.told())),
+            (which, json) => {
+                let page = page_of(env, project, &self.choice, which)?;
+                if json {
+                    say(serde_json::to_string_pretty(&page)?);
+                } else {
+                    morning::told(&page).iter().for_each(say);
+                }
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | what the journal, the refs and the plan hold | `gather.rs` |
 //! | what the page says about it; pure | `page.rs`, `time_line.rs`, `proposals.rs` |
+//! | the same in a few lines; pure | `in_lines.rs` |
 //! | how it looks | `templates/report.html`, `templates/report.md` |
 
 mod gather;
+mod in_lines;
 mod page;
 mod proposals;
 mod text;
@@ -19,7 +21,9 @@ use ralph_core::plan::Plan;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
+use crate::history;
 use gather::gather;
+pub(crate) use in_lines::{RunLine, told};
 pub(crate) use page::Page;
 
 #[derive(Template)]
@@ -78,6 +82,11 @@ pub(crate) fn page(
     which: &str,
 ) -> Result<Option<Page>, Failure> {
     Ok(gather(project, plan, standing, which)?.map(|gathered| page::new(&gathered)))
+}
+
+/// All runs, oldest first, in a line each.
+pub(crate) fn runs(project: &Project) -> Result<Vec<RunLine>, Failure> {
+    Ok(in_lines::lines(&history::of(project.own_state())?))
 }
 
 /// As Markdown.

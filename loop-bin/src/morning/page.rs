@@ -250,10 +250,14 @@ fn done(gathered: &Gathered) -> Vec<Done> {
 
 /// The agent's words, and the checks, in the body of a commit.
 fn words(landed: &Landed) -> (String, String) {
-    let is_trailer = |text: &&str| text.starts_with("Ralph-");
-    let claim: Vec<&str> = landed.body.lines().filter(|text| !is_trailer(text)).collect();
-    let checks = landed.body.lines().find_map(|text| text.strip_prefix("Ralph-Checks: "));
-    (block(&claim.join("\n")), line(checks.unwrap_or_default()))
+    let is_claim = |text: &&str| !text.starts_with("Ralph-");
+    let claim: Vec<&str> = landed.body.lines().take_while(is_claim).collect();
+    // A long value goes on in lines that begin with a space.
+    let mut rest = landed.body.lines().skip_while(|text| !text.starts_with("Ralph-Checks:"));
+    let first = rest.next().and_then(|text| text.strip_prefix("Ralph-Checks:")).unwrap_or_default();
+    let more = rest.take_while(|text| text.starts_with(' ')).map(str::trim);
+    let checks: Vec<&str> = [first.trim()].into_iter().chain(more).collect();
+    (block(&claim.join("\n")), line(&checks.join(" ")))
 }
 
 fn twice(gathered: &Gathered) -> Vec<String> {
@@ -304,7 +308,7 @@ fn failed_cost<'a>(attempts: impl Iterator<Item = &'a PastAttempt>) -> String {
 }
 
 /// What these attempts cost, none if nobody knows, and their tokens.
-fn spent<'a>(attempts: impl Iterator<Item = &'a PastAttempt>) -> (Option<f64>, u64) {
+pub(super) fn spent<'a>(attempts: impl Iterator<Item = &'a PastAttempt>) -> (Option<f64>, u64) {
     let mut cost = None;
     let mut tokens = 0;
     for attempt in attempts {
@@ -347,7 +351,7 @@ fn time(seconds: f64) -> String {
     in_words(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
-fn money(cost: Option<f64>) -> String {
+pub(super) fn money(cost: Option<f64>) -> String {
     match cost {
         None => "unknown".to_owned(),
         Some(cost) if cost > 0.0 && cost < 0.1 => format!("${cost:.4}"),

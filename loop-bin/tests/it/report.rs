@@ -86,5 +86,12 @@ fn history_survives_the_next_run() {
         serde_json::from_str::<Value>(&json).unwrap()["done"].as_array().unwrap().len().to_string()
     };
     assert_eq!([verdict("last"), verdict("1"), verdict("all")], ["0", "1", "1"]);
+    stage
+        .run(&["status", "--run", "all"])
+        .ended(0)
+        .says("  1  ")
+        .says("1 story done in 3 attempts, $1.50");
+    let past = stage.run(&["status", "--run", "1"]);
+    past.ended(0).says("needs you: US-002").says("    ralph-loop attempts take US-002/2");
     stage.run(&["report", "--run", "7"]).ended(2).says("there is no run 7; the journal has 2");
 }

@@ -109,6 +109,6 @@ mod tests {
             let error = read(path).unwrap_err().to_string();
             assert!(error.ends_with("is not a regular file"), "{error}");
         }
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(begun.elapsed() < Duration::from_secs(60));
     }
 }

