@@ -94,7 +94,7 @@ fn a_wait_for_the_service_is_counted_down() {
     let stage = Stage::new("meets-limit", TWO);
     let (code, shown) = run_on_terminal(&mut stage.command(&[]));
     assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("usage limit; continuing in 0:01"), "{shown}");
+    assert!(shown.contains("usage limit reached; continuing in 0:01"), "{shown}");
 }
 
 #[test]
