@@ -49,11 +49,12 @@ pub fn clear_failure(state: &StateDir, story: &str) -> io::Result<()> {
 }
 
 /// The newest failure of a story, without its header. Where the log does not say whose it is, it may
-/// be this one's.
+/// be this one's; what is left of one whose header was cut off is nobody's.
 pub fn last_failure(state: &StateDir, story: &str) -> Option<String> {
     let log = state::read(state.failure_context()).ok()?;
     let log = String::from_utf8_lossy(&log);
-    let newest = failures(&log).filter(|failure| failure.concerns(story)).last()?;
+    let whole = failures(&log).filter(|failure| failure.block.starts_with(HEADER));
+    let newest = whole.filter(|failure| failure.concerns(story)).last()?;
     Some(newest.text.trim_end().to_owned()).filter(|text| !text.is_empty())
 }
 
@@ -109,11 +110,13 @@ mod tests {
         let state = StateDir::of_project(scratch.root());
         for n in 0..12 {
             let line = format!("{n} {}\n", "x".repeat(150));
-            record_failure(&state, None, &line.repeat(100)).unwrap();
+            record_failure(&state, Some("US-001"), &line.repeat(100)).unwrap();
         }
         let text = scratch.read(".ralph/failure-context.log");
         assert!(text.len() < 110_000, "{}", text.len());
         assert!(text.contains("\n11 xxx") && !text.contains("\n0 xxx"));
+        assert!(!text.starts_with(HEADER), "the oldest failure is cut");
+        assert_eq!(last_failure(&state, "US-002"), None);
     }
 
     #[test]
