@@ -21,7 +21,7 @@ use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
-use crate::terminal::{counted, printable, say};
+use crate::terminal::{counted, dollars, printable, say, thousands};
 use crate::workspace::Source;
 use crate::{here, morning, saved};
 
@@ -199,7 +199,11 @@ impl Report {
                 spent.push_str(&format!(", {} unchecked", self.unchecked));
             }
             if self.tokens > 0 {
-                spent.push_str(&format!(", {} tokens, ${:.4}", self.tokens, self.cost_usd));
+                spent.push_str(&format!(
+                    ", {} tokens, {}",
+                    thousands(self.tokens),
+                    dollars(self.cost_usd)
+                ));
             }
             say(spent);
         }

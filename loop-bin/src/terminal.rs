@@ -227,6 +227,20 @@ pub(crate) fn in_words(duration: Duration) -> String {
     }
 }
 
+/// A large number as people write it: `330k`.
+pub(crate) fn thousands(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}k", count / 1000),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}
+
+/// Money; of little, more digits.
+pub(crate) fn dollars(cost: f64) -> String {
+    if cost > 0.0 && cost < 0.1 { format!("${cost:.4}") } else { format!("${cost:.2}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,5 +267,7 @@ mod tests {
         ] {
             assert_eq!(in_words(Duration::from_secs(seconds)), words);
         }
+        assert_eq!([999, 330_499, 1_250_000].map(thousands), ["999", "330k", "1.2M"]);
+        assert_eq!([0.0, 0.0021, 2.125].map(dollars), ["$0.00", "$0.0021", "$2.12"]);
     }
 }

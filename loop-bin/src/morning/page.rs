@@ -12,7 +12,7 @@ use super::text::{block, epoch, line, local};
 use super::time_line::{self, TimeLine};
 use crate::history::{Kind, PastAttempt, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
-use crate::terminal::{counted, in_words};
+use crate::terminal::{counted, dollars, in_words, thousands};
 
 /// The page.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -116,7 +116,7 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         twice: twice(gathered),
         time_line: time_line::of(run),
         costs: costs(run),
-        total: format!("{}, {} tokens", money(spent.0), short_count(spent.1)),
+        total: format!("{}, {} tokens", money(spent.0), thousands(spent.1)),
         failed_cost: failed_cost(run.attempts.iter()),
         forecast: forecast(run, done.len()),
         stops: run.stops.iter().map(stop_row).filter(|row| !row.held.is_empty()).collect(),
@@ -351,19 +351,7 @@ fn time(seconds: f64) -> String {
     in_words(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
+/// What something cost, where that is known.
 pub(super) fn money(cost: Option<f64>) -> String {
-    match cost {
-        None => "unknown".to_owned(),
-        Some(cost) if cost > 0.0 && cost < 0.1 => format!("${cost:.4}"),
-        Some(cost) => format!("${cost:.2}"),
-    }
-}
-
-/// `330k`
-fn short_count(count: u64) -> String {
-    match count {
-        0..10_000 => count.to_string(),
-        10_000..1_000_000 => format!("{}k", count / 1000),
-        _ => format!("{:.1}M", count as f64 / 1e6),
-    }
+    cost.map_or_else(|| "unknown".to_owned(), dollars)
 }

@@ -21,7 +21,7 @@ use crate::git_output::paths;
 use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
 use crate::morning::{self, Standing};
 use crate::saved;
-use crate::terminal::{self, clock, counted};
+use crate::terminal::{self, counted, in_words};
 use crate::workspace::Start;
 use crate::{here, housekeeping};
 
@@ -219,7 +219,7 @@ impl Run {
         let kept = saved::all(&self.workspace.source.git(), blocked.first().map(String::as_str));
         let misfit = self.record.misfit.as_deref();
         let waiting = self.target.waiting().ok().flatten();
-        let (took, spent) = (clock(context.elapsed()), receipt(counters.spent));
+        let (took, spent) = (in_words(context.elapsed()), receipt(counters.spent));
         Ending {
             finish,
             account: format!("{done}, {took} total; {spent}"),

@@ -175,7 +175,7 @@ fn a_failing_check_leads_to_another_attempt_that_knows_why() {
 #[test]
 fn what_the_client_reports_is_on_the_receipt() {
     let stage = Stage::new("reports", ONE);
-    stage.run(&[]).ended(0).says("Bash: cargo test").says("2000 tokens, $0.2500");
+    stage.run(&[]).ended(0).says("Bash: cargo test").says("2000 tokens, $0.25");
     let progress = stage.progress();
     for line in ["- Tokens: 2000", "- Cost: $0.2500", "- Summary: It is done."] {
         assert!(progress.contains(line), "{progress}");

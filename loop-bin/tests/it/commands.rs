@@ -101,7 +101,7 @@ fn the_demo_shows_a_rollback_and_a_recovery_in_seconds() {
     let mut command = stage.command(&["demo"]);
     let ran: crate::stage::Ran = command.env("TMPDIR", &temp).output().unwrap().into();
     ran.ended(0).says("not ok - greets by name").says("US-002: attempt saved").says("feat(US-003)");
-    ran.says("[x] US-002").says("US-002: 0:00 agent time");
+    ran.says("[x] US-002").says("US-002: 0 s agent time");
     assert!(begun.elapsed() < Duration::from_secs(90));
     assert_eq!(fs_err::read_dir(temp).unwrap().count(), 1, "the project stays");
 }

@@ -204,7 +204,7 @@ fn a_client_is_told_what_it_may_spend_and_its_end_is_the_runs() {
     ran.ended(6)
         .says("the cost limit for this run was reached")
         .says("finished (budget)")
-        .says("$0.7000");
+        .says("$0.70");
     assert_eq!((over.plan().as_str(), over.discarded()), (ONE, 1));
     over.is_clean();
     command.push_str(" --max-budget-usd 9");

@@ -140,8 +140,7 @@ fn judged(stage: &Stage, ran: &Ran) -> Vec<String> {
     let absurd = durations.filter(|seconds| !(0.0..SLACK.as_secs_f64()).contains(seconds));
     found.extend(absurd.map(|seconds| format!("an iteration took {seconds} s, says the journal")));
     let receipts = ran.said.lines().filter(|line| line.contains(" agent time"));
-    // Each line begins with the time of day; a duration is `0:07`, or `1:00:00` from an hour on.
-    let hours = |line: &&str| line.split(' ').skip(1).any(|word| word.matches(':').count() > 1);
+    let hours = |line: &&str| line.contains(" h ");
     found.extend(receipts.filter(hours).map(|line| format!("absurd: {line}")));
     found
 }

@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::allowance::Allowance;
 use crate::run::decide::{Outcome, SessionEnd, Spent, WorkEnd};
-use crate::terminal::clock;
+use crate::terminal::{dollars, in_words, thousands};
 use ralph_project::config::StoriesPerSession;
 
 /// Why a fresh session goes on with a story.
@@ -318,16 +318,16 @@ fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
 /// What was spent, in words.
 pub(in crate::run) fn receipt(spent: Spent) -> String {
     let time = Duration::try_from_secs_f64(spent.seconds).unwrap_or_default();
-    let mut text = format!("{} agent time", clock(time));
+    let mut text = format!("{} agent time", in_words(time));
     // An agent that reports nothing is not one that is free.
     if spent.tokens > 0 {
-        text.push_str(&format!(", {} tokens", spent.tokens));
+        text.push_str(&format!(", {} tokens", thousands(spent.tokens)));
     }
     if spent.cost_usd > 0.0 {
-        text.push_str(&format!(", ${:.4}", spent.cost_usd));
+        text.push_str(&format!(", {}", dollars(spent.cost_usd)));
     }
     if spent.unpriced > 0 {
-        text.push_str(&format!(", cost unknown for {} tokens", spent.unpriced));
+        text.push_str(&format!(", cost unknown for {} tokens", thousands(spent.unpriced)));
     }
     text
 }
