@@ -17,9 +17,10 @@ pub(super) struct Wrapper {
 /// The wrapper of this name.
 pub(super) fn wrapper(name: &str) -> Option<Wrapper> {
     WRAPPERS.iter().find_map(|row| {
-        let (names, rest) = row.split_once('|')?;
-        names.split(' ').find(|other| *other == name)?;
-        let mut columns = rest.split('|');
+        // As bytes, because it is asked of every command, and most are in no row.
+        let names = row.as_bytes().split(|byte| *byte == b'|').next()?;
+        names.split(|byte| *byte == b' ').find(|other| *other == name.as_bytes())?;
+        let mut columns = row.split('|').skip(1);
         let (subcommands, values) = (columns.next()?, columns.next()?);
         let operands = columns.next()?.parse().ok()?;
         Some(Wrapper { subcommands, values, operands, style: columns.next()? })
