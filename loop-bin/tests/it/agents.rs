@@ -19,8 +19,7 @@ fn every_story_becomes_a_commit_and_a_tick() {
     for left in [".ralph/.checkpoint", ".ralph/current-story", ".git/ralph/attempt.json"] {
         assert!(!stage.exists(left), "{left}");
     }
-    let first =
-        ["loop_started", "iteration_started", "committed", "story_done", "iteration_finished"];
+    let first = ["loop_started", "forecast", "iteration_started", "committed", "story_done"];
     assert_eq!(stage.events()[..5], first);
     assert_eq!(stage.events().last().unwrap(), "loop_finished");
     stage.run(&[]).ended(0).says("0 stories landed in 0 iterations");
@@ -113,9 +112,9 @@ fn output_of_any_size_is_logged_with_little_memory() {
     flood.ended(0);
     let peak: u64 = stage.note("peak").trim().parse().unwrap();
     assert!(peak < 32 * 1024, "the loop needed {peak} kB");
-    let logs: Vec<_> = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap().collect();
-    let size = logs[0].as_ref().unwrap().metadata().unwrap().len();
-    assert!(logs.len() == 1 && size > 88_000_000, "{size}");
+    let logs = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap();
+    let size = logs.map(|log| log.unwrap().metadata().unwrap().len()).max().unwrap();
+    assert!(size > 88_000_000, "{size}");
 }
 
 #[test]

@@ -125,10 +125,13 @@ struct Override {
 /// lifecycle scripts.
 fn variable(env: &Env, key: &Key) -> Option<(String, String)> {
     let name = key.env?;
+    if let Some(text) = env.get(name) {
+        return Some((name.to_owned(), text));
+    }
     let fronts: &[&str] =
-        if key.name.starts_with("hooks.") { &["", "RALPH_", "FRESHER_"] } else { &[""] };
-    let names = fronts.iter().map(|front| format!("{front}{name}"));
-    names.into_iter().find_map(|name| env.get(&name).map(|text| (name, text)))
+        if key.name.starts_with("hooks.") { &["RALPH_", "FRESHER_"] } else { &[] };
+    let mut names = fronts.iter().map(|front| [*front, name].concat());
+    names.find_map(|name| env.get(&name).map(|text| (name, text)))
 }
 
 fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
