@@ -12,6 +12,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 
 use camino::Utf8PathBuf;
 
@@ -55,6 +56,21 @@ impl Env {
             Source::Fixed(vars) => vars.get(name).cloned(),
         };
         value.filter(|value| !value.is_empty())
+    }
+
+    /// An environment of those variables only whose names are wanted, read at once: each question for
+    /// one of many names would go through the whole environment.
+    #[expect(clippy::disallowed_methods, reason = "this is the door for reading variables")]
+    pub fn those(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let wanted = |(name, value): (OsString, OsString)| {
+            let name = name.into_string().ok().filter(|name| is_wanted(name))?;
+            Some((name, value.into_string().ok()?))
+        };
+        let vars = match &self.source {
+            Source::Process => std::env::vars_os().filter_map(wanted).collect(),
+            Source::Fixed(vars) => vars.clone(),
+        };
+        Self { source: Source::Fixed(vars) }
     }
 
     /// `RALPH_ROOT`: the project, whatever else suggests another one.

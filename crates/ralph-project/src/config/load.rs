@@ -128,16 +128,27 @@ fn variable(env: &Env, key: &Key) -> Option<(String, String)> {
     if let Some(text) = env.get(name) {
         return Some((name.to_owned(), text));
     }
-    let fronts: &[&str] =
-        if key.name.starts_with("hooks.") { &["RALPH_", "FRESHER_"] } else { &[] };
-    let mut names = fronts.iter().map(|front| [*front, name].concat());
+    let fronts = FRONTS.iter().filter(|_| key.name.starts_with("hooks."));
+    let mut names = fronts.map(|front| [*front, name].concat());
     names.find_map(|name| env.get(&name).map(|text| (name, text)))
+}
+
+/// What stands in front of variables for lifecycle scripts in other loops.
+const FRONTS: [&str; 2] = ["RALPH_", "FRESHER_"];
+
+/// Whether a variable may set a key. The first letter settles most of the others.
+fn is_ours(name: &str) -> bool {
+    let may_be = matches!(name.as_bytes().first(), Some(b'F' | b'H' | b'M' | b'P' | b'R' | b'T'));
+    let is_key = |name: &str| KEYS.iter().any(|key| key.env == Some(name));
+    let mut bare = FRONTS.iter().filter_map(|front| name.strip_prefix(front));
+    may_be && (is_key(name) || bare.any(|name| name.starts_with("HOOK") && is_key(name)))
 }
 
 fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
     let mut layers = Vec::new();
+    let env = env.those(is_ours);
     for key in KEYS {
-        if let Some((origin, text)) = variable(env, key) {
+        if let Some((origin, text)) = variable(&env, key) {
             let value = value_of(key, &origin, &text)?;
             layers.push(Override { key, value, origin });
         }

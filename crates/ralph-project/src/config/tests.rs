@@ -196,6 +196,14 @@ fn every_default_can_be_written_as_text() {
 }
 
 #[test]
+fn no_variable_is_overlooked() {
+    for name in KEYS.iter().filter_map(|key| key.env) {
+        assert!(is_ours(name), "{name}");
+    }
+    assert!(is_ours("FRESHER_HOOK_TIMEOUT") && !is_ours("PATH"));
+}
+
+#[test]
 fn variables_for_lifecycle_scripts_may_have_a_word_in_front() {
     for name in ["HOOK_TIMEOUT", "RALPH_HOOK_TIMEOUT", "FRESHER_HOOK_TIMEOUT"] {
         assert_eq!(load("", &[(name, "7")], &[]).unwrap().hooks.timeout, Seconds(7), "{name}");

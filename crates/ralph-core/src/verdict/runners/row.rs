@@ -74,9 +74,11 @@ pub(crate) struct Runner {
 /// The runner that `program` with `args` is.
 pub(crate) fn find(program: &str, args: &[&str]) -> Option<Runner> {
     ROWS.iter().find_map(|row| {
-        let mut forms = row.started.split('|').map(str::trim);
-        let form = forms
-            .find(|form| form.starts_with(program) && pattern::matches(form, program, args))?;
+        // By bytes first: of hundreds of forms one or none begins so.
+        let forms = row.started.as_bytes().split(|byte| *byte == b'|').map(<[u8]>::trim_ascii);
+        let forms = forms.filter(|form| form.starts_with(program.as_bytes()));
+        let mut forms = forms.filter_map(|form| str::from_utf8(form).ok());
+        let form = forms.find(|form| pattern::matches(form, program, args))?;
         // `mamba ~spec` is called mamba.
         let plain = form.find(['~', '*', '=']).unwrap_or(form.len());
         let name = if row.name.is_empty() { form.get(..plain)?.trim_end() } else { row.name };
