@@ -170,6 +170,7 @@ fn the_journal_tells_of_what_went_wrong() {
     stage.run(&["--attempts", "1"]).ended(8);
     let events = [
         "loop_started",
+        "forecast",
         "iteration_started",
         "rolled_back",
         "story_set_aside",

@@ -114,7 +114,7 @@ fn planning_is_counted_reported_and_shown_as_any_run_is() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok","total_cost_usd":3}"#;
     let ran = planning(&stage, &adding(&format!("echo '{result}'")), &["--max-cost", "1"]);
     ran.ended(0).says("[post_iteration] planning success 1").says("finished (complete): planning");
-    ran.says("budget exceeded: spent $3.00 of $1.00").says("$3.0000");
+    ran.says("budget exceeded: spent $3.00 of $1.00").says("$3.00");
     assert_eq!(event(&stage, "iteration_finished")["cost_usd"], 3.0);
     assert_eq!(event(&stage, "loop_finished")["finish_type"], "complete");
     stage.run(&["status"]).says("the last run ended: complete");
