@@ -14,7 +14,7 @@ const NEWEST: usize = 30;
 struct Effort {
     seconds: f64,
     cost_usd: Option<f64>,
-    is_done: bool,
+    is_known: bool,
 }
 
 /// For so many stories, from what was.
@@ -27,22 +27,22 @@ pub(crate) fn from(stories: usize, runs: &[PastRun]) -> Forecast {
         if let Some(cost) = attempt.cost_usd {
             effort.cost_usd = Some(effort.cost_usd.unwrap_or(0.0) + cost);
         }
-        if attempt.outcome == "success" && !effort.is_done {
-            effort.is_done = true;
+        if !effort.is_known {
+            effort.is_known = true;
             order.push(attempt.story.as_str());
         }
     }
     let newest = order.iter().rev().take(NEWEST);
-    let done: Vec<&Effort> = newest.filter_map(|story| efforts.get(story)).collect();
+    let past: Vec<&Effort> = newest.filter_map(|story| efforts.get(story)).collect();
     let mean = |values: Vec<f64>| {
         let count = values.len();
         (count > 0).then(|| values.iter().sum::<f64>() / count as f64 * stories as f64)
     };
     Forecast {
         stories,
-        based_on: done.len(),
-        seconds: mean(done.iter().map(|effort| effort.seconds).collect()),
-        cost_usd: mean(done.iter().filter_map(|effort| effort.cost_usd).collect()),
+        based_on: past.len(),
+        seconds: mean(past.iter().map(|effort| effort.seconds).collect()),
+        cost_usd: mean(past.iter().filter_map(|effort| effort.cost_usd).collect()),
     }
 }
 
@@ -76,20 +76,20 @@ mod tests {
     }
 
     #[test]
-    fn failed_attempts_at_a_story_that_was_done_count_too() {
+    fn failed_attempts_and_blocked_stories_count_too() {
         let attempts = vec![
             attempt("A", "failed", 100.0, Some(0.5)),
             attempt("A", "success", 200.0, Some(0.5)),
             attempt("B", "success", 100.0, None),
-            attempt("C", "failed", 9999.0, Some(99.0)),
+            attempt("C", "failed", 200.0, Some(3.0)),
         ];
         let runs = [PastRun { attempts, ..PastRun::default() }];
         let forecast = from(6, &runs);
-        assert_eq!((forecast.based_on, forecast.seconds), (2, Some(1200.0)));
-        assert_eq!(forecast.cost_usd, Some(6.0));
+        assert_eq!((forecast.based_on, forecast.seconds), (3, Some(1200.0)));
+        assert_eq!(forecast.cost_usd, Some(12.0));
         assert_eq!(
             told(&forecast, 5.0),
-            "forecast: 6 stories, about 20 m and $6.00, going by 2 earlier stories here; the run \
+            "forecast: 6 stories, about 20 m and $12.00, going by 3 earlier stories here; the run \
              stops at $5.00"
         );
     }

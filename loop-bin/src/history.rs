@@ -275,9 +275,17 @@ impl PastRun {
     /// Events of the iteration under way.
     fn in_iteration(&mut self, line: Line<'_>) {
         let story = line.story.as_deref().unwrap_or_default();
-        let Some(attempt) = self.attempts.iter_mut().rev().find(|one| one.story == story) else {
+        if !matches!(line.event.as_ref(), "committed" | "story_done" | "iteration_finished") {
             return;
-        };
+        }
+        let at = self.attempts.iter().rposition(|one| one.story == story);
+        let at = at.unwrap_or_else(|| {
+            // One that an earlier run began, and that was killed before it could land it.
+            let (story, began_at) = (story.to_owned(), line.at.clone().into_owned());
+            self.attempts.push(PastAttempt { story, began_at, ..PastAttempt::default() });
+            self.attempts.len() - 1
+        });
+        let Some(attempt) = self.attempts.get_mut(at) else { return };
         match line.event.as_ref() {
             "committed" => attempt.commit = line.commit,
             "story_done" => attempt.outcome = "success".to_owned(),
@@ -357,6 +365,7 @@ rubbish
 {"v":1,"at":"t7","source":"s","run":"r1","story":"A","event":"iteration_finished","outcome":"success","duration_s":60.0,"tokens":10,"cost_usd":0.5}
 {"v":1,"at":"t8","source":"s","run":"r1","event":"loop_finished","finish_type":"complete"}
 {"v":1,"at":"t9","source":"s","run":"r2","event":"loop_started","mode":"building","plan":"p.md"}
+{"v":1,"at":"t9","source":"s","run":"r2","story":"B","event":"committed","commit":"def"}
 {"v":1,"at":"t9","source":"h","session":"mine","event":"prompt","prompt":"hi"}
 "#;
         let runs = read(lines.as_bytes()).unwrap();
@@ -371,5 +380,7 @@ rubbish
         assert_eq!(first.refusals.0[0].count, 2);
         assert_eq!(first.stops[0].held["TESTS"], 1);
         assert_eq!(first.stops[0].let_go, "allowed");
+        let recovered = &second.attempts[0];
+        assert_eq!((&*recovered.story, recovered.commit.as_deref()), ("B", Some("def")));
     }
 }

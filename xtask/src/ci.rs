@@ -1,6 +1,7 @@
 //! Everything that must pass before a change lands, cheapest first.
 
 use anyhow::{Result, bail};
+use camino::Utf8PathBuf;
 
 use crate::{dist, run};
 
@@ -39,6 +40,7 @@ pub(crate) fn run() -> Result<()> {
         "-p",
         "ralph-loop-project",
     ];
+    forget_packages()?;
     run::cargo(&[&["package", "--quiet", "--allow-dirty"][..], &packages].concat())?;
     static_binaries()?;
     dist::run_task(&["guard"])?;
@@ -52,6 +54,24 @@ pub(crate) fn run() -> Result<()> {
     // Programs that are linked statically do not look at a clock that we set: as built for tests.
     dist::run_task(&["torture", "clock", "--rounds", ROUNDS, "--binaries", "target/debug"])?;
     dist::run_task(&["verdicts"])
+}
+
+/// Removes what an earlier packaging left with cargo, which does not see that a package has changed
+/// while its version has not.
+fn forget_packages() -> Result<()> {
+    let home = std::env::var("CARGO_HOME").ok().map(Utf8PathBuf::from);
+    let usual = || std::env::var("HOME").ok().map(|home| Utf8PathBuf::from(home).join(".cargo"));
+    let Some(sources) = home.or_else(usual).map(|home| home.join("registry/src")) else {
+        return Ok(());
+    };
+    for registry in sources.read_dir_utf8().into_iter().flatten().flatten() {
+        for package in registry.path().read_dir_utf8().into_iter().flatten().flatten() {
+            if package.file_name().starts_with("ralph-loop-") {
+                fs_err::remove_dir_all(package.path())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A dynamic loader in a binary would make every hook slower, silently.

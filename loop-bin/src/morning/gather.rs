@@ -26,12 +26,15 @@ pub(super) struct Gathered {
     pub(super) run: PastRun,
     /// What the landed commits say, by their ids.
     pub(super) commits: BTreeMap<String, Landed>,
+    /// The commit with the run's last records, if it made one.
+    pub(super) records: Option<String>,
+    /// Why each story was set aside, by whichever run did it last.
+    pub(super) set_aside: BTreeMap<String, String>,
     pub(super) kept: Vec<Kept>,
     pub(super) stories: Vec<PlanStory>,
-    /// The branch on which the work landed.
-    pub(super) target: String,
-    /// What waits beside the checkout.
+    /// What waits beside the checkout, and on which branch.
     pub(super) waiting: Option<String>,
+    pub(super) waiting_on: Option<String>,
     pub(super) is_running: bool,
 }
 
@@ -62,14 +65,16 @@ pub(super) struct PlanStory {
     pub(super) depends: Vec<String>,
 }
 
-/// Collects it for the last run, the one of this number, or all of them; none if there is no such run.
+/// Collects it for the last run, the one of this number or name, or all of them; none if there is no such run.
 pub(super) fn gather(
     project: &Project,
     plan: Option<&Plan>,
     standing: &Standing,
     which: &str,
 ) -> Result<Option<Gathered>, Failure> {
-    let Some(mut run) = chosen(history::of(project.own_state())?, which)? else { return Ok(None) };
+    let runs = history::of(project.own_state())?;
+    let set_aside = runs.iter().flat_map(|run| run.set_aside.clone()).collect();
+    let Some(mut run) = chosen(runs, which)? else { return Ok(None) };
     if let Some((finish, reason)) = &standing.ends {
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
     }
@@ -88,9 +93,11 @@ pub(super) fn gather(
     });
     Ok(Some(Gathered {
         commits,
+        set_aside,
+        records: records(git, &run.run),
         kept: kept(git, &run)?,
         stories: stories.collect(),
-        target: standing.target.clone(),
+        waiting_on: waiting.as_ref().map(|waiting| waiting.branch.clone()),
         waiting: waiting.map(|waiting| waiting.told(standing.misfit.as_deref())),
         is_running: standing.running.as_ref() == Some(&run.run),
         run,
@@ -100,8 +107,18 @@ pub(super) fn gather(
 /// The run that is meant; `all` makes one of them.
 fn chosen(mut runs: Vec<PastRun>, which: &str) -> Result<Option<PastRun>, Failure> {
     match which {
-        "last" => Ok(runs.pop()),
+        "last" => {
+            // A start that found nothing to do is not what anybody asks about.
+            let did = |run: &PastRun| {
+                !run.attempts.is_empty() || run.finish.as_deref() != Some("complete")
+            };
+            let last = runs.iter().rposition(did);
+            Ok(last.map(|last| runs.swap_remove(last)).or_else(|| runs.pop()))
+        }
         "all" => Ok(runs.into_iter().reduce(together)),
+        name if runs.iter().any(|run| run.run == name) => {
+            Ok(runs.into_iter().find(|run| run.run == name))
+        }
         number => {
             let wanted = number.parse::<usize>().ok().filter(|number| *number > 0);
             let count = runs.len();
@@ -126,6 +143,13 @@ fn together(mut first: PastRun, next: PastRun) -> PastRun {
     (first.run, first.ended_at) = ("all".to_owned(), next.ended_at);
     (first.finish, first.reason, first.forecast) = (next.finish, next.reason, None);
     first
+}
+
+/// The commit with the last records of a run.
+fn records(git: &Git, run: &str) -> Option<String> {
+    let grep = format!("--grep=Ralph-Run: {run}");
+    let found = git.line(&["rev-list", "-1", "--fixed-strings", &grep, "--branches"]).ok()?;
+    (!found.is_empty()).then_some(found)
 }
 
 /// What commits say, in one call. One that git no longer has is left out.

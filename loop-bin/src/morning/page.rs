@@ -103,7 +103,7 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         .stories
         .iter()
         .filter(|story| story.state == Some(State::Open))
-        .map(|story| line(&format!("{} {}", story.id, story.title)))
+        .map(|story| line(&format!("{} {}{}", story.id, story.title, tried(gathered, &story.id))))
         .collect();
     let spent = spent(run.attempts.iter());
     Page {
@@ -112,7 +112,7 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         plan: line(&run.plan),
         when: when(run),
         ended: ended(gathered),
-        also_needed: gathered.waiting.iter().map(|told| line(told)).collect(),
+        also_needed: also_needed(gathered),
         twice: twice(gathered),
         time_line: time_line::of(run),
         costs: costs(run),
@@ -128,25 +128,56 @@ pub(super) fn new(gathered: &Gathered) -> Page {
     }
 }
 
+/// What the newest failed attempt at an open story came to.
+fn tried(gathered: &Gathered, story: &str) -> String {
+    let newest = gathered.kept.iter().find(|kept| kept.attempt.story == story);
+    newest.map_or_else(String::new, |kept| {
+        let (id, why) = (&kept.attempt.id, &kept.attempt.why);
+        format!(" (tried: {why}; `ralph-loop attempts {id}`)")
+    })
+}
+
 fn is_failed(attempt: &PastAttempt) -> bool {
     attempt.outcome != "success" && !attempt.outcome.is_empty()
 }
 
 fn verdict(gathered: &Gathered, done: usize, blocked: usize, open: usize) -> String {
     let mut parts = vec![format!("{} done", counted(done, "story", "stories"))];
+    let unchecked = unchecked(gathered).len();
+    if unchecked > 0 {
+        parts.push(format!("{unchecked} of them unchecked"));
+    }
     if blocked > 0 {
         parts.push(format!("{blocked} blocked"));
     }
     if open > 0 {
         parts.push(format!("{open} still open"));
     }
-    let needed = blocked + usize::from(gathered.waiting.is_some());
+    let needed = blocked + also_needed(gathered).len();
     parts.push(match needed {
         0 => "nothing needs you".to_owned(),
         1 => "1 thing needs you".to_owned(),
         more => format!("{more} things need you"),
     });
     parts.join(", ")
+}
+
+/// What needs the person besides blocked stories: work that waits, and a run that could not go on.
+fn also_needed(gathered: &Gathered) -> Vec<String> {
+    let run = &gathered.run;
+    let is_trouble = matches!(run.finish.as_deref(), Some("error" | "hook_abort" | "no_changes"));
+    let trouble = is_trouble.then(|| format!("the run could not go on: {}", ended(gathered)));
+    gathered.waiting.iter().cloned().chain(trouble).map(|told| line(&told)).collect()
+}
+
+/// The stories of which no check has seen the commit.
+fn unchecked(gathered: &Gathered) -> Vec<&str> {
+    let attempts = gathered.run.attempts.iter().filter_map(|attempt| {
+        let body = &gathered.commits.get(attempt.commit.as_deref()?)?.body;
+        let is_unchecked = body.contains(&format!("Ralph-Checks: {UNCHECKED}"));
+        is_unchecked.then_some(attempt.story.as_str())
+    });
+    attempts.collect()
 }
 
 fn when(run: &PastRun) -> String {
@@ -169,11 +200,12 @@ fn ended(gathered: &Gathered) -> String {
 }
 
 fn needs(gathered: &Gathered) -> Vec<Need> {
-    let set_aside = &gathered.run.set_aside;
+    let set_aside = &gathered.set_aside;
     let blocked = gathered.stories.iter().filter(|story| story.state == Some(State::Blocked));
     let mut ids: Vec<(&str, &str)> = blocked.map(|story| (&*story.id, &*story.title)).collect();
     let is_known = |id: &str| gathered.stories.iter().any(|story| story.id == id);
-    ids.extend(set_aside.keys().filter(|id| !is_known(id)).map(|id| (&**id, "")));
+    let of_run = gathered.run.set_aside.keys();
+    ids.extend(of_run.filter(|id| !is_known(id)).map(|id| (&**id, "")));
     let need = |(id, title): &(&str, &str)| {
         let waits = gathered.stories.iter().filter(|story| {
             story.state == Some(State::Open) && story.depends.iter().any(|other| other == id)
@@ -273,13 +305,14 @@ fn twice(gathered: &Gathered) -> Vec<String> {
         kinds.iter().map(one).collect()
     };
     let mut found = told(&run.weakened.0, "a test was weakened");
-    let unchecked = run.attempts.iter().filter_map(|attempt| {
-        let commit = attempt.commit.as_deref()?;
-        let body = &gathered.commits.get(commit)?.body;
-        let is_unchecked = body.contains(&format!("Ralph-Checks: {UNCHECKED}"));
-        is_unchecked.then(|| line(&format!("no check has seen {}", attempt.story)))
-    });
-    found.extend(unchecked);
+    let unseen = unchecked(gathered).into_iter();
+    found.extend(unseen.map(|story| line(&format!("no check has seen {story}"))));
+    for attempt in run.attempts.iter().filter(|attempt| attempt.commit.is_some()) {
+        let red = attempt.checks.iter().filter(|check| check.ended == "failed as before");
+        found.extend(red.map(|check| {
+            line(&format!("`{}` still fails as before, after {}", check.check, attempt.story))
+        }));
+    }
     found.extend(told(&run.rollbacks.0, "rolled back in a session"));
     found.extend(told(&run.refusals.0, "refused"));
     found.extend(told(&run.hook_errors.0, "a hook failed"));
@@ -341,10 +374,15 @@ fn stop_row(stops: &Stops) -> StopRow {
 }
 
 fn undo(gathered: &Gathered) -> Vec<String> {
-    let commits = gathered.run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
-    let Some(first) = commits.into_iter().next() else { return Vec::new() };
-    let (first, target) = (first.chars().take(12).collect::<String>(), &gathered.target);
-    vec![format!("git revert --no-edit $(git rev-list --grep='^Ralph-' {first}^..{target})")]
+    if let Some(branch) = &gathered.waiting_on {
+        return vec![format!("git branch -D {branch}   # your own branch has none of it")];
+    }
+    let short = |commit: &str| commit.chars().take(12).collect::<String>();
+    let mut commits = gathered.run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
+    let Some(first) = commits.next() else { return Vec::new() };
+    let last = gathered.records.as_deref().or(commits.next_back()).unwrap_or(first);
+    let range = format!("{}^..{}", short(first), short(last));
+    vec![format!("git revert --no-edit $(git rev-list --grep='^Ralph-' {range})")]
 }
 
 fn time(seconds: f64) -> String {

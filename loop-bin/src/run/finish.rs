@@ -70,7 +70,7 @@ impl Run {
         let (target, misfit) = (target.clone(), misfit.clone());
         let ends = Some((finish.word().to_owned(), finish.reason().map(str::to_owned)));
         let standing = Standing { target, misfit, running: None, ends };
-        let page = morning::page(project, plan.as_ref(), &standing, "last");
+        let page = morning::page(project, plan.as_ref(), &standing, &self.context.run);
         let written =
             page.and_then(|page| page.map(|page| morning::write(project, &page, None)).transpose());
         written.unwrap_or_else(|error| {

@@ -31,7 +31,8 @@ fn the_end_of_a_run_names_its_page_and_tells_the_script() {
     let html = stage.run(&["report"]);
     let page = fs_err::read_to_string(html.out.trim()).unwrap();
     assert!(
-        page.contains("1 story done, nothing needs you") && page.contains("complete"),
+        page.contains("1 story done, 1 of them unchecked, nothing needs you")
+            && page.contains("complete"),
         "{page}"
     );
 }
@@ -94,4 +95,29 @@ fn history_survives_the_next_run() {
     let past = stage.run(&["status", "--run", "1"]);
     past.ended(0).says("needs you: US-002").says("    ralph-loop attempts take US-002/2");
     stage.run(&["report", "--run", "7"]).ended(2).says("there is no run 7; the journal has 2");
+}
+
+#[test]
+fn each_run_is_undone_by_itself() {
+    let stage = Stage::new("works", "- [ ] US-001: Log in\n- [ ] US-002: Log out\n");
+    stage.repo.commit_all("the plan");
+    stage.run(&["--max-iterations", "1"]).ended(0);
+    stage.run(&[]).ended(0);
+    stage.run(&[]).ended(0);
+    let undo = |which: &str| -> String {
+        let json = stage.run(&["report", "--json", "--run", which]).out;
+        let page: Value = serde_json::from_str(&json).unwrap();
+        page["undo"][0].as_str().unwrap().to_owned()
+    };
+    let command = undo("last");
+    assert!(command.starts_with("git revert --no-edit $(git rev-list"), "{command}");
+    assert_ne!(command, undo("1"), "a start with nothing to do is not the last run");
+    let list = command.split(['(', ')']).nth(1).unwrap().replace("git ", "");
+    let args: Vec<String> = list.split(' ').map(|word| word.replace('\'', "")).collect();
+    let commits = stage.repo.git(args);
+    let subjects: Vec<String> = commits
+        .lines()
+        .map(|commit| stage.repo.git(["log", "-1", "--format=%s", commit]).trim().to_owned())
+        .collect();
+    assert_eq!(subjects, ["chore(ralph): record progress", "feat(US-002): log out"]);
 }
