@@ -15,6 +15,9 @@ const FUZZED: &str = "200000";
 const ROUNDS: &str = "10";
 const SECONDS: &str = "20";
 
+/// Where packages are built: apart, because what was built of an earlier one would be used again.
+const PACKAGED: &str = "target/packaged";
+
 /// Runs every check.
 pub(crate) fn run() -> Result<()> {
     run::cargo(&["fmt", "--all", "--check"])?;
@@ -41,7 +44,8 @@ pub(crate) fn run() -> Result<()> {
         "ralph-loop-project",
     ];
     forget_packages()?;
-    run::cargo(&[&["package", "--quiet", "--allow-dirty"][..], &packages].concat())?;
+    let apart = ["package", "--quiet", "--allow-dirty", "--target-dir", PACKAGED];
+    run::cargo(&[&apart[..], &packages].concat())?;
     static_binaries()?;
     dist::run_task(&["guard"])?;
     dist::run_task(&["fuzz-guard", "--cases", FUZZED])?;
@@ -59,6 +63,10 @@ pub(crate) fn run() -> Result<()> {
 /// Removes what an earlier packaging left with cargo, which does not see that a package has changed
 /// while its version has not.
 fn forget_packages() -> Result<()> {
+    let built = run::root().join(PACKAGED);
+    if built.is_dir() {
+        fs_err::remove_dir_all(built)?;
+    }
     let home = std::env::var("CARGO_HOME").ok().map(Utf8PathBuf::from);
     let usual = || std::env::var("HOME").ok().map(|home| Utf8PathBuf::from(home).join(".cargo"));
     let Some(sources) = home.or_else(usual).map(|home| home.join("registry/src")) else {
