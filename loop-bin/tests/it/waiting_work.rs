@@ -106,6 +106,8 @@ fn work_that_waits_is_rebased_and_checked_again_once_its_branch_has_moved_on() {
         stage.repo.git(["add", "mine.txt"]);
         stage.repo.git(["commit", "-qm", "mine"]);
         is_told(&stage, "on ralph/main: main has moved on; run `ralph-loop` to rebase");
+        // The copy can be thrown away at any time.
+        stage.run(&["clean"]).ended(0);
         let check = "ls | tr '\\n' ' ' >>\"$AGENT_NOTES/checked\"; echo >>\"$AGENT_NOTES/checked\"";
         let ran = stage.run(&["--verify", check]);
         ran.ended(0).says("the waiting work is now on main").says("US-002 done");

@@ -21,6 +21,11 @@ impl Run {
             return Ok(());
         }
         if let Some((tip, work)) = self.target.diverged()? {
+            if !self.workspace.exists() {
+                // The copy was thrown away meanwhile.
+                let branch = self.target.branch.clone();
+                self.prepare_workspace(Start { tip: Some(&tip), branch: &branch })?;
+            }
             let why = match self.rebased(tip, &work) {
                 Ok(new) => {
                     self.target.replace_waiting(&work, &new)?;
