@@ -8,7 +8,6 @@ use ralph_base::env::Env;
 use ralph_core::git::{Git, GitError, Repo};
 
 use crate::exit::Failure;
-use crate::git_output::base_of;
 use crate::here;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{say, say_as_it_is};
@@ -102,14 +101,8 @@ fn show(git: &Git, id: &str) -> Result<(), Failure> {
     say(format!("{}  {outcome}  {}", attempt.id, attempt.at));
     say(format!("{}\n{}", attempt.why, attempt.details));
     let args = ["diff", "--no-ext-diff", "--no-color", "--stat", "--patch"];
-    say_as_it_is(&String::from_utf8_lossy(&changes(git, &args, &attempt)?));
+    say_as_it_is(&String::from_utf8_lossy(&attempt.changes(git, &args)?));
     Ok(())
-}
-
-/// The changes of an attempt, as git prints them.
-fn changes(git: &Git, args: &[&str], attempt: &SavedAttempt) -> Result<Vec<u8>, GitError> {
-    let base = base_of(git, attempt.base.as_deref())?;
-    git.run(&[args, &[&base, &attempt.commit]].concat())
 }
 
 fn take_branch(git: &Git, id: &str, branch: &str) -> Result<(), Failure> {
@@ -123,7 +116,7 @@ fn take_branch(git: &Git, id: &str, branch: &str) -> Result<(), Failure> {
 fn take(git: &Git, id: &str) -> Result<(), Failure> {
     let attempt = saved::find(git, id)?;
     let args = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames"];
-    let patch = changes(git, &args, &attempt)?;
+    let patch = attempt.changes(git, &args)?;
     let id = attempt.id;
     if patch.is_empty() {
         say(format!("{id} changed nothing."));

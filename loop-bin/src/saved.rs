@@ -12,6 +12,7 @@ use ralph_base::secrets::mask;
 use ralph_core::git::{Git, GitError};
 
 use crate::exit::Failure;
+use crate::git_output::base_of;
 use crate::landing;
 
 /// Where attempts are kept.
@@ -51,6 +52,14 @@ pub(crate) struct SavedAttempt {
     pub(crate) cost_usd: Option<f64>,
     /// The client's session that worked on it.
     pub(crate) session: Option<String>,
+}
+
+impl SavedAttempt {
+    /// Its changes, as git prints them.
+    pub(crate) fn changes(&self, git: &Git, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        let base = base_of(git, self.base.as_deref())?;
+        git.run(&[args, &[&base, &self.commit]].concat())
+    }
 }
 
 /// What is written down of an attempt.

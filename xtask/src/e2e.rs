@@ -5,7 +5,7 @@
 
 mod client;
 mod expect;
-mod npm;
+pub(crate) mod npm;
 mod processes;
 mod scenario;
 mod scenarios;

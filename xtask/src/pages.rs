@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 use test_support::TestRepo;
 
+use crate::e2e::npm;
 use crate::run;
 
 /// What drives the browser, and what judges the pages.
@@ -29,7 +30,7 @@ pub(crate) fn run(wanted: &Pages) -> Result<()> {
     ensure!(program.is_file(), "{program} is missing; build it first");
     let folder = run::root().join("target/pages");
     fs_err::create_dir_all(&folder)?;
-    install(&folder)?;
+    let browser = npm::packages("browser", &PACKAGES.map(str::to_owned))?;
     let pages =
         [("well", well(&program)?), ("bad", bad_night(&program)?), ("long", long_night(&program)?)];
     let mut arguments = Vec::new();
@@ -38,7 +39,8 @@ pub(crate) fn run(wanted: &Pages) -> Result<()> {
         fs_err::write(&path, page)?;
         arguments.push(path);
     }
-    let script = folder.join("look.mjs");
+    // Beside the packages, where it finds them.
+    let script = browser.join("look.mjs");
     fs_err::write(&script, SCRIPT)?;
     run::run(run::command("node").arg(script).arg(chromium()?).args(arguments).current_dir(folder))
 }
@@ -47,16 +49,6 @@ fn chromium() -> Result<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let is_there = |name: &&str| run::output(run::command(name).arg("--version")).is_ok();
     names.into_iter().find(is_there).context("install chromium (`apt-get install chromium`)")
-}
-
-fn install(folder: &Utf8Path) -> Result<()> {
-    if folder.join("node_modules/axe-core").is_dir() {
-        return Ok(());
-    }
-    let mut install = run::command("npm");
-    install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
-    install.args(["--prefix", folder.as_str()]).args(PACKAGES);
-    run::run(&mut install).context("could not fetch the browser's driver from the npm registry")
 }
 
 /// A run with a plan and a check, in a repository of its own; then its page.

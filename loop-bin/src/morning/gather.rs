@@ -8,7 +8,6 @@ use ralph_project::project::Project;
 
 use super::Standing;
 use crate::exit::Failure;
-use crate::git_output::base_of;
 use crate::history::{self, PastRun};
 use crate::landing::Waiting;
 use crate::saved::{self, SavedAttempt};
@@ -180,13 +179,11 @@ fn kept(git: &Git, run: &PastRun) -> Result<Vec<Kept>, Failure> {
         if attempt.outcome.is_none() || !is_meant {
             continue;
         }
-        let base = base_of(git, attempt.base.as_deref())?;
-        let names = git.run(&["diff", "--name-only", "-z", &base, &attempt.commit])?;
+        let names = attempt.changes(git, &["diff", "--name-only", "-z"])?;
         let names = String::from_utf8_lossy(&names).into_owned();
         let files = names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
         let diff = if found.len() < MOST_DIFFS {
-            let args = ["diff", "--no-ext-diff", "--no-color", &base, &attempt.commit];
-            let diff = git.run(&args)?;
+            let diff = attempt.changes(git, &["diff", "--no-ext-diff", "--no-color"])?;
             let diff = String::from_utf8_lossy(diff.get(..LONGEST_DIFF).unwrap_or(&diff));
             diff.into_owned()
         } else {

@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use crate::run;
 
 /// The folder that holds these packages, fetched unless they are in the cache.
-pub(super) fn packages(name: &str, packages: &[String]) -> Result<Utf8PathBuf> {
+pub(crate) fn packages(name: &str, packages: &[String]) -> Result<Utf8PathBuf> {
     let cache = run::root().join("target/e2e");
     let folder = cache.join(name);
     if folder.exists() {
