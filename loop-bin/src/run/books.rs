@@ -242,13 +242,19 @@ impl Books {
         if let (Some(committed), Some(path)) =
             (self.committed(tip, &self.plan), self.below_top(&self.plan))
         {
-            let mut changes = changes.clone();
-            if !is_followed && let Some(on_disk) = plan::read_file(&self.plan)? {
-                // Stories that only the user's own text has are ticked nowhere else.
+            let mut in_commit = changes.clone();
+            if let Some(on_disk) = plan::read_file(&self.plan)? {
+                // A story that only the user's own text has gets its tick with its commit all the
+                // same: that text may not follow.
                 let committed = Plan::parse(&self.plan, committed.clone(), &self.options)?;
-                changes.added.insert(0, agents_plan(&committed, Some(&on_disk), ""));
+                let mut added = agents_plan(&committed, Some(&on_disk), "");
+                if is_followed {
+                    added = added.only(changes.marks.iter().map(|(story, _)| story.as_str()));
+                }
+                in_commit.added.insert(0, added);
             }
-            files.push(LoopFile::new(path, Some(committed), self.plan_change(changes)));
+            let file = LoopFile::new(path, Some(committed), self.plan_change(in_commit));
+            files.push(LoopFile { change: self.plan_change(changes.clone()), ..file });
         }
         for file in &self.appended {
             let Some(change) = file.waiting() else { continue };

@@ -64,6 +64,35 @@ fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
 }
 
 #[test]
+fn a_story_that_is_not_committed_is_ticked_where_its_work_waits() {
+    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.repo.write("a.txt", "mine\n");
+    let edited = "- [ ] US-000: New\n- [ ] US-001: First\n- [ ] US-002: Second\n";
+    stage.repo.write(PLAN, edited);
+    let agent = "cat >/dev/null; echo theirs >>a.txt";
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(0).says("US-000 done").says("US-002 done").says("your uncommitted");
+    assert_eq!(ran.out.matches("US-000 New").count(), 1, "{}", ran.out);
+    assert_eq!(stage.plan(), edited);
+    let landed = stage.repo.git(["show", &format!("ralph/main:{PLAN}")]);
+    assert_eq!(landed, "- [x] US-001: First\n- [x] US-002: Second\n- [x] US-000: New\n");
+    stage.run(&["--agent", agent]).ended(0).says("complete");
+    assert_eq!(stage.repo.git(["rev-list", "--count", "--grep=US-000", "ralph/main"]).trim(), "1");
+}
+
+#[test]
+fn a_run_on_another_branch_than_the_last_one_says_where_that_work_is() {
+    let stage = committed("- [ ] US-001: First\n- [ ] US-002: Second\n");
+    stage.run(&["--branch", "feat", "--max-iterations", "1"]).ended(0);
+    let where_it_is = "on feat; run `git merge feat` to bring the work into your branch, or start \
+                       with `--branch feat` to continue there; this run begins on main, without it";
+    stage.run(&["--dry-run"]).ended(0).says(where_it_is);
+    stage.run(&["--max-iterations", "1"]).ended(0).says(where_it_is);
+    let again = stage.run(&["--branch", "feat", "--max-iterations", "1"]);
+    assert!(!again.out.contains("this run begins on"), "{}", again.out);
+}
+
+#[test]
 fn an_ignored_file_of_the_users_is_not_overwritten_either() {
     let stage = committed(ONE);
     stage.repo.write(".gitignore", "new.txt\n");

@@ -48,6 +48,13 @@ impl Plan {
 }
 
 impl AgentsPlan {
+    /// Of the new stories only these.
+    #[must_use]
+    pub fn only<'a>(mut self, ids: impl Iterator<Item = &'a str> + Clone) -> Self {
+        self.added.retain(|new| ids.clone().any(|id| id == new.id));
+        self
+    }
+
     fn note(&mut self, sentence: impl Into<String>) {
         self.findings.push(sentence.into());
     }

@@ -74,8 +74,17 @@ impl Preflight {
         for branch in BTreeSet::from([&self.target.branch, &last.target]) {
             let Some(waiting) = Waiting::find(&self.workspace.source, branch)? else { continue };
             let told = waiting.told(last.misfit.as_deref().filter(|_| *branch == last.target));
-            let is_landed = waiting.is_landed();
-            found.push(if is_landed { Finding::Good(told) } else { Finding::Note(told) });
+            found.push(if waiting.is_landed() && *branch == self.target.branch {
+                Finding::Good(told)
+            } else if waiting.is_landed() {
+                let here = &self.target.branch;
+                Finding::Note(format!(
+                    "{told}, or start with `--branch {branch}` to continue there; this run begins \
+                     on {here}, without it"
+                ))
+            } else {
+                Finding::Note(told)
+            });
         }
         Ok(found)
     }
