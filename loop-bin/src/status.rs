@@ -9,16 +9,14 @@ use ralph_base::env::Env;
 use ralph_base::state::Lock;
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
-use ralph_project::config::Config;
 use ralph_project::project::Project;
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::landing::{UNCHECKED, Waiting, resolve};
-use crate::plan_choice::PlanChoice;
+use crate::landing::{UNCHECKED, Waiting};
+use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::page_of;
 use crate::run::RunRecord;
-use crate::run::books::Books;
 use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::terminal::{counted, dollars, printable, say, thousands};
@@ -72,10 +70,9 @@ impl Status {
         if let Some(which) = &self.run {
             return self.show_past(env, &project, which);
         }
-        let config = here::config(&project, env, &self.choice.flags(&project)?)?;
+        let config = self.choice.config(env, &project)?;
         let mut report = Report::default();
-        let plan = here::plan(&project, env, &config).map_err(Failure::from);
-        match plan.and_then(|plan| where_the_work_is(plan, &project, &config)) {
+        match plan_with_work(env, &project, &config) {
             Ok(plan) => report.look_at(&plan),
             Err(error) => report.plan_problem = Some(error.to_string()),
         }
@@ -105,17 +102,6 @@ impl Status {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// The plan with what the last run did to it: where that is not in the user's files, the plan of the
-/// branch on which it is.
-fn where_the_work_is(plan: Plan, project: &Project, config: &Config) -> Result<Plan, Failure> {
-    let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
-    let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
-    let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
-    let Some(waiting) = Waiting::find(&source, &record.target)? else { return Ok(plan) };
-    let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
-    Books::of(plan.path(), project, config, &source, &run_dir).load_at(tip.as_deref(), false)
 }
 
 impl Report {
