@@ -22,6 +22,8 @@ pub(crate) struct Seen {
     pub(crate) session: Option<String>,
     /// What it does now, in a few words.
     pub(crate) doing: String,
+    /// Whether it used a tool.
+    pub(crate) has_acted: bool,
     /// Tokens used, in all.
     pub(crate) tokens: u64,
     /// Tokens in the context, and the model of the conversation.
@@ -140,7 +142,10 @@ impl Seen {
         let parts = message.get("content").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
-                (Some("tool_use"), Some(name), _) => self.doing = tool(name, part.get("input")),
+                (Some("tool_use"), Some(name), _) => {
+                    self.has_acted = true;
+                    self.doing = tool(name, part.get("input"));
+                }
                 (Some("text"), _, Some(text)) => {
                     self.doing = short(text);
                     keep_end(&mut self.text, text);

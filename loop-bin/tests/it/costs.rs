@@ -43,7 +43,8 @@ fn a_dry_run_shows_every_limit_that_is_set() {
 #[test]
 fn an_error_without_a_text_ends_without_a_colon() {
     let stage = Stage::new("works", TWO);
-    let agent = "cat >/dev/null; echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\"}'";
+    let agent = "cat >/dev/null; echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\",\
+                 \"usage\":{\"input_tokens\":5}}'";
     let ran = stage.run(&["--attempts", "1", "--max-iterations", "1", "--agent", agent]);
     ran.says("the agent reported error_max_turns\n");
 }

@@ -15,6 +15,9 @@ const LONGEST_SKIP_S: u64 = 300;
 /// what is unknown never counts as nothing.
 const MOST_UNPRICED: u64 = 2;
 
+/// After so many agents in a row that failed before they did anything, the next one will, too.
+const MOST_AGENT_FAILURES: u64 = 3;
+
 impl Counters {
     /// How many attempts at a story count.
     pub(crate) fn attempts_at(&self, story: &str) -> u64 {
@@ -143,6 +146,8 @@ impl Counters {
         limits: &Limits,
     ) -> Next {
         let kept = |outcome, why: &str, then| Next::Discard(Discarding::new(outcome, why), then);
+        let has_failed = matches!(end, WorkEnd::AgentFailed(_));
+        self.agent_failures = if has_failed { self.agent_failures + 1 } else { 0 };
         match end {
             WorkEnd::Well => Next::Land,
             WorkEnd::Landed => {
@@ -191,6 +196,16 @@ impl Counters {
                 Next::Discard(Discarding::interrupted(), Then::End(Finish::Manual(signal)))
             }
             WorkEnd::LandingStopped(signal) => Next::Leave(signal),
+            // Neither is this the story's fault.
+            WorkEnd::AgentFailed(why) if self.agent_failures < MOST_AGENT_FAILURES => {
+                self.iteration = self.iteration.saturating_sub(1);
+                kept(Outcome::Interrupted, &why, Then::GoOn)
+            }
+            WorkEnd::AgentFailed(why) => {
+                let count = self.agent_failures;
+                let end = format!("{why}\n{count} times in a row, before it did anything");
+                kept(Outcome::Interrupted, &why, Then::End(Finish::Error(end)))
+            }
             WorkEnd::Impossible(why) => {
                 kept(Outcome::Interrupted, &why, Then::End(Finish::Error(why.clone())))
             }

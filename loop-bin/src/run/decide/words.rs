@@ -27,6 +27,8 @@ pub(crate) struct Counters {
     pub(crate) set_aside: BTreeSet<String>,
     /// Stories in a row that were given up with nothing changed.
     pub(crate) idle: u64,
+    /// Agents in a row that failed before they did anything.
+    pub(crate) agent_failures: u64,
     /// What sessions cost that said so, and the tokens for that: the price of a token.
     pub(crate) priced: Spent,
     /// Sessions that were ended before they said what they cost, while no price is known.
@@ -84,6 +86,9 @@ pub(crate) enum WorkEnd {
     LandingStopped(Signal),
     /// The time or the money of the run is used up.
     Spent(String),
+    /// The agent itself failed before it did anything: it is not logged in, or does not know an
+    /// option.
+    AgentFailed(String),
     /// Something that no attempt can help: the agent cannot work at all, or no commit can be made.
     Impossible(String),
 }
