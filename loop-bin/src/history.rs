@@ -37,6 +37,7 @@ pub(crate) struct PastRun {
     pub(crate) set_aside: BTreeMap<String, String>,
     pub(crate) refusals: Counted,
     pub(crate) weakened: Counted,
+    pub(crate) meanwhile: Counted,
     pub(crate) rollbacks: Counted,
     pub(crate) hook_errors: Counted,
     pub(crate) stops: Vec<Stops>,
@@ -262,6 +263,7 @@ impl PastRun {
                 let rule = line.rule.as_deref().unwrap_or_default();
                 self.refusals.note(rule, line.target.as_deref(), story);
             }
+            "changed_meanwhile" => self.meanwhile.note("", line.what.as_deref(), story),
             "tests_weakened" => self.weakened.note("", line.what.as_deref(), story),
             // An attempt that the loop keeps is told as an attempt.
             "rolled_back" if line.source == OURS => {}

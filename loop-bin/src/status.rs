@@ -58,6 +58,8 @@ struct Report {
     last_finish: Option<String>,
     /// What there is to say about that.
     last_reason: Option<String>,
+    /// What others did to plan and settings during the run.
+    meanwhile: Vec<String>,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
     /// What only a person can do.
@@ -123,6 +125,7 @@ impl Report {
             self.commits = record.counters.commits;
             self.cost_usd = record.counters.spent.cost_usd;
             self.tokens = record.counters.spent.tokens;
+            self.meanwhile = record.counters.meanwhile();
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
@@ -193,6 +196,7 @@ impl Report {
             }
             say(spent);
         }
+        self.meanwhile.iter().for_each(|line| say(format!("Look at   {line}")));
         self.waiting.iter().for_each(|line| say(format!("Needs you {line}")));
     }
 }

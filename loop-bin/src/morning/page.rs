@@ -313,6 +313,7 @@ fn twice(gathered: &Gathered) -> Vec<String> {
             line(&format!("`{}` still fails as before, after {}", check.check, attempt.story))
         }));
     }
+    found.extend(told(&run.meanwhile.0, "meanwhile"));
     found.extend(told(&run.rollbacks.0, "rolled back in a session"));
     found.extend(told(&run.refusals.0, "refused"));
     found.extend(told(&run.hook_errors.0, "a hook failed"));

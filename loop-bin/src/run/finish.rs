@@ -40,6 +40,9 @@ impl Run {
         self.tell(ended);
         let recorded = self.record_progress();
         self.tell(recorded);
+        if let (Ok(plan), false) = (self.books.load(&self.target), self.record.planning) {
+            self.look_for_changes(&plan);
+        }
         let report = self.write_report(&finish);
         self.run_finished(&finish, report.as_deref());
         let interrupts = &self.context.interrupts;
@@ -226,6 +229,7 @@ impl Run {
             stories: plan.map(|plan| plan.counts()),
             has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
             blocked: blocked.into_iter().collect(),
+            meanwhile: counters.meanwhile(),
             waiting: waiting.map(|waiting| waiting.told(misfit)),
             has_options: !context.flags.is_empty(),
             other_prds: self.other_prds().unwrap_or_default().iter().map(open_in).collect(),

@@ -17,6 +17,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) blocked: Vec<String>,
     /// Whether an attempt at the first of them is kept.
     pub(crate) has_attempt: bool,
+    /// What others did to plan and settings.
+    pub(crate) meanwhile: Vec<String>,
     /// Work that is not in the user's files, and how to take it.
     pub(crate) waiting: Option<String>,
     /// Whether the run was started with options of its own.
@@ -30,6 +32,7 @@ impl Ending<'_> {
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let mut lines = vec![format!("finished ({}): {}", self.finish.word(), self.account)];
         lines.extend(self.stories.map(|stories| self.what_remains(stories)));
+        lines.extend(self.meanwhile.clone());
         lines.extend(self.waiting.clone());
         lines.extend(self.what_goes_on());
         if self.stories.is_some_and(|stories| stories.open == 0) {
@@ -108,6 +111,7 @@ mod tests {
             stories: Some(stories),
             blocked: blocked.iter().map(|id| (*id).to_owned()).collect(),
             has_attempt: !matches!(finish, Finish::NoChanges),
+            meanwhile: Vec::new(),
             waiting: None,
             has_options: false,
             other_prds: vec![(2, 3)],
@@ -214,6 +218,7 @@ mod tests {
             stories: Some(StoryCounts { open: 1, done: 1, ..StoryCounts::default() }),
             blocked: Vec::new(),
             has_attempt: false,
+            meanwhile: vec!["ticked by somebody else during the run: US-003; not checked".into()],
             waiting: Some("1 commit waits on feature/x: …".to_owned()),
             has_options: true,
             other_prds: Vec::new(),
@@ -221,6 +226,7 @@ mod tests {
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (max_iterations): 1 story landed in 1 iteration
         1 of 2 stories done, 1 left
+        ticked by somebody else during the run: US-003; not checked
         1 commit waits on feature/x: …
         to continue, run `ralph-loop` with the same options
         ");

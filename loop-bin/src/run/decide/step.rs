@@ -15,6 +15,10 @@ const LONGEST_SKIP_S: u64 = 300;
 /// what is unknown never counts as nothing.
 const MOST_UNPRICED: u64 = 2;
 
+/// What is said of settings that are new.
+pub(crate) const CONFIG_CHANGED: &str = "config.toml changed during the run, which keeps the settings \
+                                         it began with; hooks and the next run use the new ones";
+
 /// After so many agents in a row that failed before they did anything, the next one will, too.
 const MOST_AGENT_FAILURES: u64 = 3;
 
@@ -118,6 +122,33 @@ impl Counters {
         self.handovers.clear();
         self.set_aside.clear();
         self.story_spent.clear();
+        self.done = None;
+    }
+
+    /// The stories among these that are done though no landing of this run has done them; told once.
+    pub(crate) fn newly_ticked(&mut self, done: &[&str]) -> Vec<String> {
+        let all = || done.iter().map(|id| (*id).to_owned());
+        let Some(known) = &mut self.done else {
+            self.done = Some(all().collect());
+            return Vec::new();
+        };
+        let new: Vec<String> = all().filter(|id| known.insert(id.clone())).collect();
+        self.ticked.extend(new.iter().cloned());
+        new
+    }
+
+    /// What others did to plan and settings, in a line each.
+    pub(crate) fn meanwhile(&self) -> Vec<String> {
+        let ids: Vec<&str> = self.ticked.iter().map(String::as_str).collect();
+        let mut told = Vec::new();
+        if !ids.is_empty() {
+            let ids = ids.join(", ");
+            told.push(format!("ticked by somebody else during the run: {ids}; not checked"));
+        }
+        if self.is_config_changed {
+            told.push(CONFIG_CHANGED.to_owned());
+        }
+        told
     }
 
     /// Stories that give nothing would keep a run without limits going for ever.
@@ -153,6 +184,9 @@ impl Counters {
             WorkEnd::Landed => {
                 self.commits += 1;
                 self.idle = 0;
+                if let Some(done) = &mut self.done {
+                    done.insert(story.to_owned());
+                }
                 *self.attempts.entry(story.to_owned()).or_default() += 1;
                 Next::Report
             }

@@ -175,6 +175,17 @@ fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_tim
 }
 
 #[test]
+fn a_tick_that_is_not_the_runs_own_is_told_once() {
+    let mut counters = Counters::default();
+    assert_eq!(counters.newly_ticked(&["US-000"]), [""; 0]);
+    counters.after(WorkEnd::Landed, STORY, SessionEnd::Ended, &Limits::default());
+    assert_eq!(counters.newly_ticked(&["US-000", STORY, "US-009"]), ["US-009"]);
+    assert_eq!(counters.newly_ticked(&["US-000", STORY, "US-009"]), [""; 0]);
+    let told = "ticked by somebody else during the run: US-009; not checked";
+    assert_eq!(counters.meanwhile(), [told]);
+}
+
+#[test]
 fn what_ends_the_run_is_nobodys_failed_attempt() {
     let why = || "why".to_owned();
     let signal = Signal::Interrupt;

@@ -25,6 +25,12 @@ pub(crate) struct Counters {
     pub(crate) handovers: BTreeMap<String, u64>,
     /// Stories that this run does not try again.
     pub(crate) set_aside: BTreeSet<String>,
+    /// Stories of the plan that are known to be done: since before the run, or by it.
+    pub(crate) done: Option<BTreeSet<String>>,
+    /// Stories that others ticked since.
+    pub(crate) ticked: BTreeSet<String>,
+    /// Whether the settings are not those any more with which the run began.
+    pub(crate) is_config_changed: bool,
     /// Stories in a row that were given up with nothing changed.
     pub(crate) idle: u64,
     /// Agents in a row that failed before they did anything.

@@ -36,6 +36,7 @@ impl Run {
         }
         self.target.look_again()?;
         let plan = self.books.load(&self.target)?;
+        self.look_for_changes(&plan);
         self.context.view.position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {
             Next::Story(story) => story.id.clone(),

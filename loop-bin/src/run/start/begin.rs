@@ -148,6 +148,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
+        config_text: fs_err::read(project.own_state().config()).ok(),
         options,
         project,
         config,
