@@ -141,7 +141,7 @@ impl Report {
             self.story = record.story.filter(|_| holder.is_some());
         }
         for (story, title) in &self.blocked {
-            let why = saved::all(repo.git(), Some(story))?.into_iter().next();
+            let why = saved::tried(repo.git(), Some(story))?.into_iter().next();
             let why = why.map(|attempt| {
                 let shows = format!("see what was tried with `ralph-loop attempts {story}`");
                 format!(" ({}); {shows}", attempt.why)

@@ -175,7 +175,7 @@ fn landed(git: &Git, commits: &[&str]) -> Result<BTreeMap<String, Landed>, GitEr
 /// The failed attempts of this run's stories, newest first.
 fn kept(git: &Git, run: &PastRun) -> Result<Vec<Kept>, Failure> {
     let mut found = Vec::new();
-    for attempt in saved::all(git, None)? {
+    for attempt in saved::tried(git, None)? {
         let is_meant = run.attempts.iter().any(|one| one.story == attempt.story);
         if attempt.outcome.is_none() || !is_meant {
             continue;

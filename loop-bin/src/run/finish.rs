@@ -219,7 +219,7 @@ impl Run {
                 blocked.insert(story.id.clone());
             }
         }
-        let kept = saved::all(&self.workspace.source.git(), blocked.first().map(String::as_str));
+        let kept = saved::tried(&self.workspace.source.git(), blocked.first().map(String::as_str));
         let misfit = self.record.misfit.as_deref();
         let waiting = self.target.waiting().ok().flatten();
         let (took, spent) = (in_words(context.elapsed()), receipt(counters.spent));

@@ -148,6 +148,28 @@ fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
 }
 
 #[test]
+fn several_stories_are_reopened_at_once_and_a_wish_is_no_attempt() {
+    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+    for branch in [&[][..], &["--branch", "feat"]] {
+        let stage = Stage::new("works", plan);
+        stage.repo.commit_all("the plan");
+        let idle = [branch, &["--agent", "cat >/dev/null", "--attempts", "1"]].concat();
+        stage.run(&idle).ended(4);
+        stage.run(&["retry", "US-001", "US-009"]).ended(1).says("has no story US-009");
+        stage.run(&["stories"]).ended(0).says("[!] US-001").says("[!] US-002");
+        let ran = stage.run(&["retry", "us-001", "US-002", "--hint", "look twice"]);
+        ran.ended(0).says("US-001 is open again").says("US-002 is open again");
+        assert!(!stage.plan().contains("[!] US-001") && !stage.plan().contains("[!] US-002"));
+        stage.run(&["attempts"]).ended(0).says("There are no saved attempts:");
+        let agent = "cat >>\"$AGENT_NOTES/prompts\"; date +%N >>x.txt; sleep 0.01";
+        stage.run(&[branch, &["--agent", agent]].concat()).ended(8).says("2 of 3 stories done");
+        assert_eq!(stage.note("prompts").matches("look twice").count(), 2);
+        let report = stage.run(&["report", "--markdown"]).out;
+        assert!(!report.contains("requested by a person"), "{report}");
+    }
+}
+
+#[test]
 fn clean_removes_the_copy_and_no_attempt_that_may_be_needed() {
     let stage = blocked();
     let copy = stage.copy().unwrap();
