@@ -198,6 +198,11 @@ pub(crate) fn of(state: &StateDir) -> io::Result<Vec<PastRun>> {
     }
 }
 
+/// Why each story was set aside, by whichever run did it last.
+pub(crate) fn set_aside(runs: &[PastRun]) -> BTreeMap<String, String> {
+    runs.iter().flat_map(|run| run.set_aside.clone()).collect()
+}
+
 /// The runs that these lines tell of.
 fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
     let mut runs: Vec<PastRun> = Vec::new();

@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
+use ralph_base::state::{Lock, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
 use ralph_project::project::Project;
@@ -21,7 +21,7 @@ use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::terminal::{counted, dollars, printable, say, thousands};
 use crate::workspace::Source;
-use crate::{here, morning, saved};
+use crate::{here, history, morning, saved};
 
 /// Show run status and anything that needs your attention
 #[derive(Debug, Args)]
@@ -140,20 +140,30 @@ impl Report {
             self.pause = record.pause.filter(|_| holder.is_some());
             self.story = record.story.filter(|_| holder.is_some());
         }
-        for (story, title) in &self.blocked {
-            let why = saved::tried(repo.git(), Some(story))?.into_iter().next();
-            let why = why.map(|attempt| {
-                let shows = format!("see what was tried with `ralph-loop attempts {story}`");
-                format!(" ({}); {shows}", attempt.why)
-            });
-            let why = why.unwrap_or_default();
-            self.waiting.push(format!(
-                "{story} is blocked: {title}{why}; reopen it with `ralph-loop retry {story}`"
-            ));
-        }
+        self.look_at_blocked(&repo, state)?;
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
             let paths = requests.flatten().map(|entry| entry.path().display().to_string());
             self.waiting.extend(paths.map(|path| format!("merge request: {path}")));
+        }
+        Ok(())
+    }
+
+    /// Why each blocked story is: as the journal has it or, where that is gone, its last attempt.
+    fn look_at_blocked(&mut self, repo: &Repo, state: &StateDir) -> Result<(), Failure> {
+        if self.blocked.is_empty() {
+            return Ok(());
+        }
+        let reasons = history::set_aside(&history::of(state).unwrap_or_default());
+        for (story, title) in &self.blocked {
+            let last = saved::tried(repo.git(), Some(story))?.into_iter().next();
+            let shows = last.as_ref().map_or_else(String::new, |_| {
+                format!("; see what was tried with `ralph-loop attempts {story}`")
+            });
+            let why = reasons.get(story).cloned().or(last.map(|attempt| attempt.why));
+            let why = why.map_or_else(String::new, |why| format!(" ({})", printable(&why)));
+            self.waiting.push(format!(
+                "{story} is blocked: {title}{why}{shows}; reopen it with `ralph-loop retry {story}`"
+            ));
         }
         Ok(())
     }

@@ -72,7 +72,7 @@ pub(super) fn gather(
     which: &str,
 ) -> Result<Option<Gathered>, Failure> {
     let runs = history::of(project.own_state())?;
-    let set_aside = runs.iter().flat_map(|run| run.set_aside.clone()).collect();
+    let set_aside = history::set_aside(&runs);
     let Some(mut run) = chosen(runs, which)? else { return Ok(None) };
     if let Some((finish, reason)) = &standing.ends {
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());

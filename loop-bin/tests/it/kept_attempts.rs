@@ -42,7 +42,8 @@ fn a_story_without_attempts_is_told_as_such() {
     stage
         .run(&["status"])
         .ended(0)
-        .says("US-001 is blocked: First; reopen it with `ralph-loop retry US-001`");
+        .says("US-001 is blocked: First (gave up after 1 failed attempt; last failure: the agent")
+        .says("changed nothing); reopen it with `ralph-loop retry US-001`");
     assert!(!ran.out.contains("ralph-loop attempts"), "{}", ran.out);
 }
 
