@@ -52,7 +52,8 @@ struct Report {
     commits: u64,
     /// How many of those no check has seen.
     unchecked: usize,
-    cost_usd: f64,
+    /// None if nothing is known of it.
+    cost_usd: Option<f64>,
     tokens: u64,
     /// How the last run ended; none if it runs, or was killed.
     last_finish: Option<String>,
@@ -123,7 +124,7 @@ impl Report {
         if let Some(record) = RunRecord::load(&run_dir)? {
             self.iteration = record.counters.iteration;
             self.commits = record.counters.commits;
-            self.cost_usd = record.counters.spent.cost_usd;
+            self.cost_usd = record.counters.known_cost();
             self.tokens = record.counters.spent.tokens;
             self.meanwhile = record.counters.meanwhile();
             self.last_finish = record.finish.clone();
@@ -198,12 +199,10 @@ impl Report {
                 spent.push_str(&format!(", {} unchecked", self.unchecked));
             }
             if self.tokens > 0 {
-                spent.push_str(&format!(
-                    ", {} tokens, {}",
-                    thousands(self.tokens),
-                    dollars(self.cost_usd)
-                ));
+                spent.push_str(&format!(", {} tokens", thousands(self.tokens)));
             }
+            let cost = self.cost_usd.map_or_else(|| "cost unknown".to_owned(), dollars);
+            spent.push_str(&format!(", {cost}"));
             say(spent);
         }
         self.meanwhile.iter().for_each(|line| say(format!("Look at   {line}")));

@@ -85,6 +85,7 @@ impl Run {
     fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
         let counters = &self.record.counters;
         let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
+        let cost = counters.known_cost().map(|cost| format!("{cost:.4}"));
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
             ("FINISH_TYPE", finish.word().to_owned()),
@@ -92,7 +93,7 @@ impl Run {
             ("TOTAL_COMMITS", counters.commits.to_string()),
             ("DURATION", self.context.elapsed().as_secs().to_string()),
             ("REASON", finish.reason().unwrap_or_default().to_owned()),
-            ("COST", format!("{:.4}", counters.spent.cost_usd)),
+            ("COST", cost.unwrap_or_default()),
             ("BLOCKED", blocked.join(" ")),
             ("REPORT", report.map(Utf8Path::to_string).unwrap_or_default()),
         ];
@@ -222,7 +223,8 @@ impl Run {
         let kept = saved::tried(&self.workspace.source.git(), blocked.first().map(String::as_str));
         let misfit = self.record.misfit.as_deref();
         let waiting = self.target.waiting().ok().flatten();
-        let (took, spent) = (in_words(context.elapsed()), receipt(counters.spent));
+        let (took, mut spent) = (in_words(context.elapsed()), receipt(counters.spent));
+        spent.extend(counters.unknown_cost().map(|unknown| format!(", {unknown}")));
         Ending {
             finish,
             account: format!("{done}, {took} total; {spent}"),

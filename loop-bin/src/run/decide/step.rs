@@ -65,6 +65,25 @@ impl Counters {
         said.or(if tokens > 0 { Some(price * tokens as f64) } else { None })
     }
 
+    /// What the run cost as far as that is known; none if nothing is.
+    pub(crate) fn known_cost(&self) -> Option<f64> {
+        let is_partial = self.costless_sessions > 0 || self.spent.unpriced > 0;
+        let cost = self.spent.cost_usd;
+        if is_partial && cost == 0.0 { None } else { Some(cost) }
+    }
+
+    /// What nobody knows of that, in words; tokens without a price are told with the tokens.
+    pub(crate) fn unknown_cost(&self) -> Option<String> {
+        match (self.known_cost(), self.costless_sessions) {
+            (_, 0) => None,
+            (None, _) => Some("cost unknown".to_owned()),
+            (Some(_), count) => {
+                let sessions = counted(count as usize, "session", "sessions");
+                Some(format!("cost unknown for {sessions}"))
+            }
+        }
+    }
+
     /// Why no further story is begun, if the run is `seconds` old.
     pub(crate) fn limit_reached(
         &self,

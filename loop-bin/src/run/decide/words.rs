@@ -39,6 +39,11 @@ pub(crate) struct Counters {
     pub(crate) priced: Spent,
     /// Sessions that were ended before they said what they cost, while no price is known.
     pub(crate) unpriced_sessions: u64,
+    /// Sessions of which neither the cost nor a token is known.
+    pub(crate) costless_sessions: u64,
+    /// Tokens of the session under way that are booked already, and where its part of the log begins.
+    pub(crate) session_tokens: u64,
+    pub(crate) session_log: u64,
     /// Iterations in a row that a script skipped.
     pub(crate) skipped: u64,
     /// Stories committed.
