@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::git_output::base_of;
 use crate::here;
 use crate::landing::resolve;
-use crate::plan_choice::plan_with_work;
+use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::start::{run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
@@ -21,6 +21,8 @@ use crate::terminal::say;
 /// Reopen stories that were set aside or are done, optionally with a hint or an earlier attempt
 #[derive(Debug, Args)]
 pub(crate) struct Retry {
+    #[command(flatten)]
+    choice: PlanChoice,
     /// The stories' ids
     #[arg(required = true, value_name = "STORY")]
     stories: Vec<String>,
@@ -35,7 +37,7 @@ pub(crate) struct Retry {
 impl Retry {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let config = here::config(&project, env, &[])?;
+        let config = self.choice.config(env, &project)?;
         // The plan that counts may be that of another branch than the one that is checked out.
         let counts = plan_with_work(env, &project, &config)?;
         let mut plan = here::plan(&project, env, &config)?;

@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::git::Git;
-use ralph_core::plan::{Plan, State};
+use ralph_core::plan::Plan;
 use ralph_project::checks::RUN_MARK;
 use ralph_project::config::Mode;
 
@@ -187,18 +187,16 @@ impl Run {
             )),
             _ => {}
         }
-        self.ending(&finish, plan.as_ref())
-            .last_lines()
-            .iter()
-            .for_each(|line| context.view.line(line));
+        let ending = self.ending(&finish, plan.as_ref());
+        ending.last_lines().iter().for_each(|line| context.view.line(line));
         if let Some(report) = report {
             context.view.line(format!("report: {}", here::shown(report)));
         }
         context.view.close();
+        let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);
+        let incomplete = context.config.run.fail_if_incomplete && remain;
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
-        let remain = plan.is_some_and(|plan| plan.counts().open + plan.counts().blocked > 0);
-        let incomplete = context.config.run.fail_if_incomplete && remain;
         ExitCode::from(finish.exit_code(incomplete))
     }
 
@@ -214,13 +212,15 @@ impl Run {
                 counted(counters.iteration as usize, "iteration", "iterations")
             ),
         };
-        let mut blocked = counters.set_aside.clone();
-        for story in plan.iter().flat_map(|plan| plan.stories()) {
-            if story.state == State::Blocked {
-                blocked.insert(story.id.clone());
+        let (stories, plans, blocked) = match plan {
+            Some(plan) => {
+                let (stories, plans, blocked) = self.plans_of_run(plan);
+                (Some(stories), plans, blocked)
             }
-        }
-        let kept = saved::tried(&self.workspace.source.git(), blocked.first().map(String::as_str));
+            None => (None, 1, Vec::new()),
+        };
+        let first = blocked.first().map(|(story, _)| story.as_str());
+        let kept = saved::tried(&self.workspace.source.git(), first);
         let misfit = self.record.misfit.as_deref();
         let waiting = self.target.waiting().ok().flatten();
         let (took, mut spent) = (in_words(context.elapsed()), receipt(counters.spent));
@@ -228,18 +228,23 @@ impl Run {
         Ending {
             finish,
             account: format!("{done}, {took} total; {spent}"),
-            stories: plan.map(|plan| plan.counts()),
+            stories,
+            plans,
             has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
-            blocked: blocked.into_iter().collect(),
+            blocked,
             meanwhile: counters.meanwhile(),
             waiting: waiting.map(|waiting| waiting.told(misfit)),
             has_options: !context.flags.is_empty(),
-            other_prds: self.other_prds().unwrap_or_default().iter().map(open_in).collect(),
+            other_prds: self.left_for_others(),
         }
     }
-}
-
-/// The number of a plan, and how many of its stories are open.
-fn open_in((number, plan): &(u32, Plan)) -> (u32, usize) {
-    (*number, plan.counts().open)
+    /// The other numbered plans that another run may work on: how many of their stories are open.
+    fn left_for_others(&self) -> Vec<(u32, usize)> {
+        if self.context.config.run.all_prds {
+            return Vec::new();
+        }
+        let others = self.other_prds().unwrap_or_default();
+        let open = others.iter().map(|(number, plan)| (*number, plan.counts().open));
+        open.filter(|(_, open)| *open > 0).collect()
+    }
 }

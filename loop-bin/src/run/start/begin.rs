@@ -118,8 +118,18 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
-    let Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings } =
-        preflight;
+    let Preflight {
+        project,
+        config,
+        run_dir,
+        plan,
+        flags,
+        workspace,
+        target,
+        options,
+        findings,
+        ..
+    } = preflight;
     let view = View::new(env, config.run.json_events);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
