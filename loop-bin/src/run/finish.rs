@@ -9,7 +9,7 @@ use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::git::Git;
 use ralph_core::plan::Plan;
-use ralph_project::checks::RUN_MARK;
+use ralph_project::checks::{RUN_MARK, one_line};
 use ralph_project::config::Mode;
 
 use super::decide::{Ending, Finish};
@@ -206,12 +206,17 @@ impl Run {
         let plan = plan.filter(|_| !self.record.planning);
         let done = match context.config.run.mode {
             Mode::Planning => "planning".to_owned(),
-            Mode::Building => format!(
-                "{} landed in {}",
-                counted(counters.commits as usize, "story", "stories"),
-                counted(counters.iteration as usize, "iteration", "iterations")
-            ),
+            Mode::Building => {
+                let stories = counted(counters.commits as usize, "story", "stories");
+                let iterations = counted(counters.iteration as usize, "iteration", "iterations");
+                let unchecked = match counters.unchecked {
+                    0 => String::new(),
+                    count => format!(", {count} unchecked"),
+                };
+                format!("{stories} landed in {iterations}{unchecked}")
+            }
         };
+        let red = self.record.failed_before.keys().map(|check| format!("`{}`", one_line(check)));
         let (stories, plans, blocked) = match plan {
             Some(plan) => {
                 let (stories, plans, blocked) = self.plans_of_run(plan);
@@ -232,6 +237,7 @@ impl Run {
             plans,
             has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
             blocked,
+            still_red: red.collect(),
             meanwhile: counters.meanwhile(),
             waiting: waiting.map(|waiting| waiting.told(misfit)),
             has_options: !context.flags.is_empty(),

@@ -20,6 +20,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) blocked: Vec<(String, Option<u32>)>,
     /// Whether an attempt at the first of them is kept.
     pub(crate) has_attempt: bool,
+    /// Checks that failed before the first story, and still do.
+    pub(crate) still_red: Vec<String>,
     /// What others did to plan and settings.
     pub(crate) meanwhile: Vec<String>,
     /// Work that is not in the user's files, and how to take it.
@@ -35,6 +37,9 @@ impl Ending<'_> {
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let mut lines = vec![format!("finished ({}): {}", self.finish.word(), self.account)];
         lines.extend(self.stories.map(|stories| self.what_remains(stories)));
+        if !self.still_red.is_empty() {
+            lines.push(format!("still red (ignored): {}", self.still_red.join(", ")));
+        }
         lines.extend(self.meanwhile.clone());
         lines.extend(self.waiting.clone());
         lines.extend(self.what_goes_on());
@@ -124,6 +129,7 @@ mod tests {
             plans: 1,
             blocked: blocked.iter().map(|id| ((*id).to_owned(), None)).collect(),
             has_attempt: !matches!(finish, Finish::NoChanges),
+            still_red: Vec::new(),
             meanwhile: Vec::new(),
             waiting: None,
             has_options: false,
@@ -232,6 +238,7 @@ mod tests {
             plans: 3,
             blocked: vec![("US-007".to_owned(), Some(2))],
             has_attempt: false,
+            still_red: vec!["`npm test`".into(), "`tsc`".into()],
             meanwhile: vec!["ticked by somebody else during the run: US-003; not checked".into()],
             waiting: Some("1 commit waits on feature/x: …".to_owned()),
             has_options: true,
@@ -240,6 +247,7 @@ mod tests {
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (max_iterations): 1 story landed in 1 iteration
         1 of 2 stories in 3 plans done, 1 blocked (US-007 in PRD-2), 1 left
+        still red (ignored): `npm test`, `tsc`
         ticked by somebody else during the run: US-003; not checked
         1 commit waits on feature/x: …
         to continue, run `ralph-loop` with the same options

@@ -46,8 +46,9 @@ pub(crate) struct Counters {
     pub(crate) session_log: u64,
     /// Iterations in a row that a script skipped.
     pub(crate) skipped: u64,
-    /// Stories committed.
+    /// Stories committed, and those among them that no check has seen.
     pub(crate) commits: u64,
+    pub(crate) unchecked: u64,
     /// What all of it cost, and what each story did.
     pub(crate) spent: Spent,
     pub(crate) story_spent: BTreeMap<String, Spent>,
