@@ -94,7 +94,9 @@ fn a_run_on_another_branch_than_the_last_one_says_where_that_work_is() {
     stage.run(&["--max-iterations", "1"]).ended(0).says(where_it_is);
     let again = stage.run(&["--branch", "feat", "--max-iterations", "1"]);
     assert!(!again.out.contains("this run begins on"), "{}", again.out);
+}
 
+#[test]
 fn while_a_run_goes_on_the_plan_of_its_branch_is_shown() {
     let plan = r#"{"branchName":"feature/x","userStories":[
 {"id":"US-001","title":"First","priority":1},{"id":"US-002","title":"Second","priority":2}]}"#;
