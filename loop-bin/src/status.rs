@@ -47,6 +47,8 @@ struct Report {
     /// The story under way, and the iteration.
     story: Option<String>,
     iteration: u64,
+    /// Whether `ralph-loop stop` asked it to end after that.
+    stopping: bool,
     /// What the run waits for now, if it does.
     pause: Option<Pause>,
     commits: u64,
@@ -138,6 +140,8 @@ impl Report {
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; `ralph-loop` continues it".into());
             }
+            let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
+            self.stopping = holder.is_some() && stop == record.run;
             self.pause = record.pause.filter(|_| holder.is_some());
             self.story = record.story.filter(|_| holder.is_some());
         }
@@ -187,6 +191,9 @@ impl Report {
         say(format!("Stories   {done} done, {open} open, {blocked} blocked"));
         if let Some(story) = &self.story {
             say(format!("Story     {story}, iteration {}", self.iteration));
+        }
+        if self.stopping {
+            say("Stopping  before the next story, as `ralph-loop stop` asked");
         }
         if let Some(Pause { why, until }) = &self.pause {
             say(format!("Waiting   {why}; until {}", local(until)));

@@ -83,7 +83,7 @@ impl Ending<'_> {
         }
         Some(match self.finish {
             Finish::Complete => return None,
-            Finish::MaxIterations => format!("to continue, run {again}"),
+            Finish::MaxIterations | Finish::Stopped => format!("to continue, run {again}"),
             Finish::Manual(_) => format!("to continue where it was interrupted, run {again}"),
             Finish::NoChanges => {
                 format!("no story made any changes; edit the plan or the prompt, then run {again}")

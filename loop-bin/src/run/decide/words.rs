@@ -246,6 +246,8 @@ pub(crate) enum Finish {
     /// What is left waits for a person.
     Blocked(String),
     Manual(Signal),
+    /// `ralph-loop stop` asked for it, and the story under way was ended first.
+    Stopped,
     Error(String),
     /// The checks were red before the first story.
     RedBaseline(String),
@@ -268,6 +270,7 @@ impl Finish {
             | Self::Budget(why)
             | Self::Blocked(why)
             | Self::HookAbort(why) => Some(why),
+            Self::Stopped => Some("stopped by `ralph-loop stop`"),
             _ => None,
         }
     }
@@ -275,8 +278,8 @@ impl Finish {
     /// The documented exit code; `incomplete` if stories remain and the user wants to know.
     pub(crate) fn exit_code(&self, incomplete: bool) -> u8 {
         match self {
-            Self::Complete | Self::MaxIterations if incomplete => 7,
-            Self::Complete | Self::MaxIterations => 0,
+            Self::Complete | Self::MaxIterations | Self::Stopped if incomplete => 7,
+            Self::Complete | Self::MaxIterations | Self::Stopped => 0,
             Self::Error(_) => 1,
             Self::HookAbort(_) => 3,
             Self::NoChanges => 4,
@@ -295,7 +298,7 @@ impl Finish {
             Self::MaxIterations => "max_iterations",
             Self::NoChanges => "no_changes",
             Self::Blocked(_) => "blocked",
-            Self::Manual(_) => "manual",
+            Self::Manual(_) | Self::Stopped => "manual",
             Self::Error(_) | Self::RedBaseline(_) => "error",
             Self::HookAbort(_) => "hook_abort",
             Self::Budget(_) => "budget",

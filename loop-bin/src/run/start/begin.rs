@@ -49,8 +49,8 @@ pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Fa
 pub(crate) fn held_by(held: &Held) -> String {
     let who = held.by.as_ref().map(|by| format!(" (process {})", by.pid)).unwrap_or_default();
     format!(
-        "another ralph-loop{who} is running in this project; wait for it to finish, or stop it \
-         with Ctrl-C"
+        "another ralph-loop{who} is running in this project; wait for it to finish, or end it \
+         with `ralph-loop stop` (after its story) or `ralph-loop stop --now`"
     )
 }
 
