@@ -11,7 +11,7 @@ use ralph_project::config::{Flag, KEYS, Key, Kind};
 use crate::exit::Failure;
 use crate::{
     attempts, clean, complete, demo, doctor, explain, init, install, report, request_merge, retry,
-    run, show_config, status, stop, stories, tell, undo,
+    run, show_config, status, stop, stories, tell, undo, verified,
 };
 
 const PLAN_FILE: &str = "plan-file";
@@ -64,6 +64,7 @@ enum Request {
     Clean(clean::Clean),
     Undo(undo::Undo),
     Complete(complete::Complete),
+    Verified(verified::Verified),
     RequestMerge(request_merge::RequestMerge),
     /// Run three demo stories, one with a failing test, in a temporary project
     Demo,
@@ -97,6 +98,7 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         Request::Clean(clean) => clean.run(env),
         Request::Undo(undo) => undo.run(env),
         Request::Complete(complete) => complete.run(env),
+        Request::Verified(verified) => verified.run(env),
         Request::RequestMerge(request) => request.run(env),
         Request::Demo => demo::run(env),
     }
