@@ -19,7 +19,7 @@ use crate::report::page_of;
 use crate::run::RunRecord;
 use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
-use crate::terminal::{counted, dollars, printable, say, thousands};
+use crate::terminal::{counted, dollars, printable, printable_lines, say, thousands};
 use crate::workspace::Source;
 use crate::{here, history, morning, saved};
 
@@ -174,14 +174,18 @@ impl Report {
     }
 
     fn show(&self) {
+        let mut reason = self.last_reason.iter().flat_map(|why| printable_lines(why));
         say(match (self.running, &self.last_finish) {
             (Some(pid), _) => format!("Running   process {pid}"),
             (None, Some(finish)) => {
-                let why = self.last_reason.iter().map(|why| format!(" ({})", printable(why)));
-                format!("Not running   the last run ended: {finish}{}", why.collect::<String>())
+                let why = reason.next().map(|why| format!(" ({why})")).unwrap_or_default();
+                format!("Not running   the last run ended: {finish}{why}")
             }
             (None, None) => "Not running   no run has finished here yet".to_owned(),
         });
+        if self.running.is_none() {
+            reason.for_each(|line| say(format!("          {line}")));
+        }
         match (&self.plan, &self.plan_problem) {
             (Some(plan), _) => say(format!("Plan      {}", here::shown(plan.as_str().into()))),
             (None, Some(problem)) => say(format!("Plan      {problem}")),

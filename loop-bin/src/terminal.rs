@@ -72,7 +72,7 @@ impl View {
 
     /// Something happened that is worth a line.
     pub(crate) fn line(&self, text: impl AsRef<str>) {
-        self.print(&printable(text.as_ref()));
+        printable_lines(text.as_ref()).iter().for_each(|line| self.print(line));
     }
 
     fn print(&self, text: &str) {
@@ -86,15 +86,17 @@ impl View {
 
     /// Something that the user should see to.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
-        let text = printable(text.as_ref());
-        match self {
-            // Without colour where the user or the terminal wants none.
-            Self::Live { .. } => {
-                self.print(&style(format!("warning: {text}")).yellow().to_string());
+        let mut mark = "warning: ";
+        for line in printable_lines(text.as_ref()) {
+            let line = format!("{mark}{line}");
+            match self {
+                // Without colour where the user or the terminal wants none.
+                Self::Live { .. } => self.print(&style(line).yellow().to_string()),
+                // Standard output belongs to the events.
+                Self::Json => drop(writeln!(io::stderr().lock(), "{line}")),
+                _ => self.print(&line),
             }
-            // Standard output belongs to the events.
-            Self::Json => drop(writeln!(io::stderr().lock(), "warning: {text}")),
-            _ => self.print(&format!("warning: {text}")),
+            mark = "  ";
         }
     }
 
@@ -204,6 +206,11 @@ pub(crate) fn printable(text: &str) -> String {
     let text = strip_ansi_codes(text).replace('\t', " ");
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.join("; ").chars().filter(|c| !c.is_control()).collect()
+}
+
+/// The same of each line that says something.
+pub(crate) fn printable_lines(text: &str) -> Vec<String> {
+    text.lines().map(printable).filter(|line| !line.trim().is_empty()).collect()
 }
 
 /// A duration as people read it.

@@ -164,7 +164,9 @@ impl Run {
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
             match found {
                 Finding::Problem(text) => return Err(Failure::because(text)),
-                Finding::Note(text) | Finding::Good(text) => self.context.view.warn(text),
+                Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => {
+                    self.context.view.warn(text)
+                }
             }
         }
         self.try_checks()
@@ -185,7 +187,7 @@ impl Run {
         let mut problems = Vec::new();
         for found in findings(&checks, config) {
             match found {
-                Finding::Good(text) => view.line(text),
+                Finding::Good(text) | Finding::Later(text) => view.line(text),
                 Finding::Note(text) => view.warn(text),
                 Finding::Problem(text) => problems.push(text),
             }

@@ -46,7 +46,7 @@ impl Preflight {
         };
         for check in verify.commands.iter().map(|check| one_line(check)) {
             let took = took(&check).unwrap_or_default();
-            findings.push(good(format!("check `{check}`{took}")));
+            findings.push(Finding::Later(format!("check `{check}`{took}")));
         }
         if verify.commands.is_empty() && !is_planning {
             findings.push(Finding::Note(

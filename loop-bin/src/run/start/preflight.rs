@@ -15,6 +15,7 @@ use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 
 use super::plan_file::{find_plan, look_at_prds, plan_of_attempt};
+use super::programs::flaw_in_command;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
@@ -45,18 +46,16 @@ pub(crate) struct Preflight {
     pub(crate) target: Target,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
+    /// How many of the problems are the agent's: they say nothing about the checks.
+    pub(crate) agent_problems: usize,
 }
 
 /// Finds everything and checks what can be checked without writing.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
     let mut config = here::config(&project, env, given)?;
-    if let Some(flaw) = agent::flaw_in(&config.agent.command) {
-        return Err(Failure::usage(format!(
-            "the agent's command `{}` {flaw}; fix it where it is set: --agent, RALPH_AGENT, or \
-             `command` under [agent]",
-            config.agent.command
-        )));
+    if let Some(flaw) = flaw_in_command(&config) {
+        return Err(Failure::usage(flaw));
     }
     let mut flags = given.to_vec();
     let findings = init::add_checks(&project, env, &mut config, &mut flags)?;
@@ -115,6 +114,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         target,
         options,
         findings,
+        agent_problems: 0,
     };
     preflight.outline()?;
     let uncommitted = preflight.look_at_tree(&repo)?;
@@ -213,6 +213,11 @@ fn plan_name(path: &Utf8Path) -> String {
 impl Preflight {
     pub(super) fn note(&mut self, text: String) {
         self.findings.push(Finding::Note(text));
+    }
+
+    pub(super) fn agent_problem(&mut self, text: String) {
+        self.agent_problems += 1;
+        self.problem(text);
     }
 
     pub(super) fn problem(&mut self, text: String) {
