@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use camino::Utf8Path;
 
@@ -35,6 +36,26 @@ pub struct TestRepo {
     root: camino::Utf8PathBuf,
 }
 
+/// A folder, or a file with its content, from the top.
+type Entry = (PathBuf, Option<Vec<u8>>);
+
+/// What git makes of a new folder. Asked once for all the tests of a process.
+static EMPTY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let repo = TestRepo::made_of(&[], Scratch::new());
+    repo.git(["init", "-q", "-b", "main"]);
+    repo.entries()
+});
+
+/// The same with a first commit.
+static ONE_COMMIT: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let repo = TestRepo::empty();
+    repo.write("a.txt", "a\n");
+    repo.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\n");
+    repo.write(".gitignore", "*.log\n/build/\n");
+    repo.commit_all("first");
+    repo.entries()
+});
+
 impl Default for TestRepo {
     fn default() -> Self {
         Self::new()
@@ -44,33 +65,30 @@ impl Default for TestRepo {
 impl TestRepo {
     /// A repository without commits, on the branch `main`.
     pub fn empty() -> Self {
-        Self::empty_in(Scratch::new())
-    }
-
-    fn empty_in(scratch: Scratch) -> Self {
-        let root = scratch.dir("repo");
-        scratch.dir("home");
-        let repo = Self { scratch, root };
-        repo.git(["init", "-q", "-b", "main"]);
-        repo
+        Self::made_of(&EMPTY, Scratch::new())
     }
 
     /// A repository with one commit: `a.txt` and `src/lib.rs`, and `*.log` ignored.
     pub fn new() -> Self {
-        Self::empty().with_one_commit()
+        Self::made_of(&ONE_COMMIT, Scratch::new())
     }
 
     /// The same on a disk, for what is measured, and for programs that are not ours.
     pub fn on_disk() -> Self {
-        Self::empty_in(Scratch::on_disk()).with_one_commit()
+        Self::made_of(&ONE_COMMIT, Scratch::on_disk())
     }
 
-    fn with_one_commit(self) -> Self {
-        self.write("a.txt", "a\n");
-        self.write("src/lib.rs", "pub fn answer() -> u32 { 42 }\n");
-        self.write(".gitignore", "*.log\n/build/\n");
-        self.commit_all("first");
-        self
+    fn made_of(files: &[Entry], scratch: Scratch) -> Self {
+        scratch.dir("home");
+        let root = scratch.dir("repo");
+        let repo = Self { scratch, root };
+        for (path, content) in files {
+            match content {
+                Some(content) => fs_err::write(repo.at(path), content).expect("a file"),
+                None => fs_err::create_dir(repo.at(path)).expect("a folder"),
+            }
+        }
+        repo
     }
 
     /// A clone of it, in a scratch folder of its own.
@@ -202,6 +220,25 @@ impl TestRepo {
             refs: refs.lines().filter(|line| !line.starts_with("refs/ralph/")).collect(),
             stash: self.git(["stash", "list", "--format=%H %gs"]),
         }
+    }
+
+    /// All that is in it, each folder before what it holds, but for the examples of hooks.
+    fn entries(&self) -> Vec<Entry> {
+        let mut found = Vec::new();
+        let mut folders = vec![PathBuf::new()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs_err::read_dir(self.at(&folder)).expect("a folder") {
+                let path = folder.join(entry.expect("an entry").file_name());
+                if self.at(&path).is_dir() {
+                    found.push((path.clone(), None));
+                    folders.push(path);
+                } else if path.extension().is_none_or(|kind| kind != "sample") {
+                    let content = fs_err::read(self.at(&path)).expect("a readable file");
+                    found.push((path, Some(content)));
+                }
+            }
+        }
+        found
     }
 
     fn at(&self, name: impl AsRef<Path>) -> PathBuf {
