@@ -82,7 +82,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
     }
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, false));
     let stop = || interrupts.signal().is_some();
-    let (tip, branch) = (target.tip()?, target.current_branch());
+    let (tip, branch) = (target.look()?.0, target.current_branch());
     let mut trial = Trial { workspace, config, view: &view, run: "", stop: &stop };
     trial.prepare(Start { tip: tip.as_deref(), branch: &branch })?;
     let checks = trial.run_checks()?;

@@ -159,6 +159,13 @@ impl TestRepo {
         .into()
     }
 
+    /// Makes the user known to git here.
+    pub fn introduce_user(&self) {
+        let config = fs_err::read_to_string(self.at(".git/config")).expect("settings");
+        let user = "[user]\n\tname = Test\n\temail = test@localhost\n";
+        self.write(".git/config", config + user);
+    }
+
     /// Writes a file of the work tree, parents included.
     pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         let path = self.at(name);

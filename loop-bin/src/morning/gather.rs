@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::git::{Git, GitError, Repo};
+use ralph_core::git::{Git, GitError};
 use ralph_core::plan::{Plan, State};
 use ralph_project::project::Project;
 
 use super::Standing;
 use crate::exit::Failure;
 use crate::history::{self, PastRun};
-use crate::landing::Waiting;
 use crate::saved::{self, SavedAttempt};
 use crate::workspace::Source;
 
@@ -67,6 +66,7 @@ pub(super) struct PlanStory {
 /// Collects it for the last run, the one of this number or name, or all of them; none if there is no such run.
 pub(super) fn gather(
     project: &Project,
+    source: &Source,
     plan: Option<&Plan>,
     standing: &Standing,
     which: &str,
@@ -77,10 +77,7 @@ pub(super) fn gather(
     if let Some((finish, reason)) = &standing.ends {
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
     }
-    let repo = Repo::open(project.root())?;
-    let git = repo.git();
-    let source = Source::of(project, &repo)?;
-    let waiting = Waiting::find(&source, &standing.target)?;
+    let (git, waiting) = (&source.git(), standing.waiting.as_ref());
     let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
     let commits = landed(git, &commits.collect::<Vec<_>>())?;
     let stories = plan.iter().flat_map(|plan| plan.stories());
@@ -96,7 +93,7 @@ pub(super) fn gather(
         records: records(git, &run.run),
         kept: kept(git, &run)?,
         stories: stories.collect(),
-        waiting_on: waiting.as_ref().map(|waiting| waiting.branch.clone()),
+        waiting_on: waiting.map(|waiting| waiting.branch.clone()),
         waiting: waiting.map(|waiting| waiting.told(standing.misfit.as_deref())),
         is_running: standing.running.as_ref() == Some(&run.run),
         run,

@@ -23,6 +23,8 @@ use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::history;
+use crate::landing::Waiting;
+use crate::workspace::Source;
 use gather::gather;
 pub(crate) use in_lines::{RunLine, told};
 pub(crate) use page::Page;
@@ -65,9 +67,9 @@ impl Markdown<'_> {
 /// Where a run stood, for those who know.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Standing {
-    /// The branch on which the work lands.
-    pub(crate) target: String,
-    /// Why work that waits could not be rebased onto it.
+    /// Work that is not in the user's files.
+    pub(crate) waiting: Option<Waiting>,
+    /// Why it could not be rebased onto its branch.
     pub(crate) misfit: Option<String>,
     /// The run that goes on, if one does.
     pub(crate) running: Option<String>,
@@ -78,11 +80,12 @@ pub(crate) struct Standing {
 /// The page of the last run, of the one of this number, or of all; none if there is none.
 pub(crate) fn page(
     project: &Project,
+    source: &Source,
     plan: Option<&Plan>,
     standing: &Standing,
     which: &str,
 ) -> Result<Option<Page>, Failure> {
-    Ok(gather(project, plan, standing, which)?.map(|gathered| page::new(&gathered)))
+    Ok(gather(project, source, plan, standing, which)?.map(|gathered| page::new(&gathered)))
 }
 
 /// All runs, oldest first, in a line each.

@@ -159,7 +159,7 @@ impl Run {
     /// The copy before the first story, and what in it leads elsewhere; then the checks in it, and
     /// why no story can begin.
     fn prepare_first(&mut self) -> Result<Option<Finish>, Failure> {
-        let (tip, branch) = (self.target.tip()?, self.target.current_branch());
+        let (tip, branch) = (self.target.look()?.0, self.target.current_branch());
         self.prepare_workspace(Start { tip: tip.as_deref(), branch: &branch })?;
         for found in self.workspace.linked_by_files(&self.context.config.verify.commands) {
             match found {

@@ -54,9 +54,7 @@ impl Stage {
 
     pub(crate) fn with(repo: TestRepo, agent: &str, plan: &str) -> Self {
         repo.write(PLAN, plan);
-        let config = fs_err::read_to_string(repo.root().join(".git/config")).expect("settings");
-        let user = "[user]\n\tname = Test\n\temail = test@localhost\n";
-        repo.write(".git/config", config + user);
+        repo.introduce_user();
         let agent = format!("sh '{}'", fixtures().join("agents").join(format!("{agent}.sh")));
         Self { repo, notes: Scratch::new(), agent }
     }

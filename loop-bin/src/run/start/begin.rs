@@ -25,7 +25,6 @@ use crate::run::context::{Context, OURS};
 use crate::run::decide::Counters;
 use crate::run::iteration::Report;
 use crate::run::{Run, RunRecord};
-use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::Imported;
@@ -118,18 +117,8 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
-    let Preflight {
-        project,
-        config,
-        run_dir,
-        plan,
-        flags,
-        workspace,
-        target,
-        options,
-        findings,
-        ..
-    } = preflight;
+    let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
+    let Preflight { look, options, findings, .. } = preflight;
     let view = View::new(env, config.run.json_events);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -149,7 +138,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let mut books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
-    books.asked_for = saved::asked_for(&workspace.source.git())?;
+    plan.iter().try_for_each(|plan| books.ask_for_again(plan))?;
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,
@@ -165,7 +154,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         view,
         run_dir,
     };
-    target.make()?;
+    target.make(&look)?;
     let mut run = Run {
         record: new_record(&context, &books, &target.branch, found.record.clone()),
         context,

@@ -80,7 +80,12 @@ impl Preflight {
         let last = RunRecord::load(&self.run_dir)?.unwrap_or_default();
         let mut found = Vec::new();
         for branch in BTreeSet::from([&self.target.branch, &last.target]) {
-            let Some(waiting) = Waiting::find(&self.workspace.source, branch)? else { continue };
+            let waiting = if *branch == self.target.branch {
+                self.target.waiting(self.look.clone())?
+            } else {
+                Waiting::find(&self.workspace.source, branch)?
+            };
+            let Some(waiting) = waiting else { continue };
             let told = waiting.told(last.misfit.as_deref().filter(|_| *branch == last.target));
             found.push(if waiting.is_landed() && *branch == self.target.branch {
                 Finding::Good(told)

@@ -19,7 +19,7 @@ use super::programs::flaw_in_command;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::landing::{Target, resolve};
+use crate::landing::{Look, Target, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::iteration::template;
@@ -44,6 +44,8 @@ pub(crate) struct Preflight {
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
     pub(crate) target: Target,
+    /// What was found there.
+    pub(crate) look: Look,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
     /// How many of the problems are the agent's: they say nothing about the checks.
@@ -83,12 +85,12 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,
         name => name,
     };
-    let target = Target::find(&workspace.source, &branch)?;
+    let (target, look) = Target::find(&workspace.source, &branch)?;
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
         Some(plan) if config.run.mode == Mode::Building => {
             let books = Books::of(plan.path(), &project, &config, &workspace.source, &run_dir);
-            let plan = books.load(&target)?;
+            let plan = books.load_seen(&target, &look)?;
             init::refuse_example(&plan)?;
             Some(plan)
         }
@@ -112,6 +114,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         flags,
         workspace,
         target,
+        look,
         options,
         findings,
         agent_problems: 0,
@@ -187,9 +190,9 @@ fn branch_name(config: &Config, plan: Option<&Plan>, project: &Project) -> Resul
 fn target_of_unfinished(run_dir: &RunDir, source: &Source) -> Result<String, Failure> {
     let record = RunRecord::load(run_dir)?;
     let unfinished = record.filter(|record| record.finish.is_none() && !record.planning);
-    let branch = unfinished.map(|record| record.target).unwrap_or_default();
-    let is_there = resolve(&source.git(), &format!("refs/heads/{branch}"))?.is_some();
-    Ok(if is_there { branch } else { String::new() })
+    let Some(RunRecord { target, .. }) = unfinished else { return Ok(String::new()) };
+    let is_there = resolve(&source.git(), &format!("refs/heads/{target}"))?.is_some();
+    Ok(if is_there { target } else { String::new() })
 }
 
 /// The branch that a JSON plan names.
@@ -271,7 +274,7 @@ impl Preflight {
         if let Some(refused) = self.workspace.refused_folder() {
             self.problem(refused.to_string());
         }
-        if is_partial_clone(repo) {
+        if self.workspace.git_settings()?.is_partial_clone() {
             self.problem(
                 "this is a partial clone, so a copy would need the network; run `git fetch \
                  --refetch --no-filter` and `git config --unset remote.origin.promisor`, or start \
@@ -297,7 +300,9 @@ impl Preflight {
                 named_files(uncommitted)
             ));
         }
-        if let (true, Some(waiting)) = (self.target.is_waiting, self.target.waiting()?) {
+        if let (true, Some(waiting)) =
+            (self.target.is_waiting, self.target.waiting(self.look.clone())?)
+        {
             let told = waiting.told(None);
             self.problem(format!("{told}; do that first, or start without --in-place"));
         }
@@ -322,13 +327,6 @@ impl Preflight {
         let below = paths.iter().filter_map(|path| self.workspace.source.below_top(path));
         below.map(Into::into).collect()
     }
-}
-
-fn is_partial_clone(repo: &Repo) -> bool {
-    let promisor = ["config", "--get-regexp", "^(remote\\..*\\.promisor|extensions.partialclone)$"];
-    repo.git()
-        .line(&promisor)
-        .is_ok_and(|found| found.lines().any(|line| !line.ends_with(" false")))
 }
 
 #[cfg(test)]
