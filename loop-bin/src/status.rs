@@ -3,8 +3,6 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use ralph_base::env::Env;
 use ralph_base::state::{Lock, StateDir};
 use ralph_core::git::Repo;
@@ -19,7 +17,7 @@ use crate::report::page_of;
 use crate::run::RunRecord;
 use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
-use crate::terminal::{counted, dollars, printable, printable_lines, say, thousands};
+use crate::terminal::{counted, dollars, local_time, printable, printable_lines, say, thousands};
 use crate::workspace::Source;
 use crate::{here, history, morning, saved};
 
@@ -200,7 +198,7 @@ impl Report {
             say("Stopping  before the next story, as `ralph-loop stop` asked");
         }
         if let Some(Pause { why, until }) = &self.pause {
-            say(format!("Waiting   {why}; until {}", local(until)));
+            say(format!("Waiting   {why}; until {}", local_time(until)));
         }
         if self.iteration > 0 {
             let commits = counted(self.commits as usize, "commit", "commits");
@@ -219,10 +217,4 @@ impl Report {
         self.meanwhile.iter().for_each(|line| say(format!("Look at   {line}")));
         self.waiting.iter().for_each(|line| say(format!("Needs you {line}")));
     }
-}
-
-/// A time of today as people here read it.
-fn local(time: &str) -> String {
-    let zoned = time.parse::<Timestamp>().map(|time| time.to_zoned(TimeZone::system()));
-    zoned.map_or_else(|_| time.to_owned(), |time| time.strftime("%H:%M:%S").to_string())
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use console::{Term, strip_ansi_codes, style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use jiff::Zoned;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 use ralph_base::env::Env;
 use ralph_core::plan::Plan;
 
@@ -232,6 +233,12 @@ pub(crate) fn in_words(duration: Duration) -> String {
         (_, _) if minutes.is_multiple_of(60) => format!("{} h", minutes / 60),
         _ => format!("{} h {} m", minutes / 60, minutes % 60),
     }
+}
+
+/// A time of the journal where people read it: `Mon 16 Nov, 13:45`.
+pub(crate) fn local_time(at: &str) -> String {
+    let zoned = at.parse::<Timestamp>().map(|time| time.to_zoned(TimeZone::system()));
+    zoned.map(|zoned| zoned.strftime("%a %-d %b, %H:%M").to_string()).unwrap_or_default()
 }
 
 /// A large number as people write it: `330k`.

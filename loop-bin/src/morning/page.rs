@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::costs::{Cost, CostSum, costs, forecast, is_failed, money};
 use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
-use super::text::{block, epoch, line, local};
+use super::text::{block, epoch, line};
 use super::time_line::{self, TimeLine};
 use crate::history::{Kind, PastAttempt, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
-use crate::terminal::{counted, in_words, thousands};
+use crate::terminal::{counted, in_words, local_time, thousands};
 
 /// The page.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -172,8 +172,8 @@ fn when(run: &PastRun) -> String {
     let took = epoch(&run.ended_at).zip(epoch(&run.started_at)).map(|(end, start)| end - start);
     format!(
         "{} to {} ({})",
-        local(&run.started_at),
-        local(&run.ended_at),
+        local_time(&run.started_at),
+        local_time(&run.ended_at),
         time(took.unwrap_or(0.0))
     )
 }

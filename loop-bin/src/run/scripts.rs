@@ -16,7 +16,7 @@ use super::start::{Trial, failed_before, findings};
 use crate::agent::Client;
 use crate::exit::Failure;
 use crate::finding::Finding;
-use crate::history::{self, Forecast};
+use crate::history::Forecast;
 use crate::terminal::counted;
 use crate::workspace::Start;
 use crate::{forecast, lifecycle};
@@ -145,10 +145,9 @@ impl Run {
         Ok(None)
     }
 
-    /// What the run is likely to take and to cost. A journal that cannot be read foretells nothing.
+    /// What the run is likely to take and to cost.
     fn foretell(&self, stories: usize) {
-        let Ok(past) = history::of(self.context.state()) else { return };
-        let forecast = forecast::from(stories, &past);
+        let forecast = forecast::of_stories(stories, &self.context.forecast);
         let most = self.context.config.limits.max_cost_usd;
         self.context.view.line(forecast::told(&forecast, most));
         let Forecast { stories, based_on, seconds, cost_usd } = forecast;

@@ -274,7 +274,6 @@ impl Run {
     ) -> Result<(), Failure> {
         let name = saved::name_of(&attempt.story, attempt.number);
         self.workspace.source.git().run(&["update-ref", &name, commit])?;
-        let is_new = !self.books.has_entry(Some(commit), entry, &attempt.began);
         self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(Some(commit), changes)?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
@@ -282,7 +281,7 @@ impl Run {
             self.books.take_progress(&given, &left)?;
         }
         self.workspace.settle_index()?;
-        if is_new {
+        if !self.books.has_entry(Some(commit), entry, &attempt.began) {
             self.record.counters.unchecked += u64::from(entry.is_unchecked);
             self.journal_note(&state::Event::Committed { commit: commit.to_owned() });
             fault::point("land.journaled");

@@ -118,7 +118,7 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
-    let Preflight { look, options, findings, .. } = preflight;
+    let Preflight { look, options, findings, forecast, .. } = preflight;
     let view = View::new(env, config.run.json_events);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -147,6 +147,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
+        forecast,
         config_text: fs_err::read(project.own_state().config()).ok(),
         options,
         project,

@@ -39,6 +39,7 @@ impl Preflight {
         }
         findings.push(good(format!("agent `{}`", agent.command)));
         let past = history::of(self.project.own_state()).unwrap_or_default();
+        let one = forecast::from(&past);
         let took = |check: &str| {
             let checks = past.last()?.baseline.iter().find(|past| past.check == check)?;
             let took = in_words(Duration::try_from_secs_f64(checks.seconds).ok()?);
@@ -60,7 +61,7 @@ impl Preflight {
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
             let others = self.others.iter().map(|(_, plan)| plan.counts().open);
             let open = plan.counts().open + others.sum::<usize>();
-            let expected = forecast::from(open, &past);
+            let expected = forecast::of_stories(open, &one);
             findings.push(good(forecast::told(&expected, limits.max_cost_usd)));
         }
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);
@@ -72,6 +73,7 @@ impl Preflight {
             ));
         }
         self.findings.extend(findings);
+        self.forecast = one;
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use super::programs::flaw_in_command;
 use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
+use crate::history::Forecast;
 use crate::landing::{Look, Target, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
@@ -48,6 +49,8 @@ pub(crate) struct Preflight {
     pub(crate) look: Look,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
+    /// What one story is likely to take.
+    pub(crate) forecast: Forecast,
     /// How many of the problems are the agent's: they say nothing about the checks.
     pub(crate) agent_problems: usize,
 }
@@ -117,6 +120,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         look,
         options,
         findings,
+        forecast: Forecast::default(),
         agent_problems: 0,
     };
     preflight.outline()?;
