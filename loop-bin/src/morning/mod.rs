@@ -5,11 +5,12 @@
 //! | what the journal, the refs and the plan hold | `gather.rs` |
 //! | what the page says about it; pure | `page.rs`, `costs.rs`, `time_line.rs`, `proposals.rs` |
 //! | the same in a few lines; pure | `in_lines.rs` |
-//! | how it looks | `templates/report.html`, `templates/report.md` |
+//! | how it looks | `templates/report.html`, `templates/report.md`, `markdown_text.rs` |
 
 mod costs;
 mod gather;
 mod in_lines;
+mod markdown_text;
 mod page;
 mod proposals;
 mod text;
@@ -42,20 +43,23 @@ struct Markdown<'a> {
 }
 
 impl Markdown<'_> {
-    /// A text in which nothing means anything in Markdown or HTML.
+    /// A text in which nothing means anything in Markdown or HTML but code between backquotes.
     fn md(&self, text: &str) -> String {
-        let mut safe = String::new();
-        for c in text.chars() {
-            match c {
-                '<' => safe.push_str("&lt;"),
-                '&' => safe.push_str("&amp;"),
-                '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '~' | '@' => {
-                    safe.extend(['\\', c]);
-                }
-                _ => safe.push(c),
-            }
-        }
-        safe
+        markdown_text::plain(text)
+    }
+
+    /// The same in a table, where code could not hold everything.
+    fn cell(&self, text: &str) -> String {
+        markdown_text::escaped(text)
+    }
+
+    fn quoted(&self, text: &str) -> String {
+        let lines = text.lines().map(|line| format!("> {}", markdown_text::plain(line)));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn fenced(&self, text: &str, indent: &str) -> String {
+        markdown_text::fenced(text, indent)
     }
 
     /// Inside of backquotes.

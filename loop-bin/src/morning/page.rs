@@ -25,6 +25,8 @@ pub(crate) struct Page {
     pub(crate) ended: String,
     pub(crate) needs: Vec<Need>,
     pub(crate) also_needed: Vec<String>,
+    /// What there is to say about the end beyond its first line: the output of a failing check.
+    pub(crate) trouble: String,
     pub(crate) done: Vec<Done>,
     pub(crate) open: Vec<String>,
     pub(crate) twice: Vec<String>,
@@ -105,6 +107,7 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         when: when(run),
         ended: ended(gathered),
         also_needed: also_needed(gathered),
+        trouble: trouble(run),
         twice: twice(gathered),
         time_line: time_line::of(run),
         costs: costs(run),
@@ -180,11 +183,18 @@ fn when(run: &PastRun) -> String {
 
 fn ended(gathered: &Gathered) -> String {
     match (&gathered.run.finish, &gathered.run.reason) {
-        (Some(finish), Some(reason)) => line(&format!("{finish}: {reason}")),
+        (Some(finish), Some(reason)) => {
+            line(&format!("{finish}: {}", reason.lines().next().unwrap_or_default()))
+        }
         (Some(finish), None) => finish.clone(),
         (None, _) if gathered.is_running => "it is still running".to_owned(),
         (None, _) => "it was killed; `ralph-loop` goes on with it".to_owned(),
     }
+}
+
+fn trouble(run: &PastRun) -> String {
+    let rest = run.reason.as_deref().and_then(|reason| reason.split_once('\n'));
+    rest.map_or_else(String::new, |(_, rest)| block(rest))
 }
 
 fn needs(gathered: &Gathered) -> Vec<Need> {
