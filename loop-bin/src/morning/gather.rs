@@ -82,7 +82,7 @@ pub(super) fn gather(
     }
     let (git, waiting) = (&source.git(), standing.waiting.as_ref());
     let commits = run.attempts.iter().filter_map(|attempt| attempt.commit.as_deref());
-    let own = own_files(project, &source, &run);
+    let own = own_files(project, source, &run);
     let commits = landed(git, &commits.collect::<Vec<_>>(), &own)?;
     let stories = plan.iter().flat_map(|plan| plan.stories());
     let stories = stories.map(|story| PlanStory {

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use ralph_base::env::Env;
-use ralph_base::fault;
 use ralph_base::state::{self, Held, Lock, LockError};
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
@@ -178,6 +177,5 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         _lock: lock,
     };
     run.recover(&found)?;
-    fault::point("loop.taken-over");
     Ok(run)
 }

@@ -74,12 +74,9 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         flags.push(flag);
         config = here::config(&project, env, &flags)?;
     }
-    if given.iter().any(|flag| flag.key == "agent.command") {
+    if given.iter().any(|flag| flag.key == "agent.command") && here::folder()? != project.root() {
         // What was typed is meant from the folder in which that was typed.
-        let (typed, folder) = (&config.agent.command, here::folder()?);
-        if folder != project.root() {
-            config.agent.command = agent::with_files_of(&folder, typed);
-        }
+        config.agent.command = agent::with_files_of(&here::folder()?, &config.agent.command);
     }
     let repo = Repo::open(project.root())?;
     let run_dir = run_dir(&repo)?;
@@ -89,22 +86,19 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         name => name,
     };
     let (target, look) = Target::find(&workspace.source, &branch)?;
+    let books = |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
         Some(plan) if config.run.mode == Mode::Building => {
-            let books = Books::of(plan.path(), &project, &config, &workspace.source, &run_dir);
-            let plan = books.load_seen(&target, &look)?;
+            let plan = books(plan.path()).load_seen(&target, &look)?;
             init::refuse_example(&plan)?;
             Some(plan)
         }
         plan => plan,
     };
+    let load = |path: &Utf8Path| books(path).load(&target);
     let others = match &plan {
-        Some(plan) if config.run.all_prds => {
-            let books =
-                |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
-            other_prds(project.own_state(), plan.path(), &|path| books(path).load(&target))?
-        }
+        Some(plan) if config.run.all_prds => other_prds(project.own_state(), plan.path(), &load)?,
         _ => Vec::new(),
     };
     let (options, of_client) = ClientOptions::find(env, &project, &config);
@@ -123,15 +117,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         forecast: Forecast::default(),
         agent_problems: 0,
     };
-    preflight.outline()?;
-    let uncommitted = preflight.look_at_tree(&repo)?;
-    preflight.look_for_programs(env, &repo, &uncommitted);
-    preflight.look_at_plan()?;
-    // Before a setup could install into the environment that leads back.
-    let Config { workspace, verify, .. } = &preflight.config;
-    let commands = [&workspace.setup[..], &verify.commands].concat();
-    let linked = preflight.workspace.linked_by_environment(env, &commands);
-    preflight.findings.extend(of_client.into_iter().chain(linked));
+    preflight.look_around(env, &repo, of_client)?;
     Ok(preflight)
 }
 
@@ -218,6 +204,25 @@ fn plan_name(path: &Utf8Path) -> String {
 }
 
 impl Preflight {
+    /// Everything that there is to say about it.
+    fn look_around(
+        &mut self,
+        env: &Env,
+        repo: &Repo,
+        of_client: Vec<Finding>,
+    ) -> Result<(), Failure> {
+        self.outline()?;
+        let uncommitted = self.look_at_tree(repo)?;
+        self.look_for_programs(env, repo, &uncommitted);
+        self.look_at_plan()?;
+        // Before a setup could install into the environment that leads back.
+        let Config { workspace, verify, .. } = &self.config;
+        let commands = [&workspace.setup[..], &verify.commands].concat();
+        let linked = self.workspace.linked_by_environment(env, &commands);
+        self.findings.extend(of_client.into_iter().chain(linked));
+        Ok(())
+    }
+
     pub(super) fn note(&mut self, text: String) {
         self.findings.push(Finding::Note(text));
     }
