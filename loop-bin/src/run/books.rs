@@ -16,7 +16,7 @@ use ralph_core::git::GitError;
 use ralph_core::plan::{self, Options, Plan, agents_plan};
 use ralph_project::attempt::LESSONS_TITLE;
 use ralph_project::config::Config;
-use ralph_project::progress::{ProgressEntry, is_about_patterns};
+use ralph_project::progress::{ProgressEntry, agents_lines};
 use ralph_project::project::Project;
 
 use super::start::progress_path;
@@ -386,21 +386,7 @@ impl Books {
     /// What the agent wrote into its file of the progress: its new lines go to the end, patterns with
     /// their heading.
     pub(crate) fn take_progress(&self, given: &[u8], left: &[u8]) -> io::Result<()> {
-        let known: std::collections::HashSet<&[u8]> = given.split(|byte| *byte == b'\n').collect();
-        let (mut new, mut heading) = (Vec::new(), None);
-        for line in left.split(|byte| *byte == b'\n') {
-            if line.starts_with(b"#") {
-                let is_kept = is_about_patterns(&String::from_utf8_lossy(line));
-                heading = if is_kept { Some(line) } else { None };
-            }
-            if line.trim_ascii().is_empty() || known.contains(line) {
-                continue;
-            }
-            if let Some(above) = heading.take().filter(|above| *above != line) {
-                new.extend([b"\n", above, b"\n"].concat());
-            }
-            new.extend([line, b"\n"].concat());
-        }
+        let new = agents_lines(given, left);
         if new.is_empty() {
             return Ok(());
         }
