@@ -21,7 +21,7 @@ use crate::git_output::paths;
 use crate::landing::{self, Advance, LoopFile, Made, PlanChanges};
 use crate::morning::{self, Standing};
 use crate::saved;
-use crate::terminal::{self, counted, in_words};
+use crate::terminal::{self, Tone, counted, in_words};
 use crate::workspace::Start;
 use crate::{here, housekeeping};
 
@@ -168,6 +168,7 @@ impl Run {
     /// The account of the run, and what remains.
     fn close(&self, finish: Finish, report: Option<&Utf8Path>) -> ExitCode {
         let (context, counters) = (&self.context, &self.record.counters);
+        context.view.close();
         self.show_receipts();
         let plan = self.books.load(&self.target).ok();
         let most = context.config.limits.max_cost_usd;
@@ -183,14 +184,13 @@ impl Run {
             )),
             _ => {}
         }
-        self.ending(&finish, plan.as_ref())
-            .last_lines()
-            .iter()
-            .for_each(|line| context.view.line(line));
+        let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
+        for line in self.ending(&finish, plan.as_ref()).last_lines() {
+            context.view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
+        }
         if let Some(report) = report {
             context.view.line(format!("report: {}", here::shown(report)));
         }
-        context.view.close();
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
         let remain = plan.is_some_and(|plan| plan.counts().open + plan.counts().blocked > 0);

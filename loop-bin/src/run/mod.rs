@@ -20,6 +20,7 @@ mod planning;
 mod prds;
 pub(crate) mod record;
 mod scripts;
+mod show;
 pub(crate) mod start;
 
 use std::process::ExitCode;

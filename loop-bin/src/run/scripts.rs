@@ -117,7 +117,7 @@ impl Run {
         let (mode, plan) = ("building".to_owned(), self.books.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
         let plan = self.books.load(&self.target)?;
-        context.view.position(&plan);
+        self.show_position(&plan);
         let shown = self.shown_plan();
         let open = counted(plan.counts().open, "open story", "open stories");
         let branch = &self.target.branch;

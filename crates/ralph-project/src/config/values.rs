@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::presentation::ColorChoice;
 use super::seconds::Seconds;
 use super::stories_per_session::StoriesPerSession;
 use ralph_core::{guard, plan};
@@ -51,6 +52,7 @@ pub struct LoopSettings {
     pub fail_if_incomplete: bool,
     pub dry_run: bool,
     pub json_events: bool,
+    pub color: ColorChoice,
 }
 
 impl Default for LoopSettings {
@@ -67,6 +69,7 @@ impl Default for LoopSettings {
             fail_if_incomplete: false,
             dry_run: false,
             json_events: false,
+            color: ColorChoice::Auto,
         }
     }
 }

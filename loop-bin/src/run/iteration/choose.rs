@@ -36,7 +36,7 @@ impl Run {
         }
         self.target.look_again()?;
         let plan = self.books.load(&self.target)?;
-        self.context.view.position(&plan);
+        self.show_position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {
             Next::Story(story) => story.id.clone(),
             Next::Complete => return self.leave_plan(None),

@@ -12,7 +12,7 @@ use crate::run::decide::Finish;
 use crate::run::record::Pause;
 use crate::run::scripts::NEXT_ITERATION;
 use crate::signals::Signal;
-use crate::terminal::clock;
+use crate::terminal::{Tone, clock, in_words};
 
 /// How often a wait looks for signals.
 const PULSE: Duration = Duration::from_millis(50);
@@ -62,9 +62,10 @@ impl Run {
         pause: Duration,
         is_over: &dyn Fn() -> bool,
     ) -> Option<Finish> {
-        self.context.view.line(format!("{why}; waiting for {}", clock(pause)));
-        let until = (Timestamp::now() + pause).to_string();
-        self.record.pause = Some(Pause { why: why.to_owned(), until });
+        self.context.view.toned(Tone::Warning, format!("{why}; waiting for {}", in_words(pause)));
+        let until = Timestamp::now() + pause;
+        self.context.view.waiting(why, until);
+        self.record.pause = Some(Pause { why: why.to_owned(), until: until.to_string() });
         self.save();
         // No longer than the run may take; then the choice of the next story ends it.
         let until = Instant::now() + self.context.time_left().map_or(pause, |left| pause.min(left));
@@ -80,7 +81,6 @@ impl Run {
             if finish.is_some() || is_over() {
                 break;
             }
-            self.context.view.waiting(&format!("{why}; continuing in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
         self.waited(why, begun);

@@ -1,0 +1,15 @@
+//! How a run is shown, and who is told of it.
+
+#![expect(missing_docs, reason = "the keys are described once, in KEYS")]
+
+use serde::{Deserialize, Serialize};
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    Always,
+    Never,
+}
