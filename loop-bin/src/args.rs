@@ -18,7 +18,7 @@ const PLAN_FILE: &str = "plan-file";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    complete, or the iteration limit was reached
+  0    complete, the iteration limit was reached, or `ralph-loop stop`
   1    error
   2    invalid command line or configuration
   3    a lifecycle script stopped the loop
@@ -28,7 +28,7 @@ Exit codes:
   7    stories remain, with --fail-if-incomplete
   8    the remaining stories are blocked and need a person
   9    the checks failed before the first story
-  130  interrupted (Ctrl-C)
+  130  interrupted (Ctrl-C, `ralph-loop stop --now`)
   143  terminated
 
 Examples:

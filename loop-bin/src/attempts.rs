@@ -53,7 +53,7 @@ impl Attempts {
             }
             (Some(Take::Take { id, branch: None }), _) => take(repo.git(), id),
             (None, Some(id)) if id.contains('/') => show(repo.git(), id),
-            (None, Some(story)) if saved::all(repo.git(), Some(story))?.is_empty() => {
+            (None, Some(story)) if saved::tried(repo.git(), Some(story))?.is_empty() => {
                 let plan = here::plan(&project, env, &here::config(&project, env, &[])?)?;
                 if plan.story(story).is_none() {
                     let path = here::shown(plan.path());
@@ -68,7 +68,7 @@ impl Attempts {
 }
 
 fn list(git: &Git, story: Option<&str>) -> Result<(), Failure> {
-    let all = saved::all(git, story)?;
+    let all = saved::tried(git, story)?;
     if all.is_empty() {
         let of = story.map(|story| format!(" at {story}")).unwrap_or_default();
         say(format!(

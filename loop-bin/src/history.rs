@@ -37,6 +37,7 @@ pub(crate) struct PastRun {
     pub(crate) set_aside: BTreeMap<String, String>,
     pub(crate) refusals: Counted,
     pub(crate) weakened: Counted,
+    pub(crate) meanwhile: Counted,
     pub(crate) rollbacks: Counted,
     pub(crate) hook_errors: Counted,
     pub(crate) stops: Vec<Stops>,
@@ -197,6 +198,11 @@ pub(crate) fn of(state: &StateDir) -> io::Result<Vec<PastRun>> {
     }
 }
 
+/// Why each story was set aside, by whichever run did it last.
+pub(crate) fn set_aside(runs: &[PastRun]) -> BTreeMap<String, String> {
+    runs.iter().flat_map(|run| run.set_aside.clone()).collect()
+}
+
 /// The runs that these lines tell of.
 fn read(mut lines: impl BufRead) -> io::Result<Vec<PastRun>> {
     let mut runs: Vec<PastRun> = Vec::new();
@@ -262,6 +268,7 @@ impl PastRun {
                 let rule = line.rule.as_deref().unwrap_or_default();
                 self.refusals.note(rule, line.target.as_deref(), story);
             }
+            "changed_meanwhile" => self.meanwhile.note("", line.what.as_deref(), story),
             "tests_weakened" => self.weakened.note("", line.what.as_deref(), story),
             // An attempt that the loop keeps is told as an attempt.
             "rolled_back" if line.source == OURS => {}

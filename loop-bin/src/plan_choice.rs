@@ -3,10 +3,20 @@
 use std::io;
 
 use clap::Args;
-use ralph_project::config::Flag;
+use ralph_base::env::Env;
+use ralph_core::git::Repo;
+use ralph_core::plan::Plan;
+use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 
+use crate::exit::Failure;
+use crate::here;
+use crate::landing::{Waiting, resolve};
+use crate::run::RunRecord;
+use crate::run::books::Books;
 use crate::run::record::plan_of_run;
+use crate::run::start::run_dir;
+use crate::workspace::Source;
 
 /// The plan that was named, if one was.
 #[derive(Debug, Args)]
@@ -20,11 +30,29 @@ pub(crate) struct PlanChoice {
 }
 
 impl PlanChoice {
-    pub(crate) fn flags(&self, project: &Project) -> io::Result<Vec<Flag>> {
+    /// The settings with which that plan is read.
+    pub(crate) fn config(&self, env: &Env, project: &Project) -> Result<Config, Failure> {
         let plan = self.plan.clone().map(|plan| Flag::new("loop.plan", plan));
         let prd = self.prd.map(|prd| Flag::new("loop.prd", prd.to_string()));
-        with_plan_of_run(plan.into_iter().chain(prd).collect(), project)
+        let flags = with_plan_of_run(plan.into_iter().chain(prd).collect(), project)?;
+        here::config(project, env, &flags)
     }
+}
+
+/// The plan with what the last run did to it: where that is not in the user's files, the plan of the
+/// branch on which it is.
+pub(crate) fn plan_with_work(
+    env: &Env,
+    project: &Project,
+    config: &Config,
+) -> Result<Plan, Failure> {
+    let plan = here::plan(project, env, config)?;
+    let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
+    let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
+    let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
+    let Some(waiting) = Waiting::find(&source, &record.target)? else { return Ok(plan) };
+    let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
+    Books::of(plan.path(), project, config, &source, &run_dir).load_at(tip.as_deref(), false)
 }
 
 /// While a run goes on, its plan is meant, unless another one is named.

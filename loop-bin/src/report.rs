@@ -12,7 +12,7 @@ use ralph_project::project::Project;
 use crate::exit::Failure;
 use crate::here;
 use crate::morning::{self, Page, Standing};
-use crate::plan_choice::PlanChoice;
+use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::run::RunRecord;
 use crate::run::start::run_dir;
 use crate::terminal::{say, say_as_it_is};
@@ -60,8 +60,7 @@ pub(crate) fn page_of(
     choice: &PlanChoice,
     which: &str,
 ) -> Result<Page, Failure> {
-    let config = here::config(project, env, &choice.flags(project)?)?;
-    let plan = here::plan(project, env, &config).ok();
+    let plan = plan_with_work(env, project, &choice.config(env, project)?).ok();
     let run_dir = run_dir(&Repo::open(project.root())?)?;
     let record = RunRecord::load(&run_dir)?.unwrap_or_default();
     let standing = Standing {

@@ -156,6 +156,13 @@ pub(crate) fn all(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, G
     Ok(found)
 }
 
+/// The same without those that a person only asked for.
+pub(crate) fn tried(git: &Git, story: Option<&str>) -> Result<Vec<SavedAttempt>, GitError> {
+    let mut found = all(git, story)?;
+    found.retain(|attempt| attempt.outcome.as_deref() != Some(RETRY));
+    Ok(found)
+}
+
 /// The newest of the attempts at a story.
 pub(crate) fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
     attempts.into_iter().max_by_key(|attempt| attempt.number)
@@ -205,10 +212,10 @@ pub(crate) fn number_after(attempts: &[SavedAttempt]) -> u64 {
 
 /// An attempt by its id; a story's id alone means its newest attempt.
 pub(crate) fn find(git: &Git, id: &str) -> Result<SavedAttempt, Failure> {
-    let is_meant = |attempt: &SavedAttempt| {
-        attempt.id.eq_ignore_ascii_case(id) || attempt.story.eq_ignore_ascii_case(id)
-    };
-    let found = all(git, None)?.into_iter().find(is_meant);
+    let mut found = tried(git, Some(id))?.into_iter().next();
+    if found.is_none() {
+        found = all(git, None)?.into_iter().find(|attempt| attempt.id.eq_ignore_ascii_case(id));
+    }
     found.ok_or_else(|| {
         Failure::because(format!("no attempt `{id}`; list them with `ralph-loop attempts`"))
     })

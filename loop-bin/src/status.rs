@@ -6,24 +6,22 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph_base::env::Env;
-use ralph_base::state::Lock;
+use ralph_base::state::{Lock, StateDir};
 use ralph_core::git::Repo;
 use ralph_core::plan::{Plan, State, StoryCounts};
-use ralph_project::config::Config;
 use ralph_project::project::Project;
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::landing::{UNCHECKED, Waiting, resolve};
-use crate::plan_choice::PlanChoice;
+use crate::landing::{UNCHECKED, Waiting};
+use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::report::page_of;
 use crate::run::RunRecord;
-use crate::run::books::Books;
 use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
 use crate::terminal::{counted, dollars, printable, say, thousands};
 use crate::workspace::Source;
-use crate::{here, morning, saved};
+use crate::{here, history, morning, saved};
 
 /// Show run status and anything that needs your attention
 #[derive(Debug, Args)]
@@ -49,17 +47,22 @@ struct Report {
     /// The story under way, and the iteration.
     story: Option<String>,
     iteration: u64,
+    /// Whether `ralph-loop stop` asked it to end after that.
+    stopping: bool,
     /// What the run waits for now, if it does.
     pause: Option<Pause>,
     commits: u64,
     /// How many of those no check has seen.
     unchecked: usize,
-    cost_usd: f64,
+    /// None if nothing is known of it.
+    cost_usd: Option<f64>,
     tokens: u64,
     /// How the last run ended; none if it runs, or was killed.
     last_finish: Option<String>,
     /// What there is to say about that.
     last_reason: Option<String>,
+    /// What others did to plan and settings during the run.
+    meanwhile: Vec<String>,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
     /// What only a person can do.
@@ -72,10 +75,9 @@ impl Status {
         if let Some(which) = &self.run {
             return self.show_past(env, &project, which);
         }
-        let config = here::config(&project, env, &self.choice.flags(&project)?)?;
+        let config = self.choice.config(env, &project)?;
         let mut report = Report::default();
-        let plan = here::plan(&project, env, &config).map_err(Failure::from);
-        match plan.and_then(|plan| where_the_work_is(plan, &project, &config)) {
+        match plan_with_work(env, &project, &config) {
             Ok(plan) => report.look_at(&plan),
             Err(error) => report.plan_problem = Some(error.to_string()),
         }
@@ -107,17 +109,6 @@ impl Status {
     }
 }
 
-/// The plan with what the last run did to it: where that is not in the user's files, the plan of the
-/// branch on which it is.
-fn where_the_work_is(plan: Plan, project: &Project, config: &Config) -> Result<Plan, Failure> {
-    let Ok(repo) = Repo::open(project.root()) else { return Ok(plan) };
-    let (run_dir, source) = (run_dir(&repo)?, Source::of(project, &repo)?);
-    let Some(record) = RunRecord::load(&run_dir)? else { return Ok(plan) };
-    let Some(waiting) = Waiting::find(&source, &record.target)? else { return Ok(plan) };
-    let tip = resolve(&source.git(), &format!("refs/heads/{}", waiting.branch))?;
-    Books::of(plan.path(), project, config, &source, &run_dir).load_at(tip.as_deref(), false)
-}
-
 impl Report {
     fn look_at(&mut self, plan: &Plan) {
         self.plan = Some(plan.path().to_string());
@@ -135,8 +126,9 @@ impl Report {
         if let Some(record) = RunRecord::load(&run_dir)? {
             self.iteration = record.counters.iteration;
             self.commits = record.counters.commits;
-            self.cost_usd = record.counters.spent.cost_usd;
+            self.cost_usd = record.counters.known_cost();
             self.tokens = record.counters.spent.tokens;
+            self.meanwhile = record.counters.meanwhile();
             self.last_finish = record.finish.clone();
             self.last_reason = record.reason.clone();
             let waiting = Waiting::find(&Source::of(project, &repo)?, &record.target)?;
@@ -148,23 +140,35 @@ impl Report {
             if record.finish.is_none() && holder.is_none() {
                 self.waiting.push("the last run was killed; `ralph-loop` continues it".into());
             }
+            let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
+            self.stopping = holder.is_some() && stop == record.run;
             self.pause = record.pause.filter(|_| holder.is_some());
             self.story = record.story.filter(|_| holder.is_some());
         }
-        for (story, title) in &self.blocked {
-            let why = saved::all(repo.git(), Some(story))?.into_iter().next();
-            let why = why.map(|attempt| {
-                let shows = format!("see what was tried with `ralph-loop attempts {story}`");
-                format!(" ({}); {shows}", attempt.why)
-            });
-            let why = why.unwrap_or_default();
-            self.waiting.push(format!(
-                "{story} is blocked: {title}{why}; reopen it with `ralph-loop retry {story}`"
-            ));
-        }
+        self.look_at_blocked(&repo, state)?;
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
             let paths = requests.flatten().map(|entry| entry.path().display().to_string());
             self.waiting.extend(paths.map(|path| format!("merge request: {path}")));
+        }
+        Ok(())
+    }
+
+    /// Why each blocked story is: as the journal has it or, where that is gone, its last attempt.
+    fn look_at_blocked(&mut self, repo: &Repo, state: &StateDir) -> Result<(), Failure> {
+        if self.blocked.is_empty() {
+            return Ok(());
+        }
+        let reasons = history::set_aside(&history::of(state).unwrap_or_default());
+        for (story, title) in &self.blocked {
+            let last = saved::tried(repo.git(), Some(story))?.into_iter().next();
+            let shows = last.as_ref().map_or_else(String::new, |_| {
+                format!("; see what was tried with `ralph-loop attempts {story}`")
+            });
+            let why = reasons.get(story).cloned().or(last.map(|attempt| attempt.why));
+            let why = why.map_or_else(String::new, |why| format!(" ({})", printable(&why)));
+            self.waiting.push(format!(
+                "{story} is blocked: {title}{why}{shows}; reopen it with `ralph-loop retry {story}`"
+            ));
         }
         Ok(())
     }
@@ -188,6 +192,9 @@ impl Report {
         if let Some(story) = &self.story {
             say(format!("Story     {story}, iteration {}", self.iteration));
         }
+        if self.stopping {
+            say("Stopping  before the next story, as `ralph-loop stop` asked");
+        }
         if let Some(Pause { why, until }) = &self.pause {
             say(format!("Waiting   {why}; until {}", local(until)));
         }
@@ -199,14 +206,13 @@ impl Report {
                 spent.push_str(&format!(", {} unchecked", self.unchecked));
             }
             if self.tokens > 0 {
-                spent.push_str(&format!(
-                    ", {} tokens, {}",
-                    thousands(self.tokens),
-                    dollars(self.cost_usd)
-                ));
+                spent.push_str(&format!(", {} tokens", thousands(self.tokens)));
             }
+            let cost = self.cost_usd.map_or_else(|| "cost unknown".to_owned(), dollars);
+            spent.push_str(&format!(", {cost}"));
             say(spent);
         }
+        self.meanwhile.iter().for_each(|line| say(format!("Look at   {line}")));
         self.waiting.iter().for_each(|line| say(format!("Needs you {line}")));
     }
 }

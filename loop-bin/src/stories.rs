@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Failure;
 use crate::here;
-use crate::plan_choice::PlanChoice;
+use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::terminal::say;
 
 /// List the stories of the plan as they were read
@@ -25,8 +25,7 @@ pub(crate) struct Stories {
 impl Stories {
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let project = here::project(env)?;
-        let config = here::config(&project, env, &self.choice.flags(&project)?)?;
-        let plan = here::plan(&project, env, &config)?;
+        let plan = plan_with_work(env, &project, &self.choice.config(env, &project)?)?;
         if self.json {
             let row = |story: &Story| {
                 json!({"id": story.id, "title": story.title, "state": word(story.state),

@@ -72,6 +72,11 @@ impl Env {
         Self { source: Source::Fixed(vars) }
     }
 
+    /// Whether it is one without any variable.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.source, Source::Fixed(vars) if vars.is_empty())
+    }
+
     /// `RALPH_ROOT`: the project, whatever else suggests another one.
     pub fn root(&self) -> Option<Utf8PathBuf> {
         self.path("RALPH_ROOT")

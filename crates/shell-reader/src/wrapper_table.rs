@@ -100,10 +100,26 @@ const WRAPPERS: &[&str] = &[
     "ssh||-p -i -l -o -F -J -L -R -D -W -b -c -e -m -E -S|1|text",
 ];
 
-/// Programs with options whose value is shell text, with `;` between.
-pub(super) const TEXT_OPTIONS: &str = "\
-    entr -s;nodemon -x --exec;chokidar -c --command;vagrant -c --command;fly -C \
-    --command;repo -c;pwsh -Command -command -c;powershell -Command -command -c;su -c \
-    --command --session-command;script -c --command;flock -c --command;runuser -c \
-    --command;sg -c;env -S --split-string;cargo -s --shell;expect -c;nix-shell --run \
-    --command;npx -c --call;npm -c --call;nix -c --command";
+/// Programs with options whose value is shell text.
+pub(super) const TEXT_OPTIONS: &[&str] = &[
+    "entr -s",
+    "nodemon -x --exec",
+    "chokidar -c --command",
+    "vagrant -c --command",
+    "fly -C --command",
+    "repo -c",
+    "pwsh -Command -command -c",
+    "powershell -Command -command -c",
+    "su -c --command --session-command",
+    "script -c --command",
+    "flock -c --command",
+    "runuser -c --command",
+    "sg -c",
+    "env -S --split-string",
+    "cargo -s --shell",
+    "expect -c",
+    "nix-shell --run --command",
+    "npx -c --call",
+    "npm -c --call",
+    "nix -c --command",
+];

@@ -127,8 +127,8 @@ fn leading_assignment(words: &[Word]) -> Option<(String, Word)> {
 
 /// The shell text given by an option, also in a cluster such as `-qc`.
 fn shell_text(name: &str, args: &[Word]) -> Option<String> {
-    let row = |row: &'static str| row.strip_prefix(name)?.strip_prefix(' ');
-    let options = TEXT_OPTIONS.split(';').find_map(row)?;
+    let row = |row: &&'static str| row.strip_prefix(name)?.strip_prefix(' ');
+    let options = TEXT_OPTIONS.iter().find_map(row)?;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let text = arg.text();

@@ -14,5 +14,6 @@ pub(crate) use child::{AgentRun, RunEnd, Session, Supervision, Turn};
 pub(crate) use client::Client;
 pub(crate) use command::{flaw_in, is_found, program_of, script_of, with_files_of};
 pub(crate) use options::{ClientOptions, ResumedSession};
+pub(crate) use output::seen_in_log;
 pub(crate) use processes::{Descendants, adopt_orphans, end_left_by, left_by};
 pub(crate) use stream::Seen;

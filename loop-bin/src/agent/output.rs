@@ -2,10 +2,13 @@
 //! Memory stays the same however much it prints.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use camino::Utf8Path;
+use ralph_base::state;
 
 use super::stream::Seen;
 
@@ -42,6 +45,21 @@ pub(super) fn follow(
             }
         }
     });
+}
+
+/// What was seen of an agent that printed into this log, from there on.
+pub(crate) fn seen_in_log(path: &Utf8Path, from: u64) -> io::Result<Seen> {
+    let mut log = state::open_regular(path)?;
+    log.seek(SeekFrom::Start(from))?;
+    let (mut seen, mut lines, mut part) = (Seen::default(), Lines::default(), vec![0; 64 * 1024]);
+    loop {
+        let count = log.read(&mut part)?;
+        let bytes = if count == 0 { b"\n" } else { part.get(..count).unwrap_or_default() };
+        lines.feed(bytes, |line| seen.line(line));
+        if count == 0 {
+            return Ok(seen);
+        }
+    }
 }
 
 /// Cuts bytes into lines; a line that is too long is passed over.

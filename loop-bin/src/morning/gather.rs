@@ -72,7 +72,7 @@ pub(super) fn gather(
     which: &str,
 ) -> Result<Option<Gathered>, Failure> {
     let runs = history::of(project.own_state())?;
-    let set_aside = runs.iter().flat_map(|run| run.set_aside.clone()).collect();
+    let set_aside = history::set_aside(&runs);
     let Some(mut run) = chosen(runs, which)? else { return Ok(None) };
     if let Some((finish, reason)) = &standing.ends {
         (run.finish, run.reason) = (Some(finish.clone()), reason.clone());
@@ -137,6 +137,7 @@ fn together(mut first: PastRun, next: PastRun) -> PastRun {
     first.stops.extend(stops);
     first.refusals.0.extend(next.refusals.0);
     first.weakened.0.extend(next.weakened.0);
+    first.meanwhile.0.extend(next.meanwhile.0);
     first.rollbacks.0.extend(next.rollbacks.0);
     first.hook_errors.0.extend(next.hook_errors.0);
     (first.run, first.ended_at) = ("all".to_owned(), next.ended_at);
@@ -174,7 +175,7 @@ fn landed(git: &Git, commits: &[&str]) -> Result<BTreeMap<String, Landed>, GitEr
 /// The failed attempts of this run's stories, newest first.
 fn kept(git: &Git, run: &PastRun) -> Result<Vec<Kept>, Failure> {
     let mut found = Vec::new();
-    for attempt in saved::all(git, None)? {
+    for attempt in saved::tried(git, None)? {
         let is_meant = run.attempts.iter().any(|one| one.story == attempt.story);
         if attempt.outcome.is_none() || !is_meant {
             continue;

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::page::{Page, money, spent};
+use super::costs::{CostSum, money};
+use super::page::Page;
 use super::text::{line, local};
 use crate::history::PastRun;
 use crate::terminal::counted;
@@ -31,7 +32,7 @@ pub(super) fn lines(runs: &[PastRun]) -> Vec<RunLine> {
         reason: run.reason.clone(),
         stories_done: run.attempts.iter().filter(|attempt| attempt.commit.is_some()).count(),
         attempts: run.attempts.len(),
-        cost_usd: spent(run.attempts.iter()).0,
+        cost_usd: CostSum::of(run, |_| true).cost_usd,
     };
     runs.iter().enumerate().map(one).collect()
 }

@@ -3,10 +3,11 @@
 //! | what | where |
 //! | --- | --- |
 //! | what the journal, the refs and the plan hold | `gather.rs` |
-//! | what the page says about it; pure | `page.rs`, `time_line.rs`, `proposals.rs` |
+//! | what the page says about it; pure | `page.rs`, `costs.rs`, `time_line.rs`, `proposals.rs` |
 //! | the same in a few lines; pure | `in_lines.rs` |
 //! | how it looks | `templates/report.html`, `templates/report.md` |
 
+mod costs;
 mod gather;
 mod in_lines;
 mod page;

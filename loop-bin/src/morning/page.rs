@@ -1,18 +1,18 @@
 //! What the page says about a run. Pure: what was gathered goes in, texts come out.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ralph_core::plan::State;
 use serde::Serialize;
 
+use super::costs::{Cost, CostSum, costs, forecast, is_failed, money};
 use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
 use super::text::{block, epoch, line, local};
 use super::time_line::{self, TimeLine};
 use crate::history::{Kind, PastAttempt, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
-use crate::terminal::{counted, dollars, in_words, thousands};
+use crate::terminal::{counted, in_words, thousands};
 
 /// The page.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -78,14 +78,6 @@ pub(crate) struct Done {
     pub(crate) claim: String,
 }
 
-/// What a story cost.
-#[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Cost {
-    pub(crate) story: String,
-    pub(crate) all: String,
-    pub(crate) failed: String,
-}
-
 /// What the stop hook did in one session.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct StopRow {
@@ -105,7 +97,7 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         .filter(|story| story.state == Some(State::Open))
         .map(|story| line(&format!("{} {}{}", story.id, story.title, tried(gathered, &story.id))))
         .collect();
-    let spent = spent(run.attempts.iter());
+    let spent = CostSum::of(run, |_| true);
     Page {
         verdict: verdict(gathered, done.len(), needs.len(), open.len()),
         run: run.run.clone(),
@@ -116,8 +108,8 @@ pub(super) fn new(gathered: &Gathered) -> Page {
         twice: twice(gathered),
         time_line: time_line::of(run),
         costs: costs(run),
-        total: format!("{}, {} tokens", money(spent.0), thousands(spent.1)),
-        failed_cost: failed_cost(run.attempts.iter()),
+        total: format!("{spent}, {} tokens", thousands(spent.tokens)),
+        failed_cost: CostSum::of(run, is_failed).to_string(),
         forecast: forecast(run, done.len()),
         stops: run.stops.iter().map(stop_row).filter(|row| !row.held.is_empty()).collect(),
         proposals: proposals::of(run),
@@ -135,10 +127,6 @@ fn tried(gathered: &Gathered, story: &str) -> String {
         let (id, why) = (&kept.attempt.id, &kept.attempt.why);
         format!(" (tried: {why}; `ralph-loop attempts {id}`)")
     })
-}
-
-fn is_failed(attempt: &PastAttempt) -> bool {
-    attempt.outcome != "success" && !attempt.outcome.is_empty()
 }
 
 fn verdict(gathered: &Gathered, done: usize, blocked: usize, open: usize) -> String {
@@ -273,7 +261,7 @@ fn done(gathered: &Gathered) -> Vec<Done> {
             checks,
             attempts: all.len(),
             time: time(all.iter().map(|one| one.duration_s).sum()),
-            cost: money(spent(all.into_iter()).0),
+            cost: CostSum::of(run, |one| one.story == attempt.story).to_string(),
             claim,
         });
     }
@@ -313,54 +301,11 @@ fn twice(gathered: &Gathered) -> Vec<String> {
             line(&format!("`{}` still fails as before, after {}", check.check, attempt.story))
         }));
     }
+    found.extend(told(&run.meanwhile.0, "meanwhile"));
     found.extend(told(&run.rollbacks.0, "rolled back in a session"));
     found.extend(told(&run.refusals.0, "refused"));
     found.extend(told(&run.hook_errors.0, "a hook failed"));
     found
-}
-
-fn costs(run: &PastRun) -> Vec<Cost> {
-    let mut seen = BTreeSet::new();
-    let stories = run.attempts.iter().map(|attempt| attempt.story.as_str());
-    let stories = stories.filter(|story| !story.is_empty() && seen.insert(*story));
-    let of = |story: &str| {
-        let all: Vec<&PastAttempt> = run.attempts.iter().filter(|one| one.story == story).collect();
-        Cost {
-            story: line(story),
-            failed: failed_cost(all.iter().copied()),
-            all: money(spent(all.iter().copied()).0),
-        }
-    };
-    stories.collect::<Vec<_>>().into_iter().map(of).collect()
-}
-
-/// What the failed ones among these attempts cost.
-fn failed_cost<'a>(attempts: impl Iterator<Item = &'a PastAttempt>) -> String {
-    let failed: Vec<&PastAttempt> = attempts.filter(|one| is_failed(one)).collect();
-    if failed.is_empty() { "$0.00".to_owned() } else { money(spent(failed.into_iter()).0) }
-}
-
-/// What these attempts cost, none if nobody knows, and their tokens.
-pub(super) fn spent<'a>(attempts: impl Iterator<Item = &'a PastAttempt>) -> (Option<f64>, u64) {
-    let mut cost = None;
-    let mut tokens = 0;
-    for attempt in attempts {
-        cost = attempt.cost_usd.map(|more| cost.unwrap_or(0.0) + more).or(cost);
-        tokens += attempt.tokens.unwrap_or(0);
-    }
-    (cost, tokens)
-}
-
-fn forecast(run: &PastRun, done: usize) -> Vec<String> {
-    let Some(expected) = &run.forecast else { return Vec::new() };
-    let (cost, _) = spent(run.attempts.iter());
-    let took: f64 = run.attempts.iter().map(|attempt| attempt.duration_s).sum();
-    let expected_time = expected.seconds.map_or_else(|| "unknown".to_owned(), time);
-    vec![
-        format!("stories: {} expected, {done} done", expected.stories),
-        format!("agent time: {expected_time} expected, {} taken", time(took)),
-        format!("cost: {} expected, {} spent", money(expected.cost_usd), money(cost)),
-    ]
 }
 
 fn stop_row(stops: &Stops) -> StopRow {
@@ -385,11 +330,6 @@ fn undo(gathered: &Gathered) -> Vec<String> {
     vec![format!("git revert --no-edit $(git rev-list --grep='^Ralph-' {range})")]
 }
 
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     in_words(Duration::try_from_secs_f64(seconds).unwrap_or_default())
-}
-
-/// What something cost, where that is known.
-pub(super) fn money(cost: Option<f64>) -> String {
-    cost.map_or_else(|| "unknown".to_owned(), dollars)
 }

@@ -20,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) config: Config,
+    /// The user's file of settings as it was at the start.
+    pub(crate) config_text: Option<Vec<u8>>,
     pub(crate) view: View,
     /// Where programs are looked for.
     pub(crate) path: String,

@@ -8,8 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::git::Git;
-use ralph_core::plan::{Plan, State};
-use ralph_project::checks::RUN_MARK;
+use ralph_core::plan::Plan;
+use ralph_project::checks::{RUN_MARK, one_line};
 use ralph_project::config::Mode;
 
 use super::decide::{Ending, Finish};
@@ -40,6 +40,9 @@ impl Run {
         self.tell(ended);
         let recorded = self.record_progress();
         self.tell(recorded);
+        if let (Ok(plan), false) = (self.books.load(&self.target), self.record.planning) {
+            self.look_for_changes(&plan);
+        }
         let report = self.write_report(&finish);
         self.run_finished(&finish, report.as_deref());
         let interrupts = &self.context.interrupts;
@@ -82,6 +85,7 @@ impl Run {
     fn run_finished(&self, finish: &Finish, report: Option<&Utf8Path>) {
         let counters = &self.record.counters;
         let blocked: Vec<&str> = counters.set_aside.iter().map(String::as_str).collect();
+        let cost = counters.known_cost().map(|cost| format!("{cost:.4}"));
         let vars = vec![
             ("ITERATION", counters.iteration.to_string()),
             ("FINISH_TYPE", finish.word().to_owned()),
@@ -89,7 +93,7 @@ impl Run {
             ("TOTAL_COMMITS", counters.commits.to_string()),
             ("DURATION", self.context.elapsed().as_secs().to_string()),
             ("REASON", finish.reason().unwrap_or_default().to_owned()),
-            ("COST", format!("{:.4}", counters.spent.cost_usd)),
+            ("COST", cost.unwrap_or_default()),
             ("BLOCKED", blocked.join(" ")),
             ("REPORT", report.map(Utf8Path::to_string).unwrap_or_default()),
         ];
@@ -184,17 +188,18 @@ impl Run {
             )),
             _ => {}
         }
+        let ending = self.ending(&finish, plan.as_ref());
         let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
-        for line in self.ending(&finish, plan.as_ref()).last_lines() {
+        for line in ending.last_lines() {
             context.view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
         }
         if let Some(report) = report {
             context.view.line(format!("report: {}", here::shown(report)));
         }
+        let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);
+        let incomplete = context.config.run.fail_if_incomplete && remain;
         // Whoever interrupted the last script is told that it was heard.
         let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
-        let remain = plan.is_some_and(|plan| plan.counts().open + plan.counts().blocked > 0);
-        let incomplete = context.config.run.fail_if_incomplete && remain;
         ExitCode::from(finish.exit_code(incomplete))
     }
 
@@ -204,36 +209,51 @@ impl Run {
         let plan = plan.filter(|_| !self.record.planning);
         let done = match context.config.run.mode {
             Mode::Planning => "planning".to_owned(),
-            Mode::Building => format!(
-                "{} landed in {}",
-                counted(counters.commits as usize, "story", "stories"),
-                counted(counters.iteration as usize, "iteration", "iterations")
-            ),
-        };
-        let mut blocked = counters.set_aside.clone();
-        for story in plan.iter().flat_map(|plan| plan.stories()) {
-            if story.state == State::Blocked {
-                blocked.insert(story.id.clone());
+            Mode::Building => {
+                let stories = counted(counters.commits as usize, "story", "stories");
+                let iterations = counted(counters.iteration as usize, "iteration", "iterations");
+                let unchecked = match counters.unchecked {
+                    0 => String::new(),
+                    count => format!(", {count} unchecked"),
+                };
+                format!("{stories} landed in {iterations}{unchecked}")
             }
-        }
-        let kept = saved::all(&self.workspace.source.git(), blocked.first().map(String::as_str));
+        };
+        let red = self.record.failed_before.keys().map(|check| format!("`{}`", one_line(check)));
+        let (stories, plans, blocked) = match plan {
+            Some(plan) => {
+                let (stories, plans, blocked) = self.plans_of_run(plan);
+                (Some(stories), plans, blocked)
+            }
+            None => (None, 1, Vec::new()),
+        };
+        let first = blocked.first().map(|(story, _)| story.as_str());
+        let kept = saved::tried(&self.workspace.source.git(), first);
         let misfit = self.record.misfit.as_deref();
         let waiting = self.target.waiting().ok().flatten();
-        let (took, spent) = (in_words(context.elapsed()), receipt(counters.spent));
+        let (took, mut spent) = (in_words(context.elapsed()), receipt(counters.spent));
+        spent.extend(counters.unknown_cost().map(|unknown| format!(", {unknown}")));
         Ending {
             finish,
             account: format!("{done}, {took} total; {spent}"),
-            stories: plan.map(|plan| plan.counts()),
+            stories,
+            plans,
             has_attempt: kept.is_ok_and(|kept| !kept.is_empty()),
-            blocked: blocked.into_iter().collect(),
+            blocked,
+            still_red: red.collect(),
+            meanwhile: counters.meanwhile(),
             waiting: waiting.map(|waiting| waiting.told(misfit)),
             has_options: !context.flags.is_empty(),
-            other_prds: self.other_prds().unwrap_or_default().iter().map(open_in).collect(),
+            other_prds: self.left_for_others(),
         }
     }
-}
-
-/// The number of a plan, and how many of its stories are open.
-fn open_in((number, plan): &(u32, Plan)) -> (u32, usize) {
-    (*number, plan.counts().open)
+    /// The other numbered plans that another run may work on: how many of their stories are open.
+    fn left_for_others(&self) -> Vec<(u32, usize)> {
+        if self.context.config.run.all_prds {
+            return Vec::new();
+        }
+        let others = self.other_prds().unwrap_or_default();
+        let open = others.iter().map(|(number, plan)| (*number, plan.counts().open));
+        open.filter(|(_, open)| *open > 0).collect()
+    }
 }

@@ -7,7 +7,7 @@
 //! | before the first story | `start/` |
 //! | one iteration, in the order of its files | `iteration/` |
 //! | lifecycle scripts; the end | `scripts.rs`, `finish.rs` |
-//! | several plans in one run | `prds.rs` |
+//! | several plans in one run; what others do meanwhile | `prds.rs`, `meanwhile.rs` |
 //! | writing the plan instead of working through it | `planning.rs` |
 
 mod allowance;
@@ -16,6 +16,7 @@ pub(crate) mod context;
 mod decide;
 mod finish;
 mod iteration;
+mod meanwhile;
 mod planning;
 mod prds;
 pub(crate) mod record;

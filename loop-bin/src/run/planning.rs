@@ -91,6 +91,7 @@ impl Run {
             claim: None,
             agents: None,
             last_verdict: None,
+            took: self.report.duration.unwrap_or_default(),
             has_changed: &|| left != before,
             allowance,
             limits: &self.context.config.limits,

@@ -1,6 +1,10 @@
 //! The numbered plans of a project: what waits in the others, and the turn to the next one.
 
-use ralph_core::plan::{Next, Plan};
+use std::collections::BTreeSet;
+
+use camino::Utf8Path;
+use ralph_base::state::StateDir;
+use ralph_core::plan::{Next, Plan, State, StoryCounts};
 
 use super::Run;
 use super::books::Books;
@@ -9,6 +13,45 @@ use super::iteration::{Choice, receipt};
 use crate::exit::Failure;
 use crate::saved;
 use crate::terminal::counted;
+
+/// A blocked story, and the number of its plan where there are several.
+pub(super) type BlockedIn = (String, Option<u32>);
+
+/// The other numbered plans, the lowest number first; none if this one is not a numbered one.
+pub(super) fn other_prds(
+    state: &StateDir,
+    own: &Utf8Path,
+    load: &dyn Fn(&Utf8Path) -> Result<Plan, Failure>,
+) -> Result<Vec<(u32, Plan)>, Failure> {
+    let mut others = Vec::new();
+    if prd_number(state, own).is_none() {
+        return Ok(others);
+    }
+    for number in state.prd_numbers() {
+        let path = state.plan(number);
+        if path != own && path.is_file() {
+            others.push((number, load(&path)?));
+        }
+    }
+    Ok(others)
+}
+
+/// Those that follow with open stories, in one line.
+pub(super) fn followed_by(others: &[(u32, Plan)]) -> Option<String> {
+    let open = others.iter().filter(|(_, plan)| plan.counts().open > 0);
+    let told = open.map(|(number, plan)| format!("PRD-{number} ({})", plan.counts().open));
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { None } else { Some(format!("then {}", told.join(", "))) }
+}
+
+fn prd_number(state: &StateDir, plan: &Utf8Path) -> Option<u32> {
+    state.prd_numbers().into_iter().find(|number| state.plan(*number) == plan)
+}
+
+fn blocked_in(plan: &Plan) -> impl Iterator<Item = String> {
+    let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
+    blocked.map(|story| story.id.clone())
+}
 
 impl Run {
     /// No story of this plan can be worked on any more; with the reason, if that is not because all
@@ -35,29 +78,34 @@ impl Run {
         Ok(Choice::Finish(stuck.map_or(Finish::Complete, Finish::Blocked)))
     }
 
-    /// The other numbered plans with open stories, the lowest number first; none if this run's own
-    /// plan is not a numbered one.
+    /// The other numbered plans.
     pub(super) fn other_prds(&self) -> Result<Vec<(u32, Plan)>, Failure> {
-        let state = self.context.state();
-        let numbers = state.prd_numbers();
-        let mut others = Vec::new();
-        if !numbers.iter().any(|number| state.plan(*number) == self.books.plan) {
-            return Ok(others);
-        }
-        for number in numbers {
-            let path = state.plan(number);
-            if path == self.books.plan || !path.is_file() {
-                continue;
-            }
-            let plan = self.books_of(&path).load(&self.target)?;
-            if plan.counts().open > 0 {
-                others.push((number, plan));
-            }
-        }
-        Ok(others)
+        let load = |path: &Utf8Path| self.books_of(path).load(&self.target);
+        other_prds(self.context.state(), &self.books.plan, &load)
     }
 
-    fn books_of(&self, plan: &camino::Utf8Path) -> Books {
+    /// All plans of the run as it ends: where they stand together, how many they are, and their
+    /// blocked stories.
+    pub(super) fn plans_of_run(&self, own: &Plan) -> (StoryCounts, usize, Vec<BlockedIn>) {
+        let number = prd_number(self.context.state(), &self.books.plan);
+        let is_one = !self.context.config.run.all_prds || number.is_none();
+        let number = number.filter(|_| !is_one);
+        let mut counts = own.counts();
+        let mut blocked: BTreeSet<String> = blocked_in(own).collect();
+        blocked.extend(self.record.counters.set_aside.iter().cloned());
+        let mut all: Vec<BlockedIn> = blocked.into_iter().map(|id| (id, number)).collect();
+        let others = if is_one { Vec::new() } else { self.other_prds().unwrap_or_default() };
+        for (number, plan) in &others {
+            let more = plan.counts();
+            counts.open += more.open;
+            counts.done += more.done;
+            counts.blocked += more.blocked;
+            all.extend(blocked_in(plan).map(|id| (id, Some(*number))));
+        }
+        (counts, others.len() + 1, all)
+    }
+
+    fn books_of(&self, plan: &Utf8Path) -> Books {
         let context = &self.context;
         let source = &self.workspace.source;
         Books::of(plan, &context.project, &context.config, source, &context.run_dir)
@@ -73,7 +121,9 @@ impl Run {
         self.record.counters.forget_stories();
         let open = counted(plan.counts().open, "open story", "open stories");
         let shown = self.shown_plan();
-        self.context.view.line(format!("{shown} is done; continuing with PRD-{number}: {open}"));
+        self.context.view.line(format!(
+            "{shown} has no story left to work on; continuing with PRD-{number}: {open}"
+        ));
         self.books = self.books_of(plan.path());
         self.books.asked_for = saved::asked_for(&self.workspace.source.git())?;
         self.record.plan.clone_from(&self.books.plan);

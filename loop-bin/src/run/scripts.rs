@@ -11,6 +11,7 @@ use ralph_project::config::{Baseline, FailBehavior, Hooks, Mode};
 use super::Run;
 use super::context::Context;
 use super::decide::{Finish, Outcome, Then, Wish};
+use super::prds::followed_by;
 use super::start::{Trial, failed_before, findings};
 use crate::agent::Client;
 use crate::exit::Failure;
@@ -119,7 +120,13 @@ impl Run {
         let plan = self.books.load(&self.target)?;
         self.show_position(&plan);
         let shown = self.shown_plan();
-        let open = counted(plan.counts().open, "open story", "open stories");
+        let mut all_open = plan.counts().open;
+        let mut open = counted(all_open, "open story", "open stories");
+        if context.config.run.all_prds {
+            let others = self.other_prds()?;
+            all_open += others.iter().map(|(_, plan)| plan.counts().open).sum::<usize>();
+            open.extend(followed_by(&others).map(|told| format!(", {told}")));
+        }
         let branch = &self.target.branch;
         context.view.line(format!("working on {shown}, landing on {branch}: {open}"));
         if self.run_started_script() == Wish::Stop {
@@ -131,7 +138,7 @@ impl Run {
         if has_story && self.attempt.is_none() {
             let finish = self.prepare_first()?;
             if finish.is_none() {
-                self.foretell(plan.counts().open);
+                self.foretell(all_open);
             }
             return Ok(finish);
         }

@@ -10,7 +10,8 @@ const THREE: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Th
 #[test]
 fn every_story_becomes_a_commit_and_a_tick() {
     let stage = Stage::new("works", THREE);
-    stage.run(&[]).ended(0).says("finished (complete)");
+    let ran = stage.run(&[]);
+    ran.ended(0).says("finished (complete): 3 stories landed in 3 iterations, 3 unchecked, ");
     assert_eq!(stage.plan(), THREE.replace("[ ]", "[x]"));
     let subjects = ["feat(US-003): third", "feat(US-002): second", "feat(US-001): first", "first"];
     assert_eq!(stage.subjects(), subjects);

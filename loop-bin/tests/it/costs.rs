@@ -43,7 +43,8 @@ fn a_dry_run_shows_every_limit_that_is_set() {
 #[test]
 fn an_error_without_a_text_ends_without_a_colon() {
     let stage = Stage::new("works", TWO);
-    let agent = "cat >/dev/null; echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\"}'";
+    let agent = "cat >/dev/null; echo '{\"type\":\"result\",\"subtype\":\"error_max_turns\",\
+                 \"usage\":{\"input_tokens\":5}}'";
     let ran = stage.run(&["--attempts", "1", "--max-iterations", "1", "--agent", agent]);
     ran.says("the agent reported error_max_turns\n");
 }
@@ -95,4 +96,37 @@ fn what_nobody_knows_is_called_unknown_and_ends_a_run_with_a_limit() {
 fn what_was_unknown_is_counted_once_the_price_is_known() {
     let ran = hanging("first", &["--attempts", "9", "--max-cost", "1.0"]);
     ran.ended(6).says("spent $1.20 of $1.00").says("in 2 iterations");
+}
+
+#[test]
+fn what_an_agent_cost_is_said_or_called_unknown() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    stage.script("finished", "echo \"<$RALPH_COST>\"");
+    stage.run(&[]).ended(0).says("agent time, cost unknown\n").says("[finished] <>");
+    stage.run(&["report", "--markdown"]).ended(0).says("Total unknown");
+    stage.run(&["status"]).ended(0).says("1 commit in 1 iteration, 1 unchecked, cost unknown");
+    stage.run(&[]).ended(0).says("[finished] <0.0000>");
+    let stage = Stage::new("reports", TWO);
+    stage.script("finished", "echo \"<$RALPH_COST>\"");
+    stage.run(&[]).ended(0).says(", $0.50\n").says("[finished] <0.5000>");
+}
+
+#[test]
+fn what_a_killed_loops_agent_used_is_counted_by_the_next_run() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let agent = r#"cat >/dev/null; echo work >>work.txt
+    echo '{"type":"assistant","session_id":"s","message":{"usage":{"input_tokens":1000}}}'
+    mkdir "$AGENT_NOTES/called" 2>/dev/null && sleep 300
+    echo '{"type":"result","is_error":false,"session_id":"s","total_cost_usd":0.6,"usage":{"input_tokens":1000}}'"#;
+    let log = stage.repo.root().join(".ralph/logs");
+    let has_printed = || {
+        let files = log.read_dir_utf8().into_iter().flatten().flatten();
+        let mut texts = files.filter_map(|file| fs_err::read_to_string(file.path()).ok());
+        texts.any(|text| text.contains("input_tokens"))
+    };
+    stage.killed_when(&["--agent", agent], "the agent has used tokens", has_printed);
+    let ran = stage.run(&["--agent", agent]);
+    ran.ended(0).says("US-001 done").says("2000 tokens, $1.20");
+    let report = stage.run(&["report", "--run", "all", "--markdown"]);
+    report.ended(0).says("Total $1.20, 2000 tokens, of which failed attempts $0.60");
 }

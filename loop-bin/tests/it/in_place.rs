@@ -125,7 +125,7 @@ fn an_interrupt_of_the_checks_gives_the_tree_back_and_the_next_start_lands() {
         child.wait().unwrap();
         let status = stage.repo.git(["status", "--porcelain"]);
         assert_eq!(status.is_empty(), is_clean, "{status}");
-        let agent = "touch \"$AGENT_NOTES/paid\"; exit 1";
+        let agent = "echo x >x.txt; exit 1";
         let ran = stage.run(&[
             "--in-place",
             "--attempts",

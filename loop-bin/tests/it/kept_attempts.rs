@@ -42,7 +42,8 @@ fn a_story_without_attempts_is_told_as_such() {
     stage
         .run(&["status"])
         .ended(0)
-        .says("US-001 is blocked: First; reopen it with `ralph-loop retry US-001`");
+        .says("US-001 is blocked: First (gave up after 1 failed attempt; last failure: the agent")
+        .says("changed nothing); reopen it with `ralph-loop retry US-001`");
     assert!(!ran.out.contains("ralph-loop attempts"), "{}", ran.out);
 }
 
@@ -145,6 +146,28 @@ fn a_story_is_tried_again_from_the_beginning_unless_an_attempt_is_named() {
     stage.run(&["retry", "US-001", "--from", "US-001/9"]).ended(1);
     stage.run(&["retry", "US-001"]).ended(0);
     stage.run(&["retry", "US-001"]).ended(1).says("US-001 is already open");
+}
+
+#[test]
+fn several_stories_are_reopened_at_once_and_a_wish_is_no_attempt() {
+    let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+    for branch in [&[][..], &["--branch", "feat"]] {
+        let stage = Stage::new("works", plan);
+        stage.repo.commit_all("the plan");
+        let idle = [branch, &["--agent", "cat >/dev/null", "--attempts", "1"]].concat();
+        stage.run(&idle).ended(4);
+        stage.run(&["retry", "US-001", "US-009"]).ended(1).says("has no story US-009");
+        stage.run(&["stories"]).ended(0).says("[!] US-001").says("[!] US-002");
+        let ran = stage.run(&["retry", "us-001", "US-002", "--hint", "look twice"]);
+        ran.ended(0).says("US-001 is open again").says("US-002 is open again");
+        assert!(!stage.plan().contains("[!] US-001") && !stage.plan().contains("[!] US-002"));
+        stage.run(&["attempts"]).ended(0).says("There are no saved attempts:");
+        let agent = "cat >>\"$AGENT_NOTES/prompts\"; date +%N >>x.txt; sleep 0.01";
+        stage.run(&[branch, &["--agent", agent]].concat()).ended(8).says("2 of 3 stories done");
+        assert_eq!(stage.note("prompts").matches("look twice").count(), 2);
+        let report = stage.run(&["report", "--markdown"]).out;
+        assert!(!report.contains("requested by a person"), "{report}");
+    }
 }
 
 #[test]

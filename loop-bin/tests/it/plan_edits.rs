@@ -12,6 +12,35 @@ fn both(plan: &str) -> [Stage; 2] {
 }
 
 #[test]
+fn ticks_and_settings_that_are_not_the_runs_own_are_named() {
+    for is_tracked in [true, false] {
+        let plan = "- [ ] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
+        let stage = Stage::new("works", plan);
+        stage.repo.write(".ralph/config.toml", "[verify]\ncommands = [\"true\"]\n");
+        if is_tracked {
+            stage.repo.commit_all("the plan");
+        }
+        let agent = format!(
+            "cat >/dev/null; cat \"$RALPH_ROOT/.ralph/current-story\" >>x.txt; cd \"$RALPH_ROOT\"; \
+             sed -i 's/\\[ \\] US-003/[x] US-003/' {PLAN}; echo '#' >>.ralph/config.toml"
+        );
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(0).says("warning: US-003: ticked by somebody else during the run; not checked");
+        let ticked = "ticked by somebody else during the run: US-003; not checked";
+        let config = "config.toml changed during the run, which keeps the settings it began with";
+        assert!(ran.out.contains(&format!("3 of 3 stories done\n")), "{}", ran.out);
+        assert_eq!(ran.out.matches(ticked).count(), 1, "{}", ran.out);
+        assert_eq!(ran.out.matches(config).count(), 2, "{}", ran.out);
+        stage.run(&["status"]).ended(0).says(&format!("Look at   {ticked}")).says(config);
+        let report = stage.run(&["report", "--markdown"]);
+        report.ended(0).says("ticked by somebody else during the run; not checked").says("US-003");
+        assert!(report.out.contains("settings it began with"), "{}", report.out);
+        let again = stage.run(&[]);
+        assert!(!again.out.contains("somebody else"), "{}", again.out);
+    }
+}
+
+#[test]
 fn what_an_agent_does_to_other_stories_is_ignored_and_reported() {
     for (act, told) in [
         ("s/Third/Easier/", "edited US-003, which is not its story; ignored"),

@@ -182,13 +182,33 @@ fn nor_does_a_git_hook_that_runs_what_the_agent_wrote() {
 #[test]
 fn stories_in_a_row_that_give_nothing_end_the_run_before_all_are_given_up() {
     let stage = Stage::new("works", &format!("{THREE}- [ ] US-004: Fourth\n"));
-    let agent = "cat >/dev/null; echo 'Invalid API key'; exit 1";
-    let ran = stage.run(&["--agent", agent, "--attempts", "1"]);
+    let ran = stage.run(&["--agent", "cat >/dev/null", "--attempts", "1"]);
     ran.ended(4).says("finished (no_changes): 0 stories landed in 3 iterations");
     assert_eq!((stage.plan().matches("[!]").count(), stage.plan().matches("[ ]").count()), (3, 1));
     // One that changes something and fails is bounded by its attempts.
     let busy = Stage::new("fails", ONE);
     busy.run(&[]).ended(8).says("gave up after 3 failed attempts");
+}
+
+#[test]
+fn an_agent_that_fails_before_it_does_anything_costs_no_story() {
+    let stage = Stage::new("works", THREE);
+    let refused = r#"{"type":"result","subtype":"success","is_error":true,"session_id":"s",
+"result":"Invalid API key","total_cost_usd":0,"usage":{"input_tokens":0}}"#;
+    let refused = format!("echo '{}'", refused.replace('\n', ""));
+    for agent in ["echo 'error: unknown option --x' >&2; exit 1", &refused] {
+        let agent = format!("cat >/dev/null; echo . >>\"$AGENT_NOTES/started\"; {agent}");
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        ran.ended(1).says("US-001: the agent itself failed (").says("3 times in a row");
+        assert!(!ran.out.contains("US-002"), "{}", ran.out);
+    }
+    assert_eq!((stage.note("started").lines().count(), stage.plan().as_str()), (6, THREE));
+    assert!(!stage.exists(".ralph/guardrails.md"), "the story is not to blame");
+    // Once is no pattern: the story is tried again, and the limits hold as ever.
+    let agent = "cat >/dev/null; mkdir \"$AGENT_NOTES/once\" 2>/dev/null && exit 1; date +%N >>x";
+    let ran = stage.run(&["--agent", agent, "--attempts", "1", "--max-iterations", "1"]);
+    ran.ended(0).says("the agent itself failed (exit code 1), and said nothing");
+    ran.says("1 story landed in 1 iteration");
 }
 
 #[test]

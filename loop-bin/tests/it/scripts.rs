@@ -222,7 +222,7 @@ fn a_skipped_iteration_is_tried_again_later_and_costs_none() {
 
 #[test]
 fn a_wait_for_a_script_is_shown_and_ended_at_once() {
-    for end in [&["stop"][..], &["stop", "--now"], &[]] {
+    for (end, code) in [(&["stop"][..], 0), (&["stop", "--now"], 130), (&[], 130)] {
         let stage = Stage::new("works", ONE);
         stage.script("next_iteration", "exit 1");
         let child = stage.start(&[]);
@@ -237,7 +237,7 @@ fn a_wait_for_a_script_is_shown_and_ended_at_once() {
             stage.run(end).ended(0);
         }
         let ran: Ran = child.wait_with_output().unwrap().into();
-        ran.ended(130).says("finished (manual)");
+        ran.ended(code).says("finished (manual)");
         assert!(asked(&stage) <= 5, "{end:?}: {}", ran.out);
         assert!(!stage.run(&["status"]).out.contains("Waiting"));
     }

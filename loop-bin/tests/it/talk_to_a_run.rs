@@ -59,9 +59,14 @@ fn stop_ends_the_run_after_its_story() {
     let child = stage.start(&["--agent", SLOW]);
     until("the agent works", || !stage.note("prompt-US-001").is_empty());
     stage.run(&["stop"]).ended(0).says("the run stops after US-001");
+    stage.run(&["status"]).ended(0).says("Stopping  before the next story");
+    stage.run(&[]).ended(5).says("end it with `ralph-loop stop`");
     fs_err::write(stage.note_path("go"), "").unwrap();
     let ran: Ran = child.wait_with_output().unwrap().into();
-    ran.ended(130).says("US-001 done").says("finished (manual)");
+    ran.ended(0).says("US-001 done").says("finished (manual)").says("to continue, run");
+    let told = stage.run(&["status"]);
+    told.ended(0).says("ended: manual (stopped by `ralph-loop stop`)");
+    assert!(!told.out.contains("Stopping"), "{}", told.out);
     assert_eq!(stage.note("prompt-US-002"), "");
     stage.run(&["--agent", SLOW]).ended(0).says("US-002 done");
 }

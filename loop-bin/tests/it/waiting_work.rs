@@ -57,6 +57,10 @@ fn whoever_asks_is_shown_the_plan_of_the_branch_with_the_work() {
         assert_eq!(stage.plan(), three);
         stage.repo.write(PLAN, format!("{three}- [ ] US-004: Fourth\n"));
         stage.run(&["status"]).ended(0).says("2 done, 2 open, 0 blocked");
+        let stories = stage.run(&["stories"]);
+        stories.ended(0).says("[x] US-002  Second").says("[ ] US-004  Fourth");
+        let report = stage.run(&["report", "--markdown"]);
+        report.ended(0).says("2 of them unchecked, 2 still open").says("US-004 Fourth");
         let told = stage.run(&[branch, &["--dry-run"]].concat());
         told.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next: US-003 Third");
         told.says(if branch.is_empty() { "lands on main\n" } else { "lands on feat\n" });
@@ -90,6 +94,24 @@ fn a_run_on_another_branch_than_the_last_one_says_where_that_work_is() {
     stage.run(&["--max-iterations", "1"]).ended(0).says(where_it_is);
     let again = stage.run(&["--branch", "feat", "--max-iterations", "1"]);
     assert!(!again.out.contains("this run begins on"), "{}", again.out);
+}
+
+#[test]
+fn while_a_run_goes_on_the_plan_of_its_branch_is_shown() {
+    let plan = r#"{"branchName":"feature/x","userStories":[
+{"id":"US-001","title":"First","priority":1},{"id":"US-002","title":"Second","priority":2}]}"#;
+    let stage = Stage::new("works", ONE);
+    stage.repo.remove(".ralph");
+    stage.repo.write("prd.json", plan);
+    stage.repo.commit_all("the plan");
+    let agent = "cat >/dev/null; date >>x.txt; [ ! -e $AGENT_NOTES/one ] || \
+                 { $RALPH_LOOP stories; $RALPH_LOOP status; $RALPH_LOOP report --markdown; } \
+                 >$AGENT_NOTES/seen 2>&1; touch $AGENT_NOTES/one";
+    stage.run(&["--agent", agent]).ended(0).says("2 of 2 stories done");
+    let seen = stage.note("seen");
+    for words in ["[x] US-001  First", "[ ] US-002  Second", "1 done, 1 open", "1 story done"] {
+        assert!(seen.contains(words), "no `{words}` in {seen}");
+    }
 }
 
 #[test]

@@ -122,6 +122,10 @@ pub enum Event {
     PlanRepaired {
         findings: Vec<String>,
     },
+    /// A tick or a setting that is not the run's own.
+    ChangedMeanwhile {
+        what: String,
+    },
     Lifecycle {
         name: String,
         exit_code: Option<i32>,

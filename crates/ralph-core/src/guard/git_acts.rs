@@ -162,9 +162,9 @@ pub(super) fn instead_of_rewrite(act: &Act) -> Option<String> {
 /// What the first row that fits says.
 fn listed(rows: &[Row], act: &Act) -> Option<String> {
     let program = if act.git.is_some() { "git" } else { act.name };
-    let is_one = |own: &str| own == program || own == act.name;
-    // Every command comes by here, and few rows have several programs.
-    let fits = |[own, ..]: &&Row| is_one(own) || own.contains('|') && own.split('|').any(is_one);
+    // As bytes, because every command comes by here.
+    let is_one = |own: &[u8]| own == program.as_bytes() || own == act.name.as_bytes();
+    let fits = |[own, ..]: &&Row| own.as_bytes().split(|byte| *byte == b'|').any(is_one);
     let mut rows = rows.iter().filter(fits).peekable();
     rows.peek()?;
     let words = act.leading_words();

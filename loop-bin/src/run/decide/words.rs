@@ -25,16 +25,30 @@ pub(crate) struct Counters {
     pub(crate) handovers: BTreeMap<String, u64>,
     /// Stories that this run does not try again.
     pub(crate) set_aside: BTreeSet<String>,
+    /// Stories of the plan that are known to be done: since before the run, or by it.
+    pub(crate) done: Option<BTreeSet<String>>,
+    /// Stories that others ticked since.
+    pub(crate) ticked: BTreeSet<String>,
+    /// Whether the settings are not those any more with which the run began.
+    pub(crate) is_config_changed: bool,
     /// Stories in a row that were given up with nothing changed.
     pub(crate) idle: u64,
+    /// Agents in a row that failed before they did anything.
+    pub(crate) agent_failures: u64,
     /// What sessions cost that said so, and the tokens for that: the price of a token.
     pub(crate) priced: Spent,
     /// Sessions that were ended before they said what they cost, while no price is known.
     pub(crate) unpriced_sessions: u64,
+    /// Sessions of which neither the cost nor a token is known.
+    pub(crate) costless_sessions: u64,
+    /// Tokens of the session under way that are booked already, and where its part of the log begins.
+    pub(crate) session_tokens: u64,
+    pub(crate) session_log: u64,
     /// Iterations in a row that a script skipped.
     pub(crate) skipped: u64,
-    /// Stories committed.
+    /// Stories committed, and those among them that no check has seen.
     pub(crate) commits: u64,
+    pub(crate) unchecked: u64,
     /// What all of it cost, and what each story did.
     pub(crate) spent: Spent,
     pub(crate) story_spent: BTreeMap<String, Spent>,
@@ -84,6 +98,9 @@ pub(crate) enum WorkEnd {
     LandingStopped(Signal),
     /// The time or the money of the run is used up.
     Spent(String),
+    /// The agent itself failed before it did anything: it is not logged in, or does not know an
+    /// option.
+    AgentFailed(String),
     /// Something that no attempt can help: the agent cannot work at all, or no commit can be made.
     Impossible(String),
 }
@@ -229,6 +246,8 @@ pub(crate) enum Finish {
     /// What is left waits for a person.
     Blocked(String),
     Manual(Signal),
+    /// `ralph-loop stop` asked for it, and the story under way was ended first.
+    Stopped,
     Error(String),
     /// The checks were red before the first story.
     RedBaseline(String),
@@ -251,6 +270,7 @@ impl Finish {
             | Self::Budget(why)
             | Self::Blocked(why)
             | Self::HookAbort(why) => Some(why),
+            Self::Stopped => Some("stopped by `ralph-loop stop`"),
             _ => None,
         }
     }
@@ -258,8 +278,8 @@ impl Finish {
     /// The documented exit code; `incomplete` if stories remain and the user wants to know.
     pub(crate) fn exit_code(&self, incomplete: bool) -> u8 {
         match self {
-            Self::Complete | Self::MaxIterations if incomplete => 7,
-            Self::Complete | Self::MaxIterations => 0,
+            Self::Complete | Self::MaxIterations | Self::Stopped if incomplete => 7,
+            Self::Complete | Self::MaxIterations | Self::Stopped => 0,
             Self::Error(_) => 1,
             Self::HookAbort(_) => 3,
             Self::NoChanges => 4,
@@ -278,7 +298,7 @@ impl Finish {
             Self::MaxIterations => "max_iterations",
             Self::NoChanges => "no_changes",
             Self::Blocked(_) => "blocked",
-            Self::Manual(_) => "manual",
+            Self::Manual(_) | Self::Stopped => "manual",
             Self::Error(_) | Self::RedBaseline(_) => "error",
             Self::HookAbort(_) => "hook_abort",
             Self::Budget(_) => "budget",

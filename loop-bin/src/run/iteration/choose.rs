@@ -8,7 +8,6 @@ use super::LiveAgent;
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::Finish;
-use crate::signals::Signal;
 use crate::terminal::counted;
 
 /// What is next.
@@ -31,11 +30,9 @@ impl Run {
             self.bring_back_work()?;
             return Ok(Choice::Unlanded);
         }
-        if self.is_stop_requested()? {
-            return Ok(Choice::Finish(Finish::Manual(Signal::Interrupt)));
-        }
         self.target.look_again()?;
         let plan = self.books.load(&self.target)?;
+        self.look_for_changes(&plan);
         self.show_position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {
             Next::Story(story) => story.id.clone(),
@@ -44,6 +41,9 @@ impl Run {
                 return self.leave_plan(Some(stuck(&waiting, &blocked)));
             }
         };
+        if self.is_stop_requested()? {
+            return Ok(Choice::Finish(Finish::Stopped));
+        }
         log::info!("chosen: {story}");
         let done = self.record.counters.attempts_at(&story);
         let config = &self.context.config;

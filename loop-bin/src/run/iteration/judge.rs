@@ -9,7 +9,7 @@ use ralph_project::attempt::with_cause;
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
 
-use crate::agent::{AgentRun, RunEnd};
+use crate::agent::{AgentRun, RunEnd, Seen};
 use crate::run::allowance::{Allowance, Owner};
 use crate::run::decide::{Outcome, WorkEnd};
 use crate::signals::Signal;
@@ -22,6 +22,9 @@ const MOST_WAITS: u32 = 16;
 /// Longer than this no usage limit is waited for: a day more than the longest that is known.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
+/// An agent whose tool calls we do not see, and that ends later than this, may have tried something.
+const SOON: Duration = Duration::from_secs(60);
+
 /// What is known when an agent has ended, or wants to.
 pub(in crate::run) struct Judged<'a> {
     /// The agent's run; none if it only wants to stop.
@@ -31,6 +34,8 @@ pub(in crate::run) struct Judged<'a> {
     pub(in crate::run) agents: Option<&'a AgentsPlan>,
     /// The last test run of its session.
     pub(in crate::run) last_verdict: Option<&'a LastVerdict>,
+    /// How long it worked.
+    pub(in crate::run) took: Duration,
     /// Whether it changed anything.
     pub(in crate::run) has_changed: &'a dyn Fn() -> bool,
     pub(in crate::run) allowance: Allowance,
@@ -113,6 +118,10 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     if let Some(why) = unusable(run).filter(|_| !(judged.has_changed)()) {
         return Some(WorkEnd::Impossible(why));
     }
+    let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
+    if (is_error || run.exit_code() != Some(0)) && has_done_nothing(judged, run) {
+        return Some(WorkEnd::AgentFailed(own_failure(run)));
+    }
     match &run.seen.verdict {
         Some(verdict) if verdict.is_error => {
             let why = verdict.reason.as_deref().unwrap_or("an error");
@@ -150,14 +159,42 @@ fn unusable(run: &AgentRun) -> Option<String> {
     }
 }
 
+/// Whether there is no sign that the agent even began: no tool used, no token, no test run, no change.
+fn has_done_nothing(judged: &Judged<'_>, run: &AgentRun) -> bool {
+    let Seen { has_acted, tokens, verdict, .. } = &run.seen;
+    let is_idle = !has_acted && *tokens == 0 && judged.last_verdict.is_none();
+    let is_sure = verdict.is_some() || judged.took < SOON;
+    is_idle && is_sure && !run.is_context_full() && !(judged.has_changed)()
+}
+
+/// How it ended, and the last thing that it said.
+fn own_failure(run: &AgentRun) -> String {
+    let verdict = run.seen.verdict.as_ref();
+    let said = verdict.map(|verdict| verdict.text.as_str()).into_iter().chain(words(run));
+    let last = said.filter_map(|text| text.lines().rfind(|line| !line.trim().is_empty())).next();
+    let how = match (verdict.and_then(|verdict| verdict.reason.clone()), run.exit_code()) {
+        (Some(reason), _) => reason,
+        (None, Some(code)) => format!("exit code {code}"),
+        (None, None) => "killed by a signal".to_owned(),
+    };
+    match last {
+        Some(last) => format!("the agent itself failed ({how}): {}", last.trim()),
+        None => format!("the agent itself failed ({how}), and said nothing"),
+    }
+}
+
+/// What it said, complaints first.
+fn words(run: &AgentRun) -> impl Iterator<Item = &str> {
+    let Seen { complaints, text, .. } = &run.seen;
+    [complaints.as_str(), text].into_iter().filter(|text| !text.trim().is_empty())
+}
+
 fn bad_exit(run: &AgentRun) -> String {
     let how = match run.exit_code() {
         Some(code) => format!("the agent exited with code {code}"),
         None => "the agent was killed by a signal".to_owned(),
     };
-    let said =
-        [&run.seen.complaints, &run.seen.text].into_iter().find(|text| !text.trim().is_empty());
-    said.map_or(how.clone(), |said| with_cause(&how, None, said))
+    words(run).next().map_or(how.clone(), |said| with_cause(&how, None, said))
 }
 
 #[cfg(test)]
@@ -166,7 +203,6 @@ mod tests {
     use std::process::ExitStatus;
 
     use super::*;
-    use crate::agent::Seen;
 
     fn judged<'a>(limits: &'a Limits) -> Judged<'a> {
         Judged {
@@ -174,6 +210,7 @@ mod tests {
             claim: None,
             agents: None,
             last_verdict: None,
+            took: Duration::ZERO,
             has_changed: &|| true,
             allowance: Allowance::default(),
             limits,

@@ -9,7 +9,7 @@ use ralph_base::fault;
 use ralph_base::state;
 use ralph_core::plan::State;
 use ralph_project::attempt::clear_failure;
-use ralph_project::checks::Check;
+use ralph_project::checks::{Check, one_line};
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::{Attempt, Phase};
 
@@ -229,7 +229,7 @@ impl Run {
         let story = &attempt.story;
         let short: String = made.commit.chars().take(8).collect();
         let files = counted(passed.staged.files.len(), "file", "files");
-        let unchecked = if passed.checks.is_empty() { ", unchecked" } else { "" };
+        let told = told_of_checks(&passed.checks);
         self.forget_told()?;
         // What has been fixed by now may not fail again.
         let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
@@ -238,7 +238,7 @@ impl Run {
         if self.target.is_waiting {
             place = format!(" on {}", self.target.current_branch());
         }
-        let done = format!("{story} done: commit {short}{place}, {files}{unchecked}");
+        let done = format!("{story} done: commit {short}{place}, {files}{told}");
         self.context.view.toned(Tone::Good, done);
         if let Some(what) = &passed.weakened {
             let review = format!("{story}: review the tests: {what}");
@@ -280,6 +280,7 @@ impl Run {
         let checks = "--format=%(trailers:key=Ralph-Checks,valueonly=true,separator=)";
         let is_unchecked = git.line(&["log", "-1", checks, commit])? == landing::UNCHECKED;
         let entry = &ProgressEntry { is_unchecked, ..entry.clone() };
+        let is_new = !self.books.has_entry(Some(commit), entry, &attempt.began);
         self.books.clear_pending(Some(commit))?;
         self.books.mark_on_disk(Some(commit), changes)?;
         let given = fs_err::read(self.context.run_dir.progress_given()).unwrap_or_default();
@@ -287,7 +288,8 @@ impl Run {
             self.books.take_progress(Some(commit), &given, &left)?;
         }
         self.workspace.settle_index()?;
-        if !self.books.has_entry(Some(commit), entry, &attempt.began) {
+        if is_new {
+            self.record.counters.unchecked += u64::from(is_unchecked);
             self.journal_note(&state::Event::Committed { commit: commit.to_owned() });
             fault::point("land.journaled");
             self.books.log(Some(commit), entry)?;
@@ -316,5 +318,16 @@ impl Run {
             weakened: None,
             summary: self.report.summary.clone(),
         }
+    }
+}
+
+/// What the line about a story that is done says of its checks, where that is not that they passed.
+fn told_of_checks(checks: &[Check]) -> String {
+    let red = checks.iter().filter(|check| check.excused.is_some());
+    let red: Vec<String> = red.map(|check| format!("`{}`", one_line(&check.command))).collect();
+    match (checks, red.as_slice()) {
+        ([], _) => ", unchecked".to_owned(),
+        (_, []) => String::new(),
+        (_, red) => format!(", still red (ignored): {}", red.join(", ")),
     }
 }

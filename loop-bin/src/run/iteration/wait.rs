@@ -11,7 +11,6 @@ use crate::run::Run;
 use crate::run::decide::Finish;
 use crate::run::record::Pause;
 use crate::run::scripts::NEXT_ITERATION;
-use crate::signals::Signal;
 use crate::terminal::{Tone, clock, in_words};
 
 /// How often a wait looks for signals.
@@ -75,9 +74,10 @@ impl Run {
         while let Some(left) =
             until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
         {
-            let stop = self.is_stop_requested().is_ok_and(|stop| stop);
-            let stop = if stop { Some(Signal::Interrupt) } else { None };
-            finish = self.context.interrupts.signal().or(stop).map(Finish::Manual);
+            finish = self.context.interrupts.signal().map(Finish::Manual);
+            if finish.is_none() && self.is_stop_requested().is_ok_and(|stop| stop) {
+                finish = Some(Finish::Stopped);
+            }
             if finish.is_some() || is_over() {
                 break;
             }

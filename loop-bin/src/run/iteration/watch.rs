@@ -3,13 +3,14 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use camino::Utf8PathBuf;
 use ralph_base::fault;
-use ralph_base::state::{self, Id};
+use ralph_base::state::{self, Id, StateDir};
 use ralph_project::gate::{LastStop, StopStatus};
 use ralph_project::mailbox::{Answer, Mailbox, Question};
-use ralph_project::under_way::Phase;
+use ralph_project::under_way::{Attempt, Phase};
 
-use crate::agent::{AgentRun, Session, Supervision, Turn, with_files_of};
+use crate::agent::{AgentRun, Session, Supervision, Turn, seen_in_log, with_files_of};
 use crate::exit::Failure;
 use crate::run::allowance::Allowance;
 use crate::run::context::Context;
@@ -78,8 +79,11 @@ impl Run {
         let line = with_files_of(context.project.root(), &line);
         let (root, vars) = (self.workspace.root().to_owned(), self.agent_variables());
         let attempt = self.current()?;
-        let name = format!("{}-{:03}-{}.log", context.run, attempt.iteration, attempt.story);
-        let log = state::open_log(&context.state().logs().join(name))?;
+        let log = state::open_log(&log_of(context.state(), &attempt))?;
+        let counters = &mut self.record.counters;
+        (counters.session_tokens, counters.session_log) = (0, log.metadata()?.len());
+        self.save();
+        let context = &self.context;
         Mailbox::at(context.run_dir.mailbox()).empty()?;
         state::remove_if_there(context.state().working_session())?;
         self.workspace.distrust();
@@ -148,6 +152,7 @@ impl Run {
         let (seen, took) = (live.session.seen(), begun.elapsed());
         let tokens = seen.tokens.saturating_sub(live.tokens());
         live.book(story, tokens);
+        self.record.counters.session_tokens = live.tokens();
         let spent = Spent { seconds: took.as_secs_f64(), tokens, ..Spent::default() };
         self.record.counters.book(story, spent);
         self.record.counters.last_duration_s = spent.seconds;
@@ -191,8 +196,10 @@ impl Run {
     fn book_session(&mut self, live: &LiveAgent, run: &AgentRun) {
         self.note_windows(run);
         let cost = self.record.counters.cost_of_session(run.seen.cost_usd, live.tokens());
-        if cost.is_none() && run.seen.verdict.is_none() && live.tokens() > 0 {
-            self.record.counters.unpriced_sessions += 1;
+        match (cost, live.tokens()) {
+            (None, 0) => self.record.counters.costless_sessions += 1,
+            (None, _) if run.seen.verdict.is_none() => self.record.counters.unpriced_sessions += 1,
+            _ => {}
         }
         for (story, tokens) in &live.stories {
             let Some(cost) = cost else {
@@ -210,6 +217,23 @@ impl Run {
                 *self.report.cost_usd.get_or_insert_default() += cost_usd;
             }
         }
+    }
+
+    /// What an agent used whose loop was killed meanwhile, as its log has it.
+    pub(in crate::run) fn book_killed(&mut self, attempt: &Attempt) {
+        let (log, counters) = (log_of(self.context.state(), attempt), &mut self.record.counters);
+        let seen = seen_in_log(&log, counters.session_log).unwrap_or_default();
+        let tokens = seen.tokens.saturating_sub(counters.session_tokens);
+        let cost = counters.cost_of_session(seen.cost_usd, tokens);
+        let unpriced = if cost.is_some() { 0 } else { tokens };
+        if cost.is_none() && tokens == 0 {
+            counters.costless_sessions += 1;
+        }
+        let cost_usd = cost.unwrap_or_default();
+        let spent = Spent { cost_usd, tokens, unpriced, ..Spent::default() };
+        counters.book(&attempt.story, spent);
+        self.report.cost_usd = cost;
+        self.report.tokens = if tokens > 0 { Some(tokens) } else { None };
     }
 
     /// Lets the agent go that waits for our word, and sees to it that it ends.
@@ -231,6 +255,12 @@ impl Run {
         self.book_session(&live, &run);
         Ok(())
     }
+}
+
+/// What an agent prints goes here.
+fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf {
+    let Attempt { run, iteration, story, .. } = attempt;
+    state.logs().join(format!("{run}-{iteration:03}-{story}.log"))
 }
 
 fn supervision(context: &Context) -> Supervision<'_> {

@@ -129,6 +129,7 @@ impl Run {
             claim: claim.as_ref(),
             agents: Some(&agents),
             last_verdict: last_verdict.as_ref(),
+            took: self.report.duration.unwrap_or_default(),
             has_changed: &|| {
                 self.workspace.looks_changed(attempt.base.as_deref(), &self.books.ours())
             },

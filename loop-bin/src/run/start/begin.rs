@@ -49,8 +49,8 @@ pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Fa
 pub(crate) fn held_by(held: &Held) -> String {
     let who = held.by.as_ref().map(|by| format!(" (process {})", by.pid)).unwrap_or_default();
     format!(
-        "another ralph-loop{who} is running in this project; wait for it to finish, or stop it \
-         with Ctrl-C"
+        "another ralph-loop{who} is running in this project; wait for it to finish, or end it \
+         with `ralph-loop stop` (after its story) or `ralph-loop stop --now`"
     )
 }
 
@@ -118,8 +118,18 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
-    let Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings } =
-        preflight;
+    let Preflight {
+        project,
+        config,
+        run_dir,
+        plan,
+        flags,
+        workspace,
+        target,
+        options,
+        findings,
+        ..
+    } = preflight;
     let view = View::new(env, &config.run);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -148,6 +158,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         earlier: Duration::try_from_secs_f64(earlier).unwrap_or_default(),
         begun: Instant::now(),
         path: env.get("PATH").unwrap_or_default(),
+        config_text: fs_err::read(project.own_state().config()).ok(),
         options,
         project,
         config,

@@ -12,6 +12,7 @@ use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::landing::Waiting;
 use crate::run::RunRecord;
+use crate::run::prds::followed_by;
 use crate::stories::lines as story_lines;
 use crate::terminal::{counted, in_words};
 use crate::{forecast, here, history};
@@ -27,9 +28,14 @@ impl Preflight {
             findings.push(good("planning: the agent only writes the plan".to_owned()));
         }
         if let Some(plan) = &self.plan {
-            findings.push(good(stories(plan)));
-            findings.extend(story_lines(plan).into_iter().map(good));
-            findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
+            let others = self.others.iter().map(|(_, plan)| plan);
+            for plan in [plan].into_iter().chain(others) {
+                findings.push(good(stories(plan)));
+                findings.extend(story_lines(plan).into_iter().map(good));
+                findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
+            }
+            let told = followed_by(&self.others);
+            findings.extend(told.map(|told| good(format!("all PRD folders: this one, {told}"))));
         }
         findings.push(good(format!("agent `{}`", agent.command)));
         let past = history::of(self.project.own_state()).unwrap_or_default();
@@ -52,7 +58,9 @@ impl Preflight {
         findings.extend(self.waiting()?);
         findings.push(good(limited(run.max_iterations, agent.timeout.0, limits)));
         if let Some(plan) = self.plan.as_ref().filter(|_| !is_planning) {
-            let expected = forecast::from(plan.counts().open, &past);
+            let others = self.others.iter().map(|(_, plan)| plan.counts().open);
+            let open = plan.counts().open + others.sum::<usize>();
+            let expected = forecast::from(open, &past);
             findings.push(good(forecast::told(&expected, limits.max_cost_usd)));
         }
         let is_alone = session.stories_per_session == StoriesPerSession::AtMost(1);

@@ -22,6 +22,7 @@ use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::iteration::template;
+use crate::run::prds::other_prds;
 use crate::run::record::attempt_left;
 use crate::workspace::{Source, Workspace, in_place, text_path};
 use crate::{here, init, trust};
@@ -36,6 +37,8 @@ pub(crate) struct Preflight {
     pub(crate) run_dir: RunDir,
     /// None if planning is to write it.
     pub(crate) plan: Option<Plan>,
+    /// The other numbered plans that the run goes on with.
+    pub(crate) others: Vec<(u32, Plan)>,
     /// What was given on the command line, and what the plan's own files say in its place.
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
@@ -92,9 +95,27 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         }
         plan => plan,
     };
+    let others = match &plan {
+        Some(plan) if config.run.all_prds => {
+            let books =
+                |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
+            other_prds(project.own_state(), plan.path(), &|path| books(path).load(&target))?
+        }
+        _ => Vec::new(),
+    };
     let (options, of_client) = ClientOptions::find(env, &project, &config);
-    let mut preflight =
-        Preflight { project, config, run_dir, plan, flags, workspace, target, options, findings };
+    let mut preflight = Preflight {
+        project,
+        config,
+        run_dir,
+        plan,
+        others,
+        flags,
+        workspace,
+        target,
+        options,
+        findings,
+    };
     preflight.outline()?;
     let uncommitted = preflight.look_at_tree(&repo)?;
     preflight.look_for_programs(env, &repo, &uncommitted);

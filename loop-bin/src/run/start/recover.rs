@@ -96,6 +96,10 @@ impl Run {
                 }
                 Recovery::KeepAttempt { story, counts } => {
                     let mut kept = Discarding::interrupted();
+                    let is_working = |attempt: &&Attempt| attempt.phase == Phase::Working;
+                    if let Some(attempt) = found.attempt.as_ref().filter(is_working) {
+                        self.book_killed(attempt);
+                    }
                     if counts {
                         let limits = &self.context.config.limits;
                         let counters = &mut self.record.counters;
