@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use console::strip_ansi_codes;
 
-pub(crate) use scene::{Totals, Worker};
+pub(crate) use scene::{Scene, Totals, Worker};
+pub(crate) use screen::columns;
 pub(crate) use view::{Tone, View};
+pub(crate) use width::cut;
 
 /// A line for the user. A closed pipe is no reason to complain.
 pub(crate) fn say(line: impl AsRef<str>) {

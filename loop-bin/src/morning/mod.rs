@@ -25,7 +25,7 @@ use crate::exit::Failure;
 use crate::history;
 use gather::gather;
 pub(crate) use in_lines::{RunLine, told};
-pub(crate) use page::Page;
+pub(crate) use page::{Page, weakened};
 
 #[derive(Template)]
 #[template(path = "report.html")]

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use ralph_base::state::RunDir;
 use serde::{Deserialize, Serialize};
 
 use super::width::{columns_of, cut};
@@ -70,6 +71,11 @@ pub(crate) struct Totals {
 }
 
 impl Scene {
+    /// What the loop of a project shows now; none if that cannot be read.
+    pub(crate) fn load(run_dir: &RunDir) -> Option<Self> {
+        serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()
+    }
+
     /// Two lines, neither longer than the terminal is wide: the worker's, and the run's.
     pub(crate) fn lines(&self, now: Timestamp, columns: usize) -> [String; 2] {
         [self.worker.line(now, columns), self.totals.line(self.worker.elapsed(now), columns)]

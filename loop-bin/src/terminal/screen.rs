@@ -33,7 +33,7 @@ impl Screen {
 }
 
 /// How wide the terminal is now: a person may have made it smaller since the last look.
-pub(super) fn columns() -> u16 {
+pub(crate) fn columns() -> u16 {
     Term::stdout().size_checked().map_or(USUAL_COLUMNS, |(_, columns)| columns)
 }
 

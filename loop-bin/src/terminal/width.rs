@@ -38,7 +38,7 @@ fn columns_of_char(c: char) -> usize {
 }
 
 /// The text, cut with a mark where it is wider.
-pub(super) fn cut(text: &str, columns: usize) -> String {
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if columns_of(text) <= columns {
         return text.to_owned();
     }

@@ -47,6 +47,7 @@ mod scripts;
 mod sessions;
 mod signals;
 mod stage;
+mod status;
 mod talk_to_a_run;
 mod target;
 mod undo;
