@@ -45,6 +45,7 @@ impl Run {
         }
         let report = self.write_report(&finish);
         self.run_finished(&finish, report.as_deref());
+        self.notify_end(&finish, report.as_deref());
         let interrupts = &self.context.interrupts;
         Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
         fault::point("loop.finishing");

@@ -17,6 +17,7 @@ mod decide;
 mod finish;
 mod iteration;
 mod meanwhile;
+mod notify;
 mod planning;
 mod prds;
 pub(crate) mod record;

@@ -195,6 +195,13 @@ impl View {
         self.change(|scene| scene.worker = Worker { doing, until, ..Worker::default() });
     }
 
+    /// A bell, where somebody could hear it.
+    pub(crate) fn bell(&self) {
+        if let Place::Live { .. } = self.place {
+            write_raw("\u{7}");
+        }
+    }
+
     /// Nothing moves any more; lines may still follow.
     pub(crate) fn close(&self) {
         if let Some(file) = &self.file {

@@ -31,6 +31,7 @@ mod locks;
 mod neighbours;
 mod nested;
 mod nothing_is_paid_twice;
+mod notify;
 mod odd_starts;
 mod one_bad_act_costs_one_attempt;
 mod other_plans;

@@ -121,6 +121,8 @@ pub const KEYS: &[Key] = &[
     key("workspace.keep", Kind::Integer, "RALPH_KEEP", "keep", "Number of logs, session folders and attempts at finished stories to keep; the oldest are deleted first."),
     key("commit.message", Kind::Text, "RALPH_COMMIT_MESSAGE", "commit-message", "First line of a story's commit message; `{type}`, `{id}` and `{title}` are filled in."),
     key("commit.type", Kind::Text, "RALPH_COMMIT_TYPE", "commit-type", "Commit type of a story, unless its title starts with one."),
+    key("notify.command", Kind::Text, "RALPH_NOTIFY", "notify", "Shell command to run when a story is blocked, the budget is used up, the run waits for a usage limit, or it ends; see docs/watching.md."),
+    key("notify.bell", Kind::Switch, "RALPH_BELL", "bell", "Ring the terminal's bell at the same moments."),
 ];
 
 impl Key {

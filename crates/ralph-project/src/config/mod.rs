@@ -33,7 +33,7 @@ pub use error::ConfigError;
 pub use items::as_variable;
 pub use keys::{KEYS, Key, Kind};
 pub use load::Flag;
-pub use presentation::ColorChoice;
+pub use presentation::{ColorChoice, Notify};
 pub use schema::schema;
 pub use seconds::Seconds;
 pub use stories_per_session::StoriesPerSession;

@@ -13,3 +13,11 @@ pub enum ColorChoice {
     Always,
     Never,
 }
+
+/// The table `[notify]`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Notify {
+    pub command: String,
+    pub bell: bool,
+}

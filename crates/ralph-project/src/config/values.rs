@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::presentation::ColorChoice;
+use super::presentation::{ColorChoice, Notify};
 use super::seconds::Seconds;
 use super::stories_per_session::StoriesPerSession;
 use ralph_core::{guard, plan};
@@ -35,6 +35,7 @@ pub struct Config {
     pub tests: Tests,
     pub workspace: WorkspaceSettings,
     pub commit: CommitSettings,
+    pub notify: Notify,
 }
 
 /// The table `[loop]`.

@@ -11,6 +11,7 @@ use crate::exit::Failure;
 use crate::landing::PlanChanges;
 use crate::run::Run;
 use crate::run::decide::{Discarding, Outcome};
+use crate::run::notify::Notice;
 use crate::saved::{self, Account};
 use crate::terminal::Tone;
 use crate::workspace::Staged;
@@ -157,6 +158,7 @@ impl Run {
         self.books.mark_on_disk(base, &PlanChanges { marks, ..PlanChanges::default() })?;
         self.context.note(Some(story), &state::Event::StorySetAside { why: why.to_owned() });
         self.context.view.toned(Tone::Bad, format!("{story} is blocked: {why}"));
+        self.notify(&Notice { event: "blocked", story, reason: why, ..Notice::default() });
         Ok(())
     }
 

@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ralph_base::state;
 
 use super::judge::LONGEST_WAIT;
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::Finish;
+use crate::run::notify::Notice;
 use crate::run::record::Pause;
 use crate::run::scripts::NEXT_ITERATION;
 use crate::terminal::{Tone, clock, in_words};
@@ -30,6 +32,13 @@ impl Run {
             Some(_) => "usage limit reached",
             None => "the agent's service refuses requests",
         };
+        // One that is down for hours is worth one message.
+        if self.quota_streak <= 1 {
+            let until = Timestamp::now() + pause;
+            let at = until.to_zoned(TimeZone::system()).strftime("%H:%M").to_string();
+            let reason = &format!("{why}; the run continues at {at}");
+            self.notify(&Notice { event: "waiting", reason, ..Notice::default() });
+        }
         let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
         self.wait_for(why, pause, &|| reset.is_some_and(|reset| now() >= reset))
