@@ -54,6 +54,7 @@ pub struct LoopSettings {
     pub dry_run: bool,
     pub json_events: bool,
     pub color: ColorChoice,
+    pub inhibit: bool,
 }
 
 impl Default for LoopSettings {
@@ -71,6 +72,7 @@ impl Default for LoopSettings {
             dry_run: false,
             json_events: false,
             color: ColorChoice::Auto,
+            inhibit: true,
         }
     }
 }
