@@ -16,6 +16,7 @@ use crate::{
 };
 
 const PLAN_FILE: &str = "plan-file";
+const NO_INHIBIT: &str = "no-inhibit";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -77,6 +78,9 @@ pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failu
         let mut flags = given_flags(matches);
         let plan = matches.get_one::<String>(PLAN_FILE);
         flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
+        if matches.get_flag(NO_INHIBIT) {
+            flags.push(Flag::new("loop.inhibit", "false".to_owned()));
+        }
         return run::run(env, &flags);
     };
     match Request::from_arg_matches(matches).map_err(Failure::usage)? {
@@ -114,6 +118,7 @@ pub(crate) fn command() -> Command {
         .arg(plan_file())
         .args(flags_of_keys())
         .arg(allow_dirty())
+        .arg(no_inhibit())
         .arg(
             Arg::new("verbose")
                 .short('v')
@@ -139,6 +144,12 @@ fn plan_file() -> Arg {
     };
     let arg = Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
+}
+
+/// The usual word for `--inhibit=false`.
+fn no_inhibit() -> Arg {
+    let flag = Arg::new(NO_INHIBIT).long(NO_INHIBIT).action(ArgAction::SetTrue);
+    flag.conflicts_with("loop.inhibit").help("Let the machine sleep during a run")
 }
 
 /// A flag of the first version, which says what to do instead.

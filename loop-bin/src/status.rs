@@ -1,5 +1,9 @@
 //! `ralph-loop status`: where the run stands, and what waits for the user.
 
+mod lines;
+mod watch;
+
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -17,7 +21,7 @@ use crate::report::page_of;
 use crate::run::RunRecord;
 use crate::run::record::Pause;
 use crate::run::start::{look_for_recovery, run_dir};
-use crate::terminal::{counted, dollars, local_time, printable, printable_lines, say, thousands};
+use crate::terminal::{Scene, printable, say};
 use crate::workspace::Source;
 use crate::{here, history, morning, saved};
 
@@ -29,6 +33,9 @@ pub(crate) struct Status {
     /// An earlier run instead: last, its number, or all for a list
     #[arg(long, value_name = "last|N|all")]
     run: Option<String>,
+    /// Show it until the run ends; in a pipe, one line whenever something changed
+    #[arg(long, conflicts_with = "run")]
+    watch: bool,
     /// Print the status as one JSON object
     #[arg(long)]
     json: bool,
@@ -47,6 +54,8 @@ struct Report {
     iteration: u64,
     /// Whether `ralph-loop stop` asked it to end after that.
     stopping: bool,
+    /// What goes on now, as the loop shows it.
+    now: Option<Scene>,
     /// What the run waits for now, if it does.
     pause: Option<Pause>,
     commits: u64,
@@ -61,8 +70,12 @@ struct Report {
     last_reason: Option<String>,
     /// What others did to plan and settings during the run.
     meanwhile: Vec<String>,
+    /// Tests that the last run weakened.
+    twice: Vec<String>,
     /// Stories that wait for a person, with their titles.
     blocked: Vec<(String, String)>,
+    /// Which stories wait for each of those.
+    kept_waiting: BTreeMap<String, Vec<String>>,
     /// What only a person can do.
     waiting: Vec<String>,
 }
@@ -73,20 +86,34 @@ impl Status {
         if let Some(which) = &self.run {
             return self.show_past(env, &project, which);
         }
-        let config = self.choice.config(env, &project)?;
-        let mut report = Report::default();
-        match plan_with_work(env, &project, &config) {
-            Ok(plan) => report.look_at(&plan),
-            Err(error) => report.plan_problem = Some(error.to_string()),
+        if self.watch {
+            return watch::until_the_end(self.json, &|| self.look(env, &project));
         }
-        report.look_around(&project)?;
-        report.waiting.extend(look_for_recovery(&project)?);
+        let report = self.look(env, &project)?;
         if self.json {
             say(serde_json::to_string_pretty(&report)?);
         } else {
-            report.show();
+            report.lines().iter().for_each(say);
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Where the run stands now.
+    fn look(&self, env: &Env, project: &Project) -> Result<Report, Failure> {
+        let config = self.choice.config(env, project)?;
+        let mut report = Report::default();
+        match plan_with_work(env, project, &config) {
+            Ok(plan) => report.look_at(&plan),
+            Err(error) => report.plan_problem = Some(error.to_string()),
+        }
+        report.look_around(project)?;
+        report.waiting.extend(look_for_recovery(project)?);
+        report.twice = history::of(project.own_state())
+            .unwrap_or_default()
+            .last()
+            .map(morning::weakened)
+            .unwrap_or_default();
+        Ok(report)
     }
 
     fn show_past(&self, env: &Env, project: &Project, which: &str) -> Result<ExitCode, Failure> {
@@ -113,6 +140,12 @@ impl Report {
         self.stories = plan.counts();
         let blocked = plan.stories().iter().filter(|story| story.state == State::Blocked);
         self.blocked.extend(blocked.map(|story| (story.id.clone(), story.title.clone())));
+        for (id, _) in &self.blocked {
+            let waits = plan.stories().iter().filter(|story| {
+                story.state == State::Open && story.depends.iter().any(|other| other == id)
+            });
+            self.kept_waiting.insert(id.clone(), waits.map(|story| story.id.clone()).collect());
+        }
     }
 
     fn look_around(&mut self, project: &Project) -> Result<(), Failure> {
@@ -142,6 +175,7 @@ impl Report {
             self.stopping = holder.is_some() && stop == record.run;
             self.pause = record.pause.filter(|_| holder.is_some());
             self.story = record.story.filter(|_| holder.is_some());
+            self.now = holder.and_then(|_| Scene::load(&run_dir));
         }
         self.look_at_blocked(&repo, state)?;
         if let Ok(requests) = fs_err::read_dir(state.merge_requests()) {
@@ -164,57 +198,16 @@ impl Report {
             });
             let why = reasons.get(story).cloned().or(last.map(|attempt| attempt.why));
             let why = why.map_or_else(String::new, |why| format!(" ({})", printable(&why)));
+            let waits = self.kept_waiting.get(story).filter(|waits| !waits.is_empty());
+            let waits = waits.map_or_else(String::new, |ids| {
+                let verb = if ids.len() == 1 { "waits" } else { "wait" };
+                format!("; {} {verb} for it", ids.join(", "))
+            });
             self.waiting.push(format!(
-                "{story} is blocked: {title}{why}{shows}; reopen it with `ralph-loop retry {story}`"
+                "{story} is blocked: {title}{why}{waits}{shows}; reopen it with `ralph-loop retry \
+                 {story}`"
             ));
         }
         Ok(())
-    }
-
-    fn show(&self) {
-        let mut reason = self.last_reason.iter().flat_map(|why| printable_lines(why));
-        say(match (self.running, &self.last_finish) {
-            (Some(pid), _) => format!("Running   process {pid}"),
-            (None, Some(finish)) => {
-                let why = reason.next().map(|why| format!(" ({why})")).unwrap_or_default();
-                format!("Not running   the last run ended: {finish}{why}")
-            }
-            (None, None) => "Not running   no run has finished here yet".to_owned(),
-        });
-        if self.running.is_none() {
-            reason.for_each(|line| say(format!("          {line}")));
-        }
-        match (&self.plan, &self.plan_problem) {
-            (Some(plan), _) => say(format!("Plan      {}", here::shown(plan.as_str().into()))),
-            (None, Some(problem)) => say(format!("Plan      {problem}")),
-            (None, None) => {}
-        }
-        let StoryCounts { open, done, blocked, .. } = &self.stories;
-        say(format!("Stories   {done} done, {open} open, {blocked} blocked"));
-        if let Some(story) = &self.story {
-            say(format!("Story     {story}, iteration {}", self.iteration));
-        }
-        if self.stopping {
-            say("Stopping  before the next story, as `ralph-loop stop` asked");
-        }
-        if let Some(Pause { why, until }) = &self.pause {
-            say(format!("Waiting   {why}; until {}", local_time(until)));
-        }
-        if self.iteration > 0 {
-            let commits = counted(self.commits as usize, "commit", "commits");
-            let iterations = counted(self.iteration as usize, "iteration", "iterations");
-            let mut spent = format!("Total     {commits} in {iterations}");
-            if self.unchecked > 0 {
-                spent.push_str(&format!(", {} unchecked", self.unchecked));
-            }
-            if self.tokens > 0 {
-                spent.push_str(&format!(", {} tokens", thousands(self.tokens)));
-            }
-            let cost = self.cost_usd.map_or_else(|| "cost unknown".to_owned(), dollars);
-            spent.push_str(&format!(", {cost}"));
-            say(spent);
-        }
-        self.meanwhile.iter().for_each(|line| say(format!("Look at   {line}")));
-        self.waiting.iter().for_each(|line| say(format!("Needs you {line}")));
     }
 }

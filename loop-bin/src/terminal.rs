@@ -1,18 +1,22 @@
 //! Everything that is printed.
 
-use std::cell::RefCell;
+mod scene;
+mod screen;
+mod view;
+mod width;
+
 use std::error::Error;
-use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::io::{self, Write};
+use std::time::Duration;
 
-use console::{Term, strip_ansi_codes, style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::strip_ansi_codes;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
-use ralph_base::env::Env;
-use ralph_core::plan::Plan;
 
-use crate::agent::Seen;
+pub(crate) use scene::{Scene, Totals, Worker};
+pub(crate) use screen::columns;
+pub(crate) use view::{Tone, View};
+pub(crate) use width::cut;
 
 /// A line for the user. A closed pipe is no reason to complain.
 pub(crate) fn say(line: impl AsRef<str>) {
@@ -37,158 +41,6 @@ pub(crate) fn complain(error: &dyn Error) {
         cause = inner.source();
     }
     let _ = writeln!(io::stderr().lock(), "{text}");
-}
-
-/// The least time between two lines about what the agent does.
-const GLIMPSE_PAUSE: Duration = Duration::from_millis(200);
-
-/// On a terminal with fewer columns there is no room for the bar and for figures.
-const WIDE: u16 = 80;
-
-/// How a run is shown.
-#[derive(Debug)]
-pub(crate) enum View {
-    /// Lines with a time in front.
-    Plain { last: RefCell<(String, Option<Instant>)> },
-    /// Lines, and below them what goes on now.
-    Live { bar: ProgressBar },
-    /// Nothing but the journal's lines, which the journal echoes.
-    Json,
-}
-
-impl View {
-    /// The view that fits where the output goes.
-    pub(crate) fn new(env: &Env, json: bool) -> Self {
-        if json {
-            return Self::Json;
-        }
-        let dumb = env.get("TERM").is_none_or(|term| term == "dumb");
-        if !io::stdout().is_terminal() || dumb {
-            return Self::Plain { last: RefCell::default() };
-        }
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
-        dress(&bar);
-        Self::Live { bar }
-    }
-
-    /// Something happened that is worth a line.
-    pub(crate) fn line(&self, text: impl AsRef<str>) {
-        printable_lines(text.as_ref()).iter().for_each(|line| self.print(line));
-    }
-
-    fn print(&self, text: &str) {
-        let now = Zoned::now().strftime("%H:%M:%S");
-        match self {
-            Self::Plain { .. } => say(format!("{now} {text}")),
-            Self::Live { bar } => bar.println(format!("{now} {text}")),
-            Self::Json => {}
-        }
-    }
-
-    /// Something that the user should see to.
-    pub(crate) fn warn(&self, text: impl AsRef<str>) {
-        let mut mark = "warning: ";
-        for line in printable_lines(text.as_ref()) {
-            let line = format!("{mark}{line}");
-            match self {
-                // Without colour where the user or the terminal wants none.
-                Self::Live { .. } => self.print(&style(line).yellow().to_string()),
-                // Standard output belongs to the events.
-                Self::Json => drop(writeln!(io::stderr().lock(), "{line}")),
-                _ => self.print(&line),
-            }
-            mark = "  ";
-        }
-    }
-
-    /// Where the plan stands, before the next iteration.
-    pub(crate) fn position(&self, plan: &Plan) {
-        match self {
-            Self::Live { bar } => {
-                let counts = plan.counts();
-                dress(bar);
-                bar.set_message("");
-                bar.set_length((counts.open + counts.done + counts.blocked) as u64);
-                bar.set_position(counts.done as u64);
-                bar.enable_steady_tick(Duration::from_millis(120));
-            }
-            Self::Plain { last } => drop(last.take()),
-            Self::Json => {}
-        }
-    }
-
-    /// What the agent does now for a story.
-    pub(crate) fn glimpse(&self, story: &str, iteration: u64, elapsed: Duration, seen: &Seen) {
-        match self {
-            Self::Plain { last } if !seen.doing.is_empty() => {
-                let (shown, at) = last.borrow().clone();
-                // An agent that prints without end must not fill the log of whoever started us.
-                if shown == seen.doing || at.is_some_and(|at| at.elapsed() < GLIMPSE_PAUSE) {
-                    return;
-                }
-                last.replace((seen.doing.clone(), Some(Instant::now())));
-                self.line(format!("{story} | {}", seen.doing));
-            }
-            Self::Live { bar } => {
-                bar.set_message(glimpse_line(story, iteration, elapsed, seen));
-            }
-            _ => {}
-        }
-    }
-
-    /// What is waited for.
-    pub(crate) fn waiting(&self, text: &str) {
-        if let Self::Live { bar } = self {
-            bar.set_message(text.to_owned());
-        }
-    }
-
-    /// Nothing moves any more.
-    pub(crate) fn close(&self) {
-        if let Self::Live { bar } = self {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-/// Whether there is no room for everything. A person may have made the terminal smaller since the
-/// last look, and one that does not tell is as wide as most.
-fn is_narrow() -> bool {
-    Term::stdout().size_checked().is_some_and(|(_, columns)| columns < WIDE)
-}
-
-/// Gives the bar what the terminal has room for.
-fn dress(bar: &ProgressBar) {
-    let template = if is_narrow() {
-        "{spinner:.cyan} {pos}/{len}  {wide_msg}"
-    } else {
-        "{spinner:.cyan} [{bar:20.green/dim}] {pos}/{len}  {wide_msg}"
-    };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
-    }
-}
-
-/// What goes on now, in one line. It is cut at the edge of the terminal, so that on a narrow one
-/// what the agent does comes before what can wait.
-fn glimpse_line(story: &str, iteration: u64, elapsed: Duration, seen: &Seen) -> String {
-    let doing = printable(&seen.doing);
-    if is_narrow() {
-        return [story, &clock(elapsed), &doing].join("  ");
-    }
-    let name = format!("{story} (iteration {iteration})");
-    let mut parts = vec![name, clock(elapsed)];
-    if seen.tokens > 0 {
-        parts.push(format!("{}k tokens", seen.tokens / 1000));
-    }
-    if let Some(window) = seen.window().filter(|window| *window > 0) {
-        parts.push(format!("context {}%", seen.context * 100 / window));
-    }
-    if let Some(cost) = seen.cost_usd {
-        parts.push(format!("${cost:.2}"));
-    }
-    parts.push(doing);
-    parts.join("  ")
 }
 
 /// A number of things.

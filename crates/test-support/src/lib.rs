@@ -16,6 +16,7 @@ mod processes;
 mod program;
 mod repo;
 mod scratch;
+mod screen;
 mod terminal;
 pub mod test_runs;
 
@@ -27,4 +28,5 @@ pub use processes::{is_alive, signal, started_with, until};
 pub use program::{own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};
-pub use terminal::{run_on_columns, run_on_terminal};
+pub use screen::{screen_of, screen_with};
+pub use terminal::{interrupted_on_columns, run_on_columns, run_on_terminal};

@@ -1,9 +1,12 @@
 //! A program on a terminal: what it prints there, sequences and all.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use nix::pty::{Winsize, openpty};
+
+use crate::signal;
 
 /// Runs a program whose standard output is a terminal of 100 columns; returns its exit code and
 /// everything that reached the terminal.
@@ -13,6 +16,32 @@ pub fn run_on_terminal(command: &mut Command) -> (Option<i32>, String) {
 
 /// The same on a terminal of so many columns.
 pub fn run_on_columns(columns: u16, command: &mut Command) -> (Option<i32>, String) {
+    run(columns, command, |_, _, _| ())
+}
+
+/// The same, where a person presses Ctrl-C as soon as a text is shown.
+pub fn interrupted_on_columns(
+    columns: u16,
+    command: &mut Command,
+    text: &str,
+) -> (Option<i32>, String) {
+    let mut is_pressed = false;
+    run(columns, command, |shown, terminal, program| {
+        if !is_pressed && String::from_utf8_lossy(shown).contains(text) {
+            is_pressed = true;
+            // The terminal shows it as `^C`. It is not that of the program's session, so that the
+            // signal is ours to send.
+            terminal.write_all(&[3]).expect("a key is pressed");
+            signal("INT", program);
+        }
+    })
+}
+
+fn run(
+    columns: u16,
+    command: &mut Command,
+    mut look: impl FnMut(&[u8], &mut File, u32),
+) -> (Option<i32>, String) {
     let size = Winsize { ws_row: 30, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let terminal = openpty(Some(&size), None).expect("a terminal");
     let mut child = command
@@ -24,11 +53,12 @@ pub fn run_on_columns(columns: u16, command: &mut Command) -> (Option<i32>, Stri
         .expect("the program starts");
     // Our own copy of the other end goes with the command, or reading would never end.
     command.stdout(Stdio::null());
-    let mut master = std::fs::File::from(terminal.master);
+    let mut master = File::from(terminal.master);
     let (mut shown, mut part) = (Vec::new(), [0; 4096]);
     // A terminal that nobody has open any more is an error, not an end.
     while let Ok(count @ 1..) = master.read(&mut part) {
         shown.extend_from_slice(&part[..count]);
+        look(&shown, &mut master, child.id());
     }
     let status = child.wait().expect("the program ends");
     (status.code(), String::from_utf8_lossy(&shown).into_owned())

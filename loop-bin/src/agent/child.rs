@@ -167,7 +167,7 @@ impl Session {
             // ends without reading all of it is no failure of ours.
             std::thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
         }
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(Seen::of_agent_in(root.as_str())));
         let ticks = follow(&mut child, log, &seen)?;
         Ok(Self { child, descendants, seen, ticks })
     }

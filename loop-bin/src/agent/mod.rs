@@ -1,5 +1,6 @@
 //! The agent: started, watched, understood and ended, together with everything it started.
 
+mod calls;
 mod child;
 mod client;
 mod command;

@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::calls::{Calls, short, text_of};
+
 /// What is kept of plain text and of complaints.
 const KEPT: usize = 4 * 1024;
 
@@ -20,8 +22,11 @@ const HALF: &str = "a last event that is cut off";
 pub(crate) struct Seen {
     /// The client's session.
     pub(crate) session: Option<String>,
-    /// What it does now, in a few words.
+    /// What it does now, in a few words, and whether a hook or the user's settings refused it.
     pub(crate) doing: String,
+    pub(crate) is_refused: bool,
+    /// Its calls of tools.
+    pub(crate) calls: Calls,
     /// Whether it used a tool.
     pub(crate) has_acted: bool,
     /// Tokens used, in all.
@@ -56,11 +61,6 @@ pub(crate) struct Verdict {
     pub(crate) reason: Option<String>,
 }
 
-/// A text in an event.
-fn text_of<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
-    value.get(name)?.as_str()
-}
-
 /// All tokens of a message or of a result.
 fn tokens_of(value: &Value) -> u64 {
     let kinds =
@@ -78,6 +78,15 @@ fn tokens_of_session(result: &Value) -> u64 {
 }
 
 impl Seen {
+    /// Of an agent that works in this folder.
+    pub(super) fn of_agent_in(root: &str) -> Self {
+        Self { calls: Calls::from_folder(root), ..Self::default() }
+    }
+
+    fn does(&mut self, what: String) {
+        (self.doing, self.is_refused) = (what, false);
+    }
+
     /// How many tokens fit into the context, if that was told.
     pub(crate) fn window(&self) -> Option<u64> {
         self.windows.get(&self.model).copied()
@@ -95,7 +104,7 @@ impl Seen {
             return;
         }
         if !text.trim_start().starts_with('{') {
-            self.doing = short(&text);
+            self.does(short(&text));
             keep_end(&mut self.text, &text);
             return;
         }
@@ -118,12 +127,17 @@ impl Seen {
         }
         match (kind, text_of(event, "subtype")) {
             ("assistant", _) => self.assistant(event),
+            ("user", _) => {
+                if let Some(call) = self.calls.end(event) {
+                    (self.doing, self.is_refused) = (call, true);
+                }
+            }
             ("result", _) => self.result(event),
             ("system", Some("api_retry")) => {
                 let what = text_of(event, "error").unwrap_or("error");
                 let number = |name| event.get(name).and_then(Value::as_u64).unwrap_or(0);
                 let (now, most) = (number("attempt"), number("max_retries"));
-                self.doing = format!("the service returned {what}; retry {now} of {most}");
+                self.does(format!("the service returned {what}; retry {now} of {most}"));
             }
             ("rate_limit_event", _) => self.rate_limit(event.get("rate_limit_info")),
             _ => {}
@@ -144,10 +158,11 @@ impl Seen {
             match (text_of(part, "type"), text_of(part, "name"), text_of(part, "text")) {
                 (Some("tool_use"), Some(name), _) => {
                     self.has_acted = true;
-                    self.doing = tool(name, part.get("input"));
+                    let call = self.calls.begin(name, part);
+                    self.does(call);
                 }
                 (Some("text"), _, Some(text)) => {
-                    self.doing = short(text);
+                    self.does(short(text));
                     keep_end(&mut self.text, text);
                 }
                 _ => {}
@@ -194,22 +209,6 @@ fn keep_end(kept: &mut String, text: &str) {
 fn sum(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
     number.filter(|sum: &f64| sum.is_finite() && *sum >= 0.0)
-}
-
-/// The first line, cut to what fits into a line of the view.
-fn short(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    line.chars().filter(|c| !c.is_control()).take(120).collect()
-}
-
-/// The tool and what it is used on.
-fn tool(name: &str, input: Option<&Value>) -> String {
-    let keys = ["command", "file_path", "notebook_path", "pattern", "path", "url", "description"];
-    let target = keys.iter().find_map(|key| input?.get(key)?.as_str());
-    match target {
-        Some(target) => short(&format!("{name}: {}", short(target))),
-        None => name.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use crate::landing::Waiting;
 use crate::workspace::Source;
 use gather::gather;
 pub(crate) use in_lines::{RunLine, told};
-pub(crate) use page::Page;
+pub(crate) use page::{Page, weakened};
 
 #[derive(Template)]
 #[template(path = "report.html")]

@@ -290,19 +290,24 @@ fn words(landed: &Landed) -> (String, String) {
     (block(&claim.join("\n")), line(&checks.join(" ")))
 }
 
+/// Tests that check less than before.
+pub(crate) fn weakened(run: &PastRun) -> Vec<String> {
+    kinds_told(&run.weakened.0, "a test was weakened")
+}
+
+fn kinds_told(kinds: &[Kind], what: &str) -> Vec<String> {
+    let one = |kind: &Kind| {
+        let times = if kind.count > 1 { format!(" ({} times)", kind.count) } else { String::new() };
+        let of = [&*kind.story, &*kind.rule].into_iter().filter(|part| !part.is_empty());
+        let of = of.collect::<Vec<_>>().join(", ");
+        line(&format!("{what}{times}: {} [{of}]", kind.what)).replace(" []", "")
+    };
+    kinds.iter().map(one).collect()
+}
+
 fn twice(gathered: &Gathered) -> Vec<String> {
     let run = &gathered.run;
-    let told = |kinds: &[Kind], what: &str| -> Vec<String> {
-        let one = |kind: &Kind| {
-            let times =
-                if kind.count > 1 { format!(" ({} times)", kind.count) } else { String::new() };
-            let of = [&*kind.story, &*kind.rule].into_iter().filter(|part| !part.is_empty());
-            let of = of.collect::<Vec<_>>().join(", ");
-            line(&format!("{what}{times}: {} [{of}]", kind.what)).replace(" []", "")
-        };
-        kinds.iter().map(one).collect()
-    };
-    let mut found = told(&run.weakened.0, "a test was weakened");
+    let mut found = weakened(run);
     let unseen = unchecked(gathered).into_iter();
     found.extend(unseen.map(|story| line(&format!("no check has seen {story}"))));
     for attempt in run.attempts.iter().filter(|attempt| attempt.commit.is_some()) {
@@ -311,10 +316,10 @@ fn twice(gathered: &Gathered) -> Vec<String> {
             line(&format!("`{}` still fails as before, after {}", check.check, attempt.story))
         }));
     }
-    found.extend(told(&run.meanwhile.0, "meanwhile"));
-    found.extend(told(&run.rollbacks.0, "rolled back in a session"));
-    found.extend(told(&run.refusals.0, "refused"));
-    found.extend(told(&run.hook_errors.0, "a hook failed"));
+    found.extend(kinds_told(&run.meanwhile.0, "meanwhile"));
+    found.extend(kinds_told(&run.rollbacks.0, "rolled back in a session"));
+    found.extend(kinds_told(&run.refusals.0, "refused"));
+    found.extend(kinds_told(&run.hook_errors.0, "a hook failed"));
     found
 }
 

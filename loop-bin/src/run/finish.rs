@@ -21,7 +21,7 @@ use crate::git_output::paths;
 use crate::landing::{self, Advance, LoopFile, Made, PlanChanges, Waiting};
 use crate::morning::{self, Standing};
 use crate::saved;
-use crate::terminal::{self, counted, in_words};
+use crate::terminal::{self, Tone, counted, in_words};
 use crate::workspace::Start;
 use crate::{here, housekeeping};
 
@@ -45,6 +45,7 @@ impl Run {
         }
         let report = self.write_report(&finish);
         self.run_finished(&finish, report.as_deref());
+        self.notify_end(&finish, report.as_deref());
         let interrupts = &self.context.interrupts;
         Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
         fault::point("loop.finishing");
@@ -179,6 +180,7 @@ impl Run {
     /// The account of the run, and what remains.
     fn close(&self, finish: Finish, report: Option<&Utf8Path>) -> ExitCode {
         let (context, counters) = (&self.context, &self.record.counters);
+        context.view.close();
         self.show_receipts();
         let (plan, waiting) = self.what_is_there();
         let most = context.config.limits.max_cost_usd;
@@ -195,11 +197,13 @@ impl Run {
             _ => {}
         }
         let ending = self.ending(&finish, plan.as_ref(), waiting);
-        ending.last_lines().iter().for_each(|line| context.view.line(line));
+        let mut tone = if finish == Finish::Complete { Tone::Good } else { Tone::Warning };
+        for line in ending.last_lines() {
+            context.view.toned(std::mem::replace(&mut tone, Tone::Plain), line);
+        }
         if let Some(report) = report {
             context.view.line(format!("report: {}", here::shown(report)));
         }
-        context.view.close();
         let remain = ending.stories.is_some_and(|stories| stories.open + stories.blocked > 0);
         let incomplete = context.config.run.fail_if_incomplete && remain;
         // Whoever interrupted the last script is told that it was heard.

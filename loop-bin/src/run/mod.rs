@@ -11,16 +11,19 @@
 //! | writing the plan instead of working through it | `planning.rs` |
 
 mod allowance;
+mod awake;
 pub(crate) mod books;
 pub(crate) mod context;
 mod decide;
 mod finish;
 mod iteration;
 mod meanwhile;
+mod notify;
 mod planning;
 mod prds;
 pub(crate) mod record;
 mod scripts;
+mod show;
 pub(crate) mod start;
 
 use std::process::ExitCode;
@@ -55,6 +58,10 @@ pub(crate) fn run(env: &Env, flags: &[Flag]) -> Result<ExitCode, Failure> {
     fault::point("loop.taken-over");
     // The run's name is on disk before anything is started that could outlive us.
     run.save();
+    let awake = if run.context.config.run.inhibit { awake::Awake::hold() } else { None };
+    if let Some(awake) = &awake {
+        run.context.view.line(format!("the machine stays awake during the run ({})", awake.by));
+    }
     let ended = match run.context.config.run.mode {
         Mode::Planning => run.write_plan(),
         Mode::Building => run.work_through_plan(),

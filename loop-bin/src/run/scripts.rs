@@ -98,8 +98,12 @@ impl Context {
     /// Each variable is given as `RALPH_…` and as `FRESHER_…`.
     #[expect(clippy::disallowed_methods, reason = "this is the door for lifecycle scripts")]
     fn command(&self, path: &Utf8Path, vars: &[(&str, String)]) -> Command {
-        let root = self.project.root();
-        let mut command = Command::new(path);
+        self.with_variables(Command::new(path), vars)
+    }
+
+    /// A program of the user's with our variables, in the project.
+    pub(super) fn with_variables(&self, command: Command, vars: &[(&str, String)]) -> Command {
+        let (root, mut command) = (self.project.root(), command);
         for (name, value) in vars {
             command.env(format!("RALPH_{name}"), value).env(format!("FRESHER_{name}"), value);
         }
@@ -118,7 +122,7 @@ impl Run {
         let (mode, plan) = ("building".to_owned(), self.books.plan.to_string());
         context.note(None, &state::Event::LoopStarted { mode, plan });
         let plan = self.books.load(&self.target)?;
-        context.view.position(&plan);
+        self.show_position(&plan);
         let shown = self.shown_plan();
         let mut all_open = plan.counts().open;
         let mut open = counted(all_open, "open story", "open stories");

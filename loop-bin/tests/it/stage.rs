@@ -1,5 +1,6 @@
 //! A project with a plan, a scripted agent and a loop to run over it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -182,4 +183,10 @@ pub(crate) fn copy_loop_to(folder: &Utf8Path) {
     fs_err::create_dir_all(folder).unwrap();
     let copied = Command::new("cp").args([LOOP, folder.as_str()]).status().expect("cp runs");
     assert!(copied.success());
+}
+
+/// A script that can be started.
+pub(crate) fn executable(path: &Utf8Path, text: &str) {
+    fs_err::write(path, text).unwrap();
+    fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -1,6 +1,8 @@
 //! What a person sees: on a terminal, without colours, and in a pipe.
 
-use test_support::{run_on_columns, run_on_terminal};
+use test_support::{
+    interrupted_on_columns, run_on_columns, run_on_terminal, screen_of, screen_with,
+};
 
 use crate::stage::Stage;
 
@@ -10,6 +12,15 @@ const TWO: &str = "- [ ] US-001: First\n- [ ] US-002: Second\n";
 const AGENT: &str = r#"cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story)
 echo '{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"make all"}}],"usage":{"input_tokens":12000}}}'
 sleep 0.4; echo x >$story.txt"#;
+
+/// One that works on a file far away, is refused, and costs something.
+const WANDERER: &str = r#"cat >/dev/null; story=$(cat $RALPH_ROOT/.ralph/current-story)
+say() { echo '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"'$1'","name":"'$2'","input":{"'$3'":"'"$4"'"}}],"usage":{"input_tokens":12000}}}'; }
+say a Bash command 'git push origin main'
+echo '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"PreToolUse:Bash hook error: git-push: not yours"}]}}'
+sleep 0.4; say b Edit file_path $PWD/crates/account/src/session/one_time_code.rs
+sleep 0.6; echo x >$story.txt
+echo '{"type":"result","is_error":false,"result":"done","total_cost_usd":0.42}'"#;
 
 fn stage() -> Stage {
     let stage = Stage::new("works", TWO);
@@ -35,7 +46,7 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
     assert_eq!(code, Some(0), "{shown}");
     for part in
-        ["0/2", "1/2", "US-001 (iteration 1)  0:00", "12k tokens", "Bash: make all", "US-002 done"]
+        ["0 done, 2 left", "1 done, 1 left", "US-001 First  attempt 1 of 3  0:00", "Bash: make all"]
     {
         assert!(shown.contains(part), "no `{part}` in:\n{shown}");
     }
@@ -45,21 +56,116 @@ fn a_terminal_shows_progress_and_what_the_agent_does() {
         shown.contains("\u{1b}[33mwarning: the post_iteration script reported a warning"),
         "{shown}"
     );
-    assert!(colours(&shown).contains(&"32"), "the bar is green: {shown:?}");
+    assert!(shown.contains("\u{1b}[32mUS-002 done"), "{shown:?}");
     // Nothing moves any more at the end: the last line is text, and the cursor is below it.
-    let end = shown.trim_end_matches(|c: char| c.is_whitespace());
-    let last = end.rsplit('\n').next().unwrap();
-    assert!(last.contains("finished (complete)"), "{last:?}");
+    let screen = screen_of(&shown, 100);
+    let (_, end) = screen.split_once("finished (complete)").unwrap();
+    assert!(!end.contains("done, ") && !end.contains("attempt"), "{end}");
+}
+
+/// The lines of a screen that are drawn over, without what differs from run to run.
+fn live_lines(screen: &str) -> String {
+    let lines: Vec<&str> = screen.lines().rev().take(2).collect();
+    let spinner = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c);
+    let lines = lines.iter().rev().map(|line| line.replace(spinner, "*").replace("0:01", "0:00"));
+    let lines = lines.map(|line| line.split("  about").next().unwrap().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn a_narrow_terminal_shows_the_story_the_time_and_what_the_agent_does() {
-    let stage = stage();
-    let (code, shown) = run_on_columns(40, &mut stage.command(&["--agent", AGENT]));
-    assert_eq!(code, Some(0), "{shown}");
-    for part in ["0/2  US-001  0:00  Bash: make all", "1/2  US-002  0:00  Bash: make all"] {
-        assert!(shown.contains(part), "no `{part}` in:\n{shown}");
+fn what_the_agent_does_is_readable_at_any_width() {
+    let mut all = String::new();
+    for columns in [40, 60, 80, 120, 200] {
+        let stage = Stage::new("works", TWO);
+        let command = &mut stage.command(&["--agent", WANDERER, "--max-cost", "5"]);
+        let (code, shown) = run_on_columns(columns, command);
+        assert_eq!(code, Some(0), "{shown}");
+        // The second story has what the first one took and cost to go by.
+        for text in ["  refused: Bash: git", "one_time_co"] {
+            let screen = screen_with(&shown, columns.into(), text);
+            all += &format!("{columns}\n{}\n", live_lines(&screen));
+        }
+        let end = screen_of(&shown, columns.into());
+        assert!(!end.contains("one_time_code"), "{end}");
     }
+    insta::assert_snapshot!(all, @r"
+    40
+    * US-002  0:00  refused: Bash: git p…
+      1 done, 1 left  $0.63 of $5.00
+    40
+    * US-002  0:00  Edit: one_time_code.…
+      1 done, 1 left  $0.84 of $5.00
+    60
+    * US-002  1/3  0:00  refused: Bash: git push origin main
+      1 done, 1 left  $0.63 of $5.00
+    60
+    * US-002  1/3  0:00  Edit: …/src/session/one_time_code.rs
+      1 done, 1 left  $0.84 of $5.00
+    80
+    * US-002  attempt 1 of 3  0:00  refused: Bash: git push origin main
+      1 done, 1 left  $0.63 of $5.00
+    80
+    * US-002  attempt 1 of 3  0:00  Edit: …/account/src/session/one_time_code.rs
+      1 done, 1 left  $0.84 of $5.00
+    120
+    * US-002 Second  attempt 1 of 3  0:00  12k tokens  refused: Bash: git push origin main
+      [==========          ]  1 done, 1 left  $0.63 of $5.00
+    120
+    * US-002 Second  attempt 1 of 3  0:00  24k tokens  Edit: crates/account/src/session/one_time_code.rs
+      [==========          ]  1 done, 1 left  $0.84 of $5.00
+    200
+    * US-002 Second  attempt 1 of 3  0:00  12k tokens  refused: Bash: git push origin main
+      [==========          ]  1 done, 1 left  $0.63 of $5.00
+    200
+    * US-002 Second  attempt 1 of 3  0:00  24k tokens  Edit: crates/account/src/session/one_time_code.rs
+      [==========          ]  1 done, 1 left  $0.84 of $5.00
+    ");
+}
+
+#[test]
+fn a_refused_call_stays_as_a_line_and_is_yellow() {
+    let stage = Stage::new("works", "- [ ] US-001: First\n");
+    let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", WANDERER]));
+    assert_eq!(code, Some(0), "{shown}");
+    let line = "\u{1b}[33mUS-001: refused: Bash: git push origin main (git-push: not yours)";
+    assert!(shown.contains(line), "{shown:?}");
+}
+
+#[test]
+fn after_ctrl_c_no_dead_line_stays() {
+    for columns in [40, 80] {
+        let stage = Stage::new("works", TWO);
+        let agent = "cat >/dev/null; echo thinking about it; sleep 600";
+        let command = &mut stage.command(&["--agent", agent]);
+        let (code, shown) = interrupted_on_columns(columns, command, "thinking about it");
+        assert_eq!(code, Some(130), "{shown}");
+        let screen = screen_of(&shown, columns.into());
+        assert!(screen.contains("finished (manual)"), "{screen}");
+        for dead in ["thinking", "0 done", "^C"] {
+            assert!(!screen.contains(dead), "{dead} in:\n{screen}");
+        }
+    }
+}
+
+#[test]
+fn the_title_of_the_window_is_set_and_restored() {
+    let stage = Stage::new("works", TWO);
+    let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("\u{1b}[22;2t\u{1b}]2;ralph (0/2)\u{7}"), "{shown:?}");
+    assert!(shown.contains("\u{1b}]2;US-002 (1/2)\u{7}"), "{shown:?}");
+    let (_, after) = shown.rsplit_once("\u{1b}]2;").unwrap();
+    assert!(after.contains("\u{1b}[23;2t"), "{after:?}");
+}
+
+#[test]
+fn an_id_that_is_made_from_the_title_is_left_out() {
+    let stage = Stage::new("works", "- [ ] Add a login page\n");
+    let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", AGENT]));
+    assert_eq!(code, Some(0), "{shown}");
+    let screen = screen_with(&shown, 100, "Bash: make all");
+    assert!(screen.contains("iteration 1: Add a login page\n"), "{screen}");
+    assert!(screen.contains("Add a login page  attempt 1 of 3  0:00"), "{screen}");
 }
 
 #[test]
@@ -69,11 +175,22 @@ fn no_color_means_no_colour() {
     let (code, shown) = run_on_terminal(command.env("NO_COLOR", "1"));
     assert_eq!(code, Some(0), "{shown}");
     assert!(
-        shown.contains("1/2")
+        shown.contains("1 done, 1 left")
             && shown.contains("warning: the post_iteration script reported a warning"),
         "{shown}"
     );
     assert_eq!(colours(&shown), [""; 0], "{shown:?}");
+}
+
+#[test]
+fn colours_can_be_asked_for_and_refused() {
+    let stage = stage();
+    let ran = stage.run(&["--agent", AGENT, "--color", "always"]);
+    assert!(ran.ended(0).out.contains("\u{1b}[32mUS-001 done"), "{:?}", ran.out);
+    let stage = Stage::new("works", TWO);
+    let command = &mut stage.command(&["--agent", AGENT, "--color", "never"]);
+    let (code, shown) = run_on_terminal(command);
+    assert_eq!((code, colours(&shown)), (Some(0), vec![]), "{shown:?}");
 }
 
 #[test]
@@ -103,5 +220,5 @@ fn the_clock_goes_on_while_the_agent_is_silent() {
     let agent = "cat >/dev/null; echo thinking; sleep 1.6; echo x >x.txt";
     let (code, shown) = run_on_terminal(&mut stage.command(&["--agent", agent]));
     assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("US-001 (iteration 1)  0:01  thinking"), "{shown}");
+    assert!(shown.contains("US-001 First  attempt 1 of 3  0:01  thinking"), "{shown}");
 }

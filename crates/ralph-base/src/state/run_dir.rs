@@ -39,6 +39,11 @@ impl RunDir {
         self.root.join("run.json")
     }
 
+    /// What goes on now, for whoever looks on.
+    pub fn live(&self) -> Utf8PathBuf {
+        self.root.join("live.json")
+    }
+
     /// The attempt under way.
     pub fn attempt(&self) -> Utf8PathBuf {
         self.root.join("attempt.json")

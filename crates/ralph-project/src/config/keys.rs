@@ -66,6 +66,8 @@ pub const KEYS: &[Key] = &[
     key("loop.fail_if_incomplete", Kind::Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete", "Exit with code 7 instead of 0 if stories remain."),
     key("loop.dry_run", Kind::Switch, "RALPH_DRY_RUN", "dry-run", "Show what would be done, without writing anything or running the agent."),
     key("loop.json_events", Kind::Switch, "RALPH_JSON", "json", "Print events as JSON, one per line, instead of the normal output."),
+    key("loop.color", Kind::Choice, "RALPH_COLOR", "color", "When to use colours: `auto` (on a terminal, unless `NO_COLOR` is set), `always` or `never`."),
+    key("loop.inhibit", Kind::Switch, "RALPH_INHIBIT", "inhibit", "Keep the machine awake during a run, with `systemd-inhibit` or `caffeinate` where there is one; `--no-inhibit` does not."),
     key("agent.command", Kind::Text, "RALPH_AGENT", "agent", "Command that runs the agent; it receives the prompt on standard input."),
     key("agent.timeout", Kind::Seconds, "TIMEOUT_AGENT", "timeout", "Maximum time for one iteration; 0 means no limit."),
     key("agent.silence", Kind::Seconds, "RALPH_AGENT_SILENCE", "silence", "How long the agent may stay silent before it is considered stuck; 0 means no limit."),
@@ -120,6 +122,8 @@ pub const KEYS: &[Key] = &[
     key("workspace.keep", Kind::Integer, "RALPH_KEEP", "keep", "Number of logs, session folders and attempts at finished stories to keep; the oldest are deleted first."),
     key("commit.message", Kind::Text, "RALPH_COMMIT_MESSAGE", "commit-message", "First line of a story's commit message; `{type}`, `{id}` and `{title}` are filled in."),
     key("commit.type", Kind::Text, "RALPH_COMMIT_TYPE", "commit-type", "Commit type of a story, unless its title starts with one."),
+    key("notify.command", Kind::Text, "RALPH_NOTIFY", "notify", "Shell command to run when a story is blocked, the budget is used up, the run waits for a usage limit, or it ends; see docs/watching.md."),
+    key("notify.bell", Kind::Switch, "RALPH_BELL", "bell", "Ring the terminal's bell at the same moments."),
 ];
 
 impl Key {

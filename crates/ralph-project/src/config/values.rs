@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::presentation::{ColorChoice, Notify};
 use super::seconds::Seconds;
 use super::stories_per_session::StoriesPerSession;
 use ralph_core::{guard, plan};
@@ -34,6 +35,7 @@ pub struct Config {
     pub tests: Tests,
     pub workspace: WorkspaceSettings,
     pub commit: CommitSettings,
+    pub notify: Notify,
 }
 
 /// The table `[loop]`.
@@ -51,6 +53,8 @@ pub struct LoopSettings {
     pub fail_if_incomplete: bool,
     pub dry_run: bool,
     pub json_events: bool,
+    pub color: ColorChoice,
+    pub inhibit: bool,
 }
 
 impl Default for LoopSettings {
@@ -67,6 +71,8 @@ impl Default for LoopSettings {
             fail_if_incomplete: false,
             dry_run: false,
             json_events: false,
+            color: ColorChoice::Auto,
+            inhibit: true,
         }
     }
 }

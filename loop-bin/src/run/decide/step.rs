@@ -65,6 +65,13 @@ impl Counters {
         said.or(if tokens > 0 { Some(price * tokens as f64) } else { None })
     }
 
+    /// What the run cost with a session that is not over: as far as it says, or by its tokens.
+    pub(crate) fn cost_with(&self, said: Option<f64>, tokens: u64) -> f64 {
+        let Spent { cost_usd, tokens: known, .. } = self.priced;
+        let price = if known == 0 { 0.0 } else { cost_usd / known as f64 };
+        self.spent.cost_usd + said.unwrap_or(price * tokens as f64)
+    }
+
     /// What the run cost as far as that is known; none if nothing is.
     pub(crate) fn known_cost(&self) -> Option<f64> {
         let is_partial = self.costless_sessions > 0 || self.spent.unpriced > 0;

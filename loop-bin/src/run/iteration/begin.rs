@@ -34,7 +34,7 @@ impl Run {
             Failure::because(format!("story {story} was just removed from {}", plan.path()))
         })?;
         let iteration = self.record.counters.iteration;
-        self.context.view.line(format!("iteration {iteration}: {story} {}", found.title));
+        self.show_story(&found);
         let branch = self.target.current_branch();
         let start = Start { tip: tip.as_deref(), branch: &branch };
         self.prepare_workspace(start)?;

@@ -33,7 +33,7 @@ impl Run {
         let (tip, is_followed) = self.target.look_again()?;
         let plan = self.books.load_at(tip.as_deref(), is_followed)?;
         self.look_for_changes(&plan);
-        self.context.view.position(&plan);
+        self.show_position(&plan);
         let story = match plan.next_story(&self.record.counters.set_aside) {
             Next::Story(story) => story.id.clone(),
             Next::Complete => return self.leave_plan(None),

@@ -11,7 +11,9 @@ use crate::exit::Failure;
 use crate::landing::PlanChanges;
 use crate::run::Run;
 use crate::run::decide::{Discarding, Outcome};
+use crate::run::notify::Notice;
 use crate::saved::{self, Account};
+use crate::terminal::Tone;
 use crate::workspace::Staged;
 
 /// What the view shows of a failing output.
@@ -64,11 +66,11 @@ impl Run {
 
     pub(in crate::run) fn show_failure(&self, story: &str, why: &str) {
         let headline = why.lines().next().unwrap_or_default();
-        self.context.view.line(format!("{story}: {headline}"));
-        let details: Vec<&str> =
-            why.lines().skip(1).filter(|line| !line.trim().is_empty()).collect();
+        self.context.view.toned(Tone::Warning, format!("{story}: {headline}"));
+        let is_new = |line: &&str| !line.trim().is_empty() && !headline.ends_with(line.trim());
+        let details: Vec<&str> = why.lines().skip(1).filter(is_new).collect();
         for line in details.iter().skip(details.len().saturating_sub(SHOWN_LINES)) {
-            self.context.view.line(format!("{story}:   {line}"));
+            self.context.view.toned(Tone::Faint, format!("{story}:   {line}"));
         }
     }
 
@@ -155,7 +157,8 @@ impl Run {
         let marks = vec![(story.to_owned(), State::Blocked)];
         self.books.mark_on_disk(base, &PlanChanges { marks, ..PlanChanges::default() })?;
         self.context.note(Some(story), &state::Event::StorySetAside { why: why.to_owned() });
-        self.context.view.warn(format!("{story} is blocked: {why}"));
+        self.context.view.toned(Tone::Bad, format!("{story} is blocked: {why}"));
+        self.notify(&Notice { event: "blocked", story, reason: why, ..Notice::default() });
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use crate::landing::{self, Advance, LoopFile, Made, Mark, PlanChanges};
 use crate::run::Run;
 use crate::run::decide::{NotLanded, Outcome, WorkEnd};
 use crate::saved;
-use crate::terminal::counted;
+use crate::terminal::{Tone, counted};
 use crate::workspace::{Staged, Start};
 
 /// How often the work is laid over a target that moves on.
@@ -237,9 +237,11 @@ impl Run {
         if self.target.is_waiting {
             place = format!(" on {}", self.target.current_branch());
         }
-        self.context.view.line(format!("{story} done: commit {short}{place}, {files}{told}"));
+        let done = format!("{story} done: commit {short}{place}, {files}{told}");
+        self.context.view.toned(Tone::Good, done);
         if let Some(what) = &passed.weakened {
-            self.context.view.line(format!("{story}: review the tests: {what}"));
+            let review = format!("{story}: review the tests: {what}");
+            self.context.view.toned(Tone::Warning, review);
             self.journal_note(&state::Event::TestsWeakened { what: what.clone() });
         }
         if made.is_by_nobody && !std::mem::replace(&mut self.is_author_known, true) {

@@ -3,15 +3,17 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ralph_base::state;
 
 use super::judge::LONGEST_WAIT;
 use crate::exit::Failure;
 use crate::run::Run;
 use crate::run::decide::Finish;
+use crate::run::notify::Notice;
 use crate::run::record::Pause;
 use crate::run::scripts::NEXT_ITERATION;
-use crate::terminal::clock;
+use crate::terminal::{Tone, clock, in_words};
 
 /// How often a wait looks for signals.
 const PULSE: Duration = Duration::from_millis(50);
@@ -30,6 +32,13 @@ impl Run {
             Some(_) => "usage limit reached",
             None => "the agent's service refuses requests",
         };
+        // One that is down for hours is worth one message.
+        if self.quota_streak <= 1 {
+            let until = Timestamp::now() + pause;
+            let at = until.to_zoned(TimeZone::system()).strftime("%H:%M").to_string();
+            let reason = &format!("{why}; the run continues at {at}");
+            self.notify(&Notice { event: "waiting", reason, ..Notice::default() });
+        }
         let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let reset = reset.filter(|reset| *reset > now()).map(|_| now().saturating_add(seconds));
         self.wait_for(why, pause, &|| reset.is_some_and(|reset| now() >= reset))
@@ -61,9 +70,10 @@ impl Run {
         pause: Duration,
         is_over: &dyn Fn() -> bool,
     ) -> Option<Finish> {
-        self.context.view.line(format!("{why}; waiting for {}", clock(pause)));
-        let until = (Timestamp::now() + pause).to_string();
-        self.record.pause = Some(Pause { why: why.to_owned(), until });
+        self.context.view.toned(Tone::Warning, format!("{why}; waiting for {}", in_words(pause)));
+        let until = Timestamp::now() + pause;
+        self.context.view.waiting(why, until);
+        self.record.pause = Some(Pause { why: why.to_owned(), until: until.to_string() });
         self.save();
         // No longer than the run may take; then the choice of the next story ends it.
         let until = Instant::now() + self.context.time_left().map_or(pause, |left| pause.min(left));
@@ -80,7 +90,6 @@ impl Run {
             if finish.is_some() || is_over() {
                 break;
             }
-            self.context.view.waiting(&format!("{why}; continuing in {}", clock(left)));
             std::thread::sleep(PULSE.min(left));
         }
         self.waited(why, begun);

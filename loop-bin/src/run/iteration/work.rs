@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_base::state::{self, Id, LastVerdict};
 use ralph_core::plan::{AgentsPlan, Plan, State as StoryState, agents_plan};
-use ralph_project::attempt::{HookRollback, Memory, checkpoint};
+use ralph_project::attempt::HookRollback;
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::gate::{ContextWindows, Standing, StopStatus, Ticking, instruction};
 use ralph_project::under_way::{Attempt, Phase};
@@ -80,6 +80,7 @@ impl Run {
         self.show_failure(&attempt.story, why);
         ralph_project::attempt::record_failure(self.context.state(), Some(&attempt.story), why)?;
         let most = self.context.config.limits.attempts_per_story.max(1);
+        self.context.view.attempt(self.record.counters.attempts_at(&attempt.story) + 1);
         self.listen_to_user();
         let text = format!(
             "{} ({}) is not done yet, attempt {} of {most}.\n{why}\nNext: fix this, run the checks \
@@ -118,7 +119,6 @@ impl Run {
     ) -> Result<WorkEnd, Failure> {
         let Watched { ended, session, said } = watched;
         self.show_hook_error(&attempt.began);
-        self.show_rollbacks(&attempt.story);
         let session = session.or_else(|| self.working_session());
         let claim = Claim::load(self.context.state(), &attempt.story);
         let agents = self.read_agents_plan(attempt)?;
@@ -278,18 +278,6 @@ impl Run {
             let (source, phase, what) = (part("source"), part("phase"), part("error"));
             self.context.view.warn(format!("{source} failed ({phase}): {what}"));
         }
-    }
-
-    /// What hooks rolled back since the agent was last heard of.
-    fn show_rollbacks(&mut self, story: &str) {
-        let state = self.context.state();
-        let Ok(Some(checkpoint)) = checkpoint(state) else { return };
-        let rollbacks = Memory::load(state, &checkpoint).rollbacks;
-        for rollback in rollbacks.iter().skip(self.report.rollbacks.len()) {
-            let kept = &rollback.saved_as;
-            self.context.view.line(format!("{story}: {rollback}; kept as {kept}"));
-        }
-        self.report.rollbacks = rollbacks;
     }
 
     /// An agent that does not say what it cost can spend without end. It is told once.

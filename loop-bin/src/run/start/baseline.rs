@@ -57,7 +57,7 @@ impl Trial<'_> {
         let setup = &config.workspace.setup;
         if workspace.needs_setup(setup) {
             view.line(format!("setting up the copy: {}", setup.join(", ")));
-            view.waiting("setting up the copy");
+            view.doing("setting up the copy");
         }
         let begun = std::time::Instant::now();
         if !workspace.set_up(setup, config.workspace.setup_timeout.limit(), run, *stop)? {
@@ -78,7 +78,7 @@ impl Trial<'_> {
     /// Runs every check, whatever the others say.
     pub(crate) fn run_checks(&mut self) -> Result<Vec<Check>, Failure> {
         let verify = &self.config.verify;
-        self.view.waiting("running the checks before the first story");
+        self.view.doing("running the checks before the first story");
         let rules = Some(CheckRules { config: self.config, failed_before: &BTreeMap::new() });
         let context = CheckContext { dir: self.workspace.root(), run: self.run, rules };
         let mut checks = Vec::new();

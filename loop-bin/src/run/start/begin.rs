@@ -118,7 +118,7 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
     let Preflight { look, options, findings, forecast, .. } = preflight;
-    let view = View::new(env, config.run.json_events);
+    let view = View::new(env, &config.run);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
         None => plan_to_write(&project, &config, &flags)?,
@@ -151,7 +151,8 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         options,
         project,
         config,
-        view,
+        // Not before the lock is ours: what another loop shows is its own.
+        view: view.published_in(run_dir.live()),
         run_dir,
     };
     target.make(&look)?;

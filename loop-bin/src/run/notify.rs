@@ -1,0 +1,119 @@
+//! Who is told when a person is needed, or when it is over: the bell, and the user's own command.
+
+use std::process::Command;
+
+use camino::Utf8Path;
+use ralph_base::state;
+use ralph_base::supervised;
+use ralph_project::checks::CheckEnd;
+use serde_json::json;
+
+use super::Run;
+use super::decide::Finish;
+use crate::signals::Signal;
+
+/// What the command is called in its output and in the journal.
+const NAME: &str = "notify";
+
+/// Something that a person who looks elsewhere wants to know.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Notice<'a> {
+    /// `blocked`, `waiting`, `budget` or `finished`.
+    pub(super) event: &'static str,
+    pub(super) story: &'a str,
+    pub(super) reason: &'a str,
+    pub(super) finish_type: &'a str,
+    pub(super) report: Option<&'a Utf8Path>,
+}
+
+impl Notice<'_> {
+    /// In one line.
+    fn message(&self, project: &str) -> String {
+        let reason = self.reason.lines().next().unwrap_or_default();
+        let what = match self.event {
+            "blocked" => format!("{} is blocked: {reason}", self.story),
+            _ if reason.is_empty() => format!("the run ended: {}", self.finish_type),
+            "waiting" => reason.to_owned(),
+            _ => format!("the run ended: {} ({reason})", self.finish_type),
+        };
+        format!("{project}: {what}")
+    }
+}
+
+impl Run {
+    /// The end of the run. Who interrupts it is there, and needs no message.
+    pub(super) fn notify_end(&self, finish: &Finish, report: Option<&Utf8Path>) {
+        if self.context.interrupts.signal() == Some(Signal::Interrupt) {
+            return;
+        }
+        let event = if matches!(finish, Finish::Budget(_)) { "budget" } else { "finished" };
+        let reason = finish.reason().unwrap_or_default();
+        self.notify(&Notice { event, reason, finish_type: finish.word(), report, story: "" });
+    }
+
+    /// Tells whoever wants to be told. Nothing that goes wrong here is the run's concern.
+    pub(super) fn notify(&self, notice: &Notice<'_>) {
+        let context = &self.context;
+        if context.config.notify.bell {
+            context.view.bell();
+        }
+        let line = context.config.notify.command.trim();
+        if line.is_empty() {
+            return;
+        }
+        let root = context.project.root();
+        let message = notice.message(root.file_name().unwrap_or_default());
+        let cost = self.record.counters.spent.cost_usd;
+        let report = notice.report.map(Utf8Path::to_string).unwrap_or_default();
+        let vars = [
+            ("EVENT", notice.event.to_owned()),
+            ("STORY", notice.story.to_owned()),
+            ("REASON", notice.reason.to_owned()),
+            ("MESSAGE", message.clone()),
+            ("FINISH_TYPE", notice.finish_type.to_owned()),
+            ("COST", format!("{cost:.4}")),
+            ("REPORT", report.clone()),
+            ("PROJECT_DIR", root.to_string()),
+            ("PLAN_FILE", self.books.plan.to_string()),
+        ];
+        let input = json!({
+            "text": message,
+            "event": notice.event,
+            "story": notice.story,
+            "reason": notice.reason,
+            "finish_type": notice.finish_type,
+            "cost_usd": cost,
+            "report": report,
+            "project": root,
+            "plan": self.books.plan,
+            "run": context.run,
+        });
+        let command = context.with_variables(shell(line), &vars);
+        let signals = context.interrupts.count();
+        let stop = || context.interrupts.count() > signals;
+        let limit = context.config.hooks.timeout.limit();
+        let ran = supervised::run(command, input.to_string().as_bytes(), limit, &stop, false);
+        let (end, output) = match ran {
+            Ok(ran) => ran,
+            Err(error) => (CheckEnd::Exited(None), error.to_string()),
+        };
+        output.lines().for_each(|line| context.view.line(format!("[{NAME}] {line}")));
+        let exit_code = if let CheckEnd::Exited(code) = end { code } else { None };
+        context.note(None, &state::Event::Lifecycle { name: NAME.to_owned(), exit_code });
+        match end {
+            CheckEnd::Exited(Some(0)) | CheckEnd::Stopped => {}
+            CheckEnd::TimedOut => context.view.warn("the notify command timed out"),
+            CheckEnd::Exited(Some(code)) => {
+                context.view.warn(format!("the notify command failed (exit code {code})"));
+            }
+            CheckEnd::Exited(None) => context.view.warn("the notify command was killed"),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the door for the notify command")]
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]);
+    command
+}

@@ -1,0 +1,95 @@
+//! What a run shows of itself while it goes on.
+
+use std::time::{Duration, Instant};
+
+use ralph_core::plan::{Plan, Story};
+use ralph_project::attempt::{HookRollback, Memory, checkpoint};
+
+use super::Run;
+use super::context::Context;
+use crate::agent::Seen;
+use crate::terminal::{Tone, Totals, Worker};
+
+impl Run {
+    /// Where the plan stands, and what is likely to follow.
+    pub(super) fn show_position(&self, plan: &Plan) {
+        let (context, counts) = (&self.context, plan.counts());
+        // What this very run took says more than earlier ones.
+        let ended = self.record.counters.commits as f64;
+        let so_far = context.elapsed().as_secs_f64() / ended;
+        let story_s = if ended > 0.0 { Some(so_far) } else { context.forecast.seconds };
+        context.view.position(Totals {
+            done: counts.done,
+            blocked: counts.blocked,
+            left: counts.open,
+            cost_usd: self.record.counters.spent.cost_usd,
+            max_cost_usd: context.config.limits.max_cost_usd,
+            story_s,
+        });
+    }
+
+    /// A story begins.
+    pub(super) fn show_story(&self, story: &Story) {
+        let Story { id, title, .. } = story;
+        let (view, counters) = (&self.context.view, &self.record.counters);
+        let (name, rest) = if story.is_named_by_title() { (title, "") } else { (id, &**title) };
+        let gap = if rest.is_empty() { "" } else { " " };
+        view.line(format!("iteration {}: {name}{gap}{rest}", counters.iteration));
+        view.story(Worker {
+            story: Some(name.clone()),
+            title: rest.to_owned(),
+            attempt: counters.attempts_at(id) + 1,
+            attempts: self.context.config.limits.attempts_per_story.max(1),
+            ..Worker::default()
+        });
+    }
+}
+
+/// How often the hooks' notes are looked at while an agent works.
+const LOOKS_EVERY: Duration = Duration::from_millis(500);
+
+/// What was shown so far of an agent at work.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) refusals: usize,
+    pub(super) rollbacks: Vec<HookRollback>,
+    looked: Option<Instant>,
+}
+
+impl Shown {
+    /// So much was shown before.
+    pub(super) fn after(refusals: usize, rollbacks: &[HookRollback]) -> Self {
+        Self { refusals, rollbacks: rollbacks.to_vec(), looked: None }
+    }
+
+    /// What the agent does now, and what happened to it since the last look.
+    pub(super) fn look(&mut self, context: &Context, story: &str, seen: &Seen, cost_usd: f64) {
+        context.view.glimpse(seen, cost_usd);
+        let mut before = None;
+        for refusal in seen.calls.refused.iter().skip(self.refusals) {
+            // An agent that tries the same again and again is worth one line.
+            if before != Some(refusal) {
+                let text = format!("{story}: refused: {} ({})", refusal.call, refusal.why);
+                context.view.toned(Tone::Warning, text);
+            }
+            before = Some(refusal);
+        }
+        self.refusals = seen.calls.refused.len();
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
+            self.show_rollbacks(context, story);
+        }
+    }
+
+    /// What hooks rolled back since.
+    pub(super) fn show_rollbacks(&mut self, context: &Context, story: &str) {
+        self.looked = Some(Instant::now());
+        let state = context.state();
+        let Ok(Some(checkpoint)) = checkpoint(state) else { return };
+        let rollbacks = Memory::load(state, &checkpoint).rollbacks;
+        for rollback in rollbacks.iter().skip(self.rollbacks.len()) {
+            let kept = &rollback.saved_as;
+            context.view.toned(Tone::Warning, format!("{story}: {rollback}; kept as {kept}"));
+        }
+        self.rollbacks = rollbacks;
+    }
+}

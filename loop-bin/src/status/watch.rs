@@ -1,0 +1,69 @@
+//! `ralph-loop status --watch`: the same again and again, from elsewhere, until the run ends.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use console::Term;
+
+use super::Report;
+use crate::exit::Failure;
+use crate::terminal::{columns, cut, say};
+
+/// How often it is looked at.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Looks until no run is under way. A person ends it earlier with Ctrl-C.
+pub(super) fn until_the_end(
+    json: bool,
+    look: &dyn Fn() -> Result<Report, Failure>,
+) -> Result<ExitCode, Failure> {
+    let is_drawn = io::stdout().is_terminal() && !json;
+    let (mut before, mut drawn) = (String::new(), 0);
+    loop {
+        let report = look()?;
+        if is_drawn {
+            drawn = draw(&report.lines(), drawn)?;
+        } else {
+            let now = if json { serde_json::to_string(&report)? } else { report.in_one_line() };
+            if now != before {
+                say(&now);
+                before = now;
+            }
+        }
+        if report.running.is_none() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// Draws over so many lines; returns how many there are now. None is wider than the terminal, so that
+/// each is one of its rows.
+fn draw(lines: &[String], drawn: usize) -> Result<usize, Failure> {
+    let term = Term::buffered_stdout();
+    term.clear_last_lines(drawn)?;
+    for line in lines {
+        term.write_line(&cut(line, columns().saturating_sub(1).into()))?;
+    }
+    term.flush()?;
+    Ok(lines.len())
+}
+
+impl Report {
+    /// Without what changes by itself, as a clock does.
+    fn in_one_line(&self) -> String {
+        let mut parts = vec![self.verdict()];
+        if let (Some(story), Some(now)) = (&self.story, &self.now) {
+            let worker = &now.worker;
+            parts.push(format!("{story} attempt {} of {}", worker.attempt, worker.attempts));
+            parts.push(worker.doing.clone());
+        } else if let Some(pause) = &self.pause {
+            parts.push(pause.why.clone());
+        } else if let Some(finish) = &self.last_finish {
+            parts.push(format!("the last run ended: {finish}"));
+        }
+        parts.retain(|part| !part.is_empty());
+        crate::terminal::printable(&parts.join(" | "))
+    }
+}

@@ -1,0 +1,359 @@
+//! What goes on now and where the run stands, laid out for a terminal of any width. Pure.
+//!
+//! The loop draws it below its lines, and writes it down so that `status` can draw the same.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ralph_base::state::RunDir;
+use serde::{Deserialize, Serialize};
+
+use super::width::{columns_of, cut};
+use super::{clock, dollars, in_words, printable, thousands};
+
+/// Between two parts of a line.
+const GAP: &str = "  ";
+
+/// The least and the most columns that are kept for what the agent does.
+const ACTIVITY: (usize, usize) = (16, 100);
+
+/// A title that is cut shorter than this says nothing.
+const LEAST_TITLE: usize = 12;
+
+/// A name that is longer makes room for the number of the attempt.
+const LEAST_NAME: usize = 10;
+
+/// From so many columns on there is room for a bar.
+const BAR: (usize, usize) = (100, 20);
+
+/// What goes on now, and where the run stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Scene {
+    pub(crate) worker: Worker,
+    pub(crate) totals: Totals,
+}
+
+/// What goes on now.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Worker {
+    /// The story, as it is called in a line; none between two of them.
+    pub(crate) story: Option<String>,
+    /// Its title, where the name is not made from it.
+    pub(crate) title: String,
+    /// Which attempt it is, and how many there may be.
+    pub(crate) attempt: u64,
+    pub(crate) attempts: u64,
+    pub(crate) since: Option<Timestamp>,
+    /// What the agent or the loop does now, and whether that was refused.
+    pub(crate) doing: String,
+    pub(crate) is_refused: bool,
+    /// The end of a wait.
+    pub(crate) until: Option<Timestamp>,
+    pub(crate) tokens: u64,
+    /// How much of the context is in use, in percent.
+    pub(crate) context: Option<u64>,
+}
+
+/// Where the run stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Totals {
+    pub(crate) done: usize,
+    pub(crate) blocked: usize,
+    pub(crate) left: usize,
+    pub(crate) cost_usd: f64,
+    /// What the run may cost; 0 without a limit.
+    pub(crate) max_cost_usd: f64,
+    /// What a story takes, going by earlier ones.
+    pub(crate) story_s: Option<f64>,
+}
+
+impl Scene {
+    /// What the loop of a project shows now; none if that cannot be read.
+    pub(crate) fn load(run_dir: &RunDir) -> Option<Self> {
+        serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()
+    }
+
+    /// Two lines, neither longer than the terminal is wide: the worker's, and the run's.
+    pub(crate) fn lines(&self, now: Timestamp, columns: usize) -> [String; 2] {
+        [self.worker.line(now, columns), self.totals.line(self.worker.elapsed(now), columns)]
+    }
+
+    /// What the window of the terminal is called meanwhile.
+    pub(crate) fn title(&self) -> String {
+        let Totals { done, blocked, left, .. } = self.totals;
+        let story = self.worker.story.as_deref().unwrap_or("ralph");
+        printable(&format!("{story} ({done}/{})", done + blocked + left))
+    }
+}
+
+impl Worker {
+    pub(crate) fn elapsed(&self, now: Timestamp) -> Duration {
+        let since = self.since.map(|since| now.duration_since(since));
+        since.and_then(|since| since.try_into().ok()).unwrap_or_default()
+    }
+
+    /// What goes on, in words.
+    pub(crate) fn activity(&self, now: Timestamp) -> String {
+        let doing = printable(&self.doing);
+        match self.until {
+            Some(until) => {
+                let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+                format!("{doing}; continuing in {}", clock(left))
+            }
+            None if self.is_refused => format!("refused: {doing}"),
+            None => doing,
+        }
+    }
+
+    /// What stays the same comes first, so that nothing jumps; what the agent does gets all the rest,
+    /// and never less than half of the line.
+    fn line(&self, now: Timestamp, columns: usize) -> String {
+        let Some(story) = &self.story else { return cut(&self.activity(now), columns) };
+        let room = columns.saturating_sub((columns * 11 / 20).clamp(ACTIVITY.0, ACTIVITY.1));
+        let time = clock(self.elapsed(now));
+        let ways = [
+            format!("{}/{}", self.attempt, self.attempts),
+            format!("attempt {} of {}", self.attempt, self.attempts),
+        ];
+        let beside = room.saturating_sub(columns_of(&time) + GAP.len() * 2);
+        let name_room = beside.saturating_sub(ways[0].len() + GAP.len()).max(LEAST_NAME);
+        let mut name = cut(&printable(story), name_room.min(beside));
+        let mut attempt = String::new();
+        let mut figures = Vec::new();
+        let used = |name: &str, attempt: &str, figures: &[String]| {
+            let parts = [name, attempt, &time].into_iter();
+            columns_of(&joined(parts.chain(figures.iter().map(String::as_str)))) + GAP.len()
+        };
+        for way in ways.into_iter().filter(|_| self.attempts > 0) {
+            if used(&name, &way, &figures) <= room {
+                attempt = way;
+            }
+        }
+        let title = printable(&self.title);
+        let free = room.saturating_sub(used(&name, &attempt, &figures) + 1);
+        if !title.is_empty() && free >= LEAST_TITLE.min(columns_of(&title)) {
+            name = format!("{name} {}", cut(&title, free));
+        }
+        let context = self.context.map(|part| format!("context {part}%"));
+        let tokens = Some(self.tokens).filter(|tokens| *tokens > 0);
+        let tokens = tokens.map(|tokens| format!("{} tokens", thousands(tokens)));
+        for figure in [context, tokens].into_iter().flatten() {
+            figures.push(figure);
+            if used(&name, &attempt, &figures) > room {
+                figures.pop();
+            }
+        }
+        let figures = joined(figures.iter().map(String::as_str));
+        let before = joined([name.as_str(), &attempt, &time, &figures]);
+        let rest = columns.saturating_sub(columns_of(&before) + GAP.len());
+        cut(&joined([before.as_str(), &cut_activity(&self.activity(now), rest)]), columns)
+    }
+}
+
+impl Totals {
+    fn line(&self, elapsed: Duration, columns: usize) -> String {
+        let left = self.time_left(elapsed).map(in_words);
+        let spent = if self.cost_usd > 0.0 { dollars(self.cost_usd) } else { String::new() };
+        let ways = [
+            vec![self.counts()],
+            vec![self.cost(), spent],
+            left.map_or_else(Vec::new, |left| {
+                vec![format!("about {left} left"), format!("~{left}")]
+            }),
+        ];
+        let mut parts: Vec<String> = Vec::new();
+        for ways in ways {
+            let fits = |way: &String| {
+                let line = joined(parts.iter().chain([way]).map(String::as_str));
+                columns_of(&line) <= columns
+            };
+            let way = ways.into_iter().find(fits);
+            parts.extend(way);
+        }
+        if columns >= BAR.0 {
+            parts.insert(0, self.bar());
+        }
+        cut(&joined(parts.iter().map(String::as_str)), columns)
+    }
+
+    /// How many stories are done, blocked and left.
+    pub(crate) fn counts(&self) -> String {
+        let Self { done, blocked, left, .. } = self;
+        match blocked {
+            0 => format!("{done} done, {left} left"),
+            _ => format!("{done} done, {blocked} blocked, {left} left"),
+        }
+    }
+
+    /// What was spent, and the limit of it.
+    pub(crate) fn cost(&self) -> String {
+        let Self { cost_usd, max_cost_usd, .. } = self;
+        match (*cost_usd > 0.0, *max_cost_usd > 0.0) {
+            (_, true) => format!("{} of {}", dollars(*cost_usd), dollars(*max_cost_usd)),
+            (true, false) => dollars(*cost_usd),
+            (false, false) => String::new(),
+        }
+    }
+
+    /// For all stories that are left; the one under way has taken its part already.
+    pub(crate) fn time_left(&self, elapsed: Duration) -> Option<Duration> {
+        let story = Duration::try_from_secs_f64(self.story_s?).ok()?;
+        let others = u32::try_from(self.left.checked_sub(1)?).ok()?;
+        let left = story.saturating_mul(others) + story.saturating_sub(elapsed);
+        Some(left).filter(|left| left.as_secs() > 0)
+    }
+
+    fn bar(&self) -> String {
+        let all = (self.done + self.blocked + self.left).max(1);
+        let full = self.done * BAR.1 / all;
+        format!("[{}{}]", "=".repeat(full), " ".repeat(BAR.1 - full))
+    }
+}
+
+/// What the agent does, in so many columns. The end of a path says more than its beginning.
+fn cut_activity(activity: &str, columns: usize) -> String {
+    let path =
+        activity.rsplit(": ").next().filter(|path| path.contains('/') && !path.contains(' '));
+    let (Some(path), true) = (path, columns_of(activity) > columns) else {
+        return cut(activity, columns);
+    };
+    let tool = activity.strip_suffix(path).unwrap_or_default();
+    let mut kept = path;
+    while columns_of(tool) + columns_of(kept) + 2 > columns {
+        let Some((_, rest)) = kept.split_once('/') else {
+            return cut(&format!("{tool}{kept}"), columns);
+        };
+        kept = rest;
+    }
+    format!("{tool}…/{kept}")
+}
+
+fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(GAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_790_000_000 + second).unwrap()
+    }
+
+    fn scene() -> Scene {
+        Scene {
+            worker: Worker {
+                story: Some("US-007".into()),
+                title: "Let people sign in with a code that is sent to them".into(),
+                attempt: 2,
+                attempts: 3,
+                since: Some(at(0)),
+                doing: "Edit: crates/account/src/session/one_time_code.rs".into(),
+                tokens: 330_499,
+                context: Some(41),
+                ..Worker::default()
+            },
+            totals: Totals {
+                done: 6,
+                blocked: 1,
+                left: 4,
+                cost_usd: 2.4,
+                max_cost_usd: 10.0,
+                story_s: Some(500.0),
+            },
+        }
+    }
+
+    fn drawn(scene: &Scene) -> String {
+        let mut text = String::new();
+        for columns in [40, 60, 80, 120, 200] {
+            let lines = scene.lines(at(252), columns);
+            assert!(lines.iter().all(|line| columns_of(line) <= columns), "{lines:#?}");
+            text += &format!("{columns}\n{}\n{}\n", lines[0], lines[1]);
+        }
+        text
+    }
+
+    #[test]
+    fn what_the_agent_does_has_room_at_any_width() {
+        insta::assert_snapshot!(drawn(&scene()), @r"
+        40
+        US-007  4:12  Edit: …/one_time_code.rs
+        6 done, 1 blocked, 4 left  $2.40  ~29 m
+        60
+        US-007  2/3  4:12  Edit: …/src/session/one_time_code.rs
+        6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
+        80
+        US-007  attempt 2 of 3  4:12  Edit: crates/account/src/session/one_time_code.rs
+        6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
+        120
+        US-007 Let people sign in wit…  attempt 2 of 3  4:12  Edit: crates/account/src/session/one_time_code.rs
+        [==========          ]  6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
+        200
+        US-007 Let people sign in with a code that is sent to them  attempt 2 of 3  4:12  context 41%  Edit: crates/account/src/session/one_time_code.rs
+        [==========          ]  6 done, 1 blocked, 4 left  $2.40 of $10.00  about 29 m left
+        ");
+    }
+
+    #[test]
+    fn a_refused_call_and_a_long_name_fit_as_well() {
+        let mut scene = scene();
+        scene.worker.story =
+            Some("Write the page that says how to install it on a telephone".into());
+        scene.worker.title = String::new();
+        scene.worker.doing = "Bash: git push origin main".into();
+        scene.worker.is_refused = true;
+        scene.totals = Totals { left: 2, ..Totals::default() };
+        insta::assert_snapshot!(drawn(&scene), @r"
+        40
+        Write the…  4:12  refused: Bash: git pu…
+        0 done, 2 left
+        60
+        Write the pag…  2/3  4:12  refused: Bash: git push origin m…
+        0 done, 2 left
+        80
+        Write the page that sa…  2/3  4:12  refused: Bash: git push origin main
+        0 done, 2 left
+        120
+        Write the page that says how to install…  2/3  4:12  refused: Bash: git push origin main
+        [                    ]  0 done, 2 left
+        200
+        Write the page that says how to install it on a telephone  attempt 2 of 3  4:12  context 41%  refused: Bash: git push origin main
+        [                    ]  0 done, 2 left
+        ");
+    }
+
+    #[test]
+    fn a_wait_counts_down() {
+        let mut scene = scene();
+        scene.worker = Worker {
+            doing: "usage limit reached".into(),
+            until: Some(at(252 + 3725)),
+            ..Worker::default()
+        };
+        assert_eq!(scene.lines(at(252), 60)[0], "usage limit reached; continuing in 1:02:05");
+        assert_eq!(scene.lines(at(9999), 60)[0], "usage limit reached; continuing in 0:00");
+        assert_eq!(scene.title(), "ralph (6/11)");
+    }
+
+    #[test]
+    fn a_story_that_takes_longer_than_others_does_not_shorten_the_rest() {
+        let totals = scene().totals;
+        let left = |seconds| totals.time_left(Duration::from_secs(seconds)).unwrap().as_secs();
+        assert_eq!([left(0), left(100), left(5000)], [2000, 1900, 1500]);
+        let last = Totals { left: 1, ..totals };
+        assert_eq!(last.time_left(Duration::from_secs(5000)), None);
+    }
+
+    #[test]
+    fn no_width_is_too_small() {
+        for columns in 0..40 {
+            let lines = scene().lines(at(252), columns);
+            assert!(lines.iter().all(|line| columns_of(line) <= columns), "{lines:#?}");
+        }
+    }
+}

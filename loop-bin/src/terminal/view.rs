@@ -1,0 +1,289 @@
+//! How a run is shown while it goes on: lines that stay and, on a terminal, what goes on below them.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use console::{Style, set_colors_enabled, style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use jiff::{Timestamp, Zoned};
+use ralph_base::env::Env;
+use ralph_base::state;
+use ralph_project::config::{ColorChoice, LoopSettings};
+
+use super::scene::{Scene, Totals, Worker};
+use super::screen::{Screen, columns};
+use super::{printable_lines, say};
+use crate::agent::Seen;
+
+/// The least time between two lines about what the agent does, and between two looks of `status`.
+const GLIMPSE_PAUSE: Duration = Duration::from_millis(200);
+const PUBLISHED_EVERY: Duration = Duration::from_millis(500);
+
+/// How often what goes on is drawn anew: its clock moves even while nothing is heard.
+const DRAWN_EVERY: Duration = Duration::from_millis(120);
+
+/// The spinner, and what a person types: `^C`.
+const BESIDE: u16 = 5;
+
+/// Remember the window's title, set it, and bring it back.
+const KEEP_TITLE: &str = "\u{1b}[22;2t";
+const RESTORE_TITLE: &str = "\u{1b}[23;2t";
+
+/// What a line is about, by which it gets its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    /// A story is done.
+    Good,
+    /// Something failed and is tried again, was refused, or should be seen to.
+    Warning,
+    /// Nothing goes on without a person.
+    Bad,
+    /// Details of the line before.
+    Faint,
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        match self {
+            Self::Plain => Style::new(),
+            Self::Good => Style::new().green(),
+            Self::Warning => Style::new().yellow(),
+            Self::Bad => Style::new().red().bold(),
+            Self::Faint => Style::new().dim(),
+        }
+    }
+}
+
+/// Where it is shown.
+#[derive(Debug)]
+enum Place {
+    /// Lines with a time in front.
+    Plain { last: RefCell<(String, Option<Instant>)> },
+    /// Lines, and below them what goes on now.
+    Live { bar: ProgressBar, title: RefCell<String>, has_title: bool },
+    /// Nothing but the journal's lines, which the journal echoes.
+    Json,
+}
+
+/// How a run is shown.
+#[derive(Debug)]
+pub(crate) struct View {
+    place: Place,
+    scene: Arc<Mutex<Scene>>,
+    /// Where `status` finds what goes on, and when it was written last.
+    file: Option<Utf8PathBuf>,
+    published: Cell<Option<Instant>>,
+}
+
+impl View {
+    /// The view that fits where the output goes.
+    pub(crate) fn new(env: &Env, settings: &LoopSettings) -> Self {
+        match settings.color {
+            ColorChoice::Auto => {}
+            ColorChoice::Always => set_colors_enabled(true),
+            ColorChoice::Never => set_colors_enabled(false),
+        }
+        let scene = Arc::new(Mutex::new(Scene::default()));
+        let term = env.get("TERM").unwrap_or_else(|| "dumb".to_owned());
+        let place = if settings.json_events {
+            Place::Json
+        } else if !io::stdout().is_terminal() || term == "dumb" {
+            Place::Plain { last: RefCell::default() }
+        } else {
+            let screen = Box::new(Screen::new());
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::term_like(screen));
+            bar.set_style(drawing(&scene));
+            // The console of the system has no windows, and shows what it does not know.
+            Place::Live { bar, title: RefCell::default(), has_title: term != "linux" }
+        };
+        Self { place, scene, file: None, published: Cell::default() }
+    }
+
+    /// The same, and `status` finds in a file what goes on.
+    pub(crate) fn published_in(mut self, file: Utf8PathBuf) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    /// Something happened that is worth a line.
+    pub(crate) fn line(&self, text: impl AsRef<str>) {
+        self.toned(Tone::Plain, text);
+    }
+
+    /// The same, in the colour of what it is about.
+    pub(crate) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
+        printable_lines(text.as_ref()).iter().for_each(|line| self.print(tone, line));
+    }
+
+    fn print(&self, tone: Tone, line: &str) {
+        // Without colour where the user or the terminal wants none.
+        let text = tone.style().apply_to(line);
+        let line = format!("{} {text}", Zoned::now().strftime("%H:%M:%S"));
+        match &self.place {
+            Place::Live { bar, .. } if !bar.is_finished() => bar.println(line),
+            Place::Plain { .. } | Place::Live { .. } => say(line),
+            Place::Json => {}
+        }
+    }
+
+    /// Something that the user should see to.
+    pub(crate) fn warn(&self, text: impl AsRef<str>) {
+        let mut mark = "warning: ";
+        for line in printable_lines(text.as_ref()) {
+            let line = format!("{mark}{line}");
+            match &self.place {
+                // Standard output belongs to the events.
+                Place::Json => drop(writeln!(io::stderr().lock(), "{line}")),
+                _ => self.print(Tone::Warning, &line),
+            }
+            mark = "  ";
+        }
+    }
+
+    /// Where the run stands, before the next iteration.
+    pub(crate) fn position(&self, totals: Totals) {
+        if let Place::Plain { last } = &self.place {
+            last.take();
+        }
+        self.change(|scene| *scene = Scene { totals, ..Scene::default() });
+    }
+
+    /// A story begins.
+    pub(crate) fn story(&self, worker: Worker) {
+        let worker = Worker { since: Some(Timestamp::now()), ..worker };
+        self.change(|scene| scene.worker = worker);
+    }
+
+    /// The story is tried once more.
+    pub(crate) fn attempt(&self, number: u64) {
+        self.change(|scene| scene.worker.attempt = number);
+    }
+
+    /// What the agent does now for the story, and what the run cost so far.
+    pub(crate) fn glimpse(&self, seen: &Seen, cost_usd: f64) {
+        let window = seen.window().filter(|window| *window > 0);
+        self.set(|Scene { worker, totals }| {
+            worker.doing.clone_from(&seen.doing);
+            worker.is_refused = seen.is_refused;
+            worker.tokens = seen.tokens;
+            worker.context = window.map(|window| seen.context * 100 / window);
+            totals.cost_usd = cost_usd;
+        });
+        if self.published.get().is_none_or(|at| at.elapsed() >= PUBLISHED_EVERY) {
+            self.publish();
+        }
+        let Place::Plain { last } = &self.place else { return };
+        let worker = self.scene().worker;
+        let doing = worker.activity(Timestamp::now());
+        let (shown, at) = last.borrow().clone();
+        // An agent that prints without end must not fill the log of whoever started us.
+        let is_early = at.is_some_and(|at| at.elapsed() < GLIMPSE_PAUSE);
+        if doing.is_empty() || shown == doing || is_early {
+            return;
+        }
+        last.replace((doing.clone(), Some(Instant::now())));
+        self.line(format!("{} | {doing}", worker.story.unwrap_or_default()));
+    }
+
+    /// What the loop itself does now.
+    pub(crate) fn doing(&self, text: &str) {
+        self.change(|scene| {
+            let worker = &mut scene.worker;
+            (worker.doing, worker.is_refused) = (text.to_owned(), false);
+        });
+    }
+
+    /// What is waited for, and until when.
+    pub(crate) fn waiting(&self, why: &str, until: Timestamp) {
+        let (doing, until) = (why.to_owned(), Some(until));
+        self.change(|scene| scene.worker = Worker { doing, until, ..Worker::default() });
+    }
+
+    /// A bell, where somebody could hear it.
+    pub(crate) fn bell(&self) {
+        if let Place::Live { .. } = self.place {
+            write_raw("\u{7}");
+        }
+    }
+
+    /// Nothing moves any more; lines may still follow.
+    pub(crate) fn close(&self) {
+        if let Some(file) = &self.file {
+            let _ = state::remove_if_there(file);
+        }
+        let Place::Live { bar, title, .. } = &self.place else { return };
+        bar.finish_and_clear();
+        if !std::mem::take(&mut *title.borrow_mut()).is_empty() {
+            write_raw(RESTORE_TITLE);
+        }
+    }
+
+    fn scene(&self) -> Scene {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Scene)) {
+        change(&mut self.scene.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Scene)) {
+        self.set(change);
+        self.publish();
+        let Place::Live { bar, title, has_title } = &self.place else { return };
+        bar.enable_steady_tick(DRAWN_EVERY);
+        let (new, mut shown) = (self.scene().title(), title.borrow_mut());
+        if *has_title && *shown != new {
+            let kept = if shown.is_empty() { KEEP_TITLE } else { "" };
+            write_raw(&format!("{kept}\u{1b}]2;{new}\u{7}"));
+            *shown = new;
+        }
+    }
+
+    fn publish(&self) {
+        let Some(file) = &self.file else { return };
+        self.published.set(Some(Instant::now()));
+        // What cannot be written is not shown elsewhere; nothing rests on it.
+        if let Ok(text) = serde_json::to_vec(&self.scene()) {
+            let _ = state::replace_unsynced(file, &text);
+        }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn write_raw(sequence: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(sequence.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The two lines, made when they are drawn: so the clock goes on, and they fit a terminal whose size
+/// has changed.
+fn drawing(scene: &Arc<Mutex<Scene>>) -> ProgressStyle {
+    let lines = |scene: &Mutex<Scene>| {
+        let scene = scene.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = scene.lines(Timestamp::now(), columns().saturating_sub(BESIDE).into());
+        (lines, scene.worker.is_refused)
+    };
+    let (first, second) = (Arc::clone(scene), Arc::clone(scene));
+    let worker = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let ([line, _], is_refused) = lines(&first);
+        let line = if is_refused { style(line).yellow() } else { style(line) };
+        let _ = write!(out, "{line}");
+    };
+    let totals = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let ([_, line], _) = lines(&second);
+        let _ = write!(out, "{}", style(line).dim());
+    };
+    let template = "{spinner:.cyan} {worker}\n  {totals}";
+    let bar =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    bar.with_key("worker", worker).with_key("totals", totals)
+}
