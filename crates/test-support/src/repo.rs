@@ -21,11 +21,11 @@ pub struct Fingerprint {
     pub index: String,
     /// What `git status` says, staged and unstaged, new and conflicting.
     pub status: String,
-    /// The branch or commit that is checked out.
+    /// The branch that is checked out, and below it the commit.
     pub head: String,
     /// All refs but ours.
     pub refs: String,
-    /// The stash list.
+    /// What is stashed.
     pub stash: String,
 }
 
@@ -206,26 +206,35 @@ impl TestRepo {
         self.git(["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    /// The state to compare.
-    pub fn fingerprint(&self) -> Fingerprint {
+    /// Each file of the work tree, ignored ones included: mode and content, or the link's target.
+    pub fn files(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut files = BTreeMap::new();
         walk(self.root.as_std_path(), Path::new(""), &mut files);
-        let symbolic = self.try_git(self.root.as_std_path(), ["symbolic-ref", "-q", "HEAD"]);
-        let commit = self.try_git(self.root.as_std_path(), ["rev-parse", "-q", "--verify", "HEAD"]);
+        files
+    }
+
+    /// The state to compare.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let status = self.git([
+            "--no-optional-locks",
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "-z",
+            "--untracked-files=all",
+        ]);
+        let (heads, rest): (Vec<&str>, Vec<&str>) =
+            status.split('\0').partition(|line| line.starts_with("# branch."));
+        let head = ["# branch.head ", "# branch.oid "]
+            .map(|key| heads.iter().find_map(|line| line.strip_prefix(key)).unwrap_or_default());
         let refs = self.git(["for-each-ref", "--format=%(refname) %(objectname)"]);
         Fingerprint {
-            files,
+            files: self.files(),
             index: self.git(["ls-files", "-s", "-v", "-z"]),
-            status: self.git([
-                "--no-optional-locks",
-                "status",
-                "--porcelain=v2",
-                "-z",
-                "--untracked-files=all",
-            ]),
-            head: String::from_utf8_lossy(&[symbolic.stdout, commit.stdout].concat()).into_owned(),
+            status: rest.join("\0"),
+            head: head.join("\n"),
             refs: refs.lines().filter(|line| !line.starts_with("refs/ralph/")).collect(),
-            stash: self.git(["stash", "list", "--format=%H %gs"]),
+            stash: fs_err::read_to_string(self.at(".git/logs/refs/stash")).unwrap_or_default(),
         }
     }
 
