@@ -10,6 +10,7 @@ use camino::Utf8Path;
 use ralph_base::fault;
 use ralph_base::secrets::mask;
 use ralph_core::git::{Git, GitError};
+use ralph_core::plan::{Plan, State};
 
 use crate::exit::Failure;
 use crate::git_output::base_of;
@@ -168,8 +169,12 @@ pub(crate) fn newest(attempts: Vec<SavedAttempt>) -> Option<SavedAttempt> {
     attempts.into_iter().max_by_key(|attempt| attempt.number)
 }
 
-/// The stories whose newest attempt is a person's wish for another one.
-pub(crate) fn asked_for(git: &Git) -> Result<Vec<String>, GitError> {
+/// The stories whose newest attempt is a person's wish for another one, if the plan has blocked any.
+pub(crate) fn asked_for(git: &Git, plan: Option<&Plan>) -> Result<Vec<String>, GitError> {
+    let mut stories = plan.iter().flat_map(|plan| plan.stories());
+    if !stories.any(|story| story.state == State::Blocked) {
+        return Ok(Vec::new());
+    }
     let mut by_story: BTreeMap<String, Vec<SavedAttempt>> = BTreeMap::new();
     for attempt in all(git, None)? {
         by_story.entry(attempt.story.clone()).or_default().push(attempt);

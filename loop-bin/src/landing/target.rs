@@ -25,12 +25,14 @@ pub(crate) struct Target {
     pub(crate) branch: String,
     /// Whether work waits that the project's checkout did not follow to.
     pub(crate) is_waiting: bool,
+    /// What was there when it was found.
+    pub(crate) found: Look,
 }
 
 impl Target {
-    /// The branch of this name, or the one that is checked out, and what was found there. A missing
-    /// one is made by [`Target::make`].
-    pub(crate) fn find(source: &Source, name: &str) -> Result<(Self, Look), Failure> {
+    /// The branch of this name, or the one that is checked out. A missing one is made by
+    /// [`Target::make`].
+    pub(crate) fn find(source: &Source, name: &str) -> Result<Self, Failure> {
         let git = source.git();
         let branch = match name {
             "" => checked_out(&git)
@@ -54,10 +56,10 @@ impl Target {
                  that work tree, or specify another branch with --branch"
             )));
         }
-        let mut target = Self { source: source.clone(), branch, is_waiting: false };
-        let look = target.see()?;
-        target.is_waiting = target.has_waiting_work(&look)?;
-        if let Some(subject) = target.users_commit(&look)? {
+        let found = look_at(&git, &branch)?;
+        let mut target = Self { source: source.clone(), branch, is_waiting: false, found };
+        target.is_waiting = target.has_waiting_work(&target.found)?;
+        if let Some(subject) = target.users_commit()? {
             let (branch, waiting) = (&target.branch, waiting_for(&target.branch));
             return Err(Failure::because(format!(
                 "{waiting} is reserved for work that cannot land on {branch} yet, but it has a \
@@ -65,17 +67,17 @@ impl Target {
                  {waiting} NAME`), or specify another target with --branch"
             )));
         }
-        Ok((target, look))
+        Ok(target)
     }
 
     /// Makes the branch at what is checked out, if it was missing. A branch of ours whose work was
     /// taken is not needed any more.
-    pub(crate) fn make(&self, look: &Look) -> Result<(), Failure> {
+    pub(crate) fn make(&self) -> Result<(), Failure> {
         let git = self.source.git();
-        if let ((Some(old), false), false) = (&look.work, self.is_waiting) {
+        if let ((Some(old), false), false) = (&self.found.work, self.is_waiting) {
             git.run(&["update-ref", "-d", &self.waiting_name(), old])?;
         }
-        if self.is_waiting || look.own.0.is_some() {
+        if self.is_waiting || self.found.own.0.is_some() {
             return Ok(());
         }
         let Some(head) = resolve(&git, "HEAD")? else { return Ok(()) };
@@ -161,12 +163,12 @@ impl Target {
     }
 
     /// The subject of a commit on the branch for work that waits which is not the loop's own.
-    fn users_commit(&self, look: &Look) -> Result<Option<String>, Failure> {
+    fn users_commit(&self) -> Result<Option<String>, Failure> {
         if !self.is_waiting {
             return Ok(None);
         }
         let git = self.source.git();
-        let own = look.own.0.as_ref().map(|tip| format!("^{tip}"));
+        let own = self.found.own.0.as_ref().map(|tip| format!("^{tip}"));
         let waiting = self.waiting_name();
         let others = ["log", "-1", "--format=%h %s", "--invert-grep", "--grep=^Ralph-", &waiting];
         let args: Vec<&str> = others.into_iter().chain(own.as_deref()).collect();

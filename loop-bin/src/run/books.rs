@@ -23,7 +23,6 @@ use super::start::progress_path;
 use crate::exit::Failure;
 use crate::git_output::text_at;
 use crate::landing::{Change, Look, LoopFile, Made, PlanChanges, Target, marks_of};
-use crate::saved;
 use crate::workspace::Source;
 
 /// How a new progress file begins.
@@ -70,7 +69,7 @@ pub(crate) struct Books {
     /// Texts of commits, which never change.
     known: RefCell<KnownTexts>,
     /// Stories that a person has asked for again, whatever the plan of the target says.
-    asked_for: Vec<String>,
+    pub(crate) asked_for: Vec<String>,
 }
 
 impl Books {
@@ -97,14 +96,6 @@ impl Books {
             known: RefCell::default(),
             asked_for: Vec::new(),
         }
-    }
-
-    /// Looks which of the blocked stories of a plan a person has asked for again.
-    pub(crate) fn ask_for_again(&mut self, plan: &Plan) -> Result<(), GitError> {
-        if plan.stories().iter().any(|story| story.state == plan::State::Blocked) {
-            self.asked_for = saved::asked_for(&self.source.git())?;
-        }
-        Ok(())
     }
 
     /// A file named from the top of the repository; none if it is outside.
@@ -137,10 +128,12 @@ impl Books {
         let mut known = self.known.borrow_mut();
         // Older ones are hardly asked for again.
         known.retain(|(of, _), _| Some(of.as_str()) == base);
-        let base = if made.is_altered { KnownTexts::new() } else { known.clone() };
-        let base = base.into_iter().map(|((_, path), text)| (path, text));
-        let new = files.iter().map(|file| (file.path.clone(), Some(file.after.clone())));
-        known.extend(base.chain(new).map(|(path, text)| ((made.commit.clone(), path), text)));
+        let mut new = if made.is_altered { KnownTexts::new() } else { known.clone() };
+        new = new.drain().map(|((_, path), text)| ((made.commit.clone(), path), text)).collect();
+        for file in files {
+            new.insert((made.commit.clone(), file.path.clone()), Some(file.after.clone()));
+        }
+        known.extend(new);
     }
 
     /// Whether git has the plan.

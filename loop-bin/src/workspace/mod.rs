@@ -28,7 +28,6 @@ mod repository;
 mod setup;
 mod stage;
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,14 +74,12 @@ pub(crate) struct Workspace {
     is_clean: bool,
     /// Files that were carried, and what each looked like then.
     carried: BTreeMap<PathBuf, Option<carry::Stamp>>,
-    /// The project's git settings; looked up once.
-    settings: OnceCell<GitSettings>,
+    /// The project's git settings.
+    pub(crate) settings: GitSettings,
     /// Files that the agent added although git ignores them.
     forced: Vec<PathBuf>,
     /// Whether files differ from what is staged, because they are not the agent's to change.
     holds_back: bool,
-    /// Where its repository is; looked up once.
-    repo: OnceCell<Repo>,
 }
 
 /// The project, as the copy sees it.
@@ -139,6 +136,7 @@ impl Workspace {
         config: &Config,
     ) -> Result<Self, Failure> {
         let source = Source::of(project, repo)?;
+        let settings = GitSettings::read(&source.git())?;
         let is_in_place = config.workspace.in_place;
         let mut top = source.top.clone();
         if !is_in_place {
@@ -156,10 +154,9 @@ impl Workspace {
             is_fresh: false,
             is_clean: false,
             carried: BTreeMap::new(),
-            settings: OnceCell::new(),
+            settings,
             forced: Vec::new(),
             holds_back: false,
-            repo: OnceCell::new(),
         })
     }
 
@@ -192,19 +189,12 @@ impl Workspace {
             .with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
     }
 
-    /// The project's git settings.
-    pub(crate) fn git_settings(&self) -> Result<&GitSettings, GitError> {
-        looked_up(&self.settings, || GitSettings::read(&self.source.git()))
-    }
-
     /// The repository around the files of the workspace, which must be there.
-    pub(crate) fn repo(&self) -> Result<&Repo, RepoError> {
-        looked_up(&self.repo, || {
-            if self.is_in_place {
-                return Repo::open(&self.root);
-            }
-            Ok(Repo::made_in(self.top.as_std_path(), self.source.inside.as_std_path()))
-        })
+    pub(crate) fn repo(&self) -> Result<Repo, RepoError> {
+        if self.is_in_place {
+            return Repo::open(&self.root);
+        }
+        Ok(Repo::made_in(self.top.as_std_path(), self.source.inside.as_std_path()))
     }
 
     /// Whether there is a copy yet. Its repository may be missing, if a crash came while that was made
@@ -314,7 +304,7 @@ impl Workspace {
             return self.return_head(start);
         }
         if !self.is_fresh || !self.top.join(".git").exists() {
-            repository::renew(&self.source, &self.top, self.git_settings()?)?;
+            repository::renew(&self.source, &self.top, &self.settings)?;
             self.ignore_leftovers()?;
             self.is_fresh = true;
         }
@@ -328,17 +318,6 @@ impl Workspace {
         remove_all(&self.index)?;
         remove_all(self.setup_leftovers.as_std_path())?;
         Ok(remove_all(self.setup_stamp.as_std_path())?)
-    }
-}
-
-/// What is in the cell, or is found now and stays there.
-fn looked_up<T, E>(cell: &OnceCell<T>, find: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
-    match cell.get() {
-        Some(known) => Ok(known),
-        None => {
-            let found = find()?;
-            Ok(cell.get_or_init(|| found))
-        }
     }
 }
 

@@ -188,7 +188,7 @@ impl Run {
 
     /// What hooks roll back to while the agent works.
     fn take_checkpoint(&self, story: &str, start: Start<'_>) -> Result<(), Failure> {
-        let repo = self.workspace.repo()?;
+        let repo = &self.workspace.repo()?;
         let message = format!("before {story}");
         let (state, run) = (self.context.state(), self.context.run.as_str());
         let status = self.workspace.status(repo, start)?;

@@ -158,7 +158,7 @@ impl Run {
         match (&attempt.base, tests.weakened) {
             (None, _) | (_, Weakened::Ignore) => Ok(None),
             (Some(base), _) => {
-                let repo = self.workspace.repo()?;
+                let repo = &self.workspace.repo()?;
                 Ok(weakened_since(repo, base, files, &TestFiles::new(&tests.files))?)
             }
         }

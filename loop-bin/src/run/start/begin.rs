@@ -24,6 +24,7 @@ use crate::run::context::{Context, OURS};
 use crate::run::decide::Counters;
 use crate::run::iteration::Report;
 use crate::run::{Run, RunRecord};
+use crate::saved;
 use crate::signals::Interrupts;
 use crate::terminal::View;
 use crate::workspace::Imported;
@@ -117,7 +118,7 @@ fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
 /// Makes a run of what was found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
-    let Preflight { look, options, findings, forecast, .. } = preflight;
+    let Preflight { options, findings, forecast, .. } = preflight;
     let view = View::new(env, &config.run);
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -137,7 +138,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
     let before = found.record.clone().filter(|record| record.finish.is_none() && !record.planning);
     let earlier = before.as_ref().map_or(0.0, |record| record.elapsed_s);
     let mut books = Books::of(&path, &project, &config, &workspace.source, &run_dir);
-    plan.iter().try_for_each(|plan| books.ask_for_again(plan))?;
+    books.asked_for = saved::asked_for(&workspace.source.git(), plan.as_ref())?;
     let context = Context {
         flags,
         interrupts: Interrupts::listen()?,
@@ -155,7 +156,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Run, Failure> {
         view: view.published_in(run_dir.live()),
         run_dir,
     };
-    target.make(&look)?;
+    target.make()?;
     let mut run = Run {
         record: new_record(&context, &books, &target.branch, found.record.clone()),
         context,

@@ -83,7 +83,7 @@ impl Preflight {
         let mut found = Vec::new();
         for branch in BTreeSet::from([&self.target.branch, &last.target]) {
             let waiting = if *branch == self.target.branch {
-                self.target.waiting(self.look.clone())?
+                self.target.waiting(self.target.found.clone())?
             } else {
                 Waiting::find(&self.workspace.source, branch)?
             };

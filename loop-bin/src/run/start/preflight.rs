@@ -20,7 +20,7 @@ use crate::agent::{self, ClientOptions};
 use crate::exit::Failure;
 use crate::finding::Finding;
 use crate::history::Forecast;
-use crate::landing::{Look, Target, resolve};
+use crate::landing::{Target, resolve};
 use crate::run::RunRecord;
 use crate::run::books::Books;
 use crate::run::iteration::template;
@@ -45,8 +45,6 @@ pub(crate) struct Preflight {
     pub(crate) flags: Vec<Flag>,
     pub(crate) workspace: Workspace,
     pub(crate) target: Target,
-    /// What was found there.
-    pub(crate) look: Look,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
     /// What one story is likely to take.
@@ -85,12 +83,12 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         name if name.is_empty() => target_of_unfinished(&run_dir, &workspace.source)?,
         name => name,
     };
-    let (target, look) = Target::find(&workspace.source, &branch)?;
+    let target = Target::find(&workspace.source, &branch)?;
     let books = |path: &Utf8Path| Books::of(path, &project, &config, &workspace.source, &run_dir);
     let plan = match plan {
         // As the run will read it: the work may be on another branch than the user's files.
         Some(plan) if config.run.mode == Mode::Building => {
-            let plan = books(plan.path()).load_seen(&target, &look)?;
+            let plan = books(plan.path()).load_seen(&target, &target.found)?;
             init::refuse_example(&plan)?;
             Some(plan)
         }
@@ -111,7 +109,6 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         flags,
         workspace,
         target,
-        look,
         options,
         findings,
         forecast: Forecast::default(),
@@ -283,7 +280,7 @@ impl Preflight {
         if let Some(refused) = self.workspace.refused_folder() {
             self.problem(refused.to_string());
         }
-        if self.workspace.git_settings()?.is_partial_clone() {
+        if self.workspace.settings.is_partial_clone() {
             self.problem(
                 "this is a partial clone, so a copy would need the network; run `git fetch \
                  --refetch --no-filter` and `git config --unset remote.origin.promisor`, or start \
@@ -310,7 +307,7 @@ impl Preflight {
             ));
         }
         if let (true, Some(waiting)) =
-            (self.target.is_waiting, self.target.waiting(self.look.clone())?)
+            (self.target.is_waiting, self.target.waiting(self.target.found.clone())?)
         {
             let told = waiting.told(None);
             self.problem(format!("{told}; do that first, or start without --in-place"));

@@ -43,7 +43,7 @@ impl Preflight {
 
     /// A file that a check names and the copy will not have.
     fn uncommitted_file(&self, line: &str, repo: &Repo, files: &[PathBuf]) -> Option<String> {
-        let tip = self.target.standing(&self.look).ok().and_then(|(tip, _)| tip);
+        let tip = self.target.standing(&self.target.found).ok().and_then(|(tip, _)| tip);
         let tip = tip.unwrap_or_else(|| "HEAD".to_owned());
         let file = line.split_whitespace().find(|word| {
             let word = word.trim_start_matches("./");

@@ -158,7 +158,7 @@ impl Run {
         let saved = all.into_iter().find(|saved| saved.number == attempt.number);
         // In place the tree may still hold it, with whatever the user did to it since.
         let is_there = self.workspace.is_in_place
-            && !in_place::uncommitted(self.workspace.repo()?, &self.books.ours())?.is_empty();
+            && !in_place::uncommitted(&self.workspace.repo()?, &self.books.ours())?.is_empty();
         if let (Some(saved), false) = (&saved, is_there) {
             self.prepare_workspace(start)?;
             self.workspace.overlay(&saved.commit, start)?;
