@@ -184,6 +184,15 @@ pub(crate) fn asked_for(git: &Git, plan: Option<&Plan>) -> Result<Vec<String>, G
     Ok(asked_for.map(|newest| newest.story).collect())
 }
 
+/// A wish for another attempt that was granted: where that changed nothing, none is kept in its place.
+pub(crate) fn forget_wish(git: &Git, story: &str) -> Result<(), GitError> {
+    let newest = newest(all(git, Some(story))?);
+    match newest.filter(|newest| newest.outcome.as_deref() == Some(RETRY)) {
+        Some(wish) => git.run(&["update-ref", "-d", &format!("{REFS}{}", wish.id)]).map(drop),
+        None => Ok(()),
+    }
+}
+
 fn parse(fields: &[&str]) -> Option<SavedAttempt> {
     let [name, commit, parents, at, contents] = fields else { return None };
     let id = name.trim().strip_prefix(REFS)?;

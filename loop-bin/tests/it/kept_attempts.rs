@@ -218,6 +218,20 @@ fn a_story_that_is_blocked_on_another_branch_is_tried_again() {
 }
 
 #[test]
+fn a_wish_is_granted_once() {
+    let stage = Stage::new("works", ONE);
+    stage.repo.commit_all("the plan");
+    let agent = "cat >/dev/null; echo . >>\"$AGENT_NOTES/started\"";
+    let idle = ["--agent", agent, "--attempts", "1"];
+    stage.run(&idle).ended(8);
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&idle).ended(8);
+    assert_eq!(stage.note("started").lines().count(), 2);
+    stage.run(&idle).ended(8);
+    assert_eq!(stage.note("started").lines().count(), 2, "nobody asked for a third");
+}
+
+#[test]
 fn a_lesson_and_the_next_prompt_name_what_failed_and_not_how_many() {
     let stage = Stage::new("works", ONE);
     let check = "sh <<'E'\necho tests/test_a.py F\n\

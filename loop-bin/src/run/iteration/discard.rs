@@ -154,6 +154,8 @@ impl Run {
     ) -> Result<(), Failure> {
         let why = why.lines().next().unwrap_or_default();
         self.record.counters.set_aside(story);
+        saved::forget_wish(&self.workspace.source.git(), story)?;
+        self.books.asked_for.retain(|one| one != story);
         let marks = vec![(story.to_owned(), State::Blocked)];
         self.books.mark_on_disk(base, &PlanChanges { marks, ..PlanChanges::default() })?;
         self.context.note(Some(story), &state::Event::StorySetAside { why: why.to_owned() });
