@@ -366,10 +366,10 @@ fn a_full_disk_does_not_open_the_guard() {
 fn what_the_documentation_tells_tools_to_write_for_the_gates_is_allowed() {
     let (_scratch, client) = project();
     let page = fs_err::read_to_string(fixtures().join("../docs/gates.md")).unwrap();
-    let example = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
-    assert!(example.contains("quality-gate.json"), "{example}");
-    assert_eq!(client.bash_denied(example), None);
-    let another = example.replace("$CLAUDE_CODE_SESSION_ID", "another-session");
+    let example = |nth| page.split("```sh\n").nth(nth).unwrap().split("```").next().unwrap();
+    assert!(example(1).contains("verified --done") && example(2).contains("quality-gate.json"));
+    assert_eq!([client.bash_denied(example(1)), client.bash_denied(example(2))], [None, None]);
+    let another = example(2).replace("$CLAUDE_CODE_SESSION_ID", "another-session");
     assert!(client.bash_denied(&another).unwrap().contains("ralph-state"));
 }
 

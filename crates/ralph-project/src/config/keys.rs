@@ -66,7 +66,7 @@ pub const KEYS: &[Key] = &[
     key("loop.fail_if_incomplete", Kind::Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete", "Exit with code 7 instead of 0 if stories remain."),
     key("loop.dry_run", Kind::Switch, "RALPH_DRY_RUN", "dry-run", "Show what would be done, without writing anything or running the agent."),
     key("loop.json_events", Kind::Switch, "RALPH_JSON", "json", "Print events as JSON, one per line, instead of the normal output."),
-    key("loop.color", Kind::Choice, "RALPH_COLOR", "color", "When to use colours: `auto` (on a terminal, unless `NO_COLOR` is set), `always` or `never`."),
+    key("loop.color", Kind::Choice, "RALPH_COLOR", "color", "When to use colours: `auto` (on a terminal, unless NO_COLOR is set), `always` or `never`."),
     key("loop.inhibit", Kind::Switch, "RALPH_INHIBIT", "inhibit", "Keep the machine awake during a run, with `systemd-inhibit` or `caffeinate` where there is one; `--no-inhibit` does not."),
     key("agent.command", Kind::Text, "RALPH_AGENT", "agent", "Command that runs the agent; it receives the prompt on standard input."),
     key("agent.timeout", Kind::Seconds, "TIMEOUT_AGENT", "timeout", "Maximum time for one iteration; 0 means no limit."),
