@@ -4,6 +4,7 @@
 //! `stop.rs`.
 
 mod continuation;
+mod decisions;
 mod gates;
 mod leaving;
 mod left_behind;

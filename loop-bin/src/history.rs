@@ -1,12 +1,16 @@
 //! What the journal tells of the runs in a project, one after the other. Pure: lines go in, runs come
 //! out, and a line that cannot be read is passed over.
 
+mod stops;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
 
 use ralph_base::state::{self, StateDir};
 use serde::{Deserialize, Serialize};
+
+pub(crate) use stops::{Followed, Stops};
 
 /// Who writes into the journal besides the hooks.
 const OURS: &str = "ralph-loop";
@@ -111,17 +115,6 @@ pub(crate) struct Kind {
     pub(crate) count: u64,
 }
 
-/// What the stop hook decided in one session.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct Stops {
-    pub(crate) session: String,
-    /// Each gate that held it, and how often.
-    pub(crate) held: BTreeMap<String, u64>,
-    /// How it was let go in the end.
-    pub(crate) let_go: String,
-    pub(crate) note: String,
-}
-
 /// The fields of every event that is read here.
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -169,6 +162,10 @@ struct Line<'a> {
     what: Option<String>,
     #[serde(default)]
     reason: Option<String>,
+    #[serde(default)]
+    gates: Vec<String>,
+    #[serde(default)]
+    agent_type: Option<String>,
     #[serde(default)]
     reasons: Vec<String>,
     #[serde(default)]
@@ -325,17 +322,14 @@ impl PastRun {
         let session = line.session.as_deref().unwrap_or_default();
         let at = self.stops.iter().position(|stops| stops.session == session);
         let at = at.unwrap_or_else(|| {
-            self.stops.push(Stops { session: session.to_owned(), ..Stops::default() });
+            self.stops.push(Stops::of_session(session));
             self.stops.len() - 1
         });
         let Some(stops) = self.stops.get_mut(at) else { return };
-        for reason in &line.reasons {
-            let gate = reason.split([' ', ':']).next().unwrap_or_default();
-            *stops.held.entry(gate.to_owned()).or_default() += 1;
-        }
-        if let Some(status) = &line.status {
-            stops.let_go.clone_from(status);
-            stops.note = line.note.clone().unwrap_or_default();
+        stops.agent_types.extend(line.agent_type.clone());
+        match &line.status {
+            Some(status) => stops.allowed(&line.gates, status, line.note.as_deref()),
+            None => stops.held(&line.gates, &line.reasons),
         }
     }
 }

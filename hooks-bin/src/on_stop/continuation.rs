@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use ralph_base::state::{self, Event, LoopDir, StateDir};
+use ralph_base::state::{self, LoopDir, StateDir};
 use ralph_core::hook::Decision;
 use ralph_core::plan;
 use ralph_project::config::Config;
@@ -14,7 +14,7 @@ use ralph_project::loop_progress::LoopProgress;
 use ralph_project::transcript::Ending;
 
 use super::session::Session;
-use super::{leaving, our_loop};
+use super::{decisions, leaving, our_loop};
 
 /// What continuation says about a stop.
 pub(super) enum Answer {
@@ -115,6 +115,9 @@ pub(super) fn refused(session: &Session<'_>, note: String, why: LetGo) -> Answer
 /// Blocks with this text.
 pub(super) fn send_on(session: &Session<'_>, text: String) -> Decision {
     let first = text.lines().next().unwrap_or_default().to_owned();
-    session.call.journal(&Event::StopBlocked { reasons: vec![first] });
+    // What our loop sends back is a story whose checks failed.
+    let is_next = first.contains(decisions::CONTINUATION);
+    let gate = if is_next { decisions::CONTINUATION } else { decisions::CHECKS };
+    decisions::blocked(session.call, &[gate], vec![first]);
     Decision::Block(text)
 }

@@ -4,24 +4,34 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::Utf8PathBuf;
 use ralph_base::secrets::mask;
-use ralph_base::state::{self, Cap, Event, LoopDir, SessionDir, StateDir};
+use ralph_base::state::{self, Cap, LoopDir, SessionDir, StateDir};
 use ralph_core::hook::Decision;
 use ralph_core::plan::State;
 use ralph_project::gate::{Fill, LastStop, StopStatus, Who, handoff_note, note_on_disk};
 use ralph_project::loop_progress::LoopProgress;
 
+use super::decisions;
 use super::session::Session;
 use crate::call::Call;
 
 /// Allows a stop: journal, counters, and the record for the loop.
 pub(super) fn allow(session: &Session<'_>, status: StopStatus, note: Option<String>) -> Decision {
+    allow_unmet(session, status, note, &[])
+}
+
+/// The same, although these gates are unmet.
+pub(super) fn allow_unmet(
+    session: &Session<'_>,
+    status: StopStatus,
+    note: Option<String>,
+    gates: &[&str],
+) -> Decision {
     let call = session.call;
     if session.is_bound() || call.project().takes_part() {
-        let event = Event::StopAllowed { status: status.word().to_owned(), note: note.clone() };
-        call.journal(&event);
+        decisions::allowed(call, status, note.clone(), gates);
     }
     if session.is_bound() && session.who == Who::Session {
-        record(session, status, note);
+        record(session, status, note.clone());
     }
     if let Some(dir) = call.session().filter(|_| session.is_bound() || session.has_files()) {
         note_on_disk(&dir, |blocks| match status {
@@ -33,8 +43,27 @@ pub(super) fn allow(session: &Session<'_>, status: StopStatus, note: Option<Stri
         Some(dir) if matches!(status, StopStatus::Complete | StopStatus::ReachedLimit) => {
             announce(session, dir, status)
         }
+        _ if session.who == Who::Session => notice(status, note.as_deref()),
         _ => Decision::NoOpinion,
     }
+}
+
+/// What the person in front of the session sees of a stop that is no ordinary one.
+fn notice(status: StopStatus, note: Option<&str>) -> Decision {
+    use StopStatus::{Complete, Handoff, LetGo, ReachedLimit};
+    let what = match status {
+        Complete => "every story is done",
+        ReachedLimit => "no iterations are left, and stories are still open",
+        Handoff => "the context is nearly full; a new session continues",
+        LetGo => "the session may stop although something is unmet",
+        _ => return Decision::NoOpinion,
+    };
+    Decision::Notice(match note {
+        // The loop's own words say it already.
+        Some(note) if note.starts_with(status.word()) => note.to_owned(),
+        Some(note) => format!("{}: {what} ({note})", status.word()),
+        None => format!("{}: {what}", status.word()),
+    })
 }
 
 /// Another tool's list came to its end: its `progress.txt` says so, and the person is told, once.
@@ -55,13 +84,15 @@ fn announce(session: &Session<'_>, dir: &LoopDir, status: StopStatus) -> Decisio
 }
 
 /// Lets the session go because its context is nearly full; a fresh one finds a note.
-pub(super) fn hand_over(session: &Session<'_>, fill: &Fill) {
+pub(super) fn hand_over(session: &Session<'_>, fill: &Fill) -> Decision {
     let before = session.call.session().and_then(|dir| LastStop::load(&dir));
     let is_first = before.is_none_or(|stop| stop.status != StopStatus::Handoff);
     if session.is_bound() && is_first {
         leave_note(session, fill);
     }
-    allow(session, StopStatus::Handoff, Some(format!("context limit reached: {}", fill.told())));
+    let note = Some(format!("context limit reached: {}", fill.told()));
+    let told = allow(session, StopStatus::Handoff, note);
+    if is_first { told } else { Decision::NoOpinion }
 }
 
 fn leave_note(session: &Session<'_>, fill: &Fill) {
@@ -109,8 +140,7 @@ pub(super) fn ended(call: &Call<'_>) -> Decision {
         let before = call.session().and_then(|dir| LastStop::load(&dir));
         let status = before.as_ref().map_or(StopStatus::Ended, |stop| stop.status);
         if before.is_none() {
-            let status = status.word().to_owned();
-            call.journal(&Event::StopAllowed { status, note: call.input.reason.clone() });
+            decisions::allowed(call, status, call.input.reason.clone(), &[]);
         }
         record(&session, status, before.and_then(|stop| stop.note));
     }
@@ -147,7 +177,9 @@ fn left_open(session: &Session<'_>, status: StopStatus) -> Option<String> {
         return None;
     }
     if let Some(attempt) = session.attempt() {
-        return (status != StopStatus::Allowed).then_some(attempt.story);
+        let is_ordinary =
+            matches!(status, StopStatus::Allowed | StopStatus::Complete | StopStatus::ReachedLimit);
+        return (!is_ordinary).then_some(attempt.story);
     }
     let id = session.own_story()?;
     let story = session.known_story(&id);

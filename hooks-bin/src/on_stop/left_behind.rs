@@ -1,6 +1,5 @@
 //! `TaskCompleted` and `TeammateIdle`: nothing may be left behind in the lines that were added.
 
-use ralph_base::state::Event;
 use ralph_core::git::{Checkpoint, Repo};
 use ralph_core::hook::Decision;
 use ralph_project::attempt;
@@ -8,6 +7,7 @@ use ralph_project::gate::{Cause, StopStatus, Who};
 use ralph_project::leftovers::{LeftoverKind, added_lines, find, told};
 use ralph_project::transcript::{self, Ending};
 
+use super::decisions;
 use super::session::Session;
 use crate::call::Call;
 use crate::harness::Failure;
@@ -28,14 +28,13 @@ pub(super) fn decide(call: &Call<'_>, kinds: &[LeftoverKind]) -> Result<Decision
     let text = format!("{subject}: added lines contain {}.{}", counted(found.len()), told(&found));
     match session.ask(Cause::Leftovers, &Ending::default(), text.clone(), 0) {
         Ok(()) => {
-            call.journal(&Event::StopBlocked { reasons: vec![text.clone()] });
+            decisions::blocked(call, &[decisions::LEFTOVERS], vec![text.clone()]);
             Ok(Decision::Block(text))
         }
         // The counts stay: what was let go once is not held back again unless it changes.
         Err(why) => {
             let note = Some(format!("{}; still unmet: {text}", why.told()));
-            let status = StopStatus::LetGo.word().to_owned();
-            call.journal(&Event::StopAllowed { status, note });
+            decisions::allowed(call, StopStatus::LetGo, note, &[decisions::LEFTOVERS]);
             Ok(Decision::NoOpinion)
         }
     }

@@ -71,7 +71,11 @@ fn asked(
     Ok(match answer {
         Some(mailbox::Answer::GoOn(text)) => Answer::Decided(send_on(session, text)),
         Some(mailbox::Answer::Stop(why)) => {
-            Answer::Decided(leaving::allow(session, StopStatus::Allowed, Some(why)))
+            // The loop's word begins with the status, where it is more than an ordinary stop.
+            let known = [StopStatus::Complete, StopStatus::ReachedLimit];
+            let status = known.into_iter().find(|status| why.starts_with(status.word()));
+            let status = status.unwrap_or(StopStatus::Allowed);
+            Answer::Decided(leaving::allow(session, status, Some(why)))
         }
         None => Answer::Open(StopStatus::Allowed),
     })

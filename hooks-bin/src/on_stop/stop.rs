@@ -5,14 +5,13 @@
 //! 3. Is there a next story, and was this session asked to go on?
 //! 4. Is a gate unmet?
 
-use ralph_base::state::Event;
 use ralph_core::hook::{BackgroundTask, Decision, Input};
 use ralph_project::config::Stop;
-use ralph_project::gate::{self, Cause, ContextWindows, Fill, LetGo, StopStatus, Who, reason};
+use ralph_project::gate::{self, Cause, ContextWindows, Fill, StopStatus, Who, reason};
 use ralph_project::transcript::Ending;
 
 use super::session::Session;
-use super::{continuation, gates, leaving};
+use super::{continuation, decisions, gates, leaving};
 use crate::call::Call;
 
 /// The session itself wants to stop.
@@ -26,8 +25,7 @@ pub(super) fn decide(call: &Call<'_>) -> Decision {
     }
     let (ending, fill) = context(&session);
     if let Some(fill) = fill.filter(Fill::is_at_limit) {
-        leaving::hand_over(&session, &fill);
-        return Decision::NoOpinion;
+        return leaving::hand_over(&session, &fill);
     }
     if let Some((status, note)) = awaited(call.input) {
         return leaving::allow(&session, status, Some(note));
@@ -67,20 +65,18 @@ fn judge(session: &Session<'_>, ending: &Ending, status: StopStatus) -> Decision
     if judged.unmet.is_empty() {
         return leaving::allow(session, status, None);
     }
+    let gates: Vec<&str> = judged.unmet.iter().map(|unmet| unmet.gate).collect();
     let reasons: Vec<String> = judged.unmet.iter().map(ToString::to_string).collect();
     match session.ask(Cause::Gates, ending, session.fingerprint(None), 0) {
         Ok(()) => {
-            call.journal(&Event::StopBlocked { reasons });
+            decisions::blocked(call, &gates, reasons);
             Decision::Block(reason(&judged.unmet, &judged.advice))
         }
-        Err(why) => let_go(session, why, &reasons),
+        Err(why) => {
+            let note = format!("{}; still unmet: {}", why.told(), reasons.join(" "));
+            leaving::allow_unmet(session, StopStatus::LetGo, Some(note), &gates)
+        }
     }
-}
-
-/// Lets go although something is unmet, and says so.
-fn let_go(session: &Session<'_>, why: LetGo, unmet: &[String]) -> Decision {
-    let note = format!("{}; still unmet: {}", why.told(), unmet.join(" "));
-    leaving::allow(session, StopStatus::LetGo, Some(note))
 }
 
 /// Gates hold a turn once; only `max_blocks` makes that more.

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod continuation;
+mod decisions;
 mod gates;
 mod handoff;
 mod left_behind;

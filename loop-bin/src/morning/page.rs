@@ -10,7 +10,7 @@ use super::gather::{Gathered, Kept, Landed};
 use super::proposals::{self, Proposal};
 use super::text::{block, epoch, line, local};
 use super::time_line::{self, TimeLine};
-use crate::history::{Kind, PastAttempt, PastRun, Stops, tests_passed};
+use crate::history::{Followed, Kind, PastAttempt, PastRun, Stops, tests_passed};
 use crate::landing::UNCHECKED;
 use crate::terminal::{counted, in_words, thousands};
 
@@ -83,6 +83,7 @@ pub(crate) struct Done {
 pub(crate) struct StopRow {
     pub(crate) session: String,
     pub(crate) held: String,
+    pub(crate) followed: String,
     pub(crate) let_go: String,
 }
 
@@ -315,11 +316,24 @@ fn twice(gathered: &Gathered) -> Vec<String> {
 
 fn stop_row(stops: &Stops) -> StopRow {
     let held = stops.held.iter().map(|(gate, count)| format!("{gate} {count}×"));
-    let note = if stops.note.is_empty() { String::new() } else { format!(": {}", stops.note) };
+    let let_go = match &*stops.note {
+        "" => stops.let_go.clone(),
+        // The loop's own words begin with it.
+        note if note.starts_with(&stops.let_go) => note.to_owned(),
+        note => format!("{}: {note}", stops.let_go),
+    };
+    let followed = stops.followed.iter().map(|(gate, followed)| {
+        let Followed { met, held_again, given_up } = followed;
+        let parts = [(met, "met"), (held_again, "held again"), (given_up, "given up")];
+        let parts = parts.iter().filter(|(count, _)| **count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{what} {count}×")).collect();
+        format!("{gate}: {}", parts.join(", "))
+    });
     StopRow {
+        followed: line(&followed.collect::<Vec<_>>().join("; ")),
         session: line(&stops.session).chars().take(8).collect(),
         held: line(&held.collect::<Vec<_>>().join(", ")),
-        let_go: line(&format!("{}{note}", stops.let_go)),
+        let_go: line(&let_go),
     }
 }
 

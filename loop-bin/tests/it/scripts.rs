@@ -212,7 +212,7 @@ fn a_skipped_iteration_is_tried_again_later_and_costs_none() {
     let skip = "echo x >>\"$AGENT_NOTES/asked\"; [ $(wc -l <\"$AGENT_NOTES/asked\") -gt 2 ]";
     stage.script("next_iteration", &format!("{skip} || exit 1"));
     let ran = stage.run(&["--max-iterations", "1", "--stalled-after", "1"]);
-    ran.ended(0).says("next_iteration skipped; waiting for 0:02").says("US-001 done");
+    ran.ended(0).says("next_iteration skipped; waiting for 2 s").says("US-001 done");
     assert_eq!(stage.note("asked").lines().count(), 3);
     let planning = Stage::new("works", ONE);
     planning.script("next_iteration", "exit 1");

@@ -62,6 +62,31 @@ fn iterations(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
+fn each_story_of_a_session_is_shown_by_itself() {
+    let stage = Stage::new("obeys-stop-hook", &plan(3));
+    let check = "test ! -e US-002.half || test -e US-002.txt || { echo FAILED half; exit 1; }";
+    let args = [AUTO[0], AUTO[1], "--verify", check];
+    let ran = run(&stage, &args, 10, "US-002");
+    ran.ended(0).says("iteration 2: US-002 Story 2");
+    for line in ["US-001 done: ", "exit code 1: FAILED half", "US-002 done: ", "US-003 done: "] {
+        ran.says(line);
+    }
+    // One session, in which the checks of one story failed once.
+    let page: serde_json::Value =
+        serde_json::from_str(&stage.run(&["report", "--json"]).out).unwrap();
+    let done = page["done"].as_array().unwrap().iter().map(|done| done["story"].as_str().unwrap());
+    assert_eq!(done.collect::<Vec<_>>(), ["US-001", "US-002", "US-003"]);
+    let [stops] = &page["stops"].as_array().unwrap()[..] else { panic!("{page:#}") };
+    assert_eq!(stops["held"], "CHECKS 1×, CONTINUATION 2×");
+    assert_eq!(stops["followed"], "CHECKS: met 1×; CONTINUATION: met 2×");
+    assert_eq!(stops["let_go"], "COMPLETE: all stories are done");
+    let told = "{\"systemMessage\":\"COMPLETE: all stories are done\"}";
+    assert_eq!(stage.note("answers").lines().last(), Some(told));
+    let markdown = stage.run(&["report", "--markdown"]).out;
+    assert!(markdown.contains("### When the agent wanted to stop"), "{markdown}");
+}
+
+#[test]
 fn stories_of_a_session_land_one_by_one_and_share_its_cost() {
     let note = "echo $RALPH_ITERATION $RALPH_STORY $RALPH_OUTCOME >>\"$AGENT_NOTES/scripts\"";
     for args in [THREE, AUTO] {

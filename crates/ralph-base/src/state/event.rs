@@ -32,6 +32,21 @@ pub struct Record {
     pub event: Event,
 }
 
+/// Who wanted to stop, and which gates stood against it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StopFacts {
+    /// The client's event: `Stop`, `SubagentStop`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook_event: Option<String>,
+    /// The type of a subagent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+    /// The names of unmet gates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<String>,
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -62,11 +77,15 @@ pub enum Event {
     },
     StopBlocked {
         reasons: Vec<String>,
+        #[serde(flatten)]
+        stop: StopFacts,
     },
     StopAllowed {
         status: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
+        #[serde(flatten)]
+        stop: StopFacts,
     },
     Prompt {
         prompt: String,

@@ -25,7 +25,7 @@ impl Event {
             | Self::IterationStarted { title: text, .. }
             | Self::Checked { check: text, .. } => vec![text],
             Self::Verdict { tests: texts, .. }
-            | Self::StopBlocked { reasons: texts }
+            | Self::StopBlocked { reasons: texts, .. }
             | Self::PlanRepaired { findings: texts } => texts.iter_mut().collect(),
             Self::StopAllowed { note: text, .. } | Self::LoopFinished { reason: text, .. } => {
                 text.iter_mut().collect()
@@ -49,6 +49,7 @@ impl HookFailure {
 
 #[cfg(test)]
 mod tests {
+    use super::super::event::StopFacts;
     use super::*;
 
     const KEY: &str = "sk-ant-api03-0123456789abcdef0123";
@@ -63,8 +64,15 @@ mod tests {
         let text = || format!("curl -H 'x-api-key: {KEY}' host");
         check(&Event::Denied { rule: "disk".into(), tool: "Bash".into(), target: text() });
         check(&Event::RolledBack { to: "a".into(), saved_as: "b".into(), why: text() });
-        check(&Event::StopBlocked { reasons: vec!["fine".into(), text()] });
-        check(&Event::StopAllowed { status: "x".into(), note: Some(text()) });
+        check(&Event::StopBlocked {
+            reasons: vec!["fine".into(), text()],
+            stop: StopFacts::default(),
+        });
+        check(&Event::StopAllowed {
+            status: "x".into(),
+            note: Some(text()),
+            stop: StopFacts::default(),
+        });
         check(&Event::Prompt { prompt: text() });
         check(&Event::StorySetAside { why: text() });
         check(&Event::LoopFinished { finish_type: "error".into(), reason: Some(text()) });

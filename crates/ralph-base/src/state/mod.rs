@@ -36,7 +36,7 @@ pub use dir::{
     CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER, StateDir, UNTOUCHED, belongs_to_a_plan,
     is_in_use,
 };
-pub use event::{Event, HookFailure, Record};
+pub use event::{Event, HookFailure, Record, StopFacts};
 pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, now};
 pub use last_verdict::LastVerdict;
